@@ -1,0 +1,229 @@
+"""TestCase: one self-contained compiler input, and its text form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Union
+
+from fuzzing.cases.programs import Program, kind_named
+from fuzzing.cases.recipes import Recipe
+from fuzzing.cases.values import Tensor, Value, value_from_json, value_to_json
+from fuzzing.errors import CaseFormatError
+
+FORMAT = 1
+_KEYS = {
+    "format", "program", "inputs", "expected", "tolerance", "comparison", "provenance"
+}  # fmt: skip
+_PROVENANCE_KEYS = ("source", "test", "operator", "library", "version", "seed")
+
+Input = Union[Value, Recipe]
+Comparison = Literal["values", "shapes"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Bounds that a source states for its own outputs: |got - want| ≤ atol + rtol·|want|."""
+
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a case came from. Kept with the case, shown in reports, no part of its identity.
+
+    source    the case source, as `assay run --source` names it
+    test      the library's own name of the test
+    operator  the operator under test, in the library's spelling; "" if there is no single one
+    library, version   the package the test was taken from
+    seed      what a generator drew from, if anything was drawn
+    """
+
+    source: str
+    test: str
+    operator: str
+    library: str
+    version: str
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class TestCase:
+    """A program, its inputs, what it must give, and its provenance.
+
+    inputs      by name, in the program's order; a value or a recipe
+    expected    outputs by name, in order, as computed apart from any compiler under test; None where
+                the reference must still be run
+    tolerance   what the source itself allows, None for the oracle's default
+    comparison  "shapes" for programs that draw random numbers: only types and shapes are compared
+    """
+
+    __test__ = False  # not a pytest class
+
+    program: Program
+    inputs: tuple[tuple[str, Input], ...]
+    provenance: Provenance
+    expected: tuple[tuple[str, Value], ...] | None = None
+    tolerance: Tolerance | None = None
+    comparison: Comparison = field(default="values")
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256, in hex, of everything but the provenance.
+
+        The same content found in two libraries is one case.
+        """
+        manifest = self._manifest()
+        del manifest["provenance"]
+        canonical = json.dumps(manifest, ensure_ascii=False, allow_nan=False, sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def values(self) -> tuple[tuple[str, Value], ...]:
+        """The inputs with every recipe drawn."""
+        return tuple(
+            (name, given.draw() if isinstance(given, Recipe) else given)
+            for name, given in self.inputs
+        )
+
+    def files(self) -> dict[str, bytes]:
+        """The case as files by name: `case.json` and the program's own. Deterministic."""
+        return {
+            "case.json": _dump(self._manifest()),
+            self.program.filename: self.program.to_bytes(),
+        }
+
+    def _manifest(self) -> dict[str, Any]:
+        data = self.program.to_bytes()
+        prov = {key: getattr(self.provenance, key) for key in _PROVENANCE_KEYS}
+        tol = self.tolerance and {"rtol": self.tolerance.rtol, "atol": self.tolerance.atol}
+        outputs = None
+        if self.expected is not None:
+            outputs = [{"name": name} | value_to_json(value) for name, value in self.expected]
+        return {
+            "format": FORMAT,
+            "program": {
+                "kind": self.program.kind,
+                "size": len(data),
+                "sha256": hashlib.sha256(data).hexdigest(),
+            },
+            "inputs": [{"name": name} | _input_to_json(value) for name, value in self.inputs],
+            "expected": outputs,
+            "tolerance": tol,
+            "comparison": self.comparison,
+            "provenance": prov,
+        }
+
+
+def parse_manifest(text: bytes) -> dict[str, Any]:
+    """`case.json` as an object with the right keys; raises CaseFormatError."""
+    try:
+        obj = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise CaseFormatError(f"case.json is not JSON: {error}") from None
+    if not isinstance(obj, dict) or obj.get("format") != FORMAT:
+        raise CaseFormatError(f"case.json does not say \"format\": {FORMAT}")
+    if obj.keys() != _KEYS:
+        odd = ", ".join(sorted(map(str, obj.keys() ^ _KEYS)))
+        raise CaseFormatError(f"case.json has missing or unknown keys: {odd}")
+    return obj
+
+
+def program_entry(manifest: dict[str, Any]) -> tuple[type[Program], int, str]:
+    """The program's kind, size in bytes and SHA-256, as the manifest states them."""
+    entry = manifest["program"]
+    if not isinstance(entry, dict) or entry.keys() != {"kind", "size", "sha256"}:
+        raise CaseFormatError("case.json: program needs kind, size and sha256")
+    kind, size, digest = entry["kind"], entry["size"], entry["sha256"]
+    if not isinstance(kind, str) or type(size) is not int or not isinstance(digest, str):
+        raise CaseFormatError("case.json: program's kind, size and sha256 have the wrong types")
+    return kind_named(kind), size, digest
+
+
+def case_from_manifest(manifest: dict[str, Any], program: bytes) -> TestCase:
+    """The case a manifest and its program file describe; raises CaseFormatError."""
+    kind, size, digest = program_entry(manifest)
+    if len(program) != size or hashlib.sha256(program).hexdigest() != digest:
+        raise CaseFormatError(
+            f"{kind.filename} is not what case.json describes: "
+            f"{len(program)} bytes for {size}, or other content"
+        )
+    comparison = manifest["comparison"]
+    if comparison not in ("values", "shapes"):
+        raise CaseFormatError(f"comparison must be values or shapes, not {comparison!r}")
+    expected = manifest["expected"]
+    return TestCase(
+        program=kind.from_bytes(program),
+        inputs=tuple(_named(item, _input_from_json) for item in _list(manifest, "inputs")),
+        expected=None
+        if expected is None
+        else tuple(_named(item, value_from_json) for item in _list(manifest, "expected")),
+        tolerance=_tolerance(manifest["tolerance"]),
+        comparison=comparison,
+        provenance=_provenance(manifest["provenance"]),
+    )
+
+
+def _dump(obj: object) -> bytes:
+    return (
+        json.dumps(obj, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+    ).encode()
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _list(manifest: dict[str, Any], key: str) -> list[Any]:
+    items = manifest[key]
+    if not isinstance(items, list):
+        raise CaseFormatError(f"case.json: {key} must be a list")
+    return items
+
+
+def _named(item: object, parse: Any) -> tuple[str, Any]:
+    if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+        raise CaseFormatError("case.json: every input and output needs a name")
+    rest = {key: value for key, value in item.items() if key != "name"}
+    return item["name"], parse(rest)
+
+
+def _input_to_json(value: Input) -> dict[str, Any]:
+    return value.to_json() if isinstance(value, Recipe) else value_to_json(value)
+
+
+def _input_from_json(obj: dict[str, Any]) -> Input:
+    return Recipe.from_json(obj) if "recipe" in obj else value_from_json(obj)
+
+
+def _tolerance(obj: object) -> Tolerance | None:
+    if obj is None:
+        return None
+    if not isinstance(obj, dict) or obj.keys() != {"rtol", "atol"}:
+        raise CaseFormatError("case.json: tolerance needs rtol and atol")
+    if not all(type(x) in (int, float) and x >= 0 for x in obj.values()):
+        raise CaseFormatError("case.json: rtol and atol must be numbers ≥ 0")
+    return Tolerance(float(obj["rtol"]), float(obj["atol"]))
+
+
+def _provenance(obj: object) -> Provenance:
+    if not isinstance(obj, dict) or obj.keys() != set(_PROVENANCE_KEYS):
+        raise CaseFormatError(f"case.json: provenance needs {', '.join(_PROVENANCE_KEYS)}")
+    texts = [obj[key] for key in _PROVENANCE_KEYS[:-1]]
+    seed = obj["seed"]
+    if not all(isinstance(text, str) for text in texts) or not (seed is None or type(seed) is int):
+        raise CaseFormatError("case.json: provenance has a value of the wrong type")
+    return Provenance(*texts, seed)
+
+
+def input_names(case: TestCase) -> tuple[str, ...]:
+    """The names of the inputs, in order."""
+    return tuple(name for name, _ in case.inputs)
+
+
+def is_plain(case: TestCase) -> bool:
+    """Whether every input and expected output is a tensor or a recipe for one."""
+    given = [value for _, value in (*case.inputs, *(case.expected or ()))]
+    return all(isinstance(value, (Tensor, Recipe)) for value in given)

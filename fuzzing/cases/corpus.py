@@ -1,0 +1,125 @@
+"""A corpus: cases on disk, one folder each, named by content.
+
+    ROOT/ab/ab12…/case.json     what the case is, in text
+    ROOT/ab/ab12…/model.onnx    its program, in the format of the library it belongs to
+
+A folder appears whole or not at all: it is written beside its place and renamed into it, so a reader
+never sees half a case and a killed writer leaves only a temporary folder, which `sweep` removes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fuzzing.cases.case import TestCase, case_from_manifest, parse_manifest, program_entry
+from fuzzing.cases.programs import MAX_PROGRAM_BYTES
+from fuzzing.errors import CaseFormatError, UsageError
+
+MAX_MANIFEST_BYTES = 64 << 20
+_ID = re.compile(r"[0-9a-f]{64}")
+_TEMPORARY = ".incoming-"
+
+
+def read_case(folder: Path) -> TestCase:
+    """The case stored in `folder`; raises CaseFormatError that says what is wrong with it."""
+    try:
+        manifest = parse_manifest(_read(folder / "case.json", MAX_MANIFEST_BYTES))
+        kind, size, _ = program_entry(manifest)
+        if not 0 < size <= MAX_PROGRAM_BYTES:
+            raise CaseFormatError(f"a program of {size} bytes is outside 1..{MAX_PROGRAM_BYTES}")
+        return case_from_manifest(manifest, _read(folder / kind.filename, size))
+    except CaseFormatError as error:
+        raise CaseFormatError(f"{folder}: {error}") from None
+
+
+def write_case(case: TestCase, folder: Path) -> bool:
+    """Stores `case` as `folder`; False if the folder is there already. Atomic, safe for racing writers."""
+    if folder.exists():
+        return False
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=folder.parent))
+    try:
+        temporary.chmod(0o755)
+        for name, data in case.files().items():
+            (temporary / name).write_bytes(data)
+        temporary.rename(folder)
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if folder.exists():  # another writer was first, with the same content
+            return False
+        raise
+    return True
+
+
+class Corpus:
+    """The cases below one folder."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root)
+
+    def folder(self, case_id: str) -> Path:
+        """Where the case of this id lies or would lie."""
+        if not _ID.fullmatch(case_id):
+            raise UsageError(f"{case_id!r} is not a case id: 64 hexadecimal digits")
+        return self.root / case_id[:2] / case_id
+
+    def add(self, case: TestCase) -> bool:
+        """Stores `case`; False if it was there already."""
+        return write_case(case, self.folder(case.id))
+
+    def get(self, case_id: str) -> TestCase:
+        """The case of this id; raises CaseFormatError if its content is another's."""
+        case = read_case(self.folder(case_id))
+        if case.id != case_id:
+            raise CaseFormatError(f"{self.folder(case_id)}: the content has the id {case.id}")
+        return case
+
+    def find(self, prefix: str) -> str:
+        """The one id that begins with `prefix`; raises UsageError if none or several do."""
+        if not re.fullmatch(r"[0-9a-f]{4,64}", prefix):
+            raise UsageError(f"{prefix!r} is not the beginning of a case id (4 to 64 hex digits)")
+        found = [path.name for path in (self.root / prefix[:2]).glob(f"{prefix}*")]
+        if len(found) != 1:
+            raise UsageError(f"{len(found)} cases in {self.root} begin with {prefix}")
+        return found[0]
+
+    def ids(self) -> Iterator[str]:
+        """All ids in ascending order, read one shelf at a time."""
+        for shelf in sorted(self._entries(self.root)):
+            yield from sorted(
+                name for name in self._entries(self.root / shelf) if _ID.fullmatch(name)
+            )
+
+    def __iter__(self) -> Iterator[TestCase]:
+        return (self.get(case_id) for case_id in self.ids())
+
+    def sweep(self) -> int:
+        """Removes what killed writers left; call only while nobody writes. Returns how many."""
+        stale = list(self.root.glob(f"*/{_TEMPORARY}*"))
+        for path in stale:
+            shutil.rmtree(path)
+        return len(stale)
+
+    @staticmethod
+    def _entries(folder: Path) -> Iterable[str]:
+        try:
+            return os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """At most `limit` bytes of a regular file; links and devices are refused."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise CaseFormatError(f"cannot read {path.name}: {error.strerror}") from None
+    if len(data) > limit:
+        raise CaseFormatError(f"{path.name} is larger than {limit} bytes")
+    return data

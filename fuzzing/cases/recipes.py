@@ -1,0 +1,110 @@
+"""Seeded recipes: inputs told by how to draw them, not by their bytes.
+
+The same recipe must give the same bytes on every numpy and every machine. numpy freezes the streams of
+its bit generators but not of its distributions (NEP 19), so a recipe takes raw 64-bit words from PCG64
+and turns them into numbers with exact arithmetic only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuzzing.cases.values import CARRIERS, MAX_ELEMENTS, MAX_RANK, RAW_DTYPES, STRING, Tensor
+from fuzzing.errors import CaseFormatError
+
+KINDS = ("uniform", "normal", "integers", "constant")
+_TERMS = 12  # Irwin-Hall: twelve uniforms sum to variance 1, without libm's log and cos
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A tensor to be drawn.
+
+    kind      uniform: floats in [low, high); normal: mean `low`, deviation `high` (a sum of twelve
+              uniforms, so no value lies beyond six deviations); integers: whole numbers in
+              [low, high]; constant: `low` everywhere
+    dtype     an ONNX element type with a numpy counterpart
+    seed      of numpy's PCG64, 0 ≤ seed < 2**64
+    """
+
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise CaseFormatError(f"unknown recipe {self.kind!r}; there are {', '.join(KINDS)}")
+        if self.dtype == STRING or self.dtype not in CARRIERS or self.dtype in RAW_DTYPES:
+            raise CaseFormatError(f"a recipe cannot draw {self.dtype!r}")
+        if len(self.shape) > MAX_RANK or any(dim < 0 for dim in self.shape):
+            raise CaseFormatError(f"a tensor cannot have shape {self.shape}")
+        if math.prod(self.shape) > MAX_ELEMENTS:
+            raise CaseFormatError(f"shape {self.shape} is over the limit of {MAX_ELEMENTS} elements")
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            raise CaseFormatError("a recipe's bounds must be finite")
+        if self.kind == "integers" and self.low > self.high:
+            raise CaseFormatError(f"no integers between {self.low} and {self.high}")
+        if not 0 <= self.seed < 1 << 64:
+            raise CaseFormatError(f"seed {self.seed} is outside 0..2**64-1")
+
+    def draw(self) -> Tensor:
+        """The tensor this recipe stands for; the same bytes each time, everywhere."""
+        count = math.prod(self.shape)
+        flat = self._draw_flat(count)
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = flat.astype(np.dtype(CARRIERS[self.dtype])).reshape(self.shape)
+        return Tensor.of(array, self.dtype)
+
+    def _draw_flat(self, count: int) -> np.ndarray[Any, Any]:
+        if self.kind == "constant":
+            return np.full(count, self.low)
+        words = np.random.PCG64(self.seed)
+        if self.kind == "normal":
+            unit = _unit(words, count * _TERMS).reshape(count, _TERMS)
+            total = unit[:, 0].copy()
+            for term in range(1, _TERMS):  # a fixed order: numpy's sum may regroup
+                total += unit[:, term]
+            return self.low + self.high * (total - _TERMS / 2)
+        unit = _unit(words, count)
+        if self.kind == "integers":
+            low, high = int(self.low), int(self.high)
+            return (np.floor(unit * (high - low + 1)) + low).astype(np.int64)
+        return self.low + unit * (self.high - self.low)
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as JSON."""
+        return {
+            "recipe": self.kind,
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "low": self.low,
+            "high": self.high,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> Recipe:
+        """The inverse of `to_json`; raises CaseFormatError for anything else."""
+        if obj.keys() != {"recipe", "dtype", "shape", "low", "high", "seed"}:
+            raise CaseFormatError(f"a recipe cannot have the keys {sorted(map(str, obj))}")
+        shape, low, high, seed = obj["shape"], obj["low"], obj["high"], obj["seed"]
+        if not isinstance(shape, list) or not all(type(dim) is int for dim in shape):
+            raise CaseFormatError(f"a shape must be a list of integers, not {shape!r}")
+        if not all(type(bound) in (int, float) for bound in (low, high)) or type(seed) is not int:
+            raise CaseFormatError("a recipe's bounds must be numbers and its seed an integer")
+        if not isinstance(obj["recipe"], str) or not isinstance(obj["dtype"], str):
+            raise CaseFormatError("a recipe's kind and dtype must be strings")
+        return cls(obj["recipe"], obj["dtype"], tuple(shape), float(low), float(high), seed)
+
+
+def _unit(words: np.random.PCG64, count: int) -> np.ndarray[Any, Any]:
+    """`count` floats in [0, 1): the top 53 bits of each word, as exact multiples of 2**-53."""
+    raw = np.atleast_1d(words.random_raw(count)) if count else np.empty(0, np.uint64)
+    return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,175 @@
+"""Values that go into and come out of programs, held as bytes.
+
+A compiler's environment may be years old, so values may use nothing but numpy (law 3): element types
+that numpy lacks (bfloat16, float8, int4) travel as raw unsigned integers of the same width, and each
+backend reinterprets them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+
+from fuzzing.errors import CaseFormatError
+
+#: Element types by their ONNX name, with the numpy type that carries them. 4-bit types take one byte
+#: per element, as `onnx.numpy_helper.to_array` yields them.
+CARRIERS: dict[str, str] = {
+    "bool": "bool",
+    "int8": "int8",
+    "int16": "<i2",
+    "int32": "<i4",
+    "int64": "<i8",
+    "uint8": "uint8",
+    "uint16": "<u2",
+    "uint32": "<u4",
+    "uint64": "<u8",
+    "float16": "<f2",
+    "float32": "<f4",
+    "float64": "<f8",
+    "complex64": "<c8",
+    "complex128": "<c16",
+    "bfloat16": "<u2",
+    "float8_e4m3fn": "uint8",
+    "float8_e4m3fnuz": "uint8",
+    "float8_e5m2": "uint8",
+    "float8_e5m2fnuz": "uint8",
+    "float8_e8m0fnu": "uint8",
+    "float4_e2m1fn": "uint8",
+    "int4": "uint8",
+    "uint4": "uint8",
+    "int2": "uint8",
+    "uint2": "uint8",
+}
+STRING = "string"
+
+#: The element types whose carrier holds raw bits rather than values.
+RAW_DTYPES = frozenset(
+    name for name, carrier in CARRIERS.items() if np.dtype(carrier).name != name
+)
+
+MAX_RANK = 32  # numpy 1.x cannot hold more (NPY_MAXDIMS)
+MAX_ELEMENTS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A dense tensor: ONNX element type, shape, and its elements in C order, little endian.
+
+    String tensors hold the UTF-8 JSON text of a flat list instead.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.shape) > MAX_RANK or any(dim < 0 for dim in self.shape):
+            raise CaseFormatError(f"a tensor cannot have shape {self.shape}")
+        count = math.prod(self.shape)
+        if count > MAX_ELEMENTS:
+            raise CaseFormatError(f"a tensor of {count} elements is over the limit {MAX_ELEMENTS}")
+        if self.dtype == STRING:
+            self._check_strings(count)
+            return
+        carrier = CARRIERS.get(self.dtype)
+        if carrier is None:
+            raise CaseFormatError(f"unknown element type {self.dtype!r}")
+        need = count * np.dtype(carrier).itemsize
+        if len(self.data) != need:
+            raise CaseFormatError(
+                f"{self.dtype}{list(self.shape)} takes {need} bytes, {len(self.data)} are given"
+            )
+
+    def _check_strings(self, count: int) -> None:
+        try:
+            items = json.loads(self.data)
+        except ValueError as error:
+            raise CaseFormatError(f"a string tensor's data is not JSON: {error}") from None
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            raise CaseFormatError("a string tensor's data must be a flat list of strings")
+        if len(items) != count:
+            raise CaseFormatError(f"string{list(self.shape)} needs {count} items, got {len(items)}")
+
+    @classmethod
+    def of(cls, array: Any, dtype: str | None = None) -> Tensor:
+        """A tensor with `array`'s elements; `dtype` names the element type of a raw carrier."""
+        array = np.asarray(array)
+        if array.dtype.kind in "OUS":
+            flat = [x.decode() if isinstance(x, bytes) else str(x) for x in array.ravel().tolist()]
+            return cls(STRING, array.shape, json.dumps(flat, ensure_ascii=False).encode())
+        name = dtype or array.dtype.name
+        carrier = CARRIERS.get(name)
+        if carrier is None:
+            raise CaseFormatError(f"unknown element type {name!r}")
+        if array.dtype.itemsize != np.dtype(carrier).itemsize:
+            array = array.astype(carrier)
+        elif array.dtype.byteorder == ">":
+            array = array.astype(array.dtype.newbyteorder("<"))
+        return cls(name, array.shape, array.tobytes())
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The elements as a read-only numpy array; raw carriers stay raw, strings are objects."""
+        if self.dtype == STRING:
+            return np.array(json.loads(self.data), dtype=object).reshape(self.shape)
+        return np.frombuffer(self.data, dtype=CARRIERS[self.dtype]).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """An ONNX sequence: tensors in order."""
+
+    items: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Absent:
+    """An ONNX optional that holds nothing."""
+
+
+Value = Union[Tensor, Sequence, Absent]
+
+
+def value_to_json(value: Value) -> dict[str, Any]:
+    """`value` as JSON; tensors' bytes in base64, so that every bit survives."""
+    if isinstance(value, Tensor):
+        text = base64.b64encode(value.data).decode("ascii")
+        return {"dtype": value.dtype, "shape": list(value.shape), "data": text}
+    if isinstance(value, Sequence):
+        return {"sequence": [value_to_json(item) for item in value.items]}
+    return {"absent": True}
+
+
+def value_from_json(obj: object) -> Value:
+    """The inverse of `value_to_json`; raises CaseFormatError for anything else."""
+    if not isinstance(obj, dict):
+        raise CaseFormatError(f"a value must be an object, not {type(obj).__name__}")
+    if obj == {"absent": True}:
+        return Absent()
+    if obj.keys() == {"sequence"} and isinstance(obj["sequence"], list):
+        items = tuple(value_from_json(item) for item in obj["sequence"])
+        return Sequence(tuple(_tensor_only(item) for item in items))
+    if obj.keys() != {"dtype", "shape", "data"}:
+        raise CaseFormatError(f"a value cannot have the keys {sorted(map(str, obj))}")
+    dtype, shape, data = obj["dtype"], obj["shape"], obj["data"]
+    if not isinstance(dtype, str) or not isinstance(data, str) or not isinstance(shape, list):
+        raise CaseFormatError("a tensor needs a dtype, a list as shape and base64 data")
+    if not all(type(dim) is int for dim in shape):
+        raise CaseFormatError(f"a shape must be a list of integers, not {shape!r}")
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except binascii.Error as error:
+        raise CaseFormatError(f"tensor data is not base64: {error}") from None
+    return Tensor(dtype, tuple(shape), raw)
+
+
+def _tensor_only(value: Value) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise CaseFormatError("a sequence may hold tensors only")
+    return value

@@ -1,0 +1,135 @@
+"""Outcomes: what one case did on one toolchain and device, as every part of Assay sees it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+from fuzzing.errors import InfrastructureError
+
+
+class Phase(str, Enum):
+    """How far a backend takes a case, in this order."""
+
+    IMPORT = "import"
+    CONVERT = "convert"
+    COMPILE = "compile"
+    RUN = "run"
+
+
+class Verdict(str, Enum):
+    """What an oracle makes of the evidence (DESIGN 1)."""
+
+    PASS = "pass"
+    CRASH = "crash"
+    HANG = "hang"
+    WRONG_RESULT = "wrong_result"
+    UNSUPPORTED = "unsupported"
+    INVALID = "invalid"
+    OUT_OF_MEMORY = "out_of_memory"
+    NONDETERMINISTIC = "nondeterministic"
+
+    @property
+    def accuses(self) -> bool:
+        """Whether this verdict, once confirmed, blames the compiler."""
+        return self in _ACCUSING
+
+
+_ACCUSING = frozenset({Verdict.CRASH, Verdict.HANG, Verdict.WRONG_RESULT, Verdict.OUT_OF_MEMORY})
+
+#: Longest text kept of a message, a traceback or a log, in characters. syzbot keeps 16 KB of log
+#: inline (service-anchors 2.1); the rest helps nobody inside a report.
+MAX_TEXT = 16_000
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """How one output differs from the reference.
+
+    kind        "missing", "type", "shape" or "value"
+    ratio       elements out of tolerance over all elements
+    max_abs, max_rel   largest absolute and relative error; None where an infinity or NaN is involved
+    worst       index of the worst element, with `got` and `want` there, as text
+    rtol, atol  the bounds applied
+    """
+
+    output: str
+    kind: str
+    detail: str
+    ratio: float = 1.0
+    max_abs: float | None = None
+    max_rel: float | None = None
+    worst: tuple[int, ...] = ()
+    got: str = ""
+    want: str = ""
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was seen; everything here comes from a compiler's process and is untrusted text.
+
+    error       class of the exception, "" if none was raised
+    message     its text, cut to MAX_TEXT
+    traceback   Python frames as "file:function", outermost first, the compiler's own only
+    signal      name of the signal that killed the process, such as SIGSEGV
+    native      what faulthandler saw at a native crash
+    log         the end of what the process printed during the case
+    mismatches  outputs that differ
+    """
+
+    error: str = ""
+    message: str = ""
+    traceback: tuple[str, ...] = ()
+    signal: str = ""
+    native: str = ""
+    log: str = ""
+    mismatches: tuple[Mismatch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case did on one toolchain and device.
+
+    summary     one line for people
+    durations   seconds spent in each phase that was entered
+    peak_bytes  the worker's largest resident set while the case ran, 0 if not sampled
+    """
+
+    case: str
+    backend: str
+    toolchain: str
+    device: str
+    verdict: Verdict
+    phase: Phase
+    summary: str
+    durations: dict[str, float] = field(default_factory=dict)
+    evidence: Evidence = Evidence()
+    peak_bytes: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as JSON."""
+        return asdict(self) | {"verdict": self.verdict.value, "phase": self.phase.value}
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> Outcome:
+        """The inverse of `to_json`. Raises InfrastructureError: a runner sent something else."""
+        try:
+            fields = dict(obj)
+            evidence = dict(fields.pop("evidence"))
+            mismatches = tuple(
+                Mismatch(**(item | {"worst": tuple(item["worst"])}))
+                for item in evidence.pop("mismatches")
+            )
+            trace = tuple(map(str, evidence.pop("traceback")))
+            texts = {key: str(value)[:MAX_TEXT] for key, value in evidence.items()}
+            return cls(
+                evidence=Evidence(mismatches=mismatches, traceback=trace, **texts),
+                verdict=Verdict(fields.pop("verdict")),
+                phase=Phase(fields.pop("phase")),
+                **fields,
+            )
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise InfrastructureError(f"a runner sent an outcome that is none: {error}") from None
