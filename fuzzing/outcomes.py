@@ -120,8 +120,7 @@ class Outcome:
             fields = dict(obj)
             evidence = dict(fields.pop("evidence"))
             mismatches = tuple(
-                Mismatch(**(item | {"worst": tuple(item["worst"])}))
-                for item in evidence.pop("mismatches")
+                Mismatch(**(item | {"worst": tuple(item["worst"])})) for item in evidence.pop("mismatches")
             )
             trace = tuple(map(str, evidence.pop("traceback")))
             texts = {key: str(value)[:MAX_TEXT] for key, value in evidence.items()}

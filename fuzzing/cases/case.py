@@ -84,8 +84,7 @@ class TestCase:
     def values(self) -> tuple[tuple[str, Value], ...]:
         """The inputs with every recipe drawn."""
         return tuple(
-            (name, given.draw() if isinstance(given, Recipe) else given)
-            for name, given in self.inputs
+            (name, given.draw() if isinstance(given, Recipe) else given) for name, given in self.inputs
         )
 
     def files(self) -> dict[str, bytes]:
@@ -124,7 +123,7 @@ def parse_manifest(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CaseFormatError(f"case.json is not JSON: {error}") from None
     if not isinstance(obj, dict) or obj.get("format") != FORMAT:
-        raise CaseFormatError(f"case.json does not say \"format\": {FORMAT}")
+        raise CaseFormatError(f'case.json does not say "format": {FORMAT}')
     if obj.keys() != _KEYS:
         odd = ", ".join(sorted(map(str, obj.keys() ^ _KEYS)))
         raise CaseFormatError(f"case.json has missing or unknown keys: {odd}")
@@ -167,9 +166,7 @@ def case_from_manifest(manifest: dict[str, Any], program: bytes) -> TestCase:
 
 
 def _dump(obj: object) -> bytes:
-    return (
-        json.dumps(obj, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
-    ).encode()
+    return (json.dumps(obj, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n").encode()
 
 
 def _no_constant(text: str) -> float:
@@ -215,7 +212,7 @@ def _provenance(obj: object) -> Provenance:
     seed = obj["seed"]
     if not all(isinstance(text, str) for text in texts) or not (seed is None or type(seed) is int):
         raise CaseFormatError("case.json: provenance has a value of the wrong type")
-    return Provenance(*texts, seed)
+    return Provenance(*texts, seed=seed)
 
 
 def input_names(case: TestCase) -> tuple[str, ...]:

@@ -91,9 +91,7 @@ class Corpus:
     def ids(self) -> Iterator[str]:
         """All ids in ascending order, read one shelf at a time."""
         for shelf in sorted(self._entries(self.root)):
-            yield from sorted(
-                name for name in self._entries(self.root / shelf) if _ID.fullmatch(name)
-            )
+            yield from sorted(name for name in self._entries(self.root / shelf) if _ID.fullmatch(name))
 
     def __iter__(self) -> Iterator[TestCase]:
         return (self.get(case_id) for case_id in self.ids())

@@ -106,5 +106,6 @@ class Recipe:
 
 def _unit(words: np.random.PCG64, count: int) -> np.ndarray[Any, Any]:
     """`count` floats in [0, 1): the top 53 bits of each word, as exact multiples of 2**-53."""
-    raw = np.atleast_1d(words.random_raw(count)) if count else np.empty(0, np.uint64)
-    return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    raw = np.asarray(words.random_raw(count), np.uint64)
+    unit: np.ndarray[Any, Any] = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return unit

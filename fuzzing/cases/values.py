@@ -50,9 +50,7 @@ CARRIERS: dict[str, str] = {
 STRING = "string"
 
 #: The element types whose carrier holds raw bits rather than values.
-RAW_DTYPES = frozenset(
-    name for name, carrier in CARRIERS.items() if np.dtype(carrier).name != name
-)
+RAW_DTYPES = frozenset(name for name, carrier in CARRIERS.items() if np.dtype(carrier).name != name)
 
 MAX_RANK = 32  # numpy 1.x cannot hold more (NPY_MAXDIMS)
 MAX_ELEMENTS = 1 << 28

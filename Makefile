@@ -1,0 +1,46 @@
+# The same commands here, on your machine and in CI.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: install demo test check format bench clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[onnxruntime,openvino]' --group dev
+	@touch $@
+
+install: $(VENV)/.core ## make .venv with what the service needs
+
+demo: $(VENV)/.core ## from a signed webhook to a rendered issue, on two real OpenVINO releases
+	$(BIN)/assay demo
+
+test: $(VENV)/.dev ## run the tests on the real compilers
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev ## lint, types, import laws
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev ## measure speed; prints ratios
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

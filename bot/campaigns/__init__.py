@@ -1,0 +1,1 @@
+"""Campaigns: the state machine that turns a commit into findings."""

@@ -1,0 +1,1 @@
+"""GitHub: the only room that talks to it."""

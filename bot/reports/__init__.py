@@ -1,0 +1,1 @@
+"""Reports: findings become text, effects and pictures."""

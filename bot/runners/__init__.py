@@ -1,0 +1,1 @@
+"""Runners: where shards are executed."""

@@ -1,0 +1,1 @@
+"""Toolchains: provisioners and their cache."""

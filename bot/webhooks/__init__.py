@@ -1,0 +1,1 @@
+"""Webhooks: signature, inbox, and what events mean."""

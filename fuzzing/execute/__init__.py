@@ -1,0 +1,1 @@
+"""Execution: a supervisor, its persistent workers, and shards of cases."""

@@ -1,0 +1,1 @@
+"""Oracles: from evidence to verdict."""

@@ -1,0 +1,1 @@
+"""Triage: what makes two findings the same bug."""
