@@ -30,6 +30,10 @@ class Tolerance:
     rtol: float
     atol: float
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rtol", float(self.rtol))  # 0 and 0.0 must give one case id
+        object.__setattr__(self, "atol", float(self.atol))
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -212,7 +216,7 @@ def _provenance(obj: object) -> Provenance:
     seed = obj["seed"]
     if not all(isinstance(text, str) for text in texts) or not (seed is None or type(seed) is int):
         raise CaseFormatError("case.json: provenance has a value of the wrong type")
-    return Provenance(*texts, seed=seed)
+    return Provenance(**obj)
 
 
 def input_names(case: TestCase) -> tuple[str, ...]:

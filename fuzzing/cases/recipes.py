@@ -39,6 +39,8 @@ class Recipe:
     seed: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))  # 0 and 0.0 must give one case id
+        object.__setattr__(self, "high", float(self.high))
         if self.kind not in KINDS:
             raise CaseFormatError(f"unknown recipe {self.kind!r}; there are {', '.join(KINDS)}")
         if self.dtype == STRING or self.dtype not in CARRIERS or self.dtype in RAW_DTYPES:
@@ -75,7 +77,8 @@ class Recipe:
         unit = _unit(words, count)
         if self.kind == "integers":
             low, high = int(self.low), int(self.high)
-            return (np.floor(unit * (high - low + 1)) + low).astype(np.int64)
+            drawn: np.ndarray[Any, Any] = np.floor(unit * (high - low + 1)) + low
+            return drawn.astype(np.int64)
         return self.low + unit * (self.high - self.low)
 
     def to_json(self) -> dict[str, Any]:
