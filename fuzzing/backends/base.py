@@ -1,0 +1,101 @@
+"""What a backend is. One compiler, one file in this folder, found by its name: no list to edit.
+
+The class is read in two worlds. Outside the worker only its attributes are used, and no compiler need be
+installed; inside the worker `load` imports the compiler and the phases run. So a backend's file imports
+its compiler inside methods only, and otherwise the standard library, numpy and `fuzzing.cases` (law 3).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from fuzzing.cases.values import Value
+from fuzzing.errors import UnknownNameError
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An exception by which a compiler says "I do not support this".
+
+    error    regular expression, matched in full against the exception's class name
+    message  regular expression, searched in its message
+    why      the reason shown to people, with `\\1`... taken from the message's groups
+    """
+
+    error: str
+    message: str
+    why: str
+
+
+class Unsupported(Exception):  # noqa: N818 - a statement about the case, not an error of ours
+    """Raised by a backend's own code: this compiler's API cannot express the case's inputs."""
+
+
+class Backend:
+    """A compiler, driven through the phases import, convert, compile, run.
+
+    name         what `--backend` takes
+    package      distribution on the Python package index
+    import_name  the module that must be importable
+    devices      device names the backend accepts, the default first
+    unsupported  how the compiler says that it lacks something
+    environment  variables its worker needs
+    packages     distributions whose versions belong into a report
+    """
+
+    name: ClassVar[str]
+    package: ClassVar[str]
+    import_name: ClassVar[str]
+    devices: ClassVar[tuple[str, ...]] = ("CPU",)
+    unsupported: ClassVar[tuple[Pattern, ...]] = ()
+    environment: ClassVar[dict[str, str]] = {}
+    packages: ClassVar[tuple[str, ...]] = ("numpy",)
+
+    @classmethod
+    def requirements(cls, version: str) -> list[str]:
+        """What pip must install, as exact as needed, to get this compiler at `version`."""
+        return [f"{cls.package}=={version}"]
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        """Imports the compiler and prepares `device`; once per worker."""
+        raise NotImplementedError
+
+    def convert(self, program: bytes) -> Any:
+        """From the program's bytes to the compiler's own representation."""
+        raise NotImplementedError
+
+    def compile(self, model: Any) -> Any:
+        """From the compiler's representation to something that runs."""
+        raise NotImplementedError
+
+    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+        """Runs on the inputs, matched by name where the compiler keeps names; the outputs in order."""
+        raise NotImplementedError
+
+
+_BACKENDS: dict[str, type[Backend]] = {}
+B = TypeVar("B", bound=type[Backend])
+
+
+def register(cls: B) -> B:
+    """Class decorator: makes a backend known under its name."""
+    _BACKENDS[cls.name] = cls
+    return cls
+
+
+def names() -> tuple[str, ...]:
+    """The names of all backends, in alphabetical order: every module here but this one and the package."""
+    package = importlib.import_module("fuzzing.backends")
+    return tuple(sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name != "base"))
+
+
+def get(name: str) -> type[Backend]:
+    """The backend of this name; raises UnknownNameError."""
+    if name not in _BACKENDS:
+        if name not in names():
+            raise UnknownNameError(f"no backend is called {name!r}; there are {', '.join(names())}")
+        importlib.import_module(f"fuzzing.backends.{name}")
+    return _BACKENDS[name]

@@ -1,0 +1,68 @@
+"""ONNX's reference evaluator: slow, apart from every compiler, and so the judge where a case ships no outputs."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fuzzing.backends.base import Backend, Pattern, register
+from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
+
+
+@register
+class OnnxReference(Backend):
+    """`onnx.reference.ReferenceEvaluator`; convert parses and checks, compile builds the evaluator."""
+
+    name: ClassVar[str] = "onnx_reference"
+    package: ClassVar[str] = "onnx"
+    import_name: ClassVar[str] = "onnx"
+    packages: ClassVar[tuple[str, ...]] = ("onnx", "ml_dtypes", "numpy")
+    unsupported: ClassVar[tuple[Pattern, ...]] = (
+        Pattern("NotImplementedError", r"(.*)", r"the reference evaluator lacks this: \1"),
+    )
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        """Imports onnx; `device` and `options` mean nothing here."""
+        import ml_dtypes
+        import onnx
+        import onnx.reference
+
+        self._onnx = onnx
+        self._raw = {name: np.dtype(getattr(ml_dtypes, name)) for name in RAW_DTYPES if hasattr(ml_dtypes, name)}
+        self._names = {dtype: name for name, dtype in self._raw.items()}
+
+    def convert(self, program: bytes) -> Any:
+        """A checked ModelProto."""
+        model = self._onnx.load_from_string(program)
+        self._onnx.checker.check_model(model)
+        return model
+
+    def compile(self, model: Any) -> Any:
+        """An evaluator over the model."""
+        return self._onnx.reference.ReferenceEvaluator(model)
+
+    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+        """Evaluates node by node with numpy."""
+        feeds = {name: self._array(value) for name, value in inputs}
+        outputs = executable.run(None, feeds)
+        return [(name, self._value(out)) for name, out in zip(executable.output_names, outputs)]
+
+    def _array(self, value: Value) -> Any:
+        if isinstance(value, Tensor):
+            array = value.array()
+            return array.view(self._raw[value.dtype]) if value.dtype in self._raw else array
+        if isinstance(value, Sequence):
+            return [self._array(item) for item in value.items]
+        return None
+
+    def _value(self, given: Any) -> Value:
+        if given is None:
+            return Absent()
+        if isinstance(given, list):
+            return Sequence(tuple(self._tensor(item) for item in given))
+        return self._tensor(given)
+
+    def _tensor(self, given: Any) -> Tensor:
+        array = np.asarray(given)
+        return Tensor.of(array, self._names.get(array.dtype))

@@ -1,0 +1,136 @@
+"""ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fuzzing.backends.base import Backend, Pattern, Unsupported, register
+from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
+
+#: onnx.TensorProto.DataType of the types numpy lacks (onnx.proto), and ONNX Runtime's names for them.
+_ELEMENT_TYPES = {
+    "bfloat16": (16, "tensor(bfloat16)"),
+    "float8_e4m3fn": (17, "tensor(float8e4m3fn)"),
+    "float8_e4m3fnuz": (18, "tensor(float8e4m3fnuz)"),
+    "float8_e5m2": (19, "tensor(float8e5m2)"),
+    "float8_e5m2fnuz": (20, "tensor(float8e5m2fnuz)"),
+}
+_NAMES = {element: (number, name) for name, (number, element) in _ELEMENT_TYPES.items()}
+_LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "all": "ORT_ENABLE_ALL"}
+
+
+@register
+class OnnxRuntime(Backend):
+    """`onnxruntime.InferenceSession`. Its constructor parses, optimises and plans at once, so all of that
+    is the compile phase, and convert only hands the bytes on.
+
+    options: `optimization`, one of disabled, basic, all (the default).
+    """
+
+    name: ClassVar[str] = "onnxruntime"
+    package: ClassVar[str] = "onnxruntime"
+    import_name: ClassVar[str] = "onnxruntime"
+    packages: ClassVar[tuple[str, ...]] = ("onnxruntime", "numpy")
+    unsupported: ClassVar[tuple[Pattern, ...]] = (
+        Pattern("NotImplemented", r"Could not find an implementation for (\w+)\(", r"no kernel for \1"),
+        Pattern("NotImplemented", r"NOT_IMPLEMENTED : (.*)", r"\1"),
+        Pattern(".*", r"is not a registered function/op", "no such operator"),
+        Pattern(".*", r"No Op registered for (\w+) with domain_version of (\d+)", r"no \1 of opset \2"),
+        Pattern(".*", r"No opset import for domain '([^']*)'", r"no operators of the domain \1"),
+        Pattern(
+            ".*",
+            r"ONNX Runtime only \*guarantees\* support for models stamped with official released onnx opset",
+            "opset newer than this release",
+        ),
+        Pattern(".*", r"[Uu]nsupported model IR version: (\d+)", r"no models of IR version \1"),
+        Pattern(
+            "InvalidGraph",
+            r"Type '(tensor\(\w+\))' of input parameter \(.*\) of operator \((\w+)\) in node .* is invalid",
+            r"\2 does not take \1",
+        ),
+    )
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        """Imports onnxruntime and settles the session's options."""
+        import onnxruntime
+
+        onnxruntime.set_default_logger_severity(3)
+        self._ort = onnxruntime
+        self._options = onnxruntime.SessionOptions()
+        self._options.log_severity_level = 3
+        # One case at a time and one worker per core: threads of its own would only fight over them.
+        self._options.intra_op_num_threads = 1
+        self._options.inter_op_num_threads = 1
+        level = _LEVELS[options.get("optimization", "all")]
+        self._options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+        self._providers = [f"{device}ExecutionProvider"]
+
+    def convert(self, program: bytes) -> Any:
+        """The bytes themselves: ONNX Runtime has no step of its own here."""
+        return program
+
+    def compile(self, model: Any) -> Any:
+        """A session."""
+        return self._ort.InferenceSession(model, self._options, providers=self._providers)
+
+    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+        """Runs the session; inputs that it no longer has are left out."""
+        outputs = executable.get_outputs()
+        wanted = {arg.name for arg in executable.get_inputs()}
+        given = [(name, value) for name, value in inputs if name in wanted]
+        if _has_raw(value for _, value in given) or any(out.type in _NAMES for out in outputs):
+            return self._run_raw(executable, given, outputs)
+        results = executable.run(None, {name: _plain(value) for name, value in given})
+        return [(out.name, _value(result)) for out, result in zip(outputs, results)]
+
+    def _run_raw(self, executable: Any, inputs: list[tuple[str, Value]], outputs: Any) -> list[tuple[str, Value]]:
+        """The road for element types that numpy lacks: OrtValues, whose memory is read as raw integers."""
+        feeds = {name: self._ort_value(value) for name, value in inputs}
+        results = executable.run_with_ort_values([out.name for out in outputs], feeds)
+        return [(out.name, self._read(result)) for out, result in zip(outputs, results)]
+
+    def _ort_value(self, value: Value) -> Any:
+        if not isinstance(value, Tensor):
+            raise Unsupported("onnxruntime's Python API takes no sequences beside bfloat16 or float8 tensors")
+        if value.dtype in RAW_DTYPES:
+            if value.dtype not in _ELEMENT_TYPES:
+                raise Unsupported(f"onnxruntime's Python API takes no {value.dtype} tensors")
+            number = _ELEMENT_TYPES[value.dtype][0]
+            return self._ort.OrtValue.ortvalue_from_numpy_with_onnx_type(value.array().copy(), number)
+        return self._ort.OrtValue.ortvalue_from_numpy(value.array())
+
+    def _read(self, result: Any) -> Value:
+        element = result.data_type()
+        if element not in _NAMES:
+            return _value(result.numpy())
+        import ctypes
+
+        dtype = _NAMES[element][1]
+        shape = tuple(result.shape())
+        width = 2 if dtype == "bfloat16" else 1
+        count = int(np.prod(shape, dtype=np.int64)) * width
+        return Tensor(dtype, shape, ctypes.string_at(result.data_ptr(), count) if count else b"")
+
+
+def _has_raw(values: Any) -> bool:
+    return any(isinstance(value, Tensor) and value.dtype in RAW_DTYPES for value in values)
+
+
+def _plain(value: Value) -> Any:
+    if isinstance(value, Tensor):
+        return value.array()
+    if isinstance(value, Sequence):
+        if _has_raw(value.items):
+            raise Unsupported("onnxruntime's Python API takes no sequences of bfloat16, float8 or 4-bit tensors")
+        return [item.array() for item in value.items]
+    return None
+
+
+def _value(result: Any) -> Value:
+    if result is None:
+        return Absent()
+    if isinstance(result, list):
+        return Sequence(tuple(Tensor.of(item) for item in result))
+    return Tensor.of(result)

@@ -1,0 +1,124 @@
+"""OpenVINO, releases 2023.0 and later."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fuzzing.backends.base import Backend, Pattern, Unsupported, register
+from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
+
+#: Element types by OpenVINO's name. 4- and 2-bit types are packed there and are left out.
+_RAW = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0"}
+_RAW_NAMES = {short: name for name, short in _RAW.items()}
+
+
+@register
+class OpenVino(Backend):
+    """`Core.read_model` and `Core.compile_model`.
+
+    CPUs with bfloat16 units compute in it by default and are off by 5e-3 in every convolution, so single
+    precision is asked for; options: `precision`, the INFERENCE_PRECISION_HINT (default f32).
+    """
+
+    name: ClassVar[str] = "openvino"
+    package: ClassVar[str] = "openvino"
+    import_name: ClassVar[str] = "openvino"
+    devices: ClassVar[tuple[str, ...]] = ("CPU", "GPU")
+    packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy")
+    environment: ClassVar[dict[str, str]] = {"OPENVINO_TELEMETRY": "0"}
+    unsupported: ClassVar[tuple[Pattern, ...]] = (
+        Pattern("RuntimeError", r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"),
+        Pattern("RuntimeError", r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
+        Pattern("RuntimeError", r"[Nn]ot supported operations?:? ([^\n]+)", r"\1"),
+        Pattern("RuntimeError", r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
+        Pattern("RuntimeError", r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)", r"type \1"),
+        Pattern("RuntimeError", r"([^\n]*(?:is|are) not (?:yet )?supported[^\n]*)", r"\1"),
+        Pattern("RuntimeError", r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
+        Pattern("RuntimeError", r"([^\n]*(?:NotImplemented|not implemented)[^\n]*)", r"\1"),
+    )
+
+    @classmethod
+    def requirements(cls, version: str) -> list[str]:
+        """Releases before 2024.4 were built against numpy 1 and say so only in part."""
+        year, minor = (int(part) for part in version.split(".")[:2])
+        old = (year, minor) < (2024, 4)
+        return [f"openvino=={version}", "numpy<2" if old else "numpy>=1.26"]
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        """Imports openvino and opens its core."""
+        import openvino
+
+        if not hasattr(openvino, "Core"):  # up to 2023.0 the API lived one level deeper
+            import openvino.runtime as openvino
+        self._ov = openvino
+        self._core = openvino.Core()
+        self._device = device
+        self._config = {"INFERENCE_PRECISION_HINT": options.get("precision", "f32")}
+        if device == "CPU":
+            # One case at a time and one worker per core: more threads would only fight over them.
+            self._config["INFERENCE_NUM_THREADS"] = "1"
+
+    def convert(self, program: bytes) -> Any:
+        """The ONNX frontend's model."""
+        return self._core.read_model(program)
+
+    def compile(self, model: Any) -> Any:
+        """The device's compiled model."""
+        return self._core.compile_model(model, self._device, self._config)
+
+    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+        """One inference; inputs that the compiler folded away are left out."""
+        request = executable.create_infer_request()
+        given = dict(inputs)
+        for port in executable.inputs:
+            name = next((name for name in port.get_names() if name in given), None)
+            if name is None:
+                raise Unsupported(f"the compiled model asks for an input {port.get_names()} that the case lacks")
+            request.set_tensor(port, self._tensor(given[name]))
+        request.infer()
+        return [
+            (_name(port), self._value(request.get_tensor(port), port)) for port in executable.outputs
+        ]
+
+    def _tensor(self, value: Value) -> Any:
+        if not isinstance(value, Tensor):
+            raise Unsupported("OpenVINO takes no sequences or optionals as inputs")
+        if value.dtype in RAW_DTYPES:
+            return self._raw_tensor(value)
+        if value.dtype == STRING and not hasattr(self._ov.Type, "string"):
+            raise Unsupported("this OpenVINO takes no string tensors")
+        if value.dtype.startswith("complex"):
+            raise Unsupported("OpenVINO takes no complex tensors")
+        if value.dtype == STRING:
+            return self._ov.Tensor(value.array().astype(np.str_))
+        return self._ov.Tensor(np.ascontiguousarray(value.array()).copy().reshape(value.shape))
+
+    def _raw_tensor(self, value: Tensor) -> Any:
+        short = _RAW.get(value.dtype)
+        element = getattr(self._ov.Type, short, None) if short else None
+        if element is None:
+            raise Unsupported(f"this OpenVINO takes no {value.dtype} tensors")
+        tensor = self._ov.Tensor(element, self._ov.Shape(list(value.shape)))
+        if value.data:
+            # `data` is a view of the same width under another type: float16 for bf16, uint8 for float8.
+            tensor.data.view(CARRIERS[value.dtype])[...] = value.array()
+        return tensor
+
+    def _value(self, tensor: Any, port: Any) -> Value:
+        short = port.get_element_type().get_type_name()
+        if short == "string":
+            return Tensor.of(np.asarray(tensor.str_data))
+        shape = tuple(tensor.shape)
+        if short in _RAW_NAMES:
+            return Tensor(_RAW_NAMES[short], shape, tensor.data.tobytes())
+        if short in ("i4", "u4", "u2", "u1", "nf4", "f4e2m1"):
+            raise Unsupported(f"packed {short} outputs cannot be read back")
+        return Tensor.of(np.array(tensor.data).reshape(shape))
+
+
+def _name(port: Any) -> str:
+    names = port.get_names()
+    return min(names) if names else ""
+

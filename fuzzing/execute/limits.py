@@ -1,0 +1,50 @@
+"""What a case may use before it is stopped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fuzzing.errors import UsageError
+from fuzzing.outcomes import Phase
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Wall-clock seconds for each phase, and bytes.
+
+    The times are generous beside what phases take (milliseconds for one operator, facts 1), because a
+    hang is an accusation: ten thousand times the usual, not ten.
+
+    memory_bytes  resident memory of a worker, compiler included
+    file_bytes    largest file a worker may write
+    """
+
+    import_s: float = 120.0
+    convert_s: float = 60.0
+    compile_s: float = 120.0
+    run_s: float = 30.0
+    memory_bytes: int = 4 << 30
+    file_bytes: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+                raise UsageError(f"the limit {name} must be a number above 0, not {value!r}")
+
+    def seconds(self, phase: Phase) -> float:
+        """The time that `phase` may take."""
+        allowed: float = getattr(self, f"{phase.value}_s")
+        return allowed
+
+    def to_json(self) -> dict[str, Any]:
+        """The limits as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> Limits:
+        """The inverse of `to_json`; raises UsageError for unknown names."""
+        try:
+            return cls(**obj)
+        except TypeError as error:
+            raise UsageError(f"unknown limit: {error}") from None

@@ -1,0 +1,145 @@
+"""The words between supervisor and worker: frames on pipes, and one shared page.
+
+A frame is a JSON header and a blob: magic, length of the header, length of the blob, header, blob. Tensors
+travel in the blob, in the order in which the header tells of them, so that they are neither copied
+twice nor turned into text. The worker's side of the pipe is untrusted: lengths are bounded and every
+header is checked before it is used.
+
+The page answers "what is it doing right now" without a system call on the worker's side, and still
+answers after the worker is dead.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fuzzing.cases.values import Absent, Sequence, Tensor, Value
+from fuzzing.errors import CaseFormatError, InfrastructureError
+from fuzzing.outcomes import Phase
+
+_PREFIX = struct.Struct("<4sIQ")
+_MAGIC = b"asy1"
+MAX_HEADER = 16 << 20
+MAX_BLOB = 2 << 30
+
+Header = dict[str, Any]
+
+
+def pack(header: Header, blob: bytes = b"") -> bytes:
+    """One frame."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return _PREFIX.pack(_MAGIC, len(text), len(blob)) + text + blob
+
+
+class FrameReader:
+    """Turns bytes as they come from a pipe into frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[Header, bytes]]:
+        """The frames that `data` completes; raises InfrastructureError if they are none of ours."""
+        self._buffer += data
+        while len(self._buffer) >= _PREFIX.size:
+            magic, header_size, blob_size = _PREFIX.unpack_from(self._buffer)
+            if magic != _MAGIC or header_size > MAX_HEADER or blob_size > MAX_BLOB:
+                raise InfrastructureError("a worker wrote something that is not a frame")
+            end = _PREFIX.size + header_size + blob_size
+            if len(self._buffer) < end:
+                return
+            text = bytes(self._buffer[_PREFIX.size : _PREFIX.size + header_size])
+            blob = bytes(self._buffer[_PREFIX.size + header_size : end])
+            del self._buffer[:end]
+            yield _header(text), blob
+
+
+def _header(text: bytes) -> Header:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InfrastructureError("a worker wrote a frame without a readable header") from None
+    if not isinstance(header, dict):
+        raise InfrastructureError("a worker wrote a frame whose header is no object")
+    return header
+
+
+def pack_values(values: list[tuple[str, Value]]) -> tuple[list[Any], bytes]:
+    """Named values as (what the header tells of them, blob)."""
+    blobs: list[bytes] = []
+    return [[name, _describe(value, blobs)] for name, value in values], b"".join(blobs)
+
+
+def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[str, Value]]:
+    """The inverse of `pack_values`, reading from `offset` on; raises InfrastructureError."""
+    cursor = _Cursor(memoryview(blob), offset)
+    try:
+        return [(str(name), _restore(item, cursor)) for name, item in described]
+    except (CaseFormatError, TypeError, ValueError, KeyError) as error:
+        raise InfrastructureError(f"a worker sent values that are none: {error}") from None
+
+
+@dataclass
+class _Cursor:
+    blob: memoryview
+    offset: int
+
+    def take(self, size: int) -> bytes:
+        data = bytes(self.blob[self.offset : self.offset + size])
+        self.offset += size
+        return data
+
+
+def _describe(value: Value, blobs: list[bytes]) -> Any:
+    if isinstance(value, Tensor):
+        blobs.append(value.data)
+        return [value.dtype, value.shape, len(value.data)]
+    if isinstance(value, Sequence):
+        return {"items": [_describe(item, blobs) for item in value.items]}
+    return None
+
+
+def _restore(item: Any, cursor: _Cursor) -> Value:
+    if item is None:
+        return Absent()
+    if isinstance(item, dict):
+        items = [_restore(inner, cursor) for inner in item["items"]]
+        return Sequence(tuple(inner for inner in items if isinstance(inner, Tensor)))
+    dtype, shape, size = item
+    return Tensor(str(dtype), tuple(int(dim) for dim in shape), cursor.take(int(size)))
+
+
+PHASES = tuple(Phase)
+_PAGE = struct.Struct("<QIdQ")
+PAGE_BYTES = _PAGE.size
+IDLE = 0
+
+
+@dataclass(frozen=True)
+class Status:
+    """What the shared page says.
+
+    seq      number of the case in hand, IDLE between cases and while importing
+    phase    the phase it is in
+    since    when that began, on the monotonic clock, in seconds
+    log      size of the log when the case began, in bytes
+    """
+
+    seq: int
+    phase: Phase
+    since: float
+    log: int
+
+
+def write_status(page: Any, seq: int, phase: int, since: float, log: int) -> None:
+    """Worker: says what it begins now; `phase` is an index into PHASES."""
+    _PAGE.pack_into(page, 0, seq, phase, since, log)
+
+
+def read_status(page: Any) -> Status:
+    """Supervisor: what the worker said last. May be torn if read while written: look twice."""
+    seq, phase, since, log = _PAGE.unpack_from(page, 0)
+    return Status(seq, PHASES[phase % len(PHASES)], since, log)

@@ -1,0 +1,186 @@
+"""The worker: one compiler, imported once, serving many cases.
+
+Started by the supervisor as a script, under any toolchain's interpreter, in isolated mode. It needs the
+standard library, numpy and the compiler (law 3). It decides nothing: it reports what happened.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import mmap
+import os
+import sys
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fuzzing.backends.base import Backend
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_SIGKILL = 9
+
+
+def adopt_package(root: str) -> None:
+    """Makes the package `fuzzing` at `root` importable, and nothing beside it.
+
+    Putting its parent on the path would expose the supervisor's own site-packages, with another numpy.
+    """
+    if "fuzzing" in sys.modules:
+        return
+    init = os.path.join(root, "__init__.py")  # noqa: PTH118 - before the package, keep to the least
+    spec = importlib.util.spec_from_file_location("fuzzing", init, submodule_search_locations=[root])
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"there is no package at {root}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["fuzzing"] = module
+    spec.loader.exec_module(module)
+
+
+def confine(limits: dict[str, Any]) -> None:
+    """Sets the limits that the kernel keeps for us."""
+    import ctypes
+    import resource
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)  # no orphan survives a kill -9 of the supervisor
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    size = int(limits["file_bytes"])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    # Private writable memory, touched or not. The supervisor watches resident memory, which is what
+    # counts; this catches one huge allocation before it is touched, and compilers reserve generously.
+    data = 4 * int(limits["memory_bytes"])
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+
+
+class Worker:
+    """Serves cases from one pipe to another."""
+
+    def __init__(self, spec: dict[str, Any], page: Any) -> None:
+        from fuzzing.execute import protocol
+
+        self._protocol = protocol
+        self._page = page
+        self._in: int = spec["in"]
+        self._out: int = spec["out"]
+        self._log: int = spec["log"]
+        self._root: str = spec["root"]
+        self._reader = protocol.FrameReader()
+
+    def serve(self, backend: Backend) -> None:
+        """Runs cases until the pipe is closed."""
+        while True:
+            data = os.read(self._in, 1 << 20)
+            if not data:
+                return
+            for header, blob in self._reader.feed(data):
+                self._send(*self._case(backend, header, blob))
+
+    def ready(self, versions: dict[str, str]) -> None:
+        """Says that the compiler is imported."""
+        self._send({"ready": True, "versions": versions})
+
+    def fail(self, error: BaseException) -> None:
+        """Says that the compiler cannot be imported."""
+        self._send({"ready": False} | self._raised(error))
+
+    def _send(self, header: dict[str, Any], blob: bytes = b"") -> None:
+        view = memoryview(self._protocol.pack(header, blob))
+        while view:
+            view = view[os.write(self._out, view) :]
+
+    def _case(self, backend: Backend, header: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+        seq, program_size = header["seq"], header["program"]
+        log = os.fstat(self._log).st_size
+        marks = [perf_counter()]
+        reply: dict[str, Any] = {"seq": seq}
+        outputs: bytes = b""
+
+        def enter(phase: int) -> None:
+            self._protocol.write_status(self._page, seq, phase, monotonic(), log)
+
+        model = executable = None
+        try:
+            enter(1)
+            program = blob[:program_size]
+            inputs = self._protocol.unpack_values(header["inputs"], blob, program_size)
+            model = backend.convert(program)
+            marks.append(perf_counter())
+            enter(2)
+            executable = backend.compile(model)
+            marks.append(perf_counter())
+            enter(3)
+            results = backend.run(executable, inputs)
+            reply["outputs"], outputs = self._protocol.pack_values(results)
+        except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
+            reply.update(self._raised(error))
+        # Destructors belong to the case: a crash in them must not be charged to the next one.
+        del model, executable
+        marks.append(perf_counter())
+        reply["seconds"] = [end - begin for begin, end in zip(marks, marks[1:])]
+        self._protocol.write_status(self._page, self._protocol.IDLE, 0, monotonic(), log)
+        return reply, outputs
+
+    def _raised(self, error: BaseException) -> dict[str, Any]:
+        import traceback
+
+        frames = [
+            f"{_relative(frame.filename)}:{frame.name}"
+            for frame in traceback.extract_tb(error.__traceback__)
+            if not frame.filename.startswith(self._root)
+        ]
+        kind = type(error)
+        return {
+            "error": kind.__name__,
+            "module": kind.__module__,
+            "message": str(error)[:16_000],
+            "traceback": frames[-50:],
+        }
+
+
+def _relative(filename: str) -> str:
+    """A file's name below site-packages or the standard library: the same on every machine."""
+    for marker in ("site-packages/", "dist-packages/", f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/"):
+        _, found, rest = filename.rpartition(marker)
+        if found:
+            return rest
+    return os.path.basename(filename)  # noqa: PTH119
+
+
+def _versions(packages: list[str]) -> dict[str, str]:
+    from importlib import metadata
+
+    found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def main(argument: str) -> None:
+    """Imports the backend named in `argument` (JSON) and serves until the pipe is closed."""
+    import faulthandler
+
+    spec = json.loads(argument)
+    confine(spec["limits"])
+    adopt_package(spec["root"])
+    page = mmap.mmap(spec["page"], 0)
+    worker = Worker(spec, page)
+    faulthandler.enable(spec["log"])
+    try:
+        backend: Backend = importlib.import_module("fuzzing.backends.base").get(spec["backend"])()
+        backend.load(spec["device"], spec["options"])
+    except Exception as error:  # noqa: BLE001 - reported to the supervisor, which raises it
+        worker.fail(error)
+        return
+    worker.ready(_versions(spec["packages"]))
+    worker.serve(backend)
+    # Compilers' own exit handlers may crash or hang; nothing of ours is left to do.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
