@@ -1,0 +1,46 @@
+"""Execution: what the supervisor saw of one case, before any oracle has judged it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, Literal, Optional, Tuple
+
+from fuzzing.cases.values import Value
+from fuzzing.outcomes import Phase
+
+Ending = Literal["returned", "raised", "killed", "hung", "out_of_memory"]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One run of one case, as evidence.
+
+    ending      returned: every phase ended; raised: an exception ended the last phase; killed: the
+                process died of a signal, or exited, by itself; hung: it was ended for exceeding a
+                phase's time; out_of_memory: it was ended, by us or by the kernel, for its memory
+    phase       the last phase that was entered
+    durations   seconds spent in each phase that was entered
+    outputs     by name, in the program's order; only when it returned
+    error       class of the exception, "" if none was raised; `message` is its text
+    traceback   Python frames as "file:function", outermost first, the compiler's own only
+    signal      name of the signal that ended the process, such as SIGSEGV
+    exit_code   the process's own, where it exited
+    native      what faulthandler saw at a native crash
+    log         the end of what the process printed during the case
+    peak_bytes  the worker's largest resident set while the case ran, 0 if not sampled
+    missing_inputs  inputs of the case that the compiled program would not take
+    """
+
+    ending: Ending
+    phase: Phase
+    durations: Dict[str, float] = field(default_factory=dict)
+    outputs: Tuple[Tuple[str, Value], ...] = ()
+    error: str = ""
+    message: str = ""
+    traceback: Tuple[str, ...] = ()
+    signal: str = ""
+    exit_code: Optional[int] = None
+    native: str = ""
+    log: str = ""
+    peak_bytes: int = 0
+    missing_inputs: Tuple[str, ...] = ()
