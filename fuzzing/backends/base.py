@@ -18,11 +18,11 @@ from fuzzing.errors import UnknownNameError
 
 @dataclass(frozen=True)
 class Pattern:
-    """An exception by which a compiler says "I do not support this".
+    r"""An exception by which a compiler says "I do not support this".
 
     error    regular expression, matched in full against the exception's class name
     message  regular expression, searched in its message
-    why      the reason shown to people, with `\\1`... taken from the message's groups
+    why      the reason shown to people, with `\1`... taken from the message's groups
     """
 
     error: str

@@ -1,4 +1,4 @@
-"""ONNX's reference evaluator: slow, apart from every compiler, and so the judge where a case ships no outputs."""
+"""ONNX's reference evaluator: slow, but no compiler; the judge where a case ships no outputs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ class OnnxReference(Backend):
         Pattern("NotImplementedError", r"(.*)", r"the reference evaluator lacks this: \1"),
     )
 
-    def load(self, device: str, options: dict[str, Any]) -> None:
+    def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
         """Imports onnx; `device` and `options` mean nothing here."""
         import ml_dtypes
         import onnx
         import onnx.reference
 
         self._onnx = onnx
-        self._raw = {name: np.dtype(getattr(ml_dtypes, name)) for name in RAW_DTYPES if hasattr(ml_dtypes, name)}
+        self._raw = {
+            name: np.dtype(getattr(ml_dtypes, name)) for name in RAW_DTYPES if hasattr(ml_dtypes, name)
+        }
         self._names = {dtype: name for name, dtype in self._raw.items()}
 
     def convert(self, program: bytes) -> Any:

@@ -85,7 +85,9 @@ class OnnxRuntime(Backend):
         results = executable.run(None, {name: _plain(value) for name, value in given})
         return [(out.name, _value(result)) for out, result in zip(outputs, results)]
 
-    def _run_raw(self, executable: Any, inputs: list[tuple[str, Value]], outputs: Any) -> list[tuple[str, Value]]:
+    def _run_raw(
+        self, executable: Any, inputs: list[tuple[str, Value]], outputs: Any
+    ) -> list[tuple[str, Value]]:
         """The road for element types that numpy lacks: OrtValues, whose memory is read as raw integers."""
         feeds = {name: self._ort_value(value) for name, value in inputs}
         results = executable.run_with_ort_values([out.name for out in outputs], feeds)
@@ -123,7 +125,9 @@ def _plain(value: Value) -> Any:
         return value.array()
     if isinstance(value, Sequence):
         if _has_raw(value.items):
-            raise Unsupported("onnxruntime's Python API takes no sequences of bfloat16, float8 or 4-bit tensors")
+            raise Unsupported(
+                "onnxruntime's Python API takes no sequences of bfloat16, float8 or 4-bit tensors"
+            )
         return [item.array() for item in value.items]
     return None
 

@@ -29,11 +29,17 @@ class OpenVino(Backend):
     packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy")
     environment: ClassVar[dict[str, str]] = {"OPENVINO_TELEMETRY": "0"}
     unsupported: ClassVar[tuple[Pattern, ...]] = (
-        Pattern("RuntimeError", r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"),
+        Pattern(
+            "RuntimeError", r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"
+        ),
         Pattern("RuntimeError", r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
         Pattern("RuntimeError", r"[Nn]ot supported operations?:? ([^\n]+)", r"\1"),
         Pattern("RuntimeError", r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
-        Pattern("RuntimeError", r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)", r"type \1"),
+        Pattern(
+            "RuntimeError",
+            r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)",
+            r"type \1",
+        ),
         Pattern("RuntimeError", r"([^\n]*(?:is|are) not (?:yet )?supported[^\n]*)", r"\1"),
         Pattern("RuntimeError", r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
         Pattern("RuntimeError", r"([^\n]*(?:NotImplemented|not implemented)[^\n]*)", r"\1"),
@@ -75,12 +81,12 @@ class OpenVino(Backend):
         for port in executable.inputs:
             name = next((name for name in port.get_names() if name in given), None)
             if name is None:
-                raise Unsupported(f"the compiled model asks for an input {port.get_names()} that the case lacks")
+                raise Unsupported(
+                    f"the compiled model asks for an input {port.get_names()} that the case lacks"
+                )
             request.set_tensor(port, self._tensor(given[name]))
         request.infer()
-        return [
-            (_name(port), self._value(request.get_tensor(port), port)) for port in executable.outputs
-        ]
+        return [(_name(port), self._value(request.get_tensor(port), port)) for port in executable.outputs]
 
     def _tensor(self, value: Value) -> Any:
         if not isinstance(value, Tensor):
@@ -121,4 +127,3 @@ class OpenVino(Backend):
 def _name(port: Any) -> str:
     names = port.get_names()
     return min(names) if names else ""
-

@@ -115,6 +115,7 @@ class Worker:
             reply["outputs"], outputs = self._protocol.pack_values(results)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
             reply.update(self._raised(error))
+            reply["log"] = [log, os.fstat(self._log).st_size]
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
         marks.append(perf_counter())
@@ -141,7 +142,11 @@ class Worker:
 
 def _relative(filename: str) -> str:
     """A file's name below site-packages or the standard library: the same on every machine."""
-    for marker in ("site-packages/", "dist-packages/", f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/"):
+    for marker in (
+        "site-packages/",
+        "dist-packages/",
+        f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/",
+    ):
         _, found, rest = filename.rpartition(marker)
         if found:
             return rest

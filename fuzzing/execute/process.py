@@ -1,0 +1,205 @@
+"""One worker process, as the supervisor holds it: pipes, page, log, and what its death means."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import fuzzing
+from fuzzing import backends
+from fuzzing.errors import ToolchainError
+from fuzzing.execute import protocol
+from fuzzing.execute.limits import Limits
+from fuzzing.outcomes import MAX_TEXT
+
+_PACKAGE = Path(fuzzing.__file__).parent
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+#: Of the supervisor's environment a worker sees only these; no credential has one of these names.
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "TZ")
+_ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKILL
+
+
+@dataclass(frozen=True)
+class Command:
+    """How to start a worker: an interpreter, a backend, a device, the backend's options, limits."""
+
+    python: str
+    backend: str
+    device: str = "CPU"
+    options: dict[str, Any] | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a worker ended: `signal` by name or "", exit code or None, and the texts it left."""
+
+    signal: str
+    exit_code: int | None
+    native: str
+    log: str
+
+
+class WorkerProcess:
+    """A started worker. Never blocks: writes are buffered, reads take what is there."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.started = time.monotonic()
+        self._reader = protocol.FrameReader()
+        self._outgoing = bytearray()
+        self.scratch = tempfile.mkdtemp(prefix="assay-worker-")
+        self._log = tempfile.TemporaryFile(prefix="log-", dir=self.scratch, buffering=0)  # noqa: SIM115
+        self._page_fd = os.memfd_create("assay-status")
+        os.ftruncate(self._page_fd, mmap.PAGESIZE)
+        self._page = mmap.mmap(self._page_fd, 0)
+        theirs_in, self._write_fd = os.pipe()
+        self.read_fd, theirs_out = os.pipe()
+        os.set_blocking(self._write_fd, False)
+        os.set_blocking(self.read_fd, False)
+        try:
+            self._process = self._start(theirs_in, theirs_out)
+        except OSError as error:
+            self._release()
+            raise ToolchainError(f"cannot start {command.python}: {error.strerror}") from error
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+
+    def _start(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes]:
+        command, log = self.command, self._log.fileno()
+        backend = backends.get(command.backend)
+        spec = {
+            "backend": command.backend,
+            "device": command.device,
+            "options": command.options or {},
+            "limits": command.limits.to_json(),
+            "packages": backend.packages,
+            "root": str(_PACKAGE),
+            "in": theirs_in,
+            "out": theirs_out,
+            "log": log,
+            "page": self._page_fd,
+        }
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment |= {"HOME": self.scratch, "TMPDIR": self.scratch, "LANG": "C.UTF-8"}
+        environment |= backend.environment
+        return subprocess.Popen(
+            [str(Path(command.python).absolute()), "-I", str(_PACKAGE / "execute" / "worker.py"), json.dumps(spec)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(theirs_in, theirs_out, log, self._page_fd),
+            cwd=self.scratch,
+            env=environment,
+            start_new_session=True,
+        )
+
+    @property
+    def write_fd(self) -> int:
+        """Where to wait until more can be written."""
+        return self._write_fd
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait to be written."""
+        return len(self._outgoing)
+
+    def send(self, frame: bytes) -> None:
+        """Queues a frame and writes what the pipe takes."""
+        self._outgoing += frame
+        self.flush()
+
+    def flush(self) -> None:
+        """Writes what the pipe takes. A worker that is dead is noticed when reading, not here."""
+        while self._outgoing:
+            try:
+                done = os.write(self._write_fd, self._outgoing[: 1 << 20])
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                self._outgoing.clear()
+                return
+            del self._outgoing[:done]
+
+    def receive(self) -> Iterator[tuple[protocol.Header, bytes] | None]:
+        """The frames that have come; None last if the worker has closed its end."""
+        while True:
+            try:
+                data = os.read(self.read_fd, 1 << 20)
+            except BlockingIOError:
+                return
+            if not data:
+                yield None
+                return
+            yield from self._reader.feed(data)
+
+    def status(self) -> protocol.Status:
+        """What the worker does now, or did last."""
+        return protocol.read_status(self._page)
+
+    def resident(self) -> int:
+        """Resident memory in bytes; 0 if the process is gone."""
+        try:
+            with open(f"/proc/{self._process.pid}/statm", "rb") as file:
+                return int(file.read().split()[1]) * _PAGE_SIZE
+        except (FileNotFoundError, ProcessLookupError, IndexError):
+            return 0
+
+    def log_tail(self, begin: int, end: int | None = None) -> str:
+        """The end of what was printed between two byte positions, by default up to now."""
+        end = os.fstat(self._log.fileno()).st_size if end is None else end
+        begin = max(begin, end - MAX_TEXT)
+        return os.pread(self._log.fileno(), max(0, end - begin), begin).decode(errors="replace")
+
+    def abort(self) -> None:
+        """Asks for a traceback in the log: SIGABRT, which faulthandler answers before it kills."""
+        if self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGABRT)
+            try:
+                self._process.wait(_ABORT_GRACE_S)
+            except subprocess.TimeoutExpired:
+                return  # `end` sends SIGKILL
+
+    def end(self, log_begin: int = 0, *, grace_s: float = 0.0) -> Death:
+        """Ends the worker and all its children, frees what it held, and says how it died.
+
+        One that is dying by itself gets `grace_s` seconds, so that its own status is kept.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.wait()
+        printed, native = split_native(self.log_tail(log_begin))
+        self._release()
+        name = signal.Signals(-code).name if code < 0 else ""
+        return Death(name, code if code >= 0 else None, native, printed)
+
+    def _release(self) -> None:
+        self._page.close()
+        for fd in (self._page_fd, self._write_fd, self.read_fd):
+            os.close(fd)
+        self._log.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+_NATIVE = re.compile(r"^Fatal Python error: |^Fatal error", re.MULTILINE)
+
+
+def split_native(text: str) -> tuple[str, str]:
+    """What a process printed, and what faulthandler added at the end."""
+    begins = [found.start() for found in _NATIVE.finditer(text)]
+    return (text[: begins[-1]], text[begins[-1] :]) if begins else (text, "")

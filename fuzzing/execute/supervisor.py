@@ -1,0 +1,340 @@
+"""The supervisor: feeds cases to persistent workers and turns what happens into executions.
+
+One thread serves all workers. Each has a few cases ahead in its pipe, so that it never waits for us. A
+crash, a hang or memory out of bounds is charged to the case in hand, costs one new process, and the
+cases that were waiting behind it go to that one.
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import InfrastructureError, ToolchainError
+from fuzzing.execute import protocol
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.process import Command, Death, WorkerProcess
+from fuzzing.outcomes import MAX_TEXT, Phase
+
+#: Cases sent ahead. Two hide our own work behind the compiler's; more only have to be sent again.
+AHEAD = 3
+AHEAD_BYTES = 8 << 20
+TICK_S = 0.05  # how often clocks and memory are looked at
+_IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
+_START_TRIES = 2
+_DYING_S = 5.0  # for a process that has closed its pipe to be gone; writing no core takes no longer
+
+Tag = TypeVar("Tag")
+
+
+@dataclass
+class _Job(Generic[Tag]):
+    tag: Tag
+    case: TestCase
+
+
+@dataclass
+class _Slot(Generic[Tag]):
+    """One place for a worker, and what is known about the one that has it."""
+
+    worker: WorkerProcess
+    ready: bool = False
+    waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
+    overdue: protocol.Status | None = None  # seen late once; the page may have been torn
+    peak: tuple[int, int] = (0, 0)  # seq, bytes
+
+
+class Supervisor(Generic[Tag]):
+    """Runs cases on `workers` processes of one toolchain.
+
+    fresh     every case gets a process of its own, for evidence rather than speed
+    respawns  how many processes were started to replace one that a case had ended
+    busy_s    seconds spent inside the compiler's phases, all workers together
+    versions  what the toolchain says it holds, known once the first worker is up
+    """
+
+    def __init__(self, command: Command, *, workers: int = 1, fresh: bool = False) -> None:
+        self.command = command
+        self.respawns = 0
+        self.busy_s = 0.0
+        self.versions: dict[str, str] = {}
+        self._workers = workers
+        self._fresh = fresh
+        self._sent = 0
+        self._idle_deaths = 0
+        self._failed_starts = 0
+        self._next_look = 0.0
+        self._again: deque[_Job[Tag]] = deque()
+        self._slots: list[_Slot[Tag]] = []
+        self._done: deque[tuple[Tag, Execution]] = deque()
+        self._selector = selectors.DefaultSelector()
+
+    def run(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
+        """The execution of each case, as they end; raises ToolchainError if no worker can be started.
+
+        Cases are drawn only as workers need them. Closing the iterator ends all workers.
+        """
+        source = iter(cases)
+        try:
+            while self._feed(source):
+                self._wait()
+                while self._done:
+                    yield self._done.popleft()
+            while self._done:
+                yield self._done.popleft()
+        finally:
+            for slot in self._slots:
+                slot.worker.end()
+            self._slots.clear()
+            self._selector.close()
+
+    # -- feeding ---------------------------------------------------------------------------------
+
+    def _feed(self, source: Iterator[tuple[Tag, TestCase]]) -> bool:
+        """Sends ahead what there is room for; False when nothing is left to do."""
+        for slot in self._slots:
+            while self._has_room(slot) and (job := self._next(source)) is not None:
+                self._give(slot, job)
+        while len(self._slots) < self._workers and (job := self._next(source)) is not None:
+            self._give(self._open(), job)
+        return any(slot.waiting for slot in self._slots)
+
+    def _has_room(self, slot: _Slot[Tag]) -> bool:
+        ahead = 1 if self._fresh else AHEAD
+        return len(slot.waiting) < ahead and slot.worker.unsent < AHEAD_BYTES
+
+    def _next(self, source: Iterator[tuple[Tag, TestCase]]) -> _Job[Tag] | None:
+        if self._again:
+            return self._again.popleft()
+        drawn = next(source, None)
+        if drawn is None:
+            return None
+        tag, case = drawn
+        return _Job(tag, case)
+
+    def _give(self, slot: _Slot[Tag], job: _Job[Tag]) -> None:
+        self._sent += 1
+        described, blob = protocol.pack_values(list(job.case.values()))
+        program = job.case.program.to_bytes()
+        header = {"seq": self._sent, "program": len(program), "inputs": described}
+        slot.waiting[self._sent] = job
+        slot.worker.send(protocol.pack(header, program + blob))
+        self._watch_writing(slot)
+
+    def _open(self) -> _Slot[Tag]:
+        slot: _Slot[Tag] = _Slot(WorkerProcess(self.command))
+        self._slots.append(slot)
+        self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
+        return slot
+
+    def _watch_writing(self, slot: _Slot[Tag]) -> None:
+        watched = slot.worker.write_fd in self._selector.get_map()
+        if slot.worker.unsent and not watched:
+            self._selector.register(slot.worker.write_fd, selectors.EVENT_WRITE, slot)
+        elif watched and not slot.worker.unsent:
+            self._selector.unregister(slot.worker.write_fd)
+
+    # -- what comes back ---------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Takes what has come within one tick; once a tick looks at clocks and memory."""
+        for key, _ in self._selector.select(TICK_S):
+            slot: _Slot[Tag] = key.data
+            if slot not in self._slots:
+                continue  # ended by an earlier event of this round
+            if key.fd == slot.worker.write_fd:
+                slot.worker.flush()
+                self._watch_writing(slot)
+            else:
+                self._receive(slot)
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + TICK_S
+            self._look_after(now)
+
+    def _receive(self, slot: _Slot[Tag]) -> None:
+        try:
+            for frame in slot.worker.receive():
+                if frame is None:
+                    self._died(slot)
+                    return
+                self._take(slot, *frame)
+                if slot not in self._slots:
+                    return
+        except InfrastructureError:
+            # The case in hand scribbled over the pipe: that is its doing, and this worker's end.
+            slot.worker.abort()
+            self._died(slot)
+
+    def _take(self, slot: _Slot[Tag], header: protocol.Header, blob: bytes) -> None:
+        if "ready" in header:
+            self._started(slot, header)
+            return
+        job = slot.waiting.pop(header.get("seq", 0), None)
+        if job is None:
+            raise InfrastructureError("a worker answered a case that it was not given")
+        execution = _executed(header, blob, self._peak_of(slot, header["seq"]), slot.worker)
+        self.busy_s += sum(execution.durations.values())
+        self._idle_deaths = 0
+        self._done.append((job.tag, execution))
+        if self._fresh:
+            self._close(slot)
+
+    def _started(self, slot: _Slot[Tag], header: protocol.Header) -> None:
+        if header["ready"]:
+            slot.ready = True
+            self._failed_starts = 0
+            self.versions = {str(key): str(value) for key, value in header["versions"].items()}
+            return
+        self._close(slot)
+        raise ToolchainError(
+            f"{self.command.python} cannot import {self.command.backend}: "
+            f"{header.get('error')}: {header.get('message')}"
+        )
+
+    # -- ends ------------------------------------------------------------------------------------
+
+    def _close(self, slot: _Slot[Tag], log_begin: int = 0, *, grace_s: float = 0.0) -> Death:
+        """Ends a slot's worker; what was waiting goes to the next one."""
+        self._slots.remove(slot)
+        for fd in (slot.worker.read_fd, slot.worker.write_fd):
+            if fd in self._selector.get_map():
+                self._selector.unregister(fd)
+        self._again.extend(slot.waiting.values())
+        slot.waiting.clear()
+        return slot.worker.end(log_begin, grace_s=grace_s)
+
+    def _died(self, slot: _Slot[Tag]) -> None:
+        """The worker is gone by itself."""
+        status = slot.worker.status()
+        if not slot.ready:
+            self._never_started(self._close(slot, grace_s=_DYING_S))
+            return
+        job = slot.waiting.pop(status.seq, None)
+        peak = self._peak_of(slot, status.seq)
+        now = time.monotonic()
+        death = self._close(slot, status.log, grace_s=_DYING_S)
+        self.respawns += 1
+        if job is None:
+            self._died_idle(death)
+            return
+        # A SIGKILL that we did not send is the kernel's answer to memory running out.
+        ending: str = "out_of_memory" if death.signal == "SIGKILL" else "killed"
+        self._charge(job, ending, status, now, peak, death)
+
+    def _never_started(self, death: Death) -> None:
+        self._failed_starts += 1
+        if self._failed_starts < _START_TRIES:
+            return
+        how = death.signal or f"exit code {death.exit_code}"
+        raise ToolchainError(
+            f"{self.command.python} died ({how}) while importing {self.command.backend}:\n"
+            f"{(death.native or death.log)[-2000:]}"
+        )
+
+    def _died_idle(self, death: Death) -> None:
+        self._idle_deaths += 1
+        if self._idle_deaths >= _IDLE_DEATHS:
+            how = death.signal or f"exit code {death.exit_code}"
+            raise ToolchainError(f"workers keep dying between cases ({how}):\n{death.log[-2000:]}")
+
+    def _charge(
+        self, job: _Job[Tag], ending: str, status: protocol.Status, now: float, peak: int, death: Death
+    ) -> None:
+        self._done.append(
+            (
+                job.tag,
+                Execution(
+                    ending=ending,  # type: ignore[arg-type]
+                    phase=status.phase,
+                    durations={status.phase.value: max(0.0, now - status.since)},
+                    signal=death.signal,
+                    exit_code=death.exit_code,
+                    native=death.native[-MAX_TEXT:],
+                    log=death.log[-MAX_TEXT:],
+                    peak_bytes=peak,
+                ),
+            )
+        )
+
+    # -- clocks and memory -------------------------------------------------------------------------
+
+    def _look_after(self, now: float) -> None:
+        for slot in list(self._slots):
+            status = slot.worker.status()
+            if not slot.ready:
+                self._watch_start(slot, now)
+            elif status.seq != protocol.IDLE:
+                self._watch_case(slot, status, now)
+
+    def _watch_start(self, slot: _Slot[Tag], now: float) -> None:
+        allowed = self.command.limits.import_s
+        if now - slot.worker.started > allowed:
+            slot.worker.abort()
+            death = self._close(slot)
+            raise ToolchainError(
+                f"importing {self.command.backend} with {self.command.python} took more than "
+                f"{allowed:g} s:\n{(death.native or death.log)[-2000:]}"
+            )
+
+    def _watch_case(self, slot: _Slot[Tag], status: protocol.Status, now: float) -> None:
+        resident = slot.worker.resident()
+        seq, peak = slot.peak
+        slot.peak = (status.seq, max(resident, peak if seq == status.seq else 0))
+        if resident > self.command.limits.memory_bytes:
+            self._kill(slot, "out_of_memory", status, now)
+        elif now - status.since <= self.command.limits.seconds(status.phase):
+            slot.overdue = None
+        elif slot.overdue == status:
+            slot.worker.abort()
+            self._kill(slot, "hung", status, now)
+        else:
+            slot.overdue = status
+
+    def _kill(self, slot: _Slot[Tag], ending: str, status: protocol.Status, now: float) -> None:
+        """Ends a worker for what its case does, unless that case has just ended."""
+        if slot.waiting and status.seq in slot.waiting:
+            self._drain(slot)
+        if slot not in self._slots or status.seq not in slot.waiting:
+            return
+        job = slot.waiting.pop(status.seq)
+        peak = self._peak_of(slot, status.seq)
+        death = self._close(slot, status.log)
+        self.respawns += 1
+        self._charge(job, ending, status, now, peak, death)
+
+    def _drain(self, slot: _Slot[Tag]) -> None:
+        """Takes the answers that are in the pipe already, but not the end of the worker."""
+        for frame in slot.worker.receive():
+            if frame is not None:
+                self._take(slot, *frame)
+                if slot not in self._slots:
+                    return
+
+    def _peak_of(self, slot: _Slot[Tag], seq: int) -> int:
+        return slot.peak[1] if slot.peak[0] == seq else 0
+
+
+def _executed(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:
+    """The execution that a worker's answer tells of."""
+    seconds = [float(value) for value in header["seconds"]]
+    durations = {phase.value: taken for phase, taken in zip(protocol.PHASES[1:], seconds, strict=False)}
+    phase = protocol.PHASES[min(len(seconds), len(protocol.PHASES) - 1)]
+    if "error" not in header:
+        outputs = tuple(protocol.unpack_values(header["outputs"], blob))
+        return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak)
+    return Execution(
+        "raised",
+        phase,
+        durations,
+        error=str(header["error"])[:200],
+        message=str(header["message"])[:MAX_TEXT],
+        traceback=tuple(str(frame)[:500] for frame in header["traceback"]),
+        log=worker.log_tail(*(int(position) for position in header["log"])),
+        peak_bytes=peak,
+    )
