@@ -47,10 +47,11 @@ class OpenVino(Backend):
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:
-        """Releases before 2024.4 were built against numpy 1 and say so only in part."""
+        """Releases up to 2024.0 were built against numpy 1 and forgot to say so: with numpy 2 they
+        read garbage from every array. Later ones bound numpy themselves.
+        """
         year, minor = (int(part) for part in version.split(".")[:2])
-        old = (year, minor) < (2024, 4)
-        return [f"openvino=={version}", "numpy<2" if old else "numpy>=1.26"]
+        return [f"openvino=={version}", *(["numpy<2"] if (year, minor) < (2024, 1) else [])]
 
     def load(self, device: str, options: dict[str, Any]) -> None:
         """Imports openvino and opens its core."""
@@ -60,6 +61,9 @@ class OpenVino(Backend):
             import openvino.runtime as openvino
         self._ov = openvino
         self._core = openvino.Core()
+        probe = np.arange(3, dtype=np.float32)
+        if not np.array_equal(openvino.Tensor(probe).data, probe):
+            raise RuntimeError(f"this openvino cannot read arrays of numpy {np.__version__}: install numpy<2")
         self._device = device
         self._config = {"INFERENCE_PRECISION_HINT": options.get("precision", "f32")}
         if device == "CPU":

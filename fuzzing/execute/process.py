@@ -97,7 +97,12 @@ class WorkerProcess:
         environment |= {"HOME": self.scratch, "TMPDIR": self.scratch, "LANG": "C.UTF-8"}
         environment |= backend.environment
         return subprocess.Popen(
-            [str(Path(command.python).absolute()), "-I", str(_PACKAGE / "execute" / "worker.py"), json.dumps(spec)],
+            [
+                str(Path(command.python).absolute()),
+                "-I",
+                str(_PACKAGE / "execute" / "worker.py"),
+                json.dumps(spec),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

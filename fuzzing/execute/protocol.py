@@ -15,7 +15,7 @@ import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Dict
 
 from fuzzing.cases.values import Absent, Sequence, Tensor, Value
 from fuzzing.errors import CaseFormatError, InfrastructureError
@@ -26,7 +26,11 @@ _MAGIC = b"asy1"
 MAX_HEADER = 16 << 20
 MAX_BLOB = 2 << 30
 
-Header = dict[str, Any]
+Header = Dict[str, Any]
+
+
+class ProtocolError(InfrastructureError):
+    """What came through the pipe is none of ours; a case may have written there."""
 
 
 def pack(header: Header, blob: bytes = b"") -> bytes:
@@ -42,12 +46,12 @@ class FrameReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[Header, bytes]]:
-        """The frames that `data` completes; raises InfrastructureError if they are none of ours."""
+        """The frames that `data` completes; raises ProtocolError if they are none of ours."""
         self._buffer += data
         while len(self._buffer) >= _PREFIX.size:
             magic, header_size, blob_size = _PREFIX.unpack_from(self._buffer)
             if magic != _MAGIC or header_size > MAX_HEADER or blob_size > MAX_BLOB:
-                raise InfrastructureError("a worker wrote something that is not a frame")
+                raise ProtocolError("a worker wrote something that is not a frame")
             end = _PREFIX.size + header_size + blob_size
             if len(self._buffer) < end:
                 return
@@ -61,9 +65,9 @@ def _header(text: bytes) -> Header:
     try:
         header = json.loads(text)
     except (ValueError, RecursionError):
-        raise InfrastructureError("a worker wrote a frame without a readable header") from None
+        raise ProtocolError("a worker wrote a frame without a readable header") from None
     if not isinstance(header, dict):
-        raise InfrastructureError("a worker wrote a frame whose header is no object")
+        raise ProtocolError("a worker wrote a frame whose header is no object")
     return header
 
 
@@ -74,12 +78,12 @@ def pack_values(values: list[tuple[str, Value]]) -> tuple[list[Any], bytes]:
 
 
 def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[str, Value]]:
-    """The inverse of `pack_values`, reading from `offset` on; raises InfrastructureError."""
+    """The inverse of `pack_values`, reading from `offset` on; raises ProtocolError."""
     cursor = _Cursor(memoryview(blob), offset)
     try:
         return [(str(name), _restore(item, cursor)) for name, item in described]
     except (CaseFormatError, TypeError, ValueError, KeyError) as error:
-        raise InfrastructureError(f"a worker sent values that are none: {error}") from None
+        raise ProtocolError(f"a worker sent values that are none: {error}") from None
 
 
 @dataclass

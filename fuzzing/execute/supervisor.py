@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from fuzzing.cases import TestCase
-from fuzzing.errors import InfrastructureError, ToolchainError
+from fuzzing.errors import ToolchainError
 from fuzzing.execute import protocol
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.process import Command, Death, WorkerProcess
@@ -166,7 +166,7 @@ class Supervisor(Generic[Tag]):
                 self._take(slot, *frame)
                 if slot not in self._slots:
                     return
-        except InfrastructureError:
+        except protocol.ProtocolError:
             # The case in hand scribbled over the pipe: that is its doing, and this worker's end.
             slot.worker.abort()
             self._died(slot)
@@ -177,7 +177,7 @@ class Supervisor(Generic[Tag]):
             return
         job = slot.waiting.pop(header.get("seq", 0), None)
         if job is None:
-            raise InfrastructureError("a worker answered a case that it was not given")
+            raise protocol.ProtocolError("a worker answered a case that it was not given")
         execution = _executed(header, blob, self._peak_of(slot, header["seq"]), slot.worker)
         self.busy_s += sum(execution.durations.values())
         self._idle_deaths = 0
@@ -322,6 +322,13 @@ class Supervisor(Generic[Tag]):
 
 def _executed(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:
     """The execution that a worker's answer tells of."""
+    try:
+        return _read(header, blob, peak, worker)
+    except (KeyError, TypeError, ValueError) as error:
+        raise protocol.ProtocolError(f"a worker sent an answer that is none: {error!r}") from None
+
+
+def _read(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:
     seconds = [float(value) for value in header["seconds"]]
     durations = {phase.value: taken for phase, taken in zip(protocol.PHASES[1:], seconds, strict=False)}
     phase = protocol.PHASES[min(len(seconds), len(protocol.PHASES) - 1)]
