@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import protocol
-from fuzzing.execute.execution import Execution
+from fuzzing.execute.execution import Ending, Execution
 from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
@@ -166,10 +166,10 @@ class Supervisor(Generic[Tag]):
                 self._take(slot, *frame)
                 if slot not in self._slots:
                     return
-        except protocol.ProtocolError:
+        except protocol.ProtocolError as error:
             # The case in hand scribbled over the pipe: that is its doing, and this worker's end.
             slot.worker.abort()
-            self._died(slot)
+            self._died(slot, garbled=str(error))
 
     def _take(self, slot: _Slot[Tag], header: protocol.Header, blob: bytes) -> None:
         if "ready" in header:
@@ -209,12 +209,14 @@ class Supervisor(Generic[Tag]):
         slot.waiting.clear()
         return slot.worker.end(log_begin, grace_s=grace_s)
 
-    def _died(self, slot: _Slot[Tag]) -> None:
-        """The worker is gone by itself."""
+    def _died(self, slot: _Slot[Tag], garbled: str = "") -> None:
+        """The worker is gone by itself, or of no use any more because its words are `garbled`."""
         status = slot.worker.status()
         if not slot.ready:
             self._never_started(self._close(slot, grace_s=_DYING_S))
             return
+        if garbled:  # the page may be scribbled over too; cases are answered in order, so it is the first
+            status = protocol.Status(min(slot.waiting, default=protocol.IDLE), Phase.RUN, time.monotonic(), 0)
         job = slot.waiting.pop(status.seq, None)
         peak = self._peak_of(slot, status.seq)
         now = time.monotonic()
@@ -224,8 +226,8 @@ class Supervisor(Generic[Tag]):
             self._died_idle(death)
             return
         # A SIGKILL that we did not send is the kernel's answer to memory running out.
-        ending: str = "out_of_memory" if death.signal == "SIGKILL" else "killed"
-        self._charge(job, ending, status, now, peak, death)
+        ending: Ending = "out_of_memory" if death.signal == "SIGKILL" else "killed"
+        self._charge(job, ending, status, now, peak, death, garbled)
 
     def _never_started(self, death: Death) -> None:
         self._failed_starts += 1
@@ -244,13 +246,21 @@ class Supervisor(Generic[Tag]):
             raise ToolchainError(f"workers keep dying between cases ({how}):\n{death.log[-2000:]}")
 
     def _charge(
-        self, job: _Job[Tag], ending: str, status: protocol.Status, now: float, peak: int, death: Death
+        self,
+        job: _Job[Tag],
+        ending: Ending,
+        status: protocol.Status,
+        now: float,
+        peak: int,
+        death: Death,
+        message: str = "",
     ) -> None:
         self._done.append(
             (
                 job.tag,
                 Execution(
-                    ending=ending,  # type: ignore[arg-type]
+                    ending=ending,
+                    message=message,
                     phase=status.phase,
                     durations={status.phase.value: max(0.0, now - status.since)},
                     signal=death.signal,
@@ -296,7 +306,7 @@ class Supervisor(Generic[Tag]):
         else:
             slot.overdue = status
 
-    def _kill(self, slot: _Slot[Tag], ending: str, status: protocol.Status, now: float) -> None:
+    def _kill(self, slot: _Slot[Tag], ending: Ending, status: protocol.Status, now: float) -> None:
         """Ends a worker for what its case does, unless that case has just ended."""
         if slot.waiting and status.seq in slot.waiting:
             self._drain(slot)

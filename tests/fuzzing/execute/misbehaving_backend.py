@@ -1,0 +1,102 @@
+"""A backend for tests: the program is a line of text that says how to misbehave, and in which phase."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fuzzing.backends.base import Backend, register
+from fuzzing.cases.values import Tensor, Value
+
+
+@register
+class Misbehaving(Backend):
+    name: ClassVar[str] = "misbehaving"
+    package: ClassVar[str] = "numpy"
+    import_name: ClassVar[str] = "numpy"
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        if options.get("load") == "raise":
+            raise ImportError("no such compiler here")
+        if options.get("load"):
+            _do(options["load"])
+        self._served = 0
+
+    def convert(self, program: bytes) -> Any:
+        phase, _, action = program.decode().partition(":")
+        if phase == "convert":
+            _do(action)
+        return phase, action
+
+    def compile(self, model: Any) -> Any:
+        phase, action = model
+        if phase == "compile":
+            _do(action)
+        return model
+
+    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+        phase, action = executable
+        if phase == "run":
+            _do(action)
+        self._served += 1
+        facts = {
+            "pid": os.getpid(),
+            "served": self._served,
+            "secret": os.environ.get("ASSAY_TEST_SECRET") is not None,
+            "home": Path.home().name.startswith("assay-worker-"),
+        }
+        return [*inputs, *((key, Tensor.of(np.array(int(value)))) for key, value in facts.items())]
+
+
+class _CrashesWhenFreed:
+    def __del__(self) -> None:
+        ctypes.string_at(0)
+
+
+def _do(action: str) -> None:
+    kind, _, rest = action.partition(" ")
+    if kind == "raise":
+        raise ValueError(rest)
+    if kind == "segfault":
+        ctypes.string_at(0)
+    elif kind == "hang":
+        print("about to hang", flush=True)
+        time.sleep(3600)
+    elif kind == "exit":
+        os._exit(int(rest))
+    elif kind == "eat":
+        hoard = [np.ones(8 << 20, np.uint8) for _ in range(1 << 20)]
+        print(len(hoard))
+    elif kind == "reserve":
+        np.ones(1 << 45, np.uint8)
+    elif kind == "print":
+        print(rest, flush=True)
+    elif kind == "write":
+        with open("big", "wb") as file:
+            for _ in range(1 << 12):
+                file.write(bytes(1 << 20))
+    elif kind == "scribble":
+        for fd in range(3, 64):
+            try:
+                os.write(fd, b"x" * 64)
+            except OSError:
+                continue
+    elif kind == "child":
+        if os.fork() == 0:
+            Path(rest).write_text(str(os.getpid()))
+            time.sleep(3600)
+        while not Path(rest).exists():
+            time.sleep(0.01)
+        time.sleep(3600)
+    elif kind == "freed":
+        doomed = _CrashesWhenFreed()
+        doomed.itself = doomed  # type: ignore[attr-defined]
+        del doomed
+        import gc
+
+        gc.collect()

@@ -1,0 +1,233 @@
+"""The supervisor against a backend that misbehaves in every way we know."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzzing.cases import OnnxModel, Provenance, Sequence, Tensor, TestCase
+from fuzzing.cases.values import Absent, Value
+from fuzzing.errors import ToolchainError
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import AHEAD, Supervisor
+from fuzzing.outcomes import Phase
+
+BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")
+FINE = "none:"
+
+
+def command(**given: Any) -> Command:
+    limits = given.pop("limits", Limits())
+    return Command(sys.executable, BACKEND, options=given, limits=limits)
+
+
+def case(program: str, *inputs: tuple[str, Value]) -> TestCase:
+    return TestCase(OnnxModel(program.encode()), inputs, Provenance("tests", program, "", "", ""))
+
+
+def run(programs: list[str], supervisor: Supervisor[int]) -> dict[int, Execution]:
+    return dict(supervisor.run((n, case(text)) for n, text in enumerate(programs)))
+
+
+def one(program: str, **given: Any) -> Execution:
+    return run([program], Supervisor(command(**given)))[0]
+
+
+def facts(execution: Execution) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in execution.outputs:
+        assert isinstance(value, Tensor)
+        found[name] = int(value.array())
+    return found
+
+
+def wait_until_gone(pid: int) -> None:
+    """Returns once the process is dead; the kernel takes its time after SIGKILL. Fails after a minute."""
+    for _ in range(6000):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {pid} is still alive")
+
+
+def test_one_worker_serves_many_cases() -> None:
+    supervisor: Supervisor[int] = Supervisor(command())
+    executions = run([FINE] * 20, supervisor)
+    assert len({facts(execution)["pid"] for execution in executions.values()}) == 1
+    assert [facts(executions[n])["served"] for n in range(20)] == list(range(1, 21))
+    assert supervisor.respawns == 0
+    assert supervisor.versions["numpy"] == np.__version__
+    assert executions[0].durations.keys() == {"convert", "compile", "run"}
+
+
+def test_values_of_every_kind_come_back_as_they_went() -> None:
+    given: list[tuple[str, Value]] = [
+        ("float", Tensor.of(np.array([[1.5, np.nan], [np.inf, -0.0]], np.float32))),
+        ("empty", Tensor.of(np.empty((0, 3), np.int64))),
+        ("bf16", Tensor("bfloat16", (3,), b"\x80\x3f\x00\x40\xc0\x7f")),
+        ("text", Tensor.of(np.array(["a", "", "ü"], object))),
+        ("several", Sequence((Tensor.of(np.zeros(2)), Tensor.of(np.ones((1, 1), bool))))),
+        ("nothing", Absent()),
+    ]
+    supervisor: Supervisor[int] = Supervisor(command())
+    [(_, execution)] = supervisor.run([(0, case(FINE, *given))])
+    assert list(execution.outputs[: len(given)]) == given
+
+
+def test_a_large_case_passes_both_ways() -> None:
+    big = Tensor.of(np.arange(4 << 20, dtype=np.uint32))
+    supervisor: Supervisor[int] = Supervisor(command())
+    executions = dict(supervisor.run((n, case(FINE, ("big", big))) for n in range(2 * AHEAD)))
+    assert all(execution.outputs[0] == ("big", big) for execution in executions.values())
+
+
+@pytest.mark.parametrize("phase", ["convert", "compile", "run"])
+def test_an_exception_is_reported_with_its_phase(phase: str) -> None:
+    execution = one(f"{phase}:raise the shape is wrong")
+    assert (execution.ending, execution.phase) == ("raised", Phase(phase))
+    assert (execution.error, execution.message) == ("ValueError", "the shape is wrong")
+    assert execution.traceback[-1] == "misbehaving_backend.py:_do"
+
+
+@pytest.mark.parametrize("phase", ["convert", "compile", "run"])
+def test_a_native_crash_is_charged_to_its_case_and_costs_one_respawn(phase: str) -> None:
+    supervisor: Supervisor[int] = Supervisor(command())
+    executions = run([FINE, FINE, f"{phase}:segfault", FINE, FINE, FINE, FINE], supervisor)
+    crashed = executions[2]
+    assert (crashed.ending, crashed.phase, crashed.signal) == ("killed", Phase(phase), "SIGSEGV")
+    assert "Segmentation fault" in crashed.native
+    assert "in _do" in crashed.native
+    assert {executions[n].ending for n in (0, 1, 3, 4, 5, 6)} == {"returned"}
+    assert supervisor.respawns == 1
+
+
+def test_a_crash_while_freeing_belongs_to_the_case() -> None:
+    executions = run([FINE, "run:freed", FINE], Supervisor(command()))
+    assert [executions[n].ending for n in range(3)] == ["returned", "killed", "returned"]
+
+
+def test_an_exit_is_no_answer() -> None:
+    executions = run(["compile:exit 7", FINE], Supervisor(command()))
+    assert (executions[0].ending, executions[0].exit_code, executions[0].signal) == ("killed", 7, "")
+    assert executions[1].ending == "returned"
+
+
+@pytest.mark.parametrize("phase", ["convert", "compile", "run"])
+def test_a_hang_ends_with_its_traceback(phase: str) -> None:
+    limits = Limits(convert_s=0.5, compile_s=0.5, run_s=0.5)
+    executions = run([f"{phase}:hang", FINE], Supervisor(command(limits=limits)))
+    hung = executions[0]
+    assert (hung.ending, hung.phase) == ("hung", Phase(phase))
+    assert hung.durations[phase] >= 0.5
+    assert "in _do" in hung.native
+    assert "about to hang" in hung.log
+    assert executions[1].ending == "returned"
+
+
+def test_memory_out_of_bounds_is_charged() -> None:
+    limits = Limits(memory_bytes=400 << 20)
+    executions = run(["run:eat", FINE], Supervisor(command(limits=limits)))
+    assert executions[0].ending == "out_of_memory"
+    assert executions[0].peak_bytes > 400 << 20
+    assert executions[1].ending == "returned"
+
+
+def test_one_absurd_allocation_raises_inside_the_worker() -> None:
+    assert one("run:reserve").error in ("MemoryError", "_ArrayMemoryError")
+
+
+def test_files_are_bounded() -> None:
+    execution = one("run:write", limits=Limits(file_bytes=8 << 20))
+    assert execution.error == "OSError"
+    assert "File too large" in execution.message
+
+
+def test_what_is_printed_goes_to_the_log_not_into_the_answer() -> None:
+    executions = run(["run:print noise", "run:raise after the noise"], Supervisor(command()))
+    assert executions[0].ending == "returned"
+    assert executions[1].log == ""
+
+
+def test_scribbling_over_every_descriptor_ends_the_worker_but_not_us() -> None:
+    executions = run(["run:scribble", FINE, FINE], Supervisor(command()))
+    assert executions[0].ending == "killed"
+    assert "not a frame" in executions[0].message
+    assert {executions[1].ending, executions[2].ending} == {"returned"}
+
+
+def test_children_of_a_killed_worker_die_with_it(tmp_path: Path) -> None:
+    child = tmp_path / "pid"
+    execution = one(f"run:child {child}", limits=Limits(run_s=1))
+    assert execution.ending == "hung"
+    wait_until_gone(int(child.read_text()))
+
+
+def test_fresh_gives_every_case_a_process() -> None:
+    executions = run([FINE] * 4, Supervisor(command(), fresh=True, workers=2))
+    assert len({facts(execution)["pid"] for execution in executions.values()}) == 4
+
+
+def test_several_workers_share_the_cases() -> None:
+    executions = run([FINE] * 40, Supervisor(command(), workers=3))
+    assert len(executions) == 40
+    assert 1 < len({facts(execution)["pid"] for execution in executions.values()}) <= 3
+
+
+def test_no_secret_reaches_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_TEST_SECRET", "hush")
+    seen = facts(one(FINE))
+    assert (seen["secret"], seen["home"]) == (0, 1)
+
+
+def test_cases_are_drawn_only_when_needed() -> None:
+    drawn: list[int] = []
+
+    def source() -> Iterator[tuple[int, TestCase]]:
+        for n in range(1000):
+            drawn.append(n)
+            yield n, case(FINE)
+
+    supervisor: Supervisor[int] = Supervisor(command())
+    results = supervisor.run(source())
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert len(drawn) <= 2 * AHEAD + 1
+
+
+def test_closing_ends_all_workers() -> None:
+    supervisor: Supervisor[int] = Supervisor(command(), workers=2)
+    results = supervisor.run((n, case(FINE)) for n in range(100))
+    pids = {facts(next(results)[1])["pid"] for _ in range(8)}
+    results.close()  # type: ignore[attr-defined]
+    for pid in pids:
+        wait_until_gone(pid)
+
+
+def test_a_compiler_that_cannot_be_imported_is_no_verdict() -> None:
+    with pytest.raises(ToolchainError, match="no such compiler here"):
+        one(FINE, load="raise")
+
+
+def test_a_compiler_that_dies_while_imported_is_no_verdict() -> None:
+    with pytest.raises(ToolchainError, match=r"SIGSEGV"):
+        one(FINE, load="segfault")
+
+
+def test_a_compiler_that_hangs_while_imported_is_no_verdict() -> None:
+    with pytest.raises(ToolchainError, match="took more than"):
+        one(FINE, load="hang", limits=Limits(import_s=0.5))
+
+
+def test_a_missing_interpreter_is_no_verdict() -> None:
+    supervisor: Supervisor[int] = Supervisor(Command("/nowhere/python", BACKEND))
+    with pytest.raises(ToolchainError, match="cannot start /nowhere/python"):
+        run([FINE], supervisor)
