@@ -6,6 +6,7 @@ key of the operator reaches a compiler. What runs for long is tethered: the kern
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -120,10 +121,8 @@ def run(
 
 def kill_group(pid: int, number: signal.Signals) -> None:
     """Signals the process group that `pid` leads; nothing happens if it has ended."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def tail(output: bytes, lines: int = 20, characters: int = 2000) -> str:

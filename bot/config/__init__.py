@@ -3,11 +3,11 @@
 from bot.config.defaults import default_config
 from bot.config.model import LimitsConfig, ReportsConfig, RepositoryConfig, ToolchainConfig
 from bot.config.parse import CONFIG_PATH, parse_config
-from bot.config.problems import InvalidConfig, Problem
+from bot.config.problems import InvalidConfigError, Problem
 
 __all__ = [
     "CONFIG_PATH",
-    "InvalidConfig",
+    "InvalidConfigError",
     "LimitsConfig",
     "Problem",
     "ReportsConfig",

@@ -45,13 +45,16 @@ def _relative(text: str) -> str:
     return text
 
 
+_NO_PROJECT = "must be the name of a package on the index, without a version"
+
+
 def _project(text: str) -> str:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        requirement = None  # type: ignore[assignment]
-    if requirement is None or requirement.name != text:
-        raise ValueError("must be the name of a package on the index, without a version")
+        raise ValueError(_NO_PROJECT) from None
+    if requirement.name != text:
+        raise ValueError(_NO_PROJECT)
     return text
 
 

@@ -27,7 +27,7 @@ def sources() -> tuple[str, ...]:
 
 def provisioners() -> tuple[str, ...]:
     """Every provisioner that a repository may ask for."""
-    from bot.toolchains.registry import offered  # noqa: PLC0415 - toolchains read configurations
+    from bot.toolchains.registry import offered
 
     return offered()
 

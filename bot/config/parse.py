@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from bot.config.document import Document, UnreadableError, read_document
 from bot.config.model import RepositoryConfig
 from bot.config.names import meant
-from bot.config.problems import InvalidConfig, Path, Problem, dotted
+from bot.config.problems import InvalidConfigError, Path, Problem, dotted
 
 CONFIG_PATH = ".github/assay.yml"
 
@@ -26,21 +26,21 @@ _TYPES = {
 
 
 def parse_config(text: bytes, name: str = CONFIG_PATH) -> RepositoryConfig:
-    """Reads a configuration; raises InvalidConfig, a ConfigError, that lists every mistake and its place."""
+    """Reads a configuration; raises InvalidConfigError, a ConfigError, that lists every mistake and its place."""
     try:
         document = read_document(text)
     except UnreadableError as error:
-        raise InvalidConfig(name, [error.problem]) from None
+        raise InvalidConfigError(name, [error.problem]) from None
     if document.data is None:
         hint = "is empty; it needs at least 'version: 1' and 'backend: ...'"
-        raise InvalidConfig(name, [Problem(1, 1, "", hint)])
+        raise InvalidConfigError(name, [Problem(1, 1, "", hint)])
     try:
         config = RepositoryConfig.model_validate(document.data)
     except ValidationError as error:
         found = [_problem(detail, document) for detail in error.errors(include_url=False)]
-        raise InvalidConfig(name, [*document.problems, *found]) from None
+        raise InvalidConfigError(name, [*document.problems, *found]) from None
     if document.problems:
-        raise InvalidConfig(name, document.problems)
+        raise InvalidConfigError(name, document.problems)
     return config
 
 

@@ -24,7 +24,7 @@ class Problem:
         return f"{place}{self.key + ' ' if self.key else 'the file '}{self.message}"
 
 
-class InvalidConfig(ConfigError):
+class InvalidConfigError(ConfigError):
     """A configuration with every mistake that was found, in the order of the file.
 
     line, column and key are those of the first; `problems` has all.

@@ -12,6 +12,8 @@ _BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _NUMBER = r"(\d{1,9}(?:\.\d{1,3})?)"
 _DURATION = re.compile(rf"{_NUMBER} ?({'|'.join(_SECONDS)})")
 _SIZE = re.compile(rf"{_NUMBER} ?({'|'.join(_BYTES)})")
+_NO_DURATION = "is no duration; write a number and s, m or h, such as 90s, 5m or 1h"
+_NO_SIZE = "is no size; write a number and B, KiB, MiB or GiB, such as 4GiB"
 
 
 def parse_duration(value: object) -> object:
@@ -19,11 +21,11 @@ def parse_duration(value: object) -> object:
     if isinstance(value, str):
         match = _DURATION.fullmatch(value)
         if not match:
-            raise ValueError("is no duration; write a number and s, m or h, such as 90s, 5m or 1h")
+            raise ValueError(_NO_DURATION)
         return float(match[1]) * _SECONDS[match[2]]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError("is no duration; write a number and s, m or h, such as 90s, 5m or 1h")
-    return float(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(_NO_DURATION)
 
 
 def parse_size(value: object) -> object:
@@ -31,11 +33,11 @@ def parse_size(value: object) -> object:
     if isinstance(value, str):
         match = _SIZE.fullmatch(value)
         if not match:
-            raise ValueError("is no size; write a number and B, KiB, MiB or GiB, such as 4GiB")
+            raise ValueError(_NO_SIZE)
         return int(float(match[1]) * _BYTES[match[2]])
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("is no size; write a number and B, KiB, MiB or GiB, such as 4GiB")
-    return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError(_NO_SIZE)
 
 
 def show_duration(seconds: float) -> str:

@@ -26,13 +26,13 @@ def existing_spec(backend_name: str, python: str = sys.executable) -> Spec:
 
 @provisioner("existing", offered=False)
 class Existing:
-    """Takes an interpreter as it is; its digest says what was found in it, so it changes with its packages."""
+    """Takes an interpreter as it is; its digest changes with the packages in it."""
 
-    def resolve(self, config: RepositoryConfig, read: Read) -> Spec:
+    def resolve(self, _config: RepositoryConfig, _read: Read) -> Spec:
         """Raises UsageError: no configuration can name an interpreter."""
         raise UsageError("a repository cannot choose an interpreter of this machine; use 'release'")
 
-    def provision(self, spec: Spec, data_dir: Path, progress: Progress) -> Ready:
+    def provision(self, spec: Spec, _data_dir: Path, progress: Progress) -> Ready:
         """Probes the interpreter; raises ProvisionError if the compiler is not in it."""
         adapter = backend(spec.backend)
         if not os.access(spec.python, os.X_OK):

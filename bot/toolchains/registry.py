@@ -28,13 +28,19 @@ class Backend(Protocol):
     """What is needed here of a backend of `fuzzing.backends`."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What configurations call it."""
+        ...
 
     @property
-    def package(self) -> str: ...
+    def package(self) -> str:
+        """The distribution that holds the compiler."""
+        ...
 
     @property
-    def import_name(self) -> str: ...
+    def import_name(self) -> str:
+        """The module to import."""
+        ...
 
     def requirements(self, version: str) -> list[str]:
         """What else a release of this version must be installed with."""
@@ -97,11 +103,11 @@ class Ready:
 class Provisioner(Protocol):
     """Makes toolchains of one kind."""
 
-    def resolve(self, config: RepositoryConfig, read: Read) -> Spec:
+    def resolve(self, config: RepositoryConfig, read: Read, /) -> Spec:
         """What a configuration asks for; raises ConfigError if it cannot be told."""
         ...
 
-    def provision(self, spec: Spec, data_dir: Path, progress: Progress) -> Ready:
+    def provision(self, spec: Spec, data_dir: Path, progress: Progress, /) -> Ready:
         """Makes it, or finds it made; raises ProvisionError that says what to fix."""
         ...
 

@@ -63,7 +63,7 @@ class Release:
 
 
 def _find(file: str, package: str, read: Read) -> tuple[str, Pin]:
-    """The exact pin of `package`, and the file that holds it; pyproject.toml helps out where `file` has none."""
+    """The exact pin of `package`, and the file that holds it; pyproject.toml helps out."""
     tried = []
     for candidate in dict.fromkeys((file, PIN_FILES[-1])):
         content = read(candidate)
@@ -75,8 +75,8 @@ def _find(file: str, package: str, read: Read) -> tuple[str, Pin]:
             return candidate, _exact(pins, candidate)
         tried.append(f"{candidate} does not name {package}")
     raise ConfigError(
-        f"no release to test: {' and '.join(tried)}. Write '{package}==VERSION' into {file}, or name the file "
-        "that pins it",
+        f"no release to test: {' and '.join(tried)}. "
+        f"Write '{package}==VERSION' into {file}, or name the file that pins it",
         key="toolchain.pin",
     )
 
