@@ -1,1 +1,28 @@
 """Toolchains: provisioners and their cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.config import RepositoryConfig
+from bot.toolchains import registry
+from bot.toolchains.registry import Progress, Read, Ready, Spec
+
+__all__ = ["Ready", "Spec", "provision", "resolve"]
+
+
+def resolve(config: RepositoryConfig, read: Read) -> Spec:
+    """The toolchain that a repository's configuration asks for at one commit.
+
+    `read` gives the content of a file at that commit, None if it is not there. Raises ConfigError that
+    says what to write where.
+    """
+    return registry.get(config.toolchain.provisioner).resolve(config, read)
+
+
+def provision(spec: Spec, data_dir: Path, progress: Progress) -> Ready:
+    """Makes a toolchain, or finds it made; `progress` gets a line at each step.
+
+    Safe for several threads and processes at once. Raises ProvisionError that says what to fix.
+    """
+    return registry.get(spec.provisioner).provision(spec, data_dir, progress)

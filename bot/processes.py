@@ -1,0 +1,136 @@
+"""Starting other programs: a scrubbed environment, and a tether that no crash of ours cuts.
+
+Everything Assay starts gets an environment built from nothing, so that no token, webhook secret or cloud
+key of the operator reaches a compiler. What runs for long is tethered: the kernel kills it when we die.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+#: What every program may see: where programs and libraries lie, the language, the clock's zone, the
+#: temporary folder, and how many threads and which GPUs to use. None of it is secret.
+PLAIN = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PYTHONHASHSEED",
+    "OMP_*",
+    "MKL_*",
+    "OPENBLAS_*",
+    "CUDA_*",
+    "NVIDIA_*",
+)
+
+#: How a program reaches the network here: proxies and certificate authorities.
+NETWORK = (
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+)
+
+GRACE_S = 5.0  # between asking a program to stop and killing it
+
+# prctl(PR_SET_PDEATHSIG) is armed by the child itself, because code between fork and exec is not safe in
+# a process with threads. It survives exec. The parent may have died before it was armed: hence getppid.
+_TETHER = """\
+import ctypes, os, signal, sys
+parent, program = int(sys.argv[1]), sys.argv[2:]
+if ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0) != 0:
+    sys.exit("cannot tie the life of %s to its parent's: %s" % (program[0], os.strerror(ctypes.get_errno())))
+if os.getppid() != parent:
+    sys.exit(1)
+os.execvp(program[0], program)
+"""
+
+
+def scrubbed(*names: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of `names` that are set here (a trailing * matches any ending), and `extra`."""
+    exact = {name for name in names if not name.endswith("*")}
+    prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in exact or (prefixes and key.startswith(prefixes))
+    }
+    return kept | dict(extra or {})
+
+
+def tethered(command: Sequence[str]) -> list[str]:
+    """`command`, so started that the kernel kills it when the thread that started it ends.
+
+    The thread, not only the process: start it from one that stays until the program has ended.
+    """
+    return [sys.executable, "-I", "-S", "-c", _TETHER, str(os.getpid()), *command]
+
+
+def run(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    timeout: float,
+    stdin: bytes = b"",
+    tether: bool = False,
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a program to its end and returns what it printed, whatever its exit status.
+
+    Raises subprocess.TimeoutExpired after `timeout` seconds, when its whole group has been killed, and
+    OSError if it cannot be started.
+    """
+    with subprocess.Popen(
+        tethered(command) if tether else list(command),
+        env=dict(env),
+        cwd=cwd,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(stdin, timeout)
+        except BaseException:
+            kill_group(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)
+
+
+def kill_group(pid: int, number: signal.Signals) -> None:
+    """Signals the process group that `pid` leads; nothing happens if it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, number)
+
+
+def tail(output: bytes, lines: int = 20, characters: int = 2000) -> str:
+    """The end of what a program printed, for an error message."""
+    text = output.decode(errors="replace")[-characters:]
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def first_lines(lines: Iterable[str], count: int) -> str:
+    """The first `count` lines that say something."""
+    return "\n".join([line for line in lines if line.strip()][:count])

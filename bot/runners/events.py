@@ -1,0 +1,94 @@
+"""Checking what a shard's process says: data to be validated, never instructions (DESIGN 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bot.errors import RunnerError
+from bot.runners.protocol import Event, Shard, ToolchainTrouble
+from fuzzing.errors import InfrastructureError
+from fuzzing.outcomes import Outcome
+
+
+class ShardEvents:
+    """Checks the events of one shard, and hands on those that hold.
+
+    Order: one start, then outcomes, then one end; or an error at any time, which is raised.
+    """
+
+    def __init__(self, shard: Shard, on_event: Callable[[Event], None]) -> None:
+        self._shard, self._on_event = shard, on_event
+        self._cases = frozenset(shard.cases)
+        self._seen: set[tuple[str, int]] = set()
+        self._started = False
+        self.ended = False
+
+    def take(self, event: Event) -> None:
+        """Hands `event` on; raises RunnerError if it is not one this shard may send now."""
+        kind = event.get("event")
+        check = _CHECKS.get(kind) if isinstance(kind, str) else None
+        if check is None:
+            raise RunnerError(
+                f"a shard sent an unknown event, {str(kind)[:50]!r}; is its runner of another version?"
+            )
+        if self.ended:
+            raise RunnerError(f"a shard sent {kind!r} after its end")
+        check(self, event)
+        self._on_event(event)
+
+    def _start(self, event: Event) -> None:
+        versions = _field(event, "versions", dict)
+        if self._started or not all(isinstance(item, str) for pair in versions.items() for item in pair):
+            raise RunnerError("a shard's start came twice or holds versions that are no text")
+        _field(event, "cases", int)
+        self._started = True
+
+    def _outcome(self, event: Event) -> None:
+        repeat = _field(event, "repeat", int)
+        try:
+            outcome = Outcome.from_json(_field(event, "outcome", dict))
+        except InfrastructureError as error:
+            raise RunnerError(str(error)) from None
+        shard, key = self._shard, (outcome.case, repeat)
+        if not self._started or outcome.case not in self._cases or not 0 <= repeat < shard.repeats:
+            raise RunnerError(
+                f"a shard sent an outcome nobody asked for: case {outcome.case[:64]!r}, run {repeat}"
+            )
+        if (outcome.backend, outcome.toolchain, outcome.device) != (
+            shard.backend,
+            shard.toolchain,
+            shard.device,
+        ):
+            raise RunnerError(f"a shard sent an outcome of another toolchain: {outcome.toolchain[:64]!r}")
+        if key in self._seen:
+            raise RunnerError(f"a shard sent run {repeat} of case {outcome.case} twice")
+        self._seen.add(key)
+
+    def _end(self, event: Event) -> None:
+        _field(event, "outcomes", int)
+        _field(event, "stopped", str)
+        if not self._started:
+            raise RunnerError("a shard ended before it started")
+        self.ended = True
+
+    def _error(self, event: Event) -> None:
+        message = _field(event, "message", str)[:4000]
+        if event.get("kind") == "toolchain":
+            raise ToolchainTrouble(message)
+        raise RunnerError(f"the shard was refused: {message}")
+
+
+_CHECKS: dict[str, Callable[[ShardEvents, Event], None]] = {
+    "start": ShardEvents._start,
+    "outcome": ShardEvents._outcome,
+    "end": ShardEvents._end,
+    "error": ShardEvents._error,
+}
+
+
+def _field(event: Event, name: str, kind: type[Any]) -> Any:
+    value = event.get(name)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise RunnerError(f"a shard sent a {event['event']!r} event whose {name!r} is no {kind.__name__}")
+    return value

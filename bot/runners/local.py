@@ -1,0 +1,86 @@
+"""The `local` runner: shards as processes of this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bot.errors import RunnerError
+from bot.runners.events import ShardEvents
+from bot.runners.protocol import Event, OnEvent, Shard, runner
+from bot.runners.stream import stream
+
+#: How the data plane is started. -P keeps the working folder out of the module path: it may hold anything.
+PYTHON_MODULE = (sys.executable, "-P", "-m")
+SHARD_PROGRAM = (*PYTHON_MODULE, "fuzzing.execute.shard")
+_TICK_S = 0.2  # how soon a stop is noticed while waiting for a slot
+
+
+@runner("local")
+class LocalRunner:
+    """Executes at most `slots` shards at once, each in its own process group with a scrubbed environment.
+
+    If this process dies, however it dies, the kernel kills the shards. `program` is what a shard's file is
+    handed to.
+    """
+
+    def __init__(self, slots: int, program: Sequence[str] = SHARD_PROGRAM) -> None:
+        if slots < 1:
+            raise ValueError(f"a runner needs at least one slot, not {slots}")
+        self._slots = threading.BoundedSemaphore(slots)
+        self._program = tuple(program)
+
+    def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
+        """See `bot.runners.protocol.Runner.run`."""
+        with self._slot(stop) as free, tempfile.TemporaryDirectory(prefix="assay-shard-") as folder:
+            if not free:
+                return
+            file = Path(folder) / "shard.json"
+            file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+            events = ShardEvents(shard, on_event)
+            ending = stream("the shard", (*self._program, str(file)), events.take, stop, cwd=Path(folder))
+            if not ending.stopped and not (events.ended and ending.status == 0):
+                told = "after" if events.ended else "before"
+                raise RunnerError(f"the shard's process stopped {told} its end event: it {ending.describe()}")
+
+    @contextmanager
+    def _slot(self, stop: threading.Event) -> Iterator[bool]:
+        """Waits for a slot; yields False if `stop` was set first."""
+        taken = False
+        try:
+            while not stop.is_set() and not taken:
+                taken = self._slots.acquire(timeout=_TICK_S)
+            yield taken
+        finally:
+            if taken:
+                self._slots.release()
+
+
+def run_tool(
+    module: str,
+    args: Sequence[str],
+    on_event: OnEvent,
+    stop: threading.Event | None = None,
+    *,
+    program: Sequence[str] = PYTHON_MODULE,
+) -> None:
+    """Runs another program of the data plane, such as `fuzzing.migrate`, handing on each object it prints.
+
+    Returns when it has ended well, or soon after `stop` is set. Raises RunnerError otherwise; an error
+    event of the program becomes the error's message.
+    """
+
+    def take(event: Event) -> None:
+        if event.get("event") == "error":
+            raise RunnerError(f"{module}: {event.get('message')}")
+        on_event(event)
+
+    with tempfile.TemporaryDirectory(prefix="assay-tool-") as folder:
+        ending = stream(module, (*program, module, *args), take, stop or threading.Event(), cwd=Path(folder))
+    if not ending.stopped and ending.status:
+        raise RunnerError(f"{module} {ending.describe()}")

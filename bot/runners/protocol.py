@@ -1,0 +1,91 @@
+"""What a runner is, whatever machine it uses.
+
+A runner is one file of this folder; `@runner(name)` registers how to make it (law 4).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Protocol
+
+from bot.errors import RunnerError, UsageError
+
+Event = dict[str, Any]
+OnEvent = Callable[[Event], None]
+
+
+class ToolchainTrouble(RunnerError):  # noqa: N818 - said as the maintainers of a target will read it
+    """The toolchain of a shard does not start: not the runner's fault, and not yet the compiler's."""
+
+
+class Shard(Protocol):
+    """What a runner needs to know of a `fuzzing.execute.shard.Shard`."""
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Ids of its cases, in order."""
+        ...
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend."""
+        ...
+
+    @property
+    def toolchain(self) -> str:
+        """Digest of the toolchain."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """The device that runs compiled models."""
+        ...
+
+    @property
+    def repeats(self) -> int:
+        """How often each case is run."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The shard as `python -m fuzzing.execute.shard` reads it."""
+        ...
+
+
+class Runner(Protocol):
+    """Executes shards somewhere."""
+
+    def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
+        """Executes `shard`, handing each event on as it comes, from the calling thread.
+
+        Returns when the shard has ended, or soon after `stop` is set, with what was done by then handed
+        on. Raises RunnerError on trouble with the machine and ToolchainTrouble on trouble with the
+        toolchain. What `on_event` raises ends the shard and is passed on.
+        """
+        ...
+
+
+Make = Callable[[int], Runner]
+_MAKERS: dict[str, Make] = {}
+
+
+def runner(name: str) -> Callable[[Make], Make]:
+    """Registers what makes a runner with a number of slots."""
+
+    def register(make: Make) -> Make:
+        _MAKERS[name] = make
+        return make
+
+    return register
+
+
+def make_runner(name: str, slots: int) -> Runner:
+    """The runner of this name, for at most `slots` shards at once; raises UsageError if there is none."""
+    package = import_module("bot.runners")
+    for module in iter_modules(package.__path__):
+        import_module(f"bot.runners.{module.name}")
+    if name not in _MAKERS:
+        raise UsageError(f"{name!r} is no runner; there are: {', '.join(sorted(_MAKERS))}")
+    return _MAKERS[name](slots)

@@ -1,0 +1,182 @@
+"""A program that prints JSON lines: started scrubbed and tethered, read as it goes, stopped as a group."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from bot import processes
+from bot.errors import RunnerError
+from bot.runners.protocol import Event, OnEvent
+
+#: Three texts of at most fuzzing.outcomes.MAX_TEXT characters, twelve bytes each at worst when escaped,
+#: and room for mismatches: an honest line stays below half of this.
+MAX_LINE_BYTES = 4 << 20
+MAX_STDERR_BYTES = 16 << 10  # kept of the log, from its end
+_TICK_S = 0.2  # how soon a stop is noticed
+_CHUNK = 1 << 16
+
+
+@dataclass
+class Ending:
+    """How a program ended.
+
+    status    its exit status; negative: the signal that killed it
+    log       the end of what it logged
+    stopped   whether we stopped it
+    """
+
+    status: int
+    log: str
+    stopped: bool
+
+    def describe(self) -> str:
+        """The ending in words, with the end of the log."""
+        how = (
+            f"was killed by {_signal(-self.status)}"
+            if self.status < 0
+            else f"ended with status {self.status}"
+        )
+        return f"{how}; its log ends:\n{self.log}" if self.log else f"{how} and logged nothing"
+
+
+def stream(
+    who: str,
+    command: Sequence[str],
+    on_event: OnEvent,
+    stop: threading.Event,
+    *,
+    cwd: Path,
+) -> Ending:
+    """Runs `command` and hands on each JSON object it prints, from the calling thread, as it comes.
+
+    When `stop` is set the group gets SIGTERM and, after processes.GRACE_S seconds, SIGKILL. Nothing of
+    the group is left when this returns or raises. Raises RunnerError if the program cannot be started or
+    prints something else than lines of JSON objects, with `who` as its subject; what `on_event` raises is
+    passed on.
+    """
+    env = processes.scrubbed(*processes.PLAIN)
+    try:
+        process = subprocess.Popen(
+            processes.tethered(command),
+            env=env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise RunnerError(f"cannot start {command[0]}: {error}") from error
+    with process:
+        try:
+            return _Reading(who, process, on_event, stop).until_end()
+        except BaseException:
+            processes.kill_group(process.pid, signal.SIGKILL)
+            raise
+
+
+class _Reading:
+    def __init__(
+        self, who: str, process: subprocess.Popen[bytes], on_event: OnEvent, stop: threading.Event
+    ) -> None:
+        self._who = who
+        self._process, self._on_event, self._stop = process, on_event, stop
+        self._line = bytearray()
+        self._log = bytearray()
+        self._kill_at: float | None = None  # when the grace after SIGTERM is over
+
+    def until_end(self) -> Ending:
+        """Reads until the program has ended and nothing is left in its pipes."""
+        with selectors.DefaultSelector() as selector:
+            for pipe, take in (
+                (self._process.stdout, self._take_output),
+                (self._process.stderr, self._take_log),
+            ):
+                assert pipe is not None
+                selector.register(pipe, selectors.EVENT_READ, take)
+            exited = os.pidfd_open(self._process.pid)
+            try:
+                selector.register(exited, selectors.EVENT_READ)
+                self._read_all(selector, exited)
+            finally:
+                os.close(exited)
+        stopped = self._kill_at is not None
+        if self._line and not stopped:
+            self._refuse(f"broke off inside a line: {bytes(self._line[:200])!r}")
+        # Only now is it reaped: until then its id, which is the group's, cannot become another's.
+        processes.kill_group(self._process.pid, signal.SIGKILL)
+        return Ending(self._process.wait(), self._tail(), stopped)
+
+    def _read_all(self, selector: selectors.BaseSelector, exited: int) -> None:
+        running = True
+        while running or selector.get_map():
+            self._obey_stop()
+            ready = selector.select(_TICK_S if running else 0)
+            if not ready and not running:
+                return  # a grandchild holds the pipes open; it is killed with the group
+            for key, _ in ready:
+                if key.fd == exited:
+                    running = False
+                    selector.unregister(key.fileobj)
+                elif not self._take(key):
+                    selector.unregister(key.fileobj)
+
+    @staticmethod
+    def _take(key: selectors.SelectorKey) -> bool:
+        chunk = os.read(key.fd, _CHUNK)
+        if chunk:
+            key.data(chunk)
+        return bool(chunk)
+
+    def _take_output(self, chunk: bytes) -> None:
+        *lines, rest = (bytes(self._line) + chunk).split(b"\n")
+        self._line = bytearray(rest)
+        for line in lines:
+            self._on_event(self._parse(line))
+        if len(self._line) > MAX_LINE_BYTES:
+            self._refuse(f"printed a line of more than {MAX_LINE_BYTES} bytes")
+
+    def _parse(self, line: bytes) -> Event:
+        if len(line) > MAX_LINE_BYTES:
+            self._refuse(f"printed a line of {len(line)} bytes; at most {MAX_LINE_BYTES} are read")
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            self._refuse(f"printed a line that is no JSON object: {line[:200]!r}")
+        return event
+
+    def _refuse(self, what: str) -> NoReturn:
+        log = self._tail()
+        raise RunnerError(f"{self._who} {what}" + (f"; its log ends:\n{log}" if log else ""))
+
+    def _take_log(self, chunk: bytes) -> None:
+        self._log = (self._log + chunk)[-MAX_STDERR_BYTES:]
+
+    def _tail(self) -> str:
+        return processes.tail(bytes(self._log))
+
+    def _obey_stop(self) -> None:
+        if self._kill_at is None and self._stop.is_set():
+            processes.kill_group(self._process.pid, signal.SIGTERM)
+            self._kill_at = time.monotonic() + processes.GRACE_S
+        elif self._kill_at is not None and time.monotonic() > self._kill_at:
+            processes.kill_group(self._process.pid, signal.SIGKILL)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,46 @@
+"""The `existing` provisioner: an interpreter of this machine, as it is.
+
+For `assay run` and `assay replay`. A repository cannot ask for it: it would name any program here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from bot.config import RepositoryConfig
+from bot.errors import ProvisionError, UsageError
+from bot.toolchains.probe import probe
+from bot.toolchains.registry import Progress, Read, Ready, Spec, backend, provisioner
+
+
+def existing_spec(backend_name: str, python: str = sys.executable) -> Spec:
+    """The toolchain that an interpreter of this machine is."""
+    return Spec("existing", backend_name, (), f"{backend_name} of {python}", python=python)
+
+
+@provisioner("existing", offered=False)
+class Existing:
+    """Takes an interpreter as it is; its digest changes with the packages in it."""
+
+    def resolve(self, _config: RepositoryConfig, _read: Read) -> Spec:
+        """Raises UsageError: no configuration can name an interpreter."""
+        raise UsageError("a repository cannot choose an interpreter of this machine; use 'release'")
+
+    def provision(self, spec: Spec, _data_dir: Path, progress: Progress) -> Ready:
+        """Probes the interpreter; raises ProvisionError if the compiler is not in it."""
+        adapter = backend(spec.backend)
+        if not os.access(spec.python, os.X_OK):
+            raise ProvisionError(f"{spec.python} is no interpreter; give the path of a python executable")
+        progress(f"{adapter.name}: importing it once with {spec.python}")
+        found = probe(Path(spec.python), adapter.import_name)
+        packages = [name for name in (canonicalize_name(adapter.package), "numpy") if name in found.packages]
+        digest = hashlib.sha256(json.dumps([spec.digest, found.python, found.packages]).encode()).hexdigest()
+        versions = {"python": found.python} | {name: found.packages[name] for name in packages}
+        requirements = tuple(f"{name}=={found.packages[name]}" for name in packages)
+        return Ready(spec, digest, spec.python, versions, requirements)

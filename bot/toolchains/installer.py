@@ -1,0 +1,179 @@
+"""Installing releases with uv, under the operator's index settings and nobody else's.
+
+Only wheels are taken, so installing runs no code of what is installed; and uv's own words are boiled down
+to the two lines that matter.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import uv
+
+from bot import processes
+from bot.errors import ProvisionError
+
+INSTALL_TIMEOUT_S = 1800.0  # gigabytes of GPU libraries over a slow line
+_QUERY_TIMEOUT_S = 60.0
+
+#: uv settings that would install elsewhere, with another Python, or from source.
+_FOREIGN = (
+    "UV_PYTHON",
+    "UV_SYSTEM_PYTHON",
+    "UV_PROJECT",
+    "UV_PROJECT_ENVIRONMENT",
+    "UV_WORKING_DIR",
+    "UV_WORKING_DIRECTORY",
+    "UV_ENV_FILE",
+    "UV_NO_BINARY",
+    "UV_NO_BINARY_PACKAGE",
+    "UV_REQUIRE_HASHES",
+    "UV_VENV_SEED",
+    "UV_DRY_RUN",
+)
+_PIP_TO_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+}
+_OFFLINE = ("Request failed", "Failed to fetch", "network was disabled", "Could not connect", "dns error")
+_NOISE = re.compile(r"^(Using Python|Resolved|Prepared|Downloading|Downloaded|warning:|\s*$)")
+
+
+class Installer:
+    """uv, as the operator of this machine has set it up."""
+
+    def __init__(self, cwd: Path) -> None:
+        self._cwd = cwd
+        self._env = environment()
+
+    def make_venv(self, folder: Path) -> Path:
+        """Makes a relocatable venv for the interpreter Assay runs on; returns its interpreter."""
+        self._uv("venv", "--no-project", "--relocatable", "--python", sys.executable, str(folder))
+        return folder / "bin" / "python"
+
+    def install(self, python: Path, requirements: tuple[str, ...]) -> None:
+        """Installs wheels of `requirements`; raises ProvisionError in uv's words, two lines of them."""
+        self._uv(
+            "pip",
+            "install",
+            "--python",
+            str(python),
+            "--only-binary",
+            ":all:",
+            "--strict",
+            "--",
+            *requirements,
+        )
+
+    def neighbours(self, python: Path, package: str, version: str) -> tuple[str, ...]:
+        """The releases of a package nearest to `version` that can be installed: one older, one newer."""
+        older = self._best(python, f"{package}<{version}", "highest")
+        newer = self._best(python, f"{package}>{version}", "lowest-direct")
+        return tuple(found for found in (older, newer) if found)
+
+    def _best(self, python: Path, requirement: str, resolution: str) -> str | None:
+        command = ("pip", "compile", "-", "--python", str(python), "--only-binary", ":all:", "--no-deps")
+        options = ("--no-header", "--no-annotate", "--quiet", "--resolution", resolution)
+        try:
+            done = self._run((*command, *options), _QUERY_TIMEOUT_S, requirement.encode())
+        except subprocess.TimeoutExpired:
+            return None
+        match = re.search(r"^[\w.-]+==(\S+)$", done.stdout.decode(errors="replace"), re.MULTILINE)
+        return match[1] if match and done.returncode == 0 else None
+
+    def _uv(self, *arguments: str) -> None:
+        try:
+            done = self._run(arguments, INSTALL_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise ProvisionError(
+                f"uv {arguments[0]} did not end within {INSTALL_TIMEOUT_S:g} s; is the package index slow?"
+            ) from None
+        if done.returncode:
+            raise ProvisionError(reason(done.stderr.decode(errors="replace")))
+
+    def _run(
+        self, arguments: tuple[str, ...], timeout: float, stdin: bytes = b""
+    ) -> subprocess.CompletedProcess[bytes]:
+        command = [uv.find_uv_bin(), *arguments]
+        try:
+            return processes.run(
+                command, env=self._env, cwd=self._cwd, timeout=timeout, stdin=stdin, tether=True
+            )
+        except OSError as error:
+            raise ProvisionError(f"cannot start uv: {error}; reinstall Assay") from error
+
+
+def environment() -> dict[str, str]:
+    """What uv may see: its own settings, or pip's where uv has none, proxies and certificates.
+
+    uv does not read pip's settings. An operator who set up pip alone (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL,
+    PIP_FIND_LINKS or pip.conf) means them for us too, and in pip's sense: the best version of all indexes.
+    """
+    names = (*processes.PLAIN, *processes.NETWORK, "UV_*", "XDG_*", "NETRC")
+    env = {key: value for key, value in processes.scrubbed(*names).items() if key not in _FOREIGN}
+    if not _uv_has_index(env):
+        env |= _from_pip()
+    return env | {"UV_NO_PROGRESS": "1", "NO_COLOR": "1", "UV_PYTHON_DOWNLOADS": "never"}
+
+
+def reason(stderr: str) -> str:
+    """Why uv failed: its error and, where there is one, its cause or hint; two lines at most."""
+    lines = [line.strip() for line in stderr.splitlines() if not _NOISE.match(line)]
+    if any(mark in stderr for mark in _OFFLINE):
+        last = lines[-1] if lines else "no answer"
+        return f"the package index cannot be reached: {_plain(last)}\ncheck the network and UV_DEFAULT_INDEX"
+    told = [_plain(line) for line in lines if re.match(r"(cause|hint|error):", line)]
+    told = [line for line in told if not line.startswith("No solution found")] or [_plain(x) for x in lines]
+    return processes.first_lines(told, 2) or "uv failed without a word"
+
+
+def _plain(line: str) -> str:
+    text = re.sub(r"^(error|cause|hint):\s*", "", line)
+    return re.sub(r"://[^/\s@]+@", "://", text)[:500]  # an index address may carry a password
+
+
+def _uv_has_index(env: dict[str, str]) -> bool:
+    if any(
+        name.startswith(("UV_INDEX", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX", "UV_FIND_LINKS")) for name in env
+    ):
+        return True
+    home = Path(env.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    files = (env.get("UV_CONFIG_FILE"), home / "uv" / "uv.toml", "/etc/uv/uv.toml")
+    return any(file and Path(file).is_file() for file in files)
+
+
+def _from_pip() -> dict[str, str]:
+    settings = _pip_files()
+    for option in _PIP_TO_UV:
+        value = os.environ.get("PIP_" + option.replace("-", "_").upper())
+        if value:
+            settings[option] = value
+    env = {_PIP_TO_UV[option]: " ".join(value.split()) for option, value in settings.items() if value.strip()}
+    if "UV_FIND_LINKS" in env:
+        env["UV_FIND_LINKS"] = env["UV_FIND_LINKS"].replace(" ", ",")
+    if "UV_INDEX" in env:
+        env["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # what pip does with several indexes
+    return env
+
+
+def _pip_files() -> dict[str, str]:
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    files = [Path("/etc/pip.conf"), Path.home() / ".pip" / "pip.conf", home / "pip" / "pip.conf"]
+    files += [Path(os.environ["PIP_CONFIG_FILE"])] if os.environ.get("PIP_CONFIG_FILE") else []
+    settings: dict[str, str] = {}
+    for file in files:
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(file, encoding="utf-8")
+        except (OSError, UnicodeDecodeError, configparser.Error):
+            continue  # pip would refuse its own file; that is between the operator and pip
+        for option in _PIP_TO_UV:
+            if parser.has_option("global", option):
+                settings[option] = parser.get("global", option)
+    return settings

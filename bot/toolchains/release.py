@@ -1,0 +1,138 @@
+"""The `release` provisioner: a venv with the release that the repository pins.
+
+Nothing of the repository is executed: its pin is read as text, and only that exact release, what the
+backend says it needs, and the exact pins of `toolchain.extra` are installed, from wheels.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bot.config import RepositoryConfig
+from bot.config.defaults import PIN_FILES
+from bot.config.pins import Pin, find_pins
+from bot.errors import ConfigError, ProvisionError
+from bot.toolchains.cache import make_once
+from bot.toolchains.installer import Installer
+from bot.toolchains.probe import probe
+from bot.toolchains.registry import Progress, Read, Ready, Spec, backend, provisioner
+
+_RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
+
+
+@provisioner("release", offered=True)
+class Release:
+    """Installs a pinned release into a venv, cached by digest."""
+
+    def resolve(self, config: RepositoryConfig, read: Read) -> Spec:
+        """The release that the repository pins; raises ConfigError if there is no exact pin."""
+        adapter = backend(config.backend)
+        package = config.toolchain.package or adapter.package
+        file, pin = _find(config.toolchain.pin, package, read)
+        version = pin.version
+        assert version is not None
+        extra = config.toolchain.extra
+        named = {canonicalize_name(Requirement(item).name) for item in extra}
+        needed = [
+            item
+            for item in adapter.requirements(version)
+            if canonicalize_name(Requirement(item).name) not in named | {canonicalize_name(package)}
+        ]
+        return Spec(
+            provisioner="release",
+            backend=config.backend,
+            requirements=(f"{package}=={version}", *needed, *extra),
+            label=f"{package} {version}",
+            source=f"{file}, line {pin.line}" if pin.line else file,
+        )
+
+    def provision(self, spec: Spec, data_dir: Path, progress: Progress) -> Ready:
+        """The venv of this release, installed now or found from before."""
+        root = data_dir / "toolchains"
+        root.mkdir(parents=True, exist_ok=True)
+        folder = root / spec.digest
+        if make_once(folder, _usable, lambda partial: _build(partial, spec, progress)):
+            progress(f"{spec.label}: installed")
+        else:
+            progress(f"{spec.label}: installed before")
+        return _load(folder, spec)
+
+
+def _find(file: str, package: str, read: Read) -> tuple[str, Pin]:
+    """The exact pin of `package`, and the file that holds it; pyproject.toml helps out."""
+    tried = []
+    for candidate in dict.fromkeys((file, PIN_FILES[-1])):
+        content = read(candidate)
+        if content is None:
+            tried.append(f"{candidate} is not there")
+            continue
+        pins = find_pins(content, candidate, [package])
+        if pins:
+            return candidate, _exact(pins, candidate)
+        tried.append(f"{candidate} does not name {package}")
+    raise ConfigError(
+        f"no release to test: {' and '.join(tried)}. "
+        f"Write '{package}==VERSION' into {file}, or name the file that pins it",
+        key="toolchain.pin",
+    )
+
+
+def _exact(pins: list[Pin], file: str) -> Pin:
+    for pin in pins:
+        if pin.version is None:
+            where = f"line {pin.line} of {file}" if pin.line else file
+            raise ConfigError(
+                f"{where} asks for {pin.text!r}, which is not one release; write '{pin.package}==VERSION'",
+                key="toolchain.pin",
+            )
+    versions = sorted({str(pin.version) for pin in pins})
+    if len(versions) > 1:
+        raise ConfigError(
+            f"{file} pins {pins[0].package} to several releases, {' and '.join(versions)}; keep one",
+            key="toolchain.pin",
+        )
+    return pins[0]
+
+
+def _build(folder: Path, spec: Spec, progress: Progress) -> None:
+    installer = Installer(folder.parent)
+    progress(f"{spec.label}: installing {' '.join(spec.requirements)}")
+    python = installer.make_venv(folder)
+    try:
+        installer.install(python, spec.requirements)
+    except ProvisionError as error:
+        raise _explained(error, spec, installer, python) from None
+    progress(f"{spec.label}: importing it once")
+    found = probe(python, backend(spec.backend).import_name)
+    names = [canonicalize_name(Requirement(item).name) for item in (*spec.requirements, "numpy")]
+    record = {
+        "label": spec.label,
+        "versions": {"python": found.python, **found.packages},
+        "requirements": [
+            f"{name}=={found.packages[name]}" for name in dict.fromkeys(names) if name in found.packages
+        ],
+    }
+    (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+def _explained(error: ProvisionError, spec: Spec, installer: Installer, python: Path) -> ProvisionError:
+    package, _, version = spec.requirements[0].partition("==")
+    where = f"{spec.source} pins it" if spec.source else "it was asked for"
+    near = installer.neighbours(python, package, version)
+    advice = f"; releases nearby that can be installed: {', '.join(near)}" if near else ""
+    return ProvisionError(f"{spec.label} cannot be installed.\n{error}\nTo fix: {where}{advice}")
+
+
+def _usable(folder: Path) -> bool:
+    # The interpreter is a link to the one the venv was made from, which an upgrade may have removed.
+    return (folder / _RECORD).is_file() and (folder / "bin" / "python").exists()
+
+
+def _load(folder: Path, spec: Spec) -> Ready:
+    record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    python = str(folder / "bin" / "python")
+    return Ready(spec, spec.digest, python, record["versions"], tuple(record["requirements"]))

@@ -1,0 +1,94 @@
+"""`python -m fuzzing.migrate SOURCE --corpus DIR`: a library's tests become cases.
+
+Prints one JSON object a line on stdout, progress on stderr:
+    {"event": "case", "id": ID, "test": NAME, "operator": OP}
+    {"event": "skip", "test": NAME, "reason": TEXT}
+    {"event": "end", "cases": N, "new": N, "skipped": {REASON: COUNT}, "library": …, "version": …}
+Cases that the corpus holds already are listed and counted, not written again. Exit codes: 0 done,
+2 the caller's mistake, 3 the machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.migrate import sources
+
+_PROGRESS_EVERY = 250  # tests; some second or two apart
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzzing.migrate", description="Make cases of tests.")
+    parser.add_argument("source", help="the case source, such as onnx-node-tests")
+    parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
+    given = parser.parse_args(arguments)
+    try:
+        run(sources.get(given.source), Corpus(given.corpus))
+    except UsageError as error:
+        return _fail(error, 2)
+    except InfrastructureError as error:
+        return _fail(error, 3)
+    return 0
+
+
+def run(source: sources.Source, corpus: Corpus) -> None:
+    """Migrates all of `source` into `corpus`, printing events."""
+    _note(f"{source.name}: building the tests of {source.library}")
+    cases = new = 0
+    skipped: Counter[str] = Counter()
+    for item in source.migrate():
+        if isinstance(item, TestCase):
+            cases += 1
+            new += _store(item, corpus)
+            _event(event="case", id=item.id, test=item.provenance.test, operator=item.provenance.operator)
+        else:
+            skipped[item.reason] += 1
+            _event(event="skip", test=item.test, reason=item.reason)
+            _note(f"{source.name}: skipped {item.test}: {item.reason} {item.detail}".rstrip())
+        if (cases + skipped.total()) % _PROGRESS_EVERY == 0:
+            _note(f"{source.name}: {cases} cases, {new} of them new, {skipped.total()} tests skipped")
+    _event(
+        event="end",
+        cases=cases,
+        new=new,
+        skipped=dict(sorted(skipped.items())),
+        library=source.library,
+        version=version(source.library),
+    )
+
+
+def _store(case: TestCase, corpus: Corpus) -> bool:
+    try:
+        return corpus.add(case)
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot write to the corpus {corpus.root}: {error.strerror}; "
+            "choose another folder with --corpus, or free what it needs"
+        ) from error
+
+
+def _event(**fields: object) -> None:
+    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _fail(error: Exception, code: int) -> int:
+    _note(f"python -m fuzzing.migrate: {error}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
