@@ -80,10 +80,7 @@ class TestCase:
 
         The same content found in two libraries is one case.
         """
-        manifest = self._manifest()
-        del manifest["provenance"]
-        canonical = json.dumps(manifest, ensure_ascii=False, allow_nan=False, sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return manifest_id(self._manifest())
 
     def values(self) -> tuple[tuple[str, Value], ...]:
         """The inputs with every recipe drawn."""
@@ -132,6 +129,13 @@ def parse_manifest(text: bytes) -> dict[str, Any]:
         odd = ", ".join(sorted(map(str, obj.keys() ^ _KEYS)))
         raise CaseFormatError(f"case.json has missing or unknown keys: {odd}")
     return obj
+
+
+def manifest_id(manifest: dict[str, Any]) -> str:
+    """The id of the case that a manifest describes."""
+    content = {key: value for key, value in manifest.items() if key != "provenance"}
+    canonical = json.dumps(content, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def program_entry(manifest: dict[str, Any]) -> tuple[type[Program], int, str]:

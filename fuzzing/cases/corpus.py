@@ -14,9 +14,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from io import FileIO
 from pathlib import Path
 
-from fuzzing.cases.case import TestCase, case_from_manifest, parse_manifest, program_entry
+from fuzzing.cases.case import TestCase, case_from_manifest, manifest_id, parse_manifest, program_entry
 from fuzzing.cases.programs import MAX_PROGRAM_BYTES
 from fuzzing.errors import CaseFormatError, UsageError
 
@@ -25,16 +26,25 @@ _ID = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = ".incoming-"
 
 
-def read_case(folder: Path) -> TestCase:
-    """The case stored in `folder`; raises CaseFormatError that says what is wrong with it."""
+def read_case(folder: Path | str, case_id: str = "") -> TestCase:
+    """The case stored in `folder`, with this id if one is given.
+
+    Raises CaseFormatError that says what is wrong with it.
+    """
     try:
-        manifest = parse_manifest(_read(folder / "case.json", MAX_MANIFEST_BYTES))
+        manifest = parse_manifest(_read(f"{folder}/case.json", MAX_MANIFEST_BYTES))
+        # The text as it stands must have the id: cheaper than to rebuild the manifest from the case.
+        if case_id and (found := manifest_id(manifest)) != case_id:
+            raise CaseFormatError(f"the content has the id {found}")
         kind, size, _ = program_entry(manifest)
         if not 0 < size <= MAX_PROGRAM_BYTES:
             raise CaseFormatError(f"a program of {size} bytes is outside 1..{MAX_PROGRAM_BYTES}")
-        return case_from_manifest(manifest, _read(folder / kind.filename, size))
+        case = case_from_manifest(manifest, _read(f"{folder}/{kind.filename}", size))
     except CaseFormatError as error:
         raise CaseFormatError(f"{folder}: {error}") from None
+    if case_id:
+        vars(case)["id"] = case_id  # known now; `TestCase.id` need not hash again
+    return case
 
 
 def write_case(case: TestCase, folder: Path) -> bool:
@@ -64,9 +74,12 @@ class Corpus:
 
     def folder(self, case_id: str) -> Path:
         """Where the case of this id lies or would lie."""
+        return Path(self._folder(case_id))
+
+    def _folder(self, case_id: str) -> str:
         if not _ID.fullmatch(case_id):
             raise UsageError(f"{case_id!r} is not a case id: 64 hexadecimal digits")
-        return self.root / case_id[:2] / case_id
+        return f"{self.root}/{case_id[:2]}/{case_id}"
 
     def add(self, case: TestCase) -> bool:
         """Stores `case`; False if it was there already."""
@@ -74,10 +87,7 @@ class Corpus:
 
     def get(self, case_id: str) -> TestCase:
         """The case of this id; raises CaseFormatError if its content is another's."""
-        case = read_case(self.folder(case_id))
-        if case.id != case_id:
-            raise CaseFormatError(f"{self.folder(case_id)}: the content has the id {case.id}")
-        return case
+        return read_case(self._folder(case_id), case_id)
 
     def find(self, prefix: str) -> str:
         """The one id that begins with `prefix`; raises UsageError if none or several do."""
@@ -111,13 +121,23 @@ class Corpus:
             return ()
 
 
-def _read(path: Path, limit: int) -> bytes:
+def _read(path: str, limit: int) -> bytes:
     """At most `limit` bytes of a regular file; links and devices are refused."""
+    name = os.path.basename(path)  # noqa: PTH119 - read once per case; a Path costs as much as the read
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            data = file.read(limit + 1)
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb", buffering=0) as file:
+            data = _read_all(file, limit)
     except OSError as error:
-        raise CaseFormatError(f"cannot read {path.name}: {error.strerror}") from None
+        raise CaseFormatError(f"cannot read {name}: {error.strerror}") from None
     if len(data) > limit:
-        raise CaseFormatError(f"{path.name} is larger than {limit} bytes")
+        raise CaseFormatError(f"{name} is larger than {limit} bytes")
     return data
+
+
+def _read_all(file: FileIO, limit: int) -> bytes:
+    """Up to one byte more than `limit`; a single call where the size is known."""
+    size = os.fstat(file.fileno()).st_size
+    if size > limit:
+        return bytes(limit + 1)
+    data = file.read(size + 1)
+    return data if len(data) == size else data + file.read(limit + 1 - len(data))

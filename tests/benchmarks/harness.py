@@ -1,0 +1,121 @@
+"""What Assay adds to the time that a compiler takes for itself.
+
+Three ways to compile and run the same ONNX node tests, in one run of this benchmark:
+
+    bare       one process, one loop, nothing between the compiler's calls
+    assay      the same cases from the corpus on disk through supervisor, worker and oracle
+    process    a fresh process for each case, as most fuzzers do (a sample, scaled)
+
+Importing the compiler is not counted for bare and assay; it is what `process` pays each time. Prints
+assay/bare (the bar is 1.15) and process/assay (the bar is 20), from alternating rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from fuzzing import backends
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.oracles import judge
+from fuzzing.outcomes import Verdict
+
+_BARE = """
+import json, sys, time
+from fuzzing import backends
+from fuzzing.cases import Corpus
+corpus = Corpus(sys.argv[1])
+cases = [corpus.get(case_id) for case_id in json.loads(sys.argv[3])]
+prepared = [(case.program.to_bytes(), list(case.values())) for case in cases]
+backend = backends.get(sys.argv[2])()
+backend.load("CPU", {})
+
+def once(program, inputs):
+    try:
+        backend.run(backend.compile(backend.convert(program)), inputs)
+    except Exception:
+        pass
+
+once(*prepared[0])
+begin = time.perf_counter()
+for program, inputs in prepared:
+    once(program, inputs)
+print(time.perf_counter() - begin)
+"""
+
+
+def bare(corpus: Path, backend: str, ids: list[str]) -> float:
+    """Seconds of a bare loop over the cases."""
+    command = [sys.executable, "-c", _BARE, str(corpus), backend, json.dumps(ids)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def assay(corpus: Path, backend: str, ids: list[str]) -> tuple[float, int]:
+    """Seconds from the first answer (a warm-up that imports the compiler) to the last; how many passed."""
+    store, kind, passed = Corpus(corpus), backends.get(backend), 0
+    cases = ((case, case) for case in map(store.get, [ids[0], *ids]))
+    supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend))
+    answers = supervisor.run(cases)
+    next(answers)
+    begin = time.perf_counter()
+    for case, execution in answers:
+        passed += judge(case, execution, kind, "bench", "CPU").verdict is Verdict.PASS
+    return time.perf_counter() - begin, passed
+
+
+def process_per_case(corpus: Path, backend: str, ids: list[str]) -> float:
+    """Seconds for the cases, each in a process of its own."""
+    store = Corpus(corpus)
+    supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend), fresh=True)
+    begin = time.perf_counter()
+    for _ in supervisor.run((case, case) for case in map(store.get, ids)):
+        pass
+    return time.perf_counter() - begin
+
+
+def collect(corpus: Path, count: int) -> list[str]:
+    """Ids of `count` ONNX node tests, collected if the corpus is not there yet."""
+    if not corpus.exists():
+        command = [sys.executable, "-m", "fuzzing.migrate", "onnx-node-tests", "--corpus", str(corpus)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return list(islice(Corpus(corpus).ids(), count))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints both ratios, round by round and in the median."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks harness")
+    parser.add_argument("--backend", default="onnxruntime")
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sample", type=int, default=30, help="cases of process-per-case")
+    parser.add_argument("--corpus", type=Path)
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as temporary:
+        corpus = args.corpus or Path(temporary) / "corpus"
+        ids = collect(corpus, args.cases)
+        overheads, speedups = [], []
+        sample = ids[:: max(1, len(ids) // args.sample)][: args.sample]
+        for _ in range(args.rounds):
+            floor = bare(corpus, args.backend, ids)
+            ours, passed = assay(corpus, args.backend, ids)
+            fresh = process_per_case(corpus, args.backend, sample) / len(sample) * len(ids)
+            overheads.append(ours / floor)
+            speedups.append(fresh / ours)
+            print(
+                f"bare {floor:.3f} s  assay {ours:.3f} s ({passed} of {len(ids)} pass)  process "
+                f"{fresh:.1f} s  assay/bare {overheads[-1]:.3f}  process/assay {speedups[-1]:.1f}"
+            )
+    print(f"{args.backend}, {len(ids)} cases, median of {args.rounds} rounds:")
+    print(f"  assay/bare    {statistics.median(overheads):.3f}")
+    print(f"  process/assay {statistics.median(speedups):.1f}")
+    return 0
