@@ -33,7 +33,7 @@ MAX_BODY_BYTES = 25 * 1024 * 1024
 
 
 def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path.expanduser()))
+    return Path.cwd() / path.expanduser()  # links stay as the operator wrote them
 
 
 def _folder(path: Path) -> Path:
