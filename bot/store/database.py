@@ -2,12 +2,15 @@
 
 Every step of Assay reads rows and writes rows in one transaction (DESIGN 3), so there are two ways to
 get a session: `with database.transaction() as session`, and `with database.reading() as session`
-for those that only look.
+for those that only look. Trouble with the database itself, such as a full disk, leaves both as an
+`InfrastructureError`; the other rooms never see SQLAlchemy's own errors.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,11 +19,13 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import OperationalError
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, SettingsError
 
 BUSY_TIMEOUT_S = 30  # how long a writer waits for another before SQLite gives up
 
@@ -31,22 +36,34 @@ def now() -> datetime:
 
 
 class Database:
-    """The tables behind one URL; SQLite in WAL mode by default, PostgreSQL by setting."""
+    """The tables behind one URL; SQLite in WAL mode by default, PostgreSQL by setting.
+
+    Opens no connection yet. Raises SettingsError: the URL is wrong or its driver is not installed;
+    InfrastructureError: the folder for the file cannot be made.
+    """
 
     def __init__(self, url: str) -> None:
-        self.url = make_url(url)
+        self.url = _parse(url)
         options: dict[str, Any] = {"pool_pre_ping": True}
         if self.is_sqlite:
-            if self.url.database:
-                Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(self.url)
             options = {"connect_args": {"timeout": BUSY_TIMEOUT_S, "check_same_thread": False}}
-        self.engine: Engine = create_engine(self.url, **options)
+        try:
+            self.engine: Engine = create_engine(self.url, **options)
+        except ModuleNotFoundError as error:
+            raise SettingsError(
+                f"ASSAY_DATABASE_URL needs the module {error.name!r}; "
+                "install it with: pip install 'assay[postgresql]'"
+            ) from error
         if self.is_sqlite:
             event.listen(self.engine, "connect", _set_pragmas)
             event.listen(self.engine, "begin", _begin)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
         reader = self.engine.execution_options(read_only=True)
         self._readers = sessionmaker(reader, expire_on_commit=False)
+        # SQLite lets one writer in and makes the others poll, 100 ms at a time in the end. The threads
+        # of this process queue here instead, and are woken at once.
+        self._turn = threading.RLock()
 
     @property
     def is_sqlite(self) -> bool:
@@ -56,47 +73,115 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Session]:
         """A session that commits at the end and rolls back on any exception."""
-        with self._sessions() as session, session.begin():
-            yield session
+        with self._explained():
+            if not self.is_sqlite:
+                with self._sessions() as session, session.begin():
+                    yield session
+            else:
+                with self._turn, self._sessions() as session, session.begin():
+                    yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that only reads, from one snapshot, and waits for no writer."""
-        with self._readers() as session:
+        with self._explained(), self._readers() as session:
             yield session
 
     def migrate(self) -> None:
-        """Brings the tables up to date; safe to call at every start."""
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        """Brings the tables up to date; safe to call at every start, by several processes at once."""
+        config = _migrations()
         config.attributes["connection"] = self.engine
-        try:
+        with self._explained(), self._turn:
             command.upgrade(config, "head")
-        except OperationalError as error:
-            raise InfrastructureError(
-                f"cannot open the database {self.url.render_as_string()}: {error.orig}; "
-                "check ASSAY_DATABASE_URL, the disk and its permissions"
-            ) from error
+
+    def is_migrated(self) -> bool:
+        """Whether the tables are those that this version of Assay works on."""
+        newest = ScriptDirectory.from_config(_migrations()).get_current_head()
+        with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision() == newest
 
     def ping(self) -> None:
-        """Raises if the database cannot be read."""
-        with self.engine.connect() as connection:
+        """Raises InfrastructureError if the database cannot be read."""
+        with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
             connection.execute(text("select 1"))
 
     def close(self) -> None:
         """Closes every connection."""
         self.engine.dispose()
 
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except DatabaseError as error:
+            # Its other subclasses (IntegrityError, ProgrammingError, ...) are bugs of ours.
+            if type(error) not in (DatabaseError, InterfaceError, OperationalError):
+                raise
+            raise InfrastructureError(
+                f"the database {self.url.render_as_string()} does not work: {error.orig}; "
+                "check ASSAY_DATABASE_URL, the disk and its permissions"
+            ) from error
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        if parsed.drivername == "postgresql":  # SQLAlchemy's own choice differs between its versions
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        parsed.get_dialect()
+    except ArgumentError as error:
+        raise SettingsError(
+            "ASSAY_DATABASE_URL is no database's address; "
+            "write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
+        ) from error
+    except ModuleNotFoundError:
+        pass  # create_engine meets it again and says what to install
+    return parsed
+
+
+def _make_folder(url: URL) -> None:
+    if not url.database:
+        return
+    folder = Path(url.database).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot make the folder {folder}: {error.strerror}; check ASSAY_DATA_DIR and its permissions"
+        ) from error
+
+
+def _migrations() -> Config:
+    config = Config()
+    # Alembic reads its options through configparser, to which % is special.
+    folder = str(Path(__file__).parent / "migrations").replace("%", "%%")
+    config.set_main_option("script_location", folder)
+    return config
+
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
     # pysqlite opens transactions by itself, late; we open them in `_begin` instead.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("pragma journal_mode=wal")
+    _use_wal(cursor)
     cursor.execute("pragma synchronous=full")  # an acknowledged delivery survives a power cut
     cursor.execute("pragma foreign_keys=on")
     cursor.execute("pragma journal_size_limit=67108864")
     cursor.close()
+
+
+def _use_wal(cursor: sqlite3.Cursor) -> None:
+    """Switches a new file to WAL; SQLite does not wait for another process that is doing the same."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("pragma journal_mode=wal")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _begin(connection: Any) -> None:

@@ -1,1 +1,5 @@
 """Webhooks: signature, inbox, and what events mean."""
+
+from bot.webhooks.intents import CampaignIntent, Intent
+
+__all__ = ["CampaignIntent", "Intent"]

@@ -1,0 +1,78 @@
+"""The web service: composes the rooms into one FastAPI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from bot.service import Background, Compose, Job, Service, Services
+from bot.settings import Settings
+from bot.store import Database, Session
+from bot.webhooks import Intent, router
+
+__all__ = ["Background", "Job", "Services", "compose", "create_app"]
+
+log = structlog.get_logger(__name__)
+
+
+def compose(settings: Settings, database: Database) -> Services:
+    """The services of a whole Assay process."""
+    del settings, database
+    return Services(handle=_announce)
+
+
+def _announce(_session: Session, intent: Intent) -> None:
+    log.info("intent", target=intent.target, head=intent.head, ref=intent.ref)
+
+
+def create_app(settings: Settings, *, services: Compose = compose) -> FastAPI:
+    """The application; everything behind it starts and stops with its lifespan."""
+    service = Service(settings, services)
+    return build(service)
+
+
+def build(service: Service) -> FastAPI:
+    """The application in front of a service, which may be open already."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(service.open)
+        assert service.writer is not None
+        app.state.intake = router.Intake(
+            secrets=service.settings.webhook_secrets,
+            max_body_bytes=service.settings.max_body_bytes,
+            writer=service.writer,
+            metrics=service.metrics,
+        )
+        try:
+            yield
+        finally:
+            await run_in_threadpool(service.close)
+
+    app = FastAPI(title="Assay", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.service = service
+    app.include_router(router.router())
+    _add_probes(app, service)
+    return app
+
+
+def _add_probes(app: FastAPI, service: Service) -> None:
+    @app.get("/healthz")
+    async def healthz() -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/readyz")
+    def readyz() -> JSONResponse:
+        problems = service.problems()
+        status = "unready" if problems else "ready"
+        return JSONResponse({"status": status, "problems": problems}, 503 if problems else 200)
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)

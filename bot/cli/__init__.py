@@ -1,0 +1,98 @@
+"""The `assay` command: each file here that binds `command` is a subcommand of that name.
+
+Help costs nothing: files are parsed, not imported, and the first line of a file's docstring is its
+help; a command's own imports (FastAPI, SQLAlchemy, numpy) are paid by those who run it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from bot.cli import exits
+
+FOLDER = Path(__file__).parent
+
+
+class LazyGroup(click.Group):
+    """A group whose commands lie in the files of a package, imported when one is run."""
+
+    def __init__(self, *args: object, package: str, folder: Path, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._package = package
+        self._found = find_commands(folder)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands' names, sorted."""
+        del ctx
+        return sorted(self._found)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports the command, or returns None where there is none of that name."""
+        del ctx
+        if cmd_name not in self._found:
+            return None
+        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the command that was typed, or says which one was perhaps meant."""
+        near = difflib.get_close_matches(args[0], self._found, n=1)
+        if args[0] not in self._found and near:
+            ctx.fail(f"no command {args[0]!r}; did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in the help, without importing anything."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(self._found.items()))
+
+
+def find_commands(folder: Path) -> dict[str, str]:
+    """Command name → one line of help, for each file in the folder that binds `command`."""
+    found = {}
+    for path in sorted(folder.glob("[!_]*.py")):
+        module = ast.parse(path.read_bytes(), filename=str(path))
+        if any(_binds_command(node) for node in module.body):
+            help_line = (ast.get_docstring(module) or "").partition("\n")[0]
+            found[path.stem.replace("_", "-")] = help_line
+    return found
+
+
+def _binds_command(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return node.name == "command"
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Name) and target.id == "command" for target in node.targets)
+    return False
+
+
+@click.command(
+    cls=LazyGroup,
+    package=__name__,
+    folder=FOLDER,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 all is well, 1 something was found, 2 wrong usage or settings, "
+    "3 the machine or a platform failed; nothing is said about a compiler then.",
+)
+@click.option("--json", is_flag=True, expose_value=False, help="Write errors as JSON, on stderr.")
+@click.version_option(package_name="assay", prog_name="assay")
+def cli() -> None:
+    """Tests deep-learning compilers at each commit and says what the change broke."""
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Runs `assay` and leaves the process with its exit code."""
+    exits.leave(cli, sys.argv[1:] if argv is None else list(argv))

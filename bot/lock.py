@@ -1,0 +1,60 @@
+"""One service for each data folder: a lock that its process holds and that dies with it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from pathlib import Path
+from typing import IO
+
+from bot.errors import InfrastructureError
+from bot.store import now
+
+
+class DataLock:
+    """The lock on `data_dir/assay.lock`; the file says who holds it."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.path = data_dir / "assay.lock"
+        self._file: IO[str] | None = None
+
+    def acquire(self) -> None:
+        """Takes the lock. Raises InfrastructureError: another process holds it, or no file can be made."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 - it is held as long as the lock
+        except OSError as error:
+            raise InfrastructureError(
+                f"cannot open {self.path}: {error.strerror}; check ASSAY_DATA_DIR and its permissions"
+            ) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _describe(file)
+            file.close()
+            raise InfrastructureError(
+                f"another Assay service works on {self.path.parent}: {holder}; "
+                "stop it, or give this one a folder of its own with ASSAY_DATA_DIR"
+            ) from None
+        file.truncate(0)
+        json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}, file)
+        file.flush()
+        self._file = file
+
+    def release(self) -> None:
+        """Gives the lock back; the file stays, empty."""
+        if self._file is not None:
+            self._file.truncate(0)
+            self._file.close()
+            self._file = None
+
+
+def _describe(file: IO[str]) -> str:
+    file.seek(0)
+    try:
+        holder = json.load(file)
+        return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    except (ValueError, KeyError, TypeError):
+        return "it has not said who it is"  # it is just starting

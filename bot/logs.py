@@ -1,0 +1,64 @@
+"""Logs: structlog to stderr, one JSON object a line, or coloured text on a terminal.
+
+Libraries that use the standard library's logging (uvicorn, APScheduler, Alembic) end up in the same
+stream and form. `delivery_id` and `campaign_id` are bound with `structlog.contextvars` and appear on
+every line logged while they are.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Literal, TextIO
+
+import structlog
+from structlog.typing import Processor
+
+#: Louder than they are useful; their warnings still come through.
+QUIET = ("apscheduler", "alembic", "uvicorn.access", "httpx", "httpcore", "urllib3")
+
+
+def configure(
+    form: Literal["auto", "json", "console"] = "auto", level: str = "info", stream: TextIO | None = None
+) -> None:
+    """Sets logging up for this process; may be called again."""
+    stream = stream if stream is not None else sys.stderr
+    as_json = form == "json" or (form == "auto" and not stream.isatty())
+    shared: Sequence[Processor] = (
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    )
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_render(as_json, stream),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _render(as_json: bool, stream: TextIO) -> list[Processor]:
+    if as_json:
+        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(default=str)]
+    return [structlog.dev.ConsoleRenderer(colors=stream.isatty())]

@@ -1,0 +1,197 @@
+"""The running parts of one process: database, inbox, background threads, periodic jobs.
+
+Started in that order, stopped in the reverse; whoever composes a process (`bot.app`) decides what runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from bot.errors import AssayError, InfrastructureError
+from bot.lock import DataLock
+from bot.metrics import Metrics
+from bot.settings import Settings
+from bot.store import Database
+from bot.webhooks.reader import Handler, InboxReader
+from bot.webhooks.writer import InboxWriter
+
+#: The inbox is looked through this often even when nobody wakes its reader.
+SWEEP_S = 5.0
+#: How long a background thread may take to stop before the process leaves without it. Nothing is lost
+#: then: whatever it was doing is done again from its rows.
+GRACE_S = 20.0
+
+log = structlog.get_logger(__name__)
+
+
+class Background(Protocol):
+    """Something that works in a thread of its own as long as the service runs."""
+
+    @property
+    def name(self) -> str:
+        """The thread's name, for logs and for /readyz."""
+        ...
+
+    def run_forever(self, stop: threading.Event) -> None:
+        """Works until `stop` is set; soon after that it returns."""
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something done every so many seconds, never twice at once; it should be short."""
+
+    name: str
+    seconds: float
+    run: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the rooms contribute to a process."""
+
+    handle: Handler
+    backgrounds: tuple[Background, ...] = ()
+    jobs: tuple[Job, ...] = ()
+
+
+#: Makes the services once the database is there and migrated.
+Compose = Callable[[Settings, Database], Services]
+
+
+class _Thread:
+    """A Background in its thread, and what it died of."""
+
+    def __init__(self, work: Background, metrics: Metrics) -> None:
+        self.work = work
+        self.stop = threading.Event()
+        self.died = ""
+        self._metrics = metrics
+        self.thread = threading.Thread(target=self._run, name=work.name, daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self.work.run_forever(self.stop)
+        except Exception as error:
+            self.died = f"{type(error).__name__}: {error}"
+            self._metrics.background_failures.labels(name=self.work.name).inc()
+            log.exception("a background thread died", name=self.work.name)
+        else:
+            if not self.stop.is_set():
+                self.died = "it returned before it was told to"
+                log.error("a background thread ended early", name=self.work.name)
+
+
+class Service:
+    """Opens and closes everything; `problems` says what keeps it from working."""
+
+    def __init__(self, settings: Settings, compose: Compose) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.database: Database | None = None
+        self.writer: InboxWriter | None = None
+        self._compose = compose
+        self._threads: list[_Thread] = []
+        self._open: ExitStack | None = None
+
+    def open(self) -> None:
+        """Starts everything; does nothing where it is open already.
+
+        Raises InfrastructureError: another service holds the data folder, or the database does not work.
+        """
+        if self._open is not None:
+            return
+        with ExitStack() as stack:
+            if self.settings.database_url.startswith("sqlite:"):
+                lock = DataLock(self.settings.data_dir)
+                lock.acquire()
+                stack.callback(lock.release)
+            database = Database(self.settings.database_url)
+            stack.callback(database.close)
+            database.migrate()
+            self.metrics.watch(database)
+            services = self._compose(self.settings, database)
+            reader = InboxReader(database, services.handle)
+            jobs = (Job("inbox-sweep", SWEEP_S, reader.wake), *services.jobs)
+            stack.callback(self._stop_threads)
+            for work in (reader, *services.backgrounds):
+                self._start_thread(work)
+            stack.callback(reader.wake)  # after its stop is set, so that it sees it
+            stack.callback(self._tell_threads)
+            writer = InboxWriter(database, reader.wake)
+            writer.start()
+            stack.callback(writer.stop)
+            scheduler = self._schedule(jobs)
+            stack.callback(scheduler.shutdown)
+            self.database, self.writer = database, writer
+            self._open = stack.pop_all()
+
+    def close(self) -> None:
+        """Stops everything, newest first; does nothing where nothing is open."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+            self.database = self.writer = None
+
+    def problems(self) -> dict[str, str]:
+        """Part → why it does not work; empty when all is well."""
+        database, writer = self.database, self.writer
+        if database is None or writer is None:
+            return {"service": "it is not started"}
+        found = {work.work.name: work.died or "its thread ended" for work in self._threads if _ended(work)}
+        if not writer.alive:
+            found["inbox-writer"] = "its thread ended"
+        try:
+            if not database.is_migrated():
+                found["database"] = "its tables are not those of this version; start this version once"
+        except InfrastructureError as error:
+            found["database"] = str(error)
+        return found
+
+    def _start_thread(self, work: Background) -> None:
+        thread = _Thread(work, self.metrics)
+        thread.thread.start()
+        self._threads.append(thread)
+
+    def _tell_threads(self) -> None:
+        for thread in self._threads:
+            thread.stop.set()
+
+    def _stop_threads(self) -> None:
+        for thread in self._threads:
+            thread.stop.set()
+            thread.thread.join(GRACE_S)
+            if thread.thread.is_alive():
+                log.warning("a background thread did not stop in time", name=thread.work.name)
+        self._threads.clear()
+
+    def _schedule(self, jobs: tuple[Job, ...]) -> BackgroundScheduler:
+        scheduler = BackgroundScheduler(
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        )
+        for job in jobs:
+            scheduler.add_job(
+                self._run_job, "interval", args=[job], seconds=job.seconds, id=job.name, name=job.name
+            )
+        scheduler.start()
+        return scheduler
+
+    def _run_job(self, job: Job) -> None:
+        try:
+            job.run()
+        except Exception as error:
+            self.metrics.background_failures.labels(name=job.name).inc()
+            if not isinstance(error, AssayError):
+                raise  # a bug: APScheduler logs it with its traceback and goes on
+            log.warning("a periodic job failed; it runs again", name=job.name, reason=str(error))
+
+
+def _ended(thread: _Thread) -> bool:
+    return not thread.thread.is_alive()

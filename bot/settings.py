@@ -1,0 +1,222 @@
+"""Settings of one Assay service: `ASSAY_*` variables, over a TOML file, over the defaults below.
+
+The file is the one that `ASSAY_CONFIG` names, or `./assay.toml` where that exists; its keys are the
+fields' names. Whatever is wrong ends in one `SettingsError` that names every variable at fault, the
+value given (a secret's never) and what is allowed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from platformdirs import user_data_dir
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from bot.errors import SettingsError
+
+PREFIX = "ASSAY_"
+CONFIG_VARIABLE = "ASSAY_CONFIG"
+DEFAULT_FILE = Path("assay.toml")
+
+#: GitHub never sends a larger payload (its documentation, "Webhook events and payloads").
+MAX_BODY_BYTES = 25 * 1024 * 1024
+
+
+def _absolute(path: Path) -> Path:
+    return Path.cwd() / path.expanduser()  # links stay as the operator wrote them
+
+
+def _folder(path: Path) -> Path:
+    if "?" in str(path):
+        raise ValueError("the folder's name must not contain '?'")  # it would end the database's URL
+    return _absolute(path)
+
+
+def _database(url: str) -> str:
+    if not url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
+        raise ValueError("no such kind of database")
+    if url in ("sqlite:///", "sqlite:///:memory:"):
+        raise ValueError("a database in memory is lost with the process")
+    return url
+
+
+def _http_url(url: str) -> str:
+    if not url.startswith(("https://", "http://")):
+        raise ValueError("not an http(s) address")
+    return url.rstrip("/")
+
+
+def _git_url(url: str) -> str:
+    if not url.startswith(("https://", "http://", "file://")):
+        raise ValueError("not an address that git can clone from here")
+    return url.rstrip("/")
+
+
+class Settings(BaseSettings):
+    """Everything a service is told from outside. Descriptions say what is allowed."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        validate_default=True,
+    )
+
+    data_dir: Annotated[Path, AfterValidator(_folder)] = Field(
+        default_factory=lambda: Path(user_data_dir("assay")), description="a folder, made if missing"
+    )
+    database_url: Annotated[str, AfterValidator(_database)] = Field(
+        default_factory=lambda known: f"sqlite:///{known['data_dir']}/assay.db",
+        description="sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME",
+    )
+    webhook_secret: SecretStr | None = Field(
+        default=None, min_length=1, description="the secret typed into the GitHub App's webhook settings"
+    )
+    webhook_secret_previous: SecretStr | None = Field(
+        default=None, min_length=1, description="the secret before, accepted while the new one spreads"
+    )
+    github_mode: Literal["dry-run", "live"] = Field(
+        default="dry-run", description="dry-run (effects become files) or live (they go to GitHub)"
+    )
+    github_api_url: Annotated[str, AfterValidator(_http_url)] = Field(
+        default="https://api.github.com", description="an http(s) address"
+    )
+    git_url: Annotated[str, AfterValidator(_git_url)] = Field(
+        default="https://github.com",
+        description="an https, http or file address; {git_url}/{owner}/{name} is cloned",
+    )
+    github_app_id: str | None = Field(default=None, description="the GitHub App's id or client id")
+    github_private_key_file: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        default=None, description="the path of the GitHub App's private key, a PEM file"
+    )
+    github_token: SecretStr | None = Field(
+        default=None, min_length=1, description="a token, where no GitHub App is used"
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
+    port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")
+    workers: int = Field(
+        default_factory=lambda: os.cpu_count() or 1, ge=1, description="1 or more cases at a time"
+    )
+    max_body_bytes: int = Field(
+        default=MAX_BODY_BYTES,
+        ge=1024,
+        le=MAX_BODY_BYTES,
+        description=f"1024 to {MAX_BODY_BYTES} bytes; GitHub sends no more",
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="auto (console on a terminal, else json), json or console"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="debug, info, warning or error"
+    )
+
+    @property
+    def webhook_secrets(self) -> tuple[bytes, ...]:
+        """The secrets a delivery may be signed with, the current one first; empty if none is set."""
+        known = (self.webhook_secret, self.webhook_secret_previous)
+        return tuple(secret.get_secret_value().encode() for secret in known if secret is not None)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments over variables over the file; no .env, no secrets folder."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=settings_file())
+
+
+def settings_file() -> Path | None:
+    """The file settings are read from, if any. Raises SettingsError: the one named is not there."""
+    named = os.environ.get(CONFIG_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise SettingsError(
+                f"{CONFIG_VARIABLE} is {named!r}, and no such file exists; name a TOML file or unset it"
+            )
+        return Path(named)
+    return DEFAULT_FILE if DEFAULT_FILE.is_file() else None
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """The settings in force; an override that is None counts as not given.
+
+    Raises SettingsError naming every variable at fault.
+    """
+    _check_spelling()
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            f"{settings_file()} is not TOML: {error}; write lines such as port = 8000"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{settings_file()} cannot be read: {error}") from None
+
+
+def check_serving(settings: Settings) -> None:
+    """Raises SettingsError where a service could start but not do its work."""
+    if not settings.webhook_secrets:
+        raise SettingsError(
+            "ASSAY_WEBHOOK_SECRET is not set, so no delivery could be told from a forgery; "
+            "set it to the secret in the GitHub App's webhook settings"
+        )
+    has_app = settings.github_app_id and settings.github_private_key_file
+    if settings.github_mode == "live" and not (has_app or settings.github_token):
+        raise SettingsError(
+            "ASSAY_GITHUB_MODE is 'live' but there is nothing to log in with; set ASSAY_GITHUB_APP_ID and "
+            "ASSAY_GITHUB_PRIVATE_KEY_FILE (or ASSAY_GITHUB_TOKEN), or go back to dry-run"
+        )
+
+
+def _check_spelling() -> None:
+    """A misspelt variable would be passed over in silence, and its default used."""
+    known = [PREFIX + name.upper() for name in Settings.model_fields] + [CONFIG_VARIABLE]
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+            if near:
+                raise SettingsError(f"{name} is no setting; did you mean {near[0]}?")
+
+
+def _explain(error: ValidationError) -> str:
+    problems = [
+        _explain_one(str(item["loc"][0]) if item["loc"] else "", item["msg"], item["input"])
+        for item in error.errors(include_url=False)
+        if item["type"] != "default_factory_not_called"  # follows from another problem
+    ]
+    head = "a setting is wrong" if len(problems) == 1 else f"{len(problems)} settings are wrong"
+    return "\n  ".join([f"{head}:", *problems])
+
+
+def _explain_one(name: str, message: str, value: object) -> str:
+    field = Settings.model_fields.get(name)
+    if field is None:
+        near = difflib.get_close_matches(name, list(Settings.model_fields), n=1)
+        return f"{name!r} is no setting" + (f"; did you mean {near[0]!r}?" if near else "")
+    # A database's URL may hold a password.
+    secret = "SecretStr" in str(field.annotation) or name == "database_url"
+    shown = "a value not shown here" if secret else repr(str(value))
+    reason = message.removeprefix("Value error, ")
+    return (
+        f"{PREFIX}{name.upper()} is {shown}: {reason[:1].lower()}{reason[1:]}; allowed: {field.description}"
+    )

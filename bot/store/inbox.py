@@ -1,0 +1,97 @@
+"""The inbox: deliveries come in, are read once, and keep what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select, tuple_, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from bot.store.models import Delivery, DeliveryState
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A verified delivery: its id and event, the raw body, when it was received (UTC)."""
+
+    id: str
+    event: str
+    payload: bytes
+    received_at: datetime
+
+
+@dataclass(frozen=True)
+class Place:
+    """A delivery's place in the order of arrival."""
+
+    received_at: datetime
+    id: str
+
+
+def store(session: Session, arrival: Arrival) -> bool:
+    """Stores the delivery; False, and nothing changed, where its id is there already."""
+    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
+    statement = insert(Delivery).values(
+        id=arrival.id,
+        event=arrival.event,
+        payload=arrival.payload,
+        received_at=arrival.received_at,
+        state=DeliveryState.PENDING.value,
+        reason="",
+        attempts=0,
+    )
+    stored = session.scalar(statement.on_conflict_do_nothing().returning(Delivery.id))
+    return stored is not None
+
+
+def pending(session: Session, after: Place | None = None, limit: int = 100) -> list[Place]:
+    """The places of deliveries still to be read, oldest first, those after `after` only."""
+    query = select(Delivery.received_at, Delivery.id).where(Delivery.state == DeliveryState.PENDING.value)
+    order = (Delivery.received_at, Delivery.id)
+    if after is not None:
+        query = query.where(tuple_(*order) > (after.received_at, after.id))
+    return [Place(*row) for row in session.execute(query.order_by(*order).limit(limit))]
+
+
+def claim(session: Session, delivery: str) -> Arrival | None:
+    """The delivery, locked until the transaction ends; None if it is read already or being read."""
+    row = session.scalar(
+        select(Delivery)
+        .where(Delivery.id == delivery, Delivery.state == DeliveryState.PENDING.value)
+        .with_for_update(skip_locked=True)  # for PostgreSQL; SQLite has one writer anyway
+    )
+    return None if row is None else Arrival(row.id, row.event, row.payload, row.received_at)
+
+
+def settle(session: Session, delivery: str, state: DeliveryState, reason: str = "") -> None:
+    """Records what became of a delivery."""
+    session.execute(update(Delivery).where(Delivery.id == delivery).values(state=state.value, reason=reason))
+
+
+def count_attempt(session: Session, delivery: str, reason: str) -> int:
+    """Records that reading a delivery failed for now; the number of failures so far."""
+    attempts = session.scalar(
+        update(Delivery)
+        .where(Delivery.id == delivery, Delivery.state == DeliveryState.PENDING.value)
+        .values(attempts=Delivery.attempts + 1, reason=reason)
+        .returning(Delivery.attempts)
+    )
+    return attempts or 0
+
+
+def backlog(session: Session) -> tuple[int, datetime | None]:
+    """How many deliveries are still to be read, and when the oldest of them came."""
+    count, oldest = session.execute(
+        select(func.count(), func.min(Delivery.received_at)).where(
+            Delivery.state == DeliveryState.PENDING.value
+        )
+    ).one()
+    return count, oldest
+
+
+def counts(session: Session) -> dict[str, int]:
+    """How many deliveries are in each state."""
+    rows = session.execute(select(Delivery.state, func.count()).group_by(Delivery.state))
+    return dict(rows.all())

@@ -1,0 +1,81 @@
+"""What GitHub's events mean: one small file for each event, registered by decorator.
+
+A file here holds a pydantic model of the few payload fields it uses and a function from the raw
+payload to a `Meaning`:
+
+    @event("push")
+    def push(payload: bytes) -> Meaning: ...
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from bot.errors import InternalError, UsageError
+from bot.webhooks.intents import Intent
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What one delivery asks for.
+
+    intents  what to do, in order
+    note     why there is nothing to do, or what was noticed; kept with the delivery
+    ignored  there was nothing in it for us
+    """
+
+    intents: tuple[Intent, ...] = ()
+    note: str = ""
+    ignored: bool = False
+
+
+Parser = Callable[[bytes], Meaning]
+
+_parsers: dict[str, Parser] = {}
+
+
+class PayloadError(UsageError):
+    """A payload lacks what its event's description promises; says which field and why."""
+
+
+def event(name: str) -> Callable[[Parser], Parser]:
+    """Registers the parser of an event's payloads. It may raise pydantic's ValidationError."""
+
+    def register(parser: Parser) -> Parser:
+        if name in _parsers:
+            raise InternalError(f"two parsers for the event {name!r}")
+        _parsers[name] = parser
+        return parser
+
+    return register
+
+
+def names() -> frozenset[str]:
+    """The events that are understood."""
+    return frozenset(_known())
+
+
+def interpret(name: str, payload: bytes) -> Meaning:
+    """What a delivery means. Raises PayloadError if the payload does not fit the event."""
+    parser = _known().get(name)
+    if parser is None:
+        return Meaning(note=f"nothing is done about {name!r} events", ignored=True)
+    try:
+        return parser(payload)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the payload"
+        raise PayloadError(f"the {name} payload does not fit: {field}: {first['msg']}") from None
+
+
+@functools.cache
+def _known() -> dict[str, Parser]:
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return _parsers

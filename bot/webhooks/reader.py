@@ -1,0 +1,131 @@
+"""Reads the inbox: each delivery once, in order of arrival, one transaction each.
+
+What a delivery asks for and the mark that it is done are committed together, so a process killed at
+any point leaves the delivery either untouched or done.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import structlog
+
+from bot.errors import AssayError, InfrastructureError, InternalError
+from bot.store import Database, Session, inbox
+from bot.store.inbox import Place
+from bot.store.models import DeliveryState
+from bot.webhooks import events
+from bot.webhooks.intents import Intent
+from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
+
+MAX_ATTEMPTS = 3
+#: Seconds to wait after the first and the second failure of our machines: a restart of a database
+#: takes some seconds, a full disk some longer.
+BACKOFF_S = (5.0, 60.0)
+
+#: Carries out an intent inside the transaction that marks its delivery done. The first argument is
+#: the session to be handed to `bot.store`'s functions.
+Handler = Callable[[Session, Intent], None]
+
+log = structlog.get_logger(__name__)
+
+
+class InboxReader:
+    """The thread that reads the inbox; sleeps until `wake` is called."""
+
+    name = "inbox-reader"
+
+    def __init__(
+        self, database: Database, handle: Handler, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._database = database
+        self._handle = handle
+        self._clock = clock
+        self._awake = threading.Event()
+        self._not_before: dict[str, float] = {}  # deliveries that failed for now → when to try again
+
+    def wake(self) -> None:
+        """Something arrived, or time has passed."""
+        self._awake.set()
+
+    def run_forever(self, stop: threading.Event) -> None:
+        """Reads until `stop` is set and `wake` called."""
+        while not stop.is_set():
+            self._awake.clear()
+            try:
+                self.drain(stop)
+            except InfrastructureError as error:
+                log.warning("the inbox cannot be read; it is tried again soon", reason=str(error))
+            if not stop.is_set():  # set before the last `clear`, its `wake` is gone
+                self._awake.wait()
+
+    def drain(self, stop: threading.Event | None = None) -> int:
+        """Reads what is pending and due, once; the number of deliveries settled.
+
+        Raises InfrastructureError: the database does not work.
+        """
+        settled, after = 0, None
+        while places := self._pending(after):
+            for place in places:
+                if stop is not None and stop.is_set():
+                    return settled
+                if self._not_before.get(place.id, 0.0) <= self._clock():
+                    with structlog.contextvars.bound_contextvars(delivery_id=place.id):
+                        settled += self._read(place.id)
+            after = places[-1]
+        return settled
+
+    def _pending(self, after: Place | None) -> list[Place]:
+        with self._database.reading() as session:
+            return inbox.pending(session, after)
+
+    def _read(self, delivery: str) -> bool:
+        """Reads one delivery; whether it is settled now."""
+        try:
+            self._carry_out(delivery)
+        except InternalError as error:
+            self._bug(delivery, error)
+        except (InfrastructureError, FuzzingInfrastructureError) as error:
+            return self._retry(delivery, error)
+        except AssayError as error:
+            self._settle(delivery, DeliveryState.FAILED, str(error))
+        except Exception as error:  # noqa: BLE001 - told and recorded; one bug must not stop the inbox
+            self._bug(delivery, error)
+        self._not_before.pop(delivery, None)
+        return True
+
+    def _carry_out(self, delivery: str) -> None:
+        with self._database.transaction() as session:
+            arrival = inbox.claim(session, delivery)
+            if arrival is None:
+                return
+            meaning = events.interpret(arrival.event, arrival.payload)
+            for intent in meaning.intents:
+                self._handle(session, replace(intent, delivery=delivery))
+            state = DeliveryState.IGNORED if meaning.ignored else DeliveryState.DONE
+            inbox.settle(session, delivery, state, meaning.note)
+        log.info("delivery read", state=state.value, intents=len(meaning.intents), note=meaning.note)
+
+    def _retry(self, delivery: str, error: Exception) -> bool:
+        with self._database.transaction() as session:
+            attempts = inbox.count_attempt(session, delivery, str(error))
+        if attempts >= MAX_ATTEMPTS:
+            reason = f"given up after {attempts} attempts: {error}"
+            self._settle(delivery, DeliveryState.FAILED, reason)
+            self._not_before.pop(delivery, None)
+            return True
+        self._not_before[delivery] = self._clock() + BACKOFF_S[attempts - 1]
+        log.warning("delivery is tried again later", attempts=attempts, reason=str(error))
+        return False
+
+    def _settle(self, delivery: str, state: DeliveryState, reason: str) -> None:
+        with self._database.transaction() as session:
+            inbox.settle(session, delivery, state, reason)
+        log.warning("delivery failed", reason=reason)
+
+    def _bug(self, delivery: str, error: Exception) -> None:
+        log.error("a bug of Assay", exc_info=error)
+        self._settle(delivery, DeliveryState.FAILED, f"a bug of Assay: {type(error).__name__}: {error}")

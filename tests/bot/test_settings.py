@@ -1,0 +1,134 @@
+"""Settings: where they come from, who wins, and what their errors say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bot.errors import SettingsError
+from bot.settings import check_serving, load_settings
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith("ASSAY_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_defaults() -> None:
+    settings = load_settings()
+    assert settings.database_url == f"sqlite:///{settings.data_dir}/assay.db"
+    assert settings.data_dir.is_absolute()
+    assert settings.github_mode == "dry-run"
+    assert settings.max_body_bytes == 25 * 1024 * 1024
+    assert settings.webhook_secrets == ()
+    assert settings.workers >= 1
+
+
+def test_arguments_over_variables_over_file_over_defaults(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "assay.toml").write_text('port = 1\nworkers = 7\nhost = "filehost"\n')
+    monkeypatch.setenv("ASSAY_PORT", "2")
+    monkeypatch.setenv("ASSAY_HOST", "envhost")
+    settings = load_settings(port=3, host=None)
+    assert (settings.port, settings.host, settings.workers) == (3, "envhost", 7)
+
+
+def test_the_file_may_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "elsewhere.toml"
+    file.write_text('data_dir = "data"\n')
+    monkeypatch.setenv("ASSAY_CONFIG", str(file))
+    settings = load_settings()
+    assert settings.data_dir == tmp_path / "data"
+    assert settings.database_url == f"sqlite:///{tmp_path}/data/assay.db"
+
+
+def test_both_secrets_are_known_while_rotating(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_WEBHOOK_SECRET", "new")
+    monkeypatch.setenv("ASSAY_WEBHOOK_SECRET_PREVIOUS", "old")
+    assert load_settings().webhook_secrets == (b"new", b"old")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "parts"),
+    [
+        ("ASSAY_PORT", "http", ["ASSAY_PORT", "'http'", "integer", "0 to 65535"]),
+        ("ASSAY_PORT", "70000", ["ASSAY_PORT", "'70000'", "65535"]),
+        ("ASSAY_GITHUB_MODE", "dry", ["ASSAY_GITHUB_MODE", "'dry'", "dry-run", "live"]),
+        ("ASSAY_GIT_URL", "ext::sh -c true", ["ASSAY_GIT_URL", "ext::sh", "https"]),
+        ("ASSAY_DATA_DIR", "a?b", ["ASSAY_DATA_DIR", "'a?b'"]),
+        ("ASSAY_MAX_BODY_BYTES", "99999999999", ["ASSAY_MAX_BODY_BYTES", "26214400"]),
+    ],
+)
+def test_errors_name_variable_value_and_what_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, parts: list[str]
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    for part in parts:
+        assert part in str(caught.value)
+    assert "a setting is wrong" in str(caught.value), "no second error may follow from the first"
+
+
+def test_every_problem_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_PORT", "x")
+    monkeypatch.setenv("ASSAY_WORKERS", "0")
+    with pytest.raises(SettingsError, match="2 settings are wrong") as caught:
+        load_settings()
+    assert "ASSAY_PORT" in str(caught.value)
+    assert "ASSAY_WORKERS" in str(caught.value)
+
+
+def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASSAY_DATABASE_URL", "mysql://me:hunter2@host/db")
+    (tmp_path / "assay.toml").write_text('webhook_secret = ["hunter2"]\n')
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    assert "ASSAY_DATABASE_URL" in str(caught.value)
+    assert "ASSAY_WEBHOOK_SECRET" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in repr(caught.value.__context__)
+    monkeypatch.delenv("ASSAY_DATABASE_URL")
+    assert "hunter3" not in repr(load_settings(webhook_secret="hunter3"))
+
+
+def test_a_misspelt_variable_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_WEBHOOK_SECRT", "x")
+    with pytest.raises(SettingsError, match=r"did you mean ASSAY_WEBHOOK_SECRET\?"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "did you mean 'port'"),
+        ("port 1", "not TOML"),
+        ("port = 1\n\xff".encode("latin-1"), "cannot"),
+    ],
+)
+def test_a_wrong_file_is_explained(tmp_path: Path, text: bytes, message: str) -> None:
+    (tmp_path / "assay.toml").write_bytes(text)
+    with pytest.raises(SettingsError, match=message):
+        load_settings()
+
+
+def test_a_named_file_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_CONFIG", "/nowhere/assay.toml")
+    with pytest.raises(SettingsError, match=r"/nowhere/assay\.toml"):
+        load_settings()
+
+
+def test_serving_needs_a_secret_and_live_needs_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_WEBHOOK_SECRET", "")
+    with pytest.raises(SettingsError, match="set it to the secret"):
+        check_serving(load_settings())
+    with pytest.raises(SettingsError, match="ASSAY_GITHUB_APP_ID"):
+        check_serving(load_settings(webhook_secret="s", github_mode="live"))
+    check_serving(load_settings(webhook_secret="s", github_mode="live", github_token="t"))
+    check_serving(load_settings(webhook_secret="s"))
