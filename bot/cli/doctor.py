@@ -1,0 +1,53 @@
+"""Say what this machine can test, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bot.cli.exits import Exit
+from bot.machine import Machine, examine
+
+_STYLE = {"ready": "green", "missing": "yellow", "broken": "red"}
+
+
+@click.command()
+@click.option("--python", default=sys.executable, help="Interpreter to look into. [default: Assay's own]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(python: str, as_json: bool) -> Exit:
+    """Say what this machine can test, and what is missing.
+
+    Every compiler is really imported. Exit code 1 if none works.
+    """
+    with Console(stderr=True).status("importing every compiler once"):
+        machine = examine(python)
+    if as_json:
+        click.echo(json.dumps(asdict(machine)))
+    else:
+        _print(machine)
+    return Exit.OK if machine.testable else Exit.FOUND
+
+
+def _print(machine: Machine) -> None:
+    console = Console(soft_wrap=True)
+    memory = machine.memory_bytes / (1 << 30)
+    console.print(f"{machine.cores} cores, {memory:.0f} GiB, {machine.python}")
+    table = Table("compiler", "state", "version", "what to do", box=None, pad_edge=False, header_style="bold")
+    for one in machine.compilers:
+        style = _STYLE[one.state]
+        table.add_row(one.backend, f"[{style}]{one.state}[/]", one.version, one.detail.partition("\n")[0])
+    console.print(table)
+    for gpu in machine.gpus:
+        console.print(f"GPU: {gpu.name}, {gpu.memory}, driver {gpu.driver}")
+    if not machine.gpus:
+        console.print("no GPU: compilers are tested on the CPU")
+    for tool in machine.tools:
+        if not tool.path:
+            console.print(f"[red]missing[/]: {tool.name}, which {tool.why}")
+    if not machine.testable:
+        console.print("Nothing to test with: install one of the compilers above, then run this again.")
