@@ -69,7 +69,7 @@ class Machine:
 
 def examine(python: str = sys.executable) -> Machine:
     """Looks at this machine; each compiler is really imported, in a process of its own."""
-    kinds = [backends.get(name) for name in backends.names()]
+    kinds = [backends.get(name) for name in backends.compilers()]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         compilers = tuple(pool.map(lambda kind: _compiler(python, kind), kinds))
     return Machine(

@@ -38,9 +38,8 @@ class ShardEvents:
         self._on_event(event)
 
     def _start(self, event: Event) -> None:
-        versions = _field(event, "versions", dict)
-        if self._started or not all(isinstance(item, str) for pair in versions.items() for item in pair):
-            raise RunnerError("a shard's start came twice or holds versions that are no text")
+        if self._started:
+            raise RunnerError("a shard's start came twice")
         _field(event, "cases", int)
         self._started = True
 
@@ -68,6 +67,9 @@ class ShardEvents:
     def _end(self, event: Event) -> None:
         _field(event, "outcomes", int)
         _field(event, "stopped", str)
+        versions = _field(event, "versions", dict)
+        if not all(isinstance(item, str) for pair in versions.items() for item in pair):
+            raise RunnerError("a shard's end holds versions that are no text")
         if not self._started:
             raise RunnerError("a shard ended before it started")
         self.ended = True

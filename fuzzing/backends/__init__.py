@@ -1,5 +1,5 @@
 """Backends: one small file for each compiler."""
 
-from fuzzing.backends.base import Backend, Pattern, Unsupported, get, names, register
+from fuzzing.backends.base import Backend, Pattern, Unsupported, compilers, get, names, register
 
-__all__ = ["Backend", "Pattern", "Unsupported", "get", "names", "register"]
+__all__ = ["Backend", "Pattern", "Unsupported", "compilers", "get", "names", "register"]

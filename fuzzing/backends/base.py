@@ -46,6 +46,7 @@ class Backend:
     unsupported  how the compiler says that it lacks something
     environment  variables its worker needs
     packages     distributions whose versions belong into a report
+    reference    whether it is the judge rather than a compiler on trial
     """
 
     name: ClassVar[str]
@@ -55,6 +56,7 @@ class Backend:
     unsupported: ClassVar[tuple[Pattern, ...]] = ()
     environment: ClassVar[dict[str, str]] = {}
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
+    reference: ClassVar[bool] = False
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:
@@ -92,6 +94,11 @@ def names() -> tuple[str, ...]:
     """The names of all backends, in alphabetical order: every module here but this one and the package."""
     package = importlib.import_module("fuzzing.backends")
     return tuple(sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name != "base"))
+
+
+def compilers() -> tuple[str, ...]:
+    """The names of the backends that are compilers on trial."""
+    return tuple(name for name in names() if not get(name).reference)
 
 
 def get(name: str) -> type[Backend]:

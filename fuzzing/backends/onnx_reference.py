@@ -17,6 +17,7 @@ class OnnxReference(Backend):
     name: ClassVar[str] = "onnx_reference"
     package: ClassVar[str] = "onnx"
     import_name: ClassVar[str] = "onnx"
+    reference: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("onnx", "ml_dtypes", "numpy")
     unsupported: ClassVar[tuple[Pattern, ...]] = (
         Pattern("NotImplementedError", r"(.*)", r"the reference evaluator lacks this: \1"),

@@ -1,0 +1,174 @@
+"""Run one stored case again and show the verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from bot.cli.exits import Exit
+from bot.errors import ProvisionError, UsageError
+from bot.runners import LocalRunner
+from bot.settings import load_settings
+from bot.toolchains import Ready, provision
+from bot.toolchains.existing import existing_spec
+from fuzzing import backends
+from fuzzing.cases import Corpus, TestCase, read_case
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome, Verdict
+
+_STYLE = {Verdict.PASS: "green", Verdict.UNSUPPORTED: "yellow", Verdict.INVALID: "yellow"}
+_MESSAGE_LINES = 12
+
+
+@dataclass
+class Replayed:
+    """What a case did on one toolchain."""
+
+    toolchain: Ready
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict, nondeterministic if the runs disagree."""
+        seen = {outcome.verdict for outcome in self.outcomes}
+        return seen.pop() if len(seen) == 1 else Verdict.NONDETERMINISTIC
+
+
+@click.command()
+@click.argument("case")
+@click.option(
+    "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
+)
+@click.option("--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all]")
+@click.option("--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]")
+@click.option("--device", default="CPU", show_default=True, help="Device to compile for.")
+@click.option(
+    "--repeats", default=1, show_default=True, type=click.IntRange(1), help="Fresh processes to use."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    case: str,
+    corpus: Path | None,
+    names: tuple[str, ...],
+    python: str,
+    device: str,
+    repeats: int,
+    as_json: bool,
+) -> Exit:
+    """Run one stored case again and show the verdict.
+
+    CASE is the folder of a case, or the beginning of its id in the corpus. Every run has a process of its
+    own. Exit code 1 if a compiler is at fault.
+    """
+    found = _find(case, corpus)
+    with Console(stderr=True).status("replaying"):
+        replayed = [_replay(found, ready, device, repeats) for ready in _toolchains(names, python)]
+    if as_json:
+        click.echo(json.dumps(_as_json(found, replayed)))
+    else:
+        _print(found, replayed)
+    at_fault = any(one.verdict.accuses for one in replayed)
+    return Exit.FOUND if at_fault else Exit.OK
+
+
+def _find(case: str, corpus: Path | None) -> TestCase:
+    if Path(case, "case.json").exists():
+        return read_case(Path(case))
+    store = Corpus(corpus or load_settings().data_dir / "corpus")
+    return store.get(store.find(case))
+
+
+def _toolchains(names: tuple[str, ...], python: str) -> list[Ready]:
+    """The compilers asked for; without any, those that `python` holds."""
+    ready = []
+    for name in names or backends.compilers():
+        try:
+            ready.append(provision(existing_spec(name, python), Path(), lambda _line: None))
+        except ProvisionError:
+            if names:
+                raise
+    if not ready:
+        raise UsageError(f"{python} holds no compiler that Assay knows; see `assay doctor`")
+    return ready
+
+
+def _replay(case: TestCase, toolchain: Ready, device: str, repeats: int) -> Replayed:
+    replayed = Replayed(toolchain)
+
+    def take(event: dict[str, Any]) -> None:
+        if event["event"] == "outcome":
+            replayed.outcomes.append(Outcome.from_json(event["outcome"]))
+
+    with tempfile.TemporaryDirectory(prefix="assay-replay-") as folder:
+        Corpus(folder).add(case)
+        shard = Shard(
+            corpus=folder,
+            cases=(case.id,),
+            backend=toolchain.spec.backend,
+            toolchain=toolchain.digest,
+            python=toolchain.python,
+            device=device,
+            fresh=True,
+            repeats=repeats,
+        )
+        LocalRunner(1).run(shard, take, threading.Event())
+    return replayed
+
+
+def _as_json(case: TestCase, replayed: list[Replayed]) -> dict[str, Any]:
+    toolchains = [
+        {
+            "backend": one.toolchain.spec.backend,
+            "versions": one.toolchain.versions,
+            "verdict": one.verdict.value,
+            "outcomes": [outcome.to_json() for outcome in one.outcomes],
+        }
+        for one in replayed
+    ]
+    return {"case": case.id, "test": case.provenance.test, "toolchains": toolchains}
+
+
+def _print(case: TestCase, replayed: list[Replayed]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    origin = case.provenance
+    console.print(
+        f"{origin.test or 'case'} ({origin.operator or 'no single operator'}; {origin.library} {origin.version})"
+    )
+    console.print(f"{case.id}\n")
+    for one in replayed:
+        _print_one(console, one)
+
+
+def _print_one(console: Console, one: Replayed) -> None:
+    outcome = next(outcome for outcome in one.outcomes if _agrees(outcome, one.verdict))
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(one.toolchain.versions.items()))
+    style = _STYLE.get(one.verdict, "red")
+    runs = f" in {len(one.outcomes)} of {len(one.outcomes)} runs" if len(one.outcomes) > 1 else ""
+    console.print(
+        f"[bold]{one.toolchain.spec.backend}[/]: [{style}]{one.verdict.value}[/]{runs}  ({versions})"
+    )
+    times = ", ".join(f"{phase} {seconds * 1e3:.1f} ms" for phase, seconds in outcome.durations.items())
+    console.print(f"  {escape(outcome.summary)}")
+    console.print(f"  [dim]{times}[/]")
+    evidence = outcome.evidence
+    for text in (evidence.message, evidence.native):
+        for line in text.splitlines()[:_MESSAGE_LINES]:
+            console.print(f"    {escape(line)}")
+    for mismatch in evidence.mismatches:
+        where = (
+            f" at {list(mismatch.worst)}: got {mismatch.got}, want {mismatch.want}" if mismatch.got else ""
+        )
+        console.print(f"    output {escape(mismatch.output)}: {escape(mismatch.detail)}{escape(where)}")
+
+
+def _agrees(outcome: Outcome, verdict: Verdict) -> bool:
+    return verdict in (outcome.verdict, Verdict.NONDETERMINISTIC)
