@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -83,7 +84,8 @@ class Corpus:
         """The one id that begins with `prefix`; raises UsageError if none or several do."""
         if not re.fullmatch(r"[0-9a-f]{4,64}", prefix):
             raise UsageError(f"{prefix!r} is not the beginning of a case id (4 to 64 hex digits)")
-        found = [path.name for path in (self.root / prefix[:2]).glob(f"{prefix}*")]
+        shelf = self._entries(self.root / prefix[:2])
+        found = [name for name in shelf if name.startswith(prefix) and _ID.fullmatch(name)]
         if len(found) != 1:
             raise UsageError(f"{len(found)} cases in {self.root} begin with {prefix}")
         return found[0]
@@ -114,10 +116,18 @@ class Corpus:
 def _read(path: Path, limit: int) -> bytes:
     """At most `limit` bytes of a regular file; links and devices are refused."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise CaseFormatError(f"cannot read {path.name}: {error.strerror}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise CaseFormatError(f"{path.name} is not a regular file")
+        with open(descriptor, "rb", closefd=False) as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise CaseFormatError(f"cannot read {path.name}: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
     if len(data) > limit:
         raise CaseFormatError(f"{path.name} is larger than {limit} bytes")
     return data

@@ -14,7 +14,8 @@ def crash(trial: Trial) -> Ruling | None:
     execution = trial.execution
     if execution.ending == "raised":
         said = blame(execution.message).headline
-        what = f"{execution.error}: {said}" if said else execution.error
+        error = execution.error.rsplit(".", 1)[-1]
+        what = f"{error}: {said}" if said else error
         return Ruling(Verdict.CRASH, f"{what} ({trial.where})")
     if execution.ending == "killed":
         return Ruling(Verdict.CRASH, f"{_death(execution)} {trial.where}")
