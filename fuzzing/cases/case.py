@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Union
 
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.recipes import Recipe
-from fuzzing.cases.values import Tensor, Value, value_from_json, value_to_json
+from fuzzing.cases.values import Tensor, Value, check_text, value_from_json, value_to_json
 from fuzzing.errors import CaseFormatError
 
 FORMAT = 1
+_LARGEST = sys.float_info.max
 _KEYS = {
     "format", "program", "inputs", "expected", "tolerance", "comparison", "provenance"
 }  # fmt: skip
@@ -120,10 +122,14 @@ class TestCase:
 def parse_manifest(text: bytes) -> dict[str, Any]:
     """`case.json` as an object with the right keys; raises CaseFormatError."""
     try:
-        obj = json.loads(text, parse_constant=_no_constant)
+        obj = json.loads(
+            text.decode("utf-8"),  # given bytes, json would guess an encoding
+            parse_constant=_no_constant,
+            object_pairs_hook=_no_duplicates,
+        )
     except (ValueError, RecursionError) as error:
         raise CaseFormatError(f"case.json is not JSON: {error}") from None
-    if not isinstance(obj, dict) or obj.get("format") != FORMAT:
+    if not isinstance(obj, dict) or type(obj.get("format")) is not int or obj["format"] != FORMAT:
         raise CaseFormatError(f'case.json does not say "format": {FORMAT}')
     if obj.keys() != _KEYS:
         odd = ", ".join(sorted(map(str, obj.keys() ^ _KEYS)))
@@ -161,9 +167,12 @@ def case_from_manifest(manifest: dict[str, Any], program: bytes) -> TestCase:
     if comparison not in ("values", "shapes"):
         raise CaseFormatError(f"comparison must be values or shapes, not {comparison!r}")
     expected = manifest["expected"]
+    inputs = tuple(_named(item, _input_from_json) for item in _list(manifest, "inputs"))
+    if len(dict(inputs)) != len(inputs):
+        raise CaseFormatError("case.json: two inputs have the same name")
     return TestCase(
         program=kind.from_bytes(program),
-        inputs=tuple(_named(item, _input_from_json) for item in _list(manifest, "inputs")),
+        inputs=inputs,
         expected=None
         if expected is None
         else tuple(_named(item, value_from_json) for item in _list(manifest, "expected")),
@@ -181,6 +190,15 @@ def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is not a JSON number")
 
 
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, if every key is there once: readers disagree on which of two counts."""
+    obj = dict(pairs)
+    if len(obj) != len(pairs):
+        twice = next(key for key in obj if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return obj
+
+
 def _list(manifest: dict[str, Any], key: str) -> list[Any]:
     items = manifest[key]
     if not isinstance(items, list):
@@ -192,7 +210,7 @@ def _named(item: object, parse: Any) -> tuple[str, Any]:
     if not isinstance(item, dict) or not isinstance(item.get("name"), str):
         raise CaseFormatError("case.json: every input and output needs a name")
     rest = {key: value for key, value in item.items() if key != "name"}
-    return item["name"], parse(rest)
+    return check_text(item["name"]), parse(rest)
 
 
 def _input_to_json(value: Input) -> dict[str, Any]:
@@ -208,8 +226,8 @@ def _tolerance(obj: object) -> Tolerance | None:
         return None
     if not isinstance(obj, dict) or obj.keys() != {"rtol", "atol"}:
         raise CaseFormatError("case.json: tolerance needs rtol and atol")
-    if not all(type(x) in (int, float) and x >= 0 for x in obj.values()):
-        raise CaseFormatError("case.json: rtol and atol must be numbers ≥ 0")
+    if not all(type(x) in (int, float) and 0 <= x <= _LARGEST for x in obj.values()):
+        raise CaseFormatError("case.json: rtol and atol must be finite numbers ≥ 0")
     return Tolerance(float(obj["rtol"]), float(obj["atol"]))
 
 
@@ -220,6 +238,8 @@ def _provenance(obj: object) -> Provenance:
     seed = obj["seed"]
     if not all(isinstance(text, str) for text in texts) or not (seed is None or type(seed) is int):
         raise CaseFormatError("case.json: provenance has a value of the wrong type")
+    for text in texts:
+        check_text(text)
     return Provenance(**obj)
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from io import FileIO
 from pathlib import Path
 
 from fuzzing.cases.case import TestCase, case_from_manifest, manifest_id, parse_manifest, program_entry
@@ -93,7 +93,8 @@ class Corpus:
         """The one id that begins with `prefix`; raises UsageError if none or several do."""
         if not re.fullmatch(r"[0-9a-f]{4,64}", prefix):
             raise UsageError(f"{prefix!r} is not the beginning of a case id (4 to 64 hex digits)")
-        found = [path.name for path in (self.root / prefix[:2]).glob(f"{prefix}*")]
+        shelf = self._entries(self.root / prefix[:2])
+        found = [name for name in shelf if name.startswith(prefix) and _ID.fullmatch(name)]
         if len(found) != 1:
             raise UsageError(f"{len(found)} cases in {self.root} begin with {prefix}")
         return found[0]
@@ -125,19 +126,22 @@ def _read(path: str, limit: int) -> bytes:
     """At most `limit` bytes of a regular file; links and devices are refused."""
     name = os.path.basename(path)  # noqa: PTH119 - read once per case; a Path costs as much as the read
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb", buffering=0) as file:
-            data = _read_all(file, limit)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise CaseFormatError(f"cannot read {name}: {error.strerror}") from None
-    if len(data) > limit:
+    try:
+        return _read_descriptor(descriptor, name, limit)
+    except OSError as error:
+        raise CaseFormatError(f"cannot read {name}: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _read_descriptor(descriptor: int, name: str, limit: int) -> bytes:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise CaseFormatError(f"{name} is not a regular file")
+    if found.st_size > limit:
         raise CaseFormatError(f"{name} is larger than {limit} bytes")
-    return data
-
-
-def _read_all(file: FileIO, limit: int) -> bytes:
-    """Up to one byte more than `limit`; a single call where the size is known."""
-    size = os.fstat(file.fileno()).st_size
-    if size > limit:
-        return bytes(limit + 1)
-    data = file.read(size + 1)
-    return data if len(data) == size else data + file.read(limit + 1 - len(data))
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read(limit)

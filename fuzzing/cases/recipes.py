@@ -8,15 +8,17 @@ and turns them into numbers with exact arithmetic only.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fuzzing.cases.values import CARRIERS, MAX_ELEMENTS, MAX_RANK, RAW_DTYPES, STRING, Tensor
+from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, element_count
 from fuzzing.errors import CaseFormatError
 
 KINDS = ("uniform", "normal", "integers", "constant")
+_EXACT = 1 << 53  # float64 holds every whole number up to here
 _TERMS = 12  # Irwin-Hall: twelve uniforms sum to variance 1, without libm's log and cos
 
 
@@ -24,9 +26,9 @@ _TERMS = 12  # Irwin-Hall: twelve uniforms sum to variance 1, without libm's log
 class Recipe:
     """A tensor to be drawn.
 
-    kind      uniform: floats in [low, high); normal: mean `low`, deviation `high` (a sum of twelve
-              uniforms, so no value lies beyond six deviations); integers: whole numbers in
-              [low, high]; constant: `low` everywhere
+    kind      uniform: floats in [low, high), before rounding to `dtype`; normal: mean `low`, deviation
+              `high` (a sum of twelve uniforms, so no value lies beyond six deviations); integers:
+              whole numbers in [low, high]; constant: `low` everywhere
     dtype     an ONNX element type with a numpy counterpart
     seed      of numpy's PCG64, 0 ≤ seed < 2**64
     """
@@ -45,20 +47,37 @@ class Recipe:
             raise CaseFormatError(f"unknown recipe {self.kind!r}; there are {', '.join(KINDS)}")
         if self.dtype == STRING or self.dtype not in CARRIERS or self.dtype in RAW_DTYPES:
             raise CaseFormatError(f"a recipe cannot draw {self.dtype!r}")
-        if len(self.shape) > MAX_RANK or any(dim < 0 for dim in self.shape):
-            raise CaseFormatError(f"a tensor cannot have shape {self.shape}")
-        if math.prod(self.shape) > MAX_ELEMENTS:
-            raise CaseFormatError(f"shape {self.shape} is over the limit of {MAX_ELEMENTS} elements")
-        if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            raise CaseFormatError("a recipe's bounds must be finite")
-        if self.kind == "integers" and self.low > self.high:
-            raise CaseFormatError(f"no integers between {self.low} and {self.high}")
+        element_count(self.shape)
+        self._check_bounds()
         if not 0 <= self.seed < 1 << 64:
-            raise CaseFormatError(f"seed {self.seed} is outside 0..2**64-1")
+            raise CaseFormatError("a recipe's seed must lie in 0..2**64-1")
+
+    def _check_bounds(self) -> None:
+        """Refuses what numpy would convert by undefined behaviour, hence differently elsewhere."""
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and math.isfinite(self.high - self.low)):
+            raise CaseFormatError("a recipe's bounds, and their distance, must be finite")
+        if self.kind in ("uniform", "integers") and self.low > self.high:
+            raise CaseFormatError(f"nothing lies between {self.low} and {self.high}")
+        if self.kind == "integers":
+            _check_whole(self.low, -_EXACT, _EXACT)
+            _check_whole(self.high, -_EXACT, _EXACT)
+            if self.high - self.low >= _EXACT:
+                raise CaseFormatError("integers are drawn from fewer than 2**53 candidates")
+        self._check_range(np.dtype(CARRIERS[self.dtype]))
+
+    def _check_range(self, carrier: np.dtype[Any]) -> None:
+        """Floats may overflow, to infinities; integers and bools must hold what is drawn."""
+        if carrier.kind not in "biu":
+            return
+        if self.kind in ("uniform", "normal"):
+            raise CaseFormatError(f"{self.dtype} cannot hold what {self.kind!r} draws; use integers")
+        least, most = (0, 1) if carrier.kind == "b" else (np.iinfo(carrier).min, np.iinfo(carrier).max)
+        for bound in (self.low,) if self.kind == "constant" else (self.low, self.high):
+            _check_whole(bound, max(int(least), -_EXACT), min(int(most), _EXACT))
 
     def draw(self) -> Tensor:
         """The tensor this recipe stands for; the same bytes each time, everywhere."""
-        count = math.prod(self.shape)
+        count = element_count(self.shape)
         flat = self._draw_flat(count)
         with np.errstate(over="ignore", invalid="ignore"):
             array = flat.astype(np.dtype(CARRIERS[self.dtype])).reshape(self.shape)
@@ -102,6 +121,8 @@ class Recipe:
             raise CaseFormatError(f"a shape must be a list of integers, not {shape!r}")
         if not all(type(bound) in (int, float) for bound in (low, high)) or type(seed) is not int:
             raise CaseFormatError("a recipe's bounds must be numbers and its seed an integer")
+        if not all(abs(bound) <= sys.float_info.max for bound in (low, high)):
+            raise CaseFormatError("a recipe's bounds must be finite")
         if not isinstance(obj["recipe"], str) or not isinstance(obj["dtype"], str):
             raise CaseFormatError("a recipe's kind and dtype must be strings")
         return cls(obj["recipe"], obj["dtype"], tuple(shape), float(low), float(high), seed)
@@ -112,3 +133,8 @@ def _unit(words: np.random.PCG64, count: int) -> np.ndarray[Any, Any]:
     raw = np.asarray(words.random_raw(count), np.uint64)
     unit: np.ndarray[Any, Any] = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return unit
+
+
+def _check_whole(bound: float, least: int, most: int) -> None:
+    if not bound.is_integer() or not least <= bound <= most:
+        raise CaseFormatError(f"a bound must be a whole number in [{least}, {most}], not {bound}")

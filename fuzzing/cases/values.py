@@ -8,11 +8,9 @@ backend reinterprets them.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import math
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Tuple, Union
 
 import numpy as np
 
@@ -68,11 +66,7 @@ class Tensor:
     data: bytes
 
     def __post_init__(self) -> None:
-        if len(self.shape) > MAX_RANK or any(dim < 0 for dim in self.shape):
-            raise CaseFormatError(f"a tensor cannot have shape {self.shape}")
-        count = math.prod(self.shape)
-        if count > MAX_ELEMENTS:
-            raise CaseFormatError(f"a tensor of {count} elements is over the limit {MAX_ELEMENTS}")
+        count = element_count(self.shape)
         if self.dtype == STRING:
             self._check_strings(count)
             return
@@ -87,30 +81,37 @@ class Tensor:
 
     def _check_strings(self, count: int) -> None:
         try:
-            items = json.loads(self.data)
-        except ValueError as error:
+            items = json.loads(self.data.decode("utf-8"))  # given bytes, json would guess an encoding
+        except (ValueError, RecursionError) as error:
             raise CaseFormatError(f"a string tensor's data is not JSON: {error}") from None
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             raise CaseFormatError("a string tensor's data must be a flat list of strings")
         if len(items) != count:
             raise CaseFormatError(f"string{list(self.shape)} needs {count} items, got {len(items)}")
+        for item in items:
+            check_text(item)
 
     @classmethod
     def of(cls, array: Any, dtype: str | None = None) -> Tensor:
-        """A tensor with `array`'s elements; `dtype` names the element type of a raw carrier."""
+        """A tensor with `array`'s elements; `dtype` names its element type where numpy's does not.
+
+        A raw element type takes an array of its carrier's type, or one of a numpy extension that has the
+        element type's name; any other takes an array of any numbers, which are converted.
+        """
         array = np.asarray(array)
         if array.dtype.kind in "OUS":
-            flat = [x.decode() if isinstance(x, bytes) else str(x) for x in array.ravel().tolist()]
+            flat = [_string(item) for item in array.ravel().tolist()]
             return cls(STRING, array.shape, json.dumps(flat, ensure_ascii=False).encode())
         name = dtype or array.dtype.name
         carrier = CARRIERS.get(name)
         if carrier is None:
             raise CaseFormatError(f"unknown element type {name!r}")
-        if array.dtype.itemsize != np.dtype(carrier).itemsize:
-            array = array.astype(carrier)
-        elif array.dtype.byteorder == ">":
-            array = array.astype(array.dtype.newbyteorder("<"))
-        return cls(name, array.shape, array.tobytes())
+        target = np.dtype(carrier)
+        if array.dtype.name == name and name in RAW_DTYPES:
+            array = array.view(target)
+        elif name in RAW_DTYPES and array.dtype.name != target.name:
+            raise CaseFormatError(f"{name} travels as {target.name}, not as {array.dtype.name}")
+        return cls(name, array.shape, array.astype(target, copy=False).tobytes())
 
     def array(self) -> np.ndarray[Any, Any]:
         """The elements as a read-only numpy array; raw carriers stay raw, strings are objects."""
@@ -148,13 +149,18 @@ def value_from_json(obj: object) -> Value:
     """The inverse of `value_to_json`; raises CaseFormatError for anything else."""
     if not isinstance(obj, dict):
         raise CaseFormatError(f"a value must be an object, not {type(obj).__name__}")
-    if obj == {"absent": True}:
+    if obj.keys() == {"absent"} and obj["absent"] is True:
         return Absent()
     if obj.keys() == {"sequence"} and isinstance(obj["sequence"], list):
-        items = tuple(value_from_json(item) for item in obj["sequence"])
-        return Sequence(tuple(_tensor_only(item) for item in items))
+        return Sequence(tuple(_tensor_from_json(item) for item in obj["sequence"]))
+    return _tensor_from_json(obj)
+
+
+def _tensor_from_json(obj: object) -> Tensor:
+    if not isinstance(obj, dict):
+        raise CaseFormatError(f"a tensor must be an object, not {type(obj).__name__}")
     if obj.keys() != {"dtype", "shape", "data"}:
-        raise CaseFormatError(f"a value cannot have the keys {sorted(map(str, obj))}")
+        raise CaseFormatError(f"a tensor cannot have the keys {sorted(map(str, obj))}")
     dtype, shape, data = obj["dtype"], obj["shape"], obj["data"]
     if not isinstance(dtype, str) or not isinstance(data, str) or not isinstance(shape, list):
         raise CaseFormatError("a tensor needs a dtype, a list as shape and base64 data")
@@ -162,12 +168,49 @@ def value_from_json(obj: object) -> Value:
         raise CaseFormatError(f"a shape must be a list of integers, not {shape!r}")
     try:
         raw = base64.b64decode(data, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or what b64decode says of other alphabets
         raise CaseFormatError(f"tensor data is not base64: {error}") from None
     return Tensor(dtype, tuple(shape), raw)
 
 
-def _tensor_only(value: Value) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise CaseFormatError("a sequence may hold tensors only")
-    return value
+def element_count(shape: Tuple[int, ...]) -> int:
+    """How many elements a tensor of `shape` has; raises CaseFormatError if numpy could not hold it.
+
+    Zeros do not excuse the other dimensions: numpy multiplies those all the same.
+    """
+    if len(shape) > MAX_RANK:
+        raise CaseFormatError(f"a tensor of {len(shape)} dimensions is over the limit of {MAX_RANK}")
+    extent = 1
+    for dim in shape:
+        if dim < 0:
+            raise CaseFormatError(f"a tensor cannot have the shape {_shown(shape)}")
+        extent *= dim or 1
+        if extent > MAX_ELEMENTS:  # at once: the product of hostile numbers may not fit on paper
+            raise CaseFormatError(f"shape {_shown(shape)} is over the limit of {MAX_ELEMENTS} elements")
+    return 0 if 0 in shape else extent
+
+
+def check_text(text: str) -> str:
+    """`text`, or CaseFormatError if it is not Unicode: JSON can spell halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise CaseFormatError(f"text is not Unicode: {error}") from None
+    return text
+
+
+def _shown(shape: Tuple[int, ...]) -> str:
+    """A shape for a message; numbers beyond any machine's are not spelled out."""
+    return "[" + ", ".join(str(dim) if abs(dim) < 1 << 64 else "…" for dim in shape) + "]"
+
+
+def _string(item: object) -> str:
+    """One element of a string array; numpy hands out bytes and str alike."""
+    if isinstance(item, bytes):
+        try:
+            return item.decode()
+        except UnicodeDecodeError as error:
+            raise CaseFormatError(f"a string is not UTF-8: {error}") from None
+    if not isinstance(item, str):
+        raise CaseFormatError(f"an array of objects may hold strings only, not {type(item).__name__}")
+    return check_text(item)

@@ -1,0 +1,154 @@
+"""Judging: the oracles of this package, each one file, asked in order of rank until one speaks.
+
+    rank  oracle         speaks when
+    10    invalid        the case has no reference: its own library could not run it
+    20    hang           a phase was ended for its time
+    30    out_of_memory  the process was ended for its memory, or its allocator gave up
+    40    unsupported    the exception is one by which the backend says so
+    50    crash          any other exception, signal or exit
+    60    wrong_result   the outputs differ from the reference
+
+Silence of all of them is a pass. The order matters where several could speak: what says nothing about
+the compiler (invalid, unsupported) or names the cause (hang, out_of_memory) goes before what only says
+that it failed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import fuzzing.oracles
+from fuzzing.cases import TestCase
+from fuzzing.execute.execution import Execution
+from fuzzing.outcomes import MAX_TEXT, Evidence, Mismatch, Outcome, Verdict
+
+MAX_SUMMARY = 200  # characters; one line of a terminal or a table
+
+_PHASE_WORDS = {
+    "import": "while the compiler was imported",
+    "convert": "in conversion",
+    "compile": "in compilation",
+    "run": "in execution",
+}
+
+
+class BackendInfo(Protocol):
+    """What an oracle must know of a backend.
+
+    unsupported  (class regex, message regex, why): exceptions that only say "not supported"; both are
+                 searched for, in the exception's class name and its text
+    """
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        ...
+
+    @property
+    def unsupported(self) -> tuple[tuple[str, str, str], ...]:
+        """See the class."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is put before an oracle."""
+
+    case: TestCase
+    execution: Execution
+    backend: BackendInfo
+    profile: str
+
+    @property
+    def where(self) -> str:
+        """The last phase, in words: "in compilation"."""
+        return _PHASE_WORDS[self.execution.phase.value]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What an oracle found; `summary` is one line for people."""
+
+    verdict: Verdict
+    summary: str
+    mismatches: tuple[Mismatch, ...] = ()
+
+
+Oracle = Callable[[Trial], "Ruling | None"]
+
+_ORACLES: dict[int, Oracle] = {}
+
+
+def register_oracle(rank: int) -> Callable[[Oracle], Oracle]:
+    """Decorator: has a function asked at its place in the order above."""
+
+    def register(function: Oracle) -> Oracle:
+        other = _ORACLES.setdefault(rank, function)
+        assert other is function, f"{function} and {other} both have rank {rank}"
+        return function
+
+    return register
+
+
+@cache
+def oracles() -> tuple[Oracle, ...]:
+    """All oracles of this package, by rank."""
+    for module in pkgutil.iter_modules(fuzzing.oracles.__path__):
+        importlib.import_module(f"fuzzing.oracles.{module.name}")
+    return tuple(function for _, function in sorted(_ORACLES.items()))
+
+
+def judge(
+    case: TestCase,
+    execution: Execution,
+    backend: BackendInfo,
+    toolchain: str,
+    device: str,
+    profile: str = "default",
+) -> Outcome:
+    """The outcome of `execution`. The case must come with its reference, see `fuzzing.oracles.reference`.
+
+    Raises UnknownNameError for an unknown tolerance profile.
+    """
+    trial = Trial(case, execution, backend, profile)
+    ruling = next(filter(None, (oracle(trial) for oracle in oracles())), None) or _passed(execution)
+    return Outcome(
+        case=case.id,
+        backend=backend.name,
+        toolchain=toolchain,
+        device=device,
+        verdict=ruling.verdict,
+        phase=execution.phase,
+        summary=_one_line(ruling.summary),
+        durations=dict(execution.durations),
+        evidence=_evidence(execution, ruling.mismatches),
+        peak_bytes=execution.peak_bytes,
+    )
+
+
+def _passed(execution: Execution) -> Ruling:
+    count = len(execution.outputs)
+    return Ruling(Verdict.PASS, f"{count} output{'' if count == 1 else 's'} as expected")
+
+
+def _evidence(execution: Execution, mismatches: tuple[Mismatch, ...]) -> Evidence:
+    """Messages are cut at their end, logs at their beginning: what matters is said first and last."""
+    return Evidence(
+        error=execution.error[:MAX_TEXT],
+        message=execution.message[:MAX_TEXT],
+        traceback=execution.traceback,
+        signal=execution.signal,
+        native=execution.native[:MAX_TEXT],
+        log=execution.log[-MAX_TEXT:],
+        mismatches=mismatches,
+    )
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SUMMARY else line[: MAX_SUMMARY - 1] + "…"

@@ -1,0 +1,46 @@
+"""Out of memory: the process was ended for its memory, or an allocator inside it gave up."""
+
+from __future__ import annotations
+
+import re
+
+from fuzzing.execute.execution import Execution
+from fuzzing.oracles.judging import Ruling, Trial, register_oracle
+from fuzzing.outcomes import Verdict
+
+_CLASSES = re.compile(r"(^|\.)_?(Array)?(MemoryError|OutOfMemoryError)$")
+
+#: How allocators give up, with who says so.
+_TEXTS = re.compile(
+    "|".join(
+        (
+            r"\bstd::bad_alloc\b",  # C++ operator new
+            r"\bbad allocation\b",  # the same in Microsoft's library
+            r"\bFailed to allocate memory\b",  # onnxruntime's arena
+            r"\bUnable to allocate [\d.]+ [KMGTPE]?i?B\b",  # numpy
+            r"\bCannot allocate memory\b",  # ENOMEM
+            r"\bnot enough memory: you tried to allocate\b",  # torch on the CPU
+            r"\bCUDA out of memory\b",
+            r"\bcudaErrorMemoryAllocation\b",
+        )
+    )
+)
+
+
+@register_oracle(rank=30)
+def out_of_memory(trial: Trial) -> Ruling | None:
+    """Speaks for memory limits and for allocation failures that were raised or ended the process."""
+    if not _ran_out(trial.execution):
+        return None
+    peak = trial.execution.peak_bytes
+    at = f" at {peak / 2**30:.1f} GiB" if peak else ""
+    return Ruling(Verdict.OUT_OF_MEMORY, f"out of memory {trial.where}{at}")
+
+
+def _ran_out(execution: Execution) -> bool:
+    if execution.ending == "out_of_memory":
+        return True
+    if execution.ending == "raised":
+        return bool(_CLASSES.search(execution.error) or _TEXTS.search(execution.message))
+    # a bad_alloc that nobody caught ends in abort(), with its text on stderr
+    return execution.ending == "killed" and bool(_TEXTS.search(f"{execution.log}\n{execution.native}"))

@@ -1,0 +1,30 @@
+"""The reference: what a case's outputs ought to be, computed apart from any compiler under test.
+
+Where the library ships the outputs with its test they are the reference. Otherwise the ONNX reference
+evaluator computes them, as a backend of its own in a worker of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fuzzing.cases import TestCase, Value
+from fuzzing.errors import InternalError
+
+#: The backend that computes references; `fuzzing.backends` holds it.
+REFERENCE_BACKEND = "onnx_reference"
+
+
+def reference_needed(case: TestCase) -> bool:
+    """Whether the reference must still be computed."""
+    return case.expected is None
+
+
+def with_expected(case: TestCase, outputs: tuple[tuple[str, Value], ...]) -> TestCase:
+    """The case with `outputs` as its reference. It is another case, with another id.
+
+    Raises InternalError if the case has a reference already: what a library ships is never replaced.
+    """
+    if not reference_needed(case):
+        raise InternalError(f"case {case.id} has its reference already")
+    return replace(case, expected=outputs)

@@ -1,0 +1,108 @@
+"""`python -m fuzzing.triage.describe --corpus DIR ID...`: programs as people read them.
+
+Prints one JSON object a line on stdout, in the order asked: {"id": ID, "program": TEXT}. Exit codes: 0
+done, 2 a case that is not there or not readable (those before it have been printed). Runs in a process
+of its own because it imports onnx, which the control plane must not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fuzzing.cases import Corpus, OnnxModel, Program
+from fuzzing.errors import UsageError
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+MAX_PROGRAM = 16_000  # characters, as MAX_TEXT: a report cannot show more
+MAX_SHOWN = 16  # elements of a constant; longer ones are elided
+_DATA = ("raw_data", "float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+_ELIDED = re.compile(r"\[(\d+(?:,\d+)*)\]((?: [^\s={}]+ =)? +)\{\}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzzing.triage.describe", description="Show programs.")
+    parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
+    parser.add_argument("ids", nargs="+", metavar="ID", help="a case id")
+    given = parser.parse_args(arguments)
+    corpus = Corpus(given.corpus)
+    try:
+        for case_id in given.ids:
+            record = {"id": case_id, "program": describe(corpus.get(case_id).program)}
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+    except UsageError as error:
+        sys.stderr.write(f"python -m fuzzing.triage.describe: {error}\n")
+        return 2
+    return 0
+
+
+def describe(program: Program) -> str:
+    """`program` as text of at most MAX_PROGRAM characters."""
+    text = onnx_text(program.model) if isinstance(program, OnnxModel) else f"a program of kind {program.kind}"
+    if len(text) <= MAX_PROGRAM:
+        return text
+    note = "\n… cut here"
+    return text[: MAX_PROGRAM - len(note)] + note
+
+
+def onnx_text(model: bytes) -> str:
+    """A serialised model in ONNX's textual syntax, constants of more than MAX_SHOWN elements elided."""
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        proto = onnx.load_model_from_string(model)
+    except DecodeError as error:
+        return f"not a readable ONNX model: {error}"
+    for tensor in _tensors(proto):
+        if math.prod(tensor.dims) > MAX_SHOWN:
+            for field in _DATA:
+                tensor.ClearField(field)
+    return _ELIDED.sub(_mark, onnx.printer.to_text(proto))
+
+
+def _mark(found: re.Match[str]) -> str:
+    """`{…}` for what was elided; an empty tensor stays as it is."""
+    empty = 0 in map(int, found[1].split(","))
+    return found[0] if empty else f"[{found[1]}]{found[2]}{{…}}"
+
+
+def _tensors(model: ModelProto) -> Iterator[TensorProto]:
+    yield from _in_graph(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            yield from _in_node(node)
+
+
+def _in_graph(graph: GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for node in graph.node:
+        yield from _in_node(node)
+
+
+def _in_node(node: NodeProto) -> Iterator[TensorProto]:
+    for attribute in node.attribute:
+        yield from _in_attribute(attribute)
+
+
+def _in_attribute(attribute: AttributeProto) -> Iterator[TensorProto]:
+    if attribute.HasField("t"):
+        yield attribute.t
+    yield from attribute.tensors
+    if attribute.HasField("g"):
+        yield from _in_graph(attribute.g)
+    for graph in attribute.graphs:
+        yield from _in_graph(graph)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

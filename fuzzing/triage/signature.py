@@ -1,0 +1,153 @@
+"""Signatures: what makes two bad outcomes the same bug."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
+from fuzzing.triage.messages import blame, normalise
+from fuzzing.triage.natives import last_words, native_frames, python_frames
+
+MAX_TITLE = 120  # characters; the contract with reports, well under GitHub's 256
+
+_PHASES = {
+    Phase.IMPORT: "import",
+    Phase.CONVERT: "conversion",
+    Phase.COMPILE: "compilation",
+    Phase.RUN: "execution",
+}
+_NONFINITE = re.compile(r"^[^'\"]*\b(?:nan|inf)")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The identity of a bug.
+
+    key     16 hexadecimal digits of SHA-256 over `fields`
+    title   one line of at most MAX_TITLE characters, for the title of an issue
+    fields  what the key is made of, and nothing else: see `sign`
+    """
+
+    key: str
+    title: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Symptom:
+    """What an outcome shows of its cause, without anything that changes from run to run."""
+
+    error: str = ""
+    complaint: str = ""
+    frames: tuple[str, ...] = ()
+
+
+def sign(outcome: Outcome, operator: str, frontend: str = "ONNX") -> Signature:
+    """The signature of a bad outcome of a case that tests `operator`.
+
+    Its fields are backend, frontend, phase, verdict, operator, and of the symptom:
+        error      the exception's class without its module, or the signal; "" where a source file of the
+                   compiler is named, which tells more and outlives changes of the Python binding
+        complaint  the failed check or the normalised message, or the kinds of difference
+        frames     the compiler's source file, or its Python frames, innermost first
+    """
+    symptom = _SYMPTOMS.get(outcome.verdict, _other)(outcome)
+    fields = {
+        "backend": outcome.backend,
+        "frontend": frontend,
+        "phase": outcome.phase.value,
+        "verdict": outcome.verdict.value,
+        "operator": operator,
+        "error": symptom.error,
+        "complaint": symptom.complaint,
+        "frames": list(symptom.frames),
+    }
+    canonical = json.dumps(fields, sort_keys=True)
+    key = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return Signature(key, _title(outcome, operator or outcome.backend, frontend, symptom), fields)
+
+
+def _crash(outcome: Outcome) -> _Symptom:
+    seen = outcome.evidence
+    return _raised(seen) if seen.error else _killed(seen)
+
+
+def _raised(seen: Evidence) -> _Symptom:
+    found = blame(seen.message)
+    if found.frame:
+        return _Symptom("", found.template, (found.frame,))
+    return _Symptom(seen.error.rsplit(".", 1)[-1], found.template, python_frames(seen.traceback))
+
+
+def _killed(seen: Evidence) -> _Symptom:
+    said = last_words(f"{seen.native}\n{seen.log}")
+    return _Symptom(seen.signal or "exit", said, native_frames(seen.native))
+
+
+def _hang(outcome: Outcome) -> _Symptom:
+    """Where a process was when its time ran out is chance; that it hangs is all there is."""
+    del outcome
+    return _Symptom()
+
+
+def _wrong_result(outcome: Outcome) -> _Symptom:
+    kinds = sorted({_difference(mismatch) for mismatch in outcome.evidence.mismatches})
+    return _Symptom(complaint=", ".join(kinds))
+
+
+def _difference(mismatch: Mismatch) -> str:
+    if mismatch.kind == "type":
+        return f"wrong type ({mismatch.detail})"
+    if mismatch.kind == "value" and _NONFINITE.match(f"{mismatch.got} {mismatch.want}"):
+        return "NaN or infinity on one side"
+    return {"missing": "missing outputs", "shape": "wrong shapes", "value": "wrong values"}[mismatch.kind]
+
+
+def _other(outcome: Outcome) -> _Symptom:
+    return _Symptom(outcome.evidence.error.rsplit(".", 1)[-1], normalise(outcome.summary))
+
+
+_SYMPTOMS: dict[Verdict, Callable[[Outcome], _Symptom]] = {
+    Verdict.CRASH: _crash,
+    Verdict.HANG: _hang,
+    Verdict.OUT_OF_MEMORY: _hang,
+    Verdict.WRONG_RESULT: _wrong_result,
+}
+
+
+def _title(outcome: Outcome, subject: str, frontend: str, symptom: _Symptom) -> str:
+    phase = _PHASES[outcome.phase]
+    where = f" ({symptom.frames[0]})" if symptom.frames else ""
+    if outcome.verdict is Verdict.HANG:
+        what = f"{phase} never ends"
+    elif outcome.verdict is Verdict.OUT_OF_MEMORY:
+        what = f"{phase} runs out of memory"
+    elif outcome.verdict is Verdict.CRASH and not outcome.evidence.error:
+        what = f"{phase} dies of {symptom.error}" if symptom.error != "exit" else f"{phase} ends the process"
+        what += f": {symptom.complaint}" if symptom.complaint else ""
+    elif outcome.verdict is Verdict.CRASH:
+        said = filter(None, (symptom.error, symptom.complaint))
+        what = f"{phase} fails: {': '.join(said)}"
+    else:
+        what = symptom.complaint or outcome.verdict.value.replace("_", " ")
+    return _fit(f"[{frontend}] {subject}: {what}", where)
+
+
+def _fit(text: str, where: str) -> str:
+    """`text` and `where` on one printable line; `text` is shortened if need be, then `where`."""
+    text, where = _printable(text), _printable(where)
+    if where:
+        where = f" {where}"
+    if len(where) > MAX_TITLE // 2:
+        where = where[: MAX_TITLE // 2 - 1] + "…"
+    room = MAX_TITLE - len(where)
+    return (text if len(text) <= room else text[: room - 1].rstrip() + "…") + where
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in " ".join(text.split())).strip()
