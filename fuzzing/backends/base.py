@@ -11,18 +11,16 @@ import importlib
 import importlib.util
 import os
 import pkgutil
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from fuzzing.cases.values import Value
 from fuzzing.errors import UnknownNameError
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(NamedTuple):
     r"""An exception by which a compiler says "I do not support this".
 
-    error    regular expression, matched in full against the exception's class name
+    error    regular expression, searched in the exception's class name
     message  regular expression, searched in its message
     why      the reason shown to people, with `\1`... taken from the message's groups
     """

@@ -50,7 +50,7 @@ def reason(backend: str, execution: Execution) -> str | None:
     """Why the backend's own table calls this exception unsupported, None if it does not."""
     for pattern in backends.get(backend).unsupported:
         found = re.search(pattern.message, execution.message)
-        if found and re.fullmatch(pattern.error, execution.error):
+        if found and re.search(pattern.error, execution.error):
             return found.expand(pattern.why)
     return None
 
