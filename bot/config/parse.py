@@ -26,7 +26,7 @@ _TYPES = {
 
 
 def parse_config(text: bytes, name: str = CONFIG_PATH) -> RepositoryConfig:
-    """Reads a configuration; raises InvalidConfigError, a ConfigError, that lists every mistake and its place."""
+    """Reads a configuration; raises InvalidConfigError, a ConfigError, with every mistake and its place."""
     try:
         document = read_document(text)
     except UnreadableError as error:
