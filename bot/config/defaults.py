@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
+from bot.config import names
 from bot.config.model import RepositoryConfig, ToolchainConfig
 from bot.config.pins import find_pins
+from fuzzing import backends
 
 #: Where a pin is looked for, in this order.
 PIN_FILES = ("requirements.txt", "pyproject.toml")
@@ -21,8 +22,7 @@ def default_config(read: Read) -> RepositoryConfig | None:
     the backend; everything else is the documented default. None if nothing is pinned: such a repository
     is left alone. `read` gives the content of a file of the repository, None if it is not there.
     """
-    module = import_module("fuzzing.backends")
-    packages = {module.get(name).package: name for name in module.names()}
+    packages = {backends.get(name).package: name for name in names.backends()}
     for file in PIN_FILES:
         content = read(file)
         if content is None:

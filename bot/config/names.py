@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 
 import fuzzing
+from fuzzing import backends as adapters
+
+#: Judges, not compilers: nobody tests them, and many a repository pins their package for other reasons.
+_REFERENCES = frozenset({"onnx_reference"})
+_REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
 
 
 def backends() -> tuple[str, ...]:
-    """Every registered backend."""
-    return tuple(import_module("fuzzing.backends").names())
+    """Every compiler that can be tested."""
+    return tuple(name for name in adapters.names() if name not in _REFERENCES)
 
 
+@cache
 def sources() -> tuple[str, ...]:
-    """Every case source: a file of `fuzzing/migrate` each.
+    """Every case source of `fuzzing.migrate`.
 
-    Read from the folder, because importing a source imports the library whose tests it migrates.
+    Read from its files, because the control plane must not import them (law 1).
     """
     folder = Path(next(iter(fuzzing.__path__))) / "migrate"
-    names = (path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
-    return tuple(sorted(name.replace("_", "-") for name in names))
+    trees = (ast.parse(path.read_bytes()) for path in sorted(folder.glob("*.py")))
+    return tuple(sorted(name for tree in trees for name in _registered(tree)))
+
+
+def _registered(tree: ast.Module) -> Iterator[str]:
+    """The names under which a file registers sources: `@register_source("…")` or `@register_source(NAME)`."""
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in tree.body:
+        for call in getattr(node, "decorator_list", ()):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_REGISTER_SOURCE) and call.args:
+                first = call.args[0]
+                value = constants.get(first.id) if isinstance(first, ast.Name) else first
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield value.value
 
 
 def provisioners() -> tuple[str, ...]:
     """Every provisioner that a repository may ask for."""
-    from bot.toolchains.registry import offered
+    from bot.toolchains.registry import offered  # here, because toolchains read configurations
 
     return offered()
 

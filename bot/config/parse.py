@@ -12,6 +12,7 @@ from bot.config.document import Document, UnreadableError, read_document
 from bot.config.model import RepositoryConfig
 from bot.config.names import meant
 from bot.config.problems import InvalidConfigError, Path, Problem, dotted
+from bot.config.units import FROM_FILE
 
 CONFIG_PATH = ".github/assay.yml"
 
@@ -26,7 +27,7 @@ _TYPES = {
 
 
 def parse_config(text: bytes, name: str = CONFIG_PATH) -> RepositoryConfig:
-    """Reads a configuration; raises InvalidConfigError, a ConfigError, that lists every mistake and its place."""
+    """Reads a configuration; raises InvalidConfigError, a ConfigError, with every mistake and its place."""
     try:
         document = read_document(text)
     except UnreadableError as error:
@@ -35,7 +36,7 @@ def parse_config(text: bytes, name: str = CONFIG_PATH) -> RepositoryConfig:
         hint = "is empty; it needs at least 'version: 1' and 'backend: ...'"
         raise InvalidConfigError(name, [Problem(1, 1, "", hint)])
     try:
-        config = RepositoryConfig.model_validate(document.data)
+        config = RepositoryConfig.model_validate(document.data, context=FROM_FILE)
     except ValidationError as error:
         found = [_problem(detail, document) for detail in error.errors(include_url=False)]
         raise InvalidConfigError(name, [*document.problems, *found]) from None

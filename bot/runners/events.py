@@ -39,8 +39,9 @@ class ShardEvents:
 
     def _start(self, event: Event) -> None:
         if self._started:
-            raise RunnerError("a shard's start came twice")
+            raise RunnerError("a shard started twice")
         _field(event, "cases", int)
+        _check_versions(event)
         self._started = True
 
     def _outcome(self, event: Event) -> None:
@@ -67,9 +68,7 @@ class ShardEvents:
     def _end(self, event: Event) -> None:
         _field(event, "outcomes", int)
         _field(event, "stopped", str)
-        versions = _field(event, "versions", dict)
-        if not all(isinstance(item, str) for pair in versions.items() for item in pair):
-            raise RunnerError("a shard's end holds versions that are no text")
+        _check_versions(event)
         if not self._started:
             raise RunnerError("a shard ended before it started")
         self.ended = True
@@ -87,6 +86,15 @@ _CHECKS: dict[str, Callable[[ShardEvents, Event], None]] = {
     "end": ShardEvents._end,
     "error": ShardEvents._error,
 }
+
+
+def _check_versions(event: Event) -> None:
+    """`versions`, which the compiler's process tells at its start or its end: package → version."""
+    if "versions" not in event:
+        return
+    versions = _field(event, "versions", dict)
+    if not all(isinstance(text, str) for item in versions.items() for text in item):
+        raise RunnerError(f"a shard sent versions that are no text: {str(versions)[:200]}")
 
 
 def _field(event: Event, name: str, kind: type[Any]) -> Any:

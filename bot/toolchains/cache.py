@@ -7,25 +7,13 @@ ROOT/<digest>/                made
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Holds an exclusive lock between processes and threads; the kernel frees it if the holder dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+from bot.locks import locked
 
 
 def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path], None]) -> bool:

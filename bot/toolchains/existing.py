@@ -16,7 +16,8 @@ from packaging.utils import canonicalize_name
 from bot.config import RepositoryConfig
 from bot.errors import ProvisionError, UsageError
 from bot.toolchains.probe import probe
-from bot.toolchains.registry import Progress, Read, Ready, Spec, backend, provisioner
+from bot.toolchains.registry import Progress, Read, Ready, Spec, provisioner
+from fuzzing import backends
 
 
 def existing_spec(backend_name: str, python: str = sys.executable) -> Spec:
@@ -34,12 +35,13 @@ class Existing:
 
     def provision(self, spec: Spec, _data_dir: Path, progress: Progress) -> Ready:
         """Probes the interpreter; raises ProvisionError if the compiler is not in it."""
-        adapter = backend(spec.backend)
+        adapter = backends.get(spec.backend)
         if not os.access(spec.python, os.X_OK):
             raise ProvisionError(f"{spec.python} is no interpreter; give the path of a python executable")
         progress(f"{adapter.name}: importing it once with {spec.python}")
         found = probe(Path(spec.python), adapter.import_name)
-        packages = [name for name in (canonicalize_name(adapter.package), "numpy") if name in found.packages]
+        wanted = dict.fromkeys(map(canonicalize_name, (adapter.package, *adapter.packages)))
+        packages = [name for name in wanted if name in found.packages]
         digest = hashlib.sha256(json.dumps([spec.digest, found.python, found.packages]).encode()).hexdigest()
         versions = {"python": found.python} | {name: found.packages[name] for name in packages}
         requirements = tuple(f"{name}=={found.packages[name]}" for name in packages)

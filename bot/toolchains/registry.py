@@ -24,35 +24,6 @@ Read = Callable[[str], bytes | None]
 Progress = Callable[[str], None]
 
 
-class Backend(Protocol):
-    """What is needed here of a backend of `fuzzing.backends`."""
-
-    @property
-    def name(self) -> str:
-        """What configurations call it."""
-        ...
-
-    @property
-    def package(self) -> str:
-        """The distribution that holds the compiler."""
-        ...
-
-    @property
-    def import_name(self) -> str:
-        """The module to import."""
-        ...
-
-    def requirements(self, version: str) -> list[str]:
-        """What else a release of this version must be installed with."""
-        ...
-
-
-def backend(name: str) -> Backend:
-    """The registered backend of this name."""
-    found: Backend = import_module("fuzzing.backends").get(name)
-    return found
-
-
 @dataclass(frozen=True)
 class Spec:
     """A toolchain that is wanted, before it is made.

@@ -19,7 +19,8 @@ from bot.errors import ConfigError, ProvisionError
 from bot.toolchains.cache import make_once
 from bot.toolchains.installer import Installer
 from bot.toolchains.probe import probe
-from bot.toolchains.registry import Progress, Read, Ready, Spec, backend, provisioner
+from bot.toolchains.registry import Progress, Read, Ready, Spec, provisioner
+from fuzzing import backends
 
 _RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
 
@@ -30,18 +31,15 @@ class Release:
 
     def resolve(self, config: RepositoryConfig, read: Read) -> Spec:
         """The release that the repository pins; raises ConfigError if there is no exact pin."""
-        adapter = backend(config.backend)
+        adapter = backends.get(config.backend)
         package = config.toolchain.package or adapter.package
         file, pin = _find(config.toolchain.pin, package, read)
         version = pin.version
         assert version is not None
         extra = config.toolchain.extra
-        named = {canonicalize_name(Requirement(item).name) for item in extra}
-        needed = [
-            item
-            for item in adapter.requirements(version)
-            if canonicalize_name(Requirement(item).name) not in named | {canonicalize_name(package)}
-        ]
+        # The backend lists its own package too; the repository's word on a package goes before it.
+        told = {_name(item) for item in (package, adapter.package, *extra)}
+        needed = [item for item in adapter.requirements(version) if _name(item) not in told]
         return Spec(
             provisioner="release",
             backend=config.backend,
@@ -107,8 +105,8 @@ def _build(folder: Path, spec: Spec, progress: Progress) -> None:
     except ProvisionError as error:
         raise _explained(error, spec, installer, python) from None
     progress(f"{spec.label}: importing it once")
-    found = probe(python, backend(spec.backend).import_name)
-    names = [canonicalize_name(Requirement(item).name) for item in (*spec.requirements, "numpy")]
+    found = probe(python, backends.get(spec.backend).import_name)
+    names = [_name(item) for item in (*spec.requirements, *backends.get(spec.backend).packages)]
     record = {
         "label": spec.label,
         "versions": {"python": found.python, **found.packages},
@@ -125,6 +123,10 @@ def _explained(error: ProvisionError, spec: Spec, installer: Installer, python: 
     near = installer.neighbours(python, package, version)
     advice = f"; releases nearby that can be installed: {', '.join(near)}" if near else ""
     return ProvisionError(f"{spec.label} cannot be installed.\n{error}\nTo fix: {where}{advice}")
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
 
 
 def _usable(folder: Path) -> bool:

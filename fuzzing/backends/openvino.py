@@ -81,14 +81,8 @@ class OpenVino(Backend):
     def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
         """One inference; inputs that the compiler folded away are left out."""
         request = executable.create_infer_request()
-        given = dict(inputs)
-        for port in executable.inputs:
-            name = next((name for name in port.get_names() if name in given), None)
-            if name is None:
-                raise Unsupported(
-                    f"the compiled model asks for an input {port.get_names()} that the case lacks"
-                )
-            request.set_tensor(port, self._tensor(given[name]))
+        for port, value in _matched(list(executable.inputs), dict(inputs)):
+            request.set_tensor(port, self._tensor(value))
         request.infer()
         return [(_name(port), self._value(request.get_tensor(port), port)) for port in executable.outputs]
 
@@ -126,6 +120,19 @@ class OpenVino(Backend):
         if short in ("i4", "u4", "u2", "u1", "nf4", "f4e2m1"):
             raise Unsupported(f"packed {short} outputs cannot be read back")
         return Tensor.of(np.array(tensor.data).reshape(shape))
+
+
+def _matched(ports: list[Any], given: dict[str, Value]) -> list[tuple[Any, Value]]:
+    """Each port with its value: by name, and where names were lost, by order if nothing is left over.
+
+    An identity such as Dropout leaves its input with the name of the output.
+    """
+    names = [next((name for name in port.get_names() if name in given), "") for port in ports]
+    lost = [port for port, name in zip(ports, names) if not name]
+    rest = [value for name, value in given.items() if name not in names]
+    if lost and len(lost) != len(rest):
+        raise Unsupported(f"the compiled model asks for inputs {[port.get_names() for port in lost]}")
+    return [(port, given[name]) for port, name in zip(ports, names) if name] + list(zip(lost, rest))
 
 
 def _name(port: Any) -> str:

@@ -7,7 +7,6 @@ import re
 from fuzzing.oracles.judging import Ruling, Trial, register_oracle
 from fuzzing.outcomes import Verdict
 
-
 #: What a backend raises itself where the compiler's API cannot even express the case's inputs.
 _BY_BACKEND = "Unsupported"
 

@@ -202,3 +202,10 @@ def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
 )
 def test_old_openvino_asks_for_old_numpy(version: str, wanted: list[str]) -> None:
     assert backends.get("openvino").requirements(version) == wanted
+
+
+@pytest.mark.compiler_openvino
+def test_openvino_feeds_an_input_whose_tensor_took_the_name_of_an_output() -> None:
+    x = Tensor.of(np.arange(3, dtype=np.float32))
+    found = run("openvino", model("(float[3] x) => (float[3] y)", "y = Dropout(x)"), {"x": x})
+    assert output(found) == x

@@ -1,0 +1,64 @@
+"""The table of all keys for docs/configuration.md, made from the model: `python -m bot.config.reference`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bot.config.model import RepositoryConfig
+from bot.config.parse import sections
+from bot.config.units import show_duration, show_size
+
+_HEAD = ("key", "what it says", "default", "example")
+
+
+def table() -> str:
+    """Every key with its meaning, default and an example, as a Markdown table."""
+    rows = [_HEAD, ("---",) * len(_HEAD), *_rows(RepositoryConfig, "")]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in rows)
+
+
+def _rows(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, ...]]:
+    inner = dict(sections(model))
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        if key in inner:
+            yield from _rows(inner[key], f"{prefix}{key}.")
+            continue
+        example = field.examples[0] if field.examples else None
+        yield (f"`{prefix}{key}`", field.description or "", _default(field), f"`{key}: {_yaml(example)}`")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "must be given"
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is None or value == []:
+        return "–"
+    return f"`{_yaml(_in_units(field, value))}`"
+
+
+def _in_units(field: FieldInfo, value: Any) -> Any:
+    example = field.examples[0] if field.examples else None
+    if isinstance(example, str) and isinstance(value, float):
+        return show_duration(value)
+    if isinstance(example, str) and isinstance(value, int):
+        return show_size(value)
+    return value
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_yaml, value))}]"
+    if isinstance(value, str):
+        return value if not set(value) & set("*&!{}[],#|>@`\"'%:") else json.dumps(value)
+    return str(value)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table() + "\n")

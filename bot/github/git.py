@@ -1,0 +1,174 @@
+"""The git command line, shut in: no hooks, no prompts, no configuration but ours, few protocols."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bot import processes
+from bot.errors import InfrastructureError, RefusalError, UsageError
+
+FETCH_TIMEOUT_S = 1800.0  # the history of a large compiler over a slow line
+LOCAL_TIMEOUT_S = 120.0
+
+#: What no fetch needs from this machine, and no repository may bring along.
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.askPass": "",
+    "credential.helper": "",
+    "fetch.recurseSubmodules": "false",
+    "gc.autoDetach": "false",  # housekeeping ends before the mirror's lock is freed
+    "http.lowSpeedLimit": "1000",  # bytes a second, for http.lowSpeedTime seconds: then give up
+    "http.lowSpeedTime": "60",
+    "init.defaultBranch": "main",
+    "transfer.credentialsInUrl": "die",
+}
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_OFFLINE = "none"  # no protocol of that name: git reaches for nothing that is not here
+
+_DAMAGED = re.compile(r"corrupt|loose object|bad object|unable to read|not a git repository:", re.IGNORECASE)
+_GONE = re.compile(
+    r"repository .*not found|does not appear to be a git repository|authentication failed|access denied"
+    r"|could not read username|terminal prompts disabled|returned error: 40[134]|http 40[134]"
+    r"|permission .*denied|project .*not found|not exported",
+    re.IGNORECASE,
+)
+#: The server has no such commit, or will not give one that no branch leads to.
+_NO_COMMIT = re.compile(
+    r"not our ref|unadvertised object|couldn't find remote ref|no such remote ref|unable to find remote",
+    re.IGNORECASE,
+)
+_NETWORK = re.compile(
+    r"could not resolve|couldn't resolve|failed to connect|connection (refused|reset|timed out|closed)"
+    r"|couldn't connect|operation timed out|too slow|early eof|unexpected disconnect|gnutls|ssl|tls"
+    r"|returned error: (429|5\d\d)|http (429|5\d\d)|network is unreachable|remote end hung up"
+    r"|no space left|disk quota",
+    re.IGNORECASE,
+)
+
+
+class NoSuchCommitError(RefusalError):
+    """The server does not give out this commit."""
+
+
+class DamagedError(InfrastructureError):
+    """git cannot work with a mirror; making it anew may help."""
+
+
+class Git:
+    """Runs git for one server. `token` goes to that server alone, and never onto a command line."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url = url.rstrip("/")
+        parts = urlsplit(self.url)
+        plain_here = parts.scheme == "http" and parts.hostname in _LOOPBACK
+        if parts.scheme not in ("https", "file") and not plain_here:
+            raise UsageError(
+                f"cannot clone from {self.url!r}; ASSAY_GIT_URL must be an https:// or file:// address"
+            )
+        if parts.username or parts.password:
+            raise UsageError("ASSAY_GIT_URL must hold no user name or password; set ASSAY_GITHUB_TOKEN")
+        self._scheme = parts.scheme
+        self._token = token if parts.scheme != "file" else None
+
+    def remote(self, target: str, *arguments: str, cwd: Path) -> bytes:
+        """Runs a command that talks to the server about `target`; returns what it printed.
+
+        Raises RefusalError if the repository is gone or closed to us, NoSuchCommitError if the server
+        does not give out the commit, InfrastructureError on network trouble, and DamagedError else.
+        """
+        try:
+            done = self._run(arguments, cwd, FETCH_TIMEOUT_S, self._online(), tether=True)
+        except subprocess.TimeoutExpired:
+            raise InfrastructureError(
+                f"fetching {target} from {self.url} did not end within {FETCH_TIMEOUT_S:g} s; "
+                "check the network"
+            ) from None
+        if done.returncode:
+            raise self._explained(target, done.stderr)
+        return done.stdout
+
+    def local(self, *arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Runs a command on what is already here, whatever its exit status."""
+        try:
+            return self._run(arguments, cwd, LOCAL_TIMEOUT_S, {"GIT_ALLOW_PROTOCOL": _OFFLINE}, stdin=stdin)
+        except subprocess.TimeoutExpired:
+            raise InfrastructureError(
+                f"git {arguments[0]} in {cwd} did not end within {LOCAL_TIMEOUT_S:g} s; "
+                "is the disk overloaded?"
+            ) from None
+
+    def _run(
+        self,
+        arguments: tuple[str, ...],
+        cwd: Path,
+        timeout: float,
+        extra: Mapping[str, str],
+        *,
+        stdin: bytes = b"",
+        tether: bool = False,
+    ) -> subprocess.CompletedProcess[bytes]:
+        env = processes.scrubbed(
+            "PATH", "TMPDIR", *processes.NETWORK, extra=_base_environment() | dict(extra)
+        )
+        try:
+            return processes.run(
+                ["git", *arguments], env=env, cwd=cwd, timeout=timeout, stdin=stdin, tether=tether
+            )
+        except FileNotFoundError:
+            raise InfrastructureError(
+                "git is not installed here; install it, for instance: apt install git"
+            ) from None
+
+    def _online(self) -> dict[str, str]:
+        settings = dict(_SETTINGS)
+        if self._token:
+            credentials = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
+            settings[f"http.{self.url}/.extraHeader"] = f"Authorization: Basic {credentials}"
+        return _configuration(settings) | {"GIT_ALLOW_PROTOCOL": self._scheme}
+
+    def _explained(self, target: str, stderr: bytes) -> Exception:
+        text = processes.tail(stderr)
+        told = [line for line in text.splitlines() if line.startswith(("fatal:", "error:", "remote:"))]
+        said = "; ".join(told[:3])[:600] or text[:600] or "nothing"
+        if _DAMAGED.search(text):
+            return DamagedError(f"git cannot work with the mirror of {target}: {said}")
+        if _NO_COMMIT.search(text):
+            return NoSuchCommitError(f"{target}: {said}")
+        if _GONE.search(text):
+            return RefusalError(
+                f"{target} cannot be read from {self.url}: it is gone or private, or Assay is not installed "
+                f"there. git said: {said}"
+            )
+        if _NETWORK.search(text):
+            return InfrastructureError(
+                f"{target} cannot be fetched from {self.url}; check the network, the proxies and the disk. "
+                f"git said: {said}"
+            )
+        return DamagedError(f"git failed on {target}: {said}")
+
+
+def _base_environment() -> dict[str, str]:
+    return {
+        "LC_ALL": "C",  # messages are told apart by their text
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        **_configuration(_SETTINGS),
+    }
+
+
+def _configuration(settings: Mapping[str, str]) -> dict[str, str]:
+    """Git settings as environment variables, which other users of the machine cannot read."""
+    env = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return env

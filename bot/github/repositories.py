@@ -1,0 +1,197 @@
+"""Reading files of target repositories at any commit, without checking anything out.
+
+    ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHub does not tell case apart
+    ROOT/<owner>/<name>.lock  held while the mirror is used
+
+A mirror holds the history of the commits that were asked for, and of files only those that were read
+(a partial clone, where the server can serve one): a compiler's repository is gigabytes, its pins are not.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from bot.errors import RefusalError, UsageError
+from bot.github.git import DamagedError, Git, NoSuchCommitError
+from bot.locks import locked
+
+MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
+MAX_CHANGED_FILES = 3_000  # what GitHub's own list of a pull request's files stops at
+
+# GitHub's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
+_TARGET = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38})/([A-Za-z0-9._-]{1,100})")
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*"
+
+Result = TypeVar("Result")
+
+
+class Repositories:
+    """The repositories of one server, mirrored on demand. Safe for several threads and processes."""
+
+    def __init__(self, git_url: str, cache_dir: Path, token: str | None = None) -> None:
+        self._git = Git(git_url, token)
+        self._root = cache_dir
+
+    def read(self, target: str, sha: str, path: str) -> bytes | None:
+        """The content of a file at a commit; None if there is no such file.
+
+        Raises UsageError if it is larger than MAX_FILE_BYTES or an argument is malformed, RefusalError if
+        the repository or the commit is not to be had, InfrastructureError if the network fails.
+        """
+        _check_path(path)
+        return self._at(target, sha, lambda mirror: self._read(target, mirror, sha, path))
+
+    def has(self, target: str, sha: str) -> bool:
+        """Whether the repository has this commit; fetches it."""
+        try:
+            return self._at(target, sha, lambda _: True)
+        except NoSuchCommitError:
+            return False
+
+    def changed_files(self, target: str, base: str, head: str) -> tuple[str, ...]:
+        """The paths that differ between two commits, sorted; at most MAX_CHANGED_FILES of them."""
+        _check_sha(base)
+        self._at(target, base, lambda _: None)
+        return self._at(target, head, lambda mirror: self._changed(target, mirror, base, head))
+
+    def default_branch(self, target: str) -> str:
+        """The branch that HEAD stands for; raises RefusalError if the repository is empty."""
+        self._mirror(target)
+        self._root.mkdir(parents=True, exist_ok=True)
+        url = self._url(target)
+        output = self._git.remote(target, "ls-remote", "--symref", "--", url, "HEAD", cwd=self._root)
+        match = re.search(rb"^ref: refs/heads/(\S+)\tHEAD$", output, re.MULTILINE)
+        if not match:
+            raise RefusalError(f"{target} has no default branch: it is empty; push a commit first")
+        return match[1].decode(errors="replace")
+
+    def _at(self, target: str, sha: str, use: Callable[[Path], Result]) -> Result:
+        """Calls `use` on the mirror once it holds the commit; a damaged mirror is made anew, once."""
+        _check_sha(sha)
+        mirror = self._mirror(target)
+        with locked(mirror.with_suffix(".lock")):
+            try:
+                self._fetch(target, mirror, sha)
+                return use(mirror)
+            except DamagedError:
+                shutil.rmtree(mirror, ignore_errors=True)
+                self._fetch(target, mirror, sha)
+                return use(mirror)
+
+    def _fetch(self, target: str, mirror: Path, sha: str) -> None:
+        self._prepare(target, mirror)
+        if self._holds(mirror, sha):
+            return
+        # The commit itself first: it brings its history and nothing else. A reference keeps it from
+        # being collected, and tells the server next time what is here already.
+        try:
+            self._fetch_refs(target, mirror, f"+{sha}:refs/assay/commits/{sha}")
+        except NoSuchCommitError:
+            self._fetch_refs(target, mirror, _ALL_BRANCHES)
+        if not self._holds(mirror, sha):
+            raise NoSuchCommitError(
+                f"{target} has no commit {sha}; a forced push may have removed it: push it again, or test a "
+                "newer one"
+            )
+
+    def _fetch_refs(self, target: str, mirror: Path, refspec: str) -> None:
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none")
+        self._git.remote(target, "fetch", *options, "origin", refspec, cwd=mirror)
+
+    def _prepare(self, target: str, mirror: Path) -> None:
+        if (mirror / "HEAD").is_file():
+            return
+        partial = mirror.with_suffix(".partial")  # we hold the lock: it is nobody else's
+        for stale in (mirror, partial):
+            shutil.rmtree(stale, ignore_errors=True)
+        partial.mkdir(parents=True)
+        self._local(target, "init", "--quiet", "--bare", ".", cwd=partial)
+        for key, value in (
+            ("remote.origin.url", self._url(target)),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.partialclonefilter", "blob:none"),
+            ("extensions.partialClone", "origin"),
+            ("core.repositoryformatversion", "1"),
+        ):
+            self._local(target, "config", key, value, cwd=partial)
+        partial.rename(mirror)
+
+    def _holds(self, mirror: Path, sha: str) -> bool:
+        return self._git.local("cat-file", "-e", f"{sha}^{{commit}}", cwd=mirror).returncode == 0
+
+    def _read(self, target: str, mirror: Path, sha: str, path: str) -> bytes | None:
+        blob = self._blob(target, mirror, sha, path)
+        if blob is None:
+            return None
+        if not self._here(mirror, blob):
+            self._git.remote(
+                target, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin", blob, cwd=mirror
+            )
+        size = int(self._local(target, "cat-file", "-s", blob, cwd=mirror))
+        if size > MAX_FILE_BYTES:
+            raise UsageError(f"{path} of {target} is {size} bytes long; at most {MAX_FILE_BYTES} are read")
+        return self._local(target, "cat-file", "blob", blob, cwd=mirror)
+
+    def _here(self, mirror: Path, blob: str) -> bool:
+        return self._git.local("cat-file", "-e", blob, cwd=mirror).returncode == 0
+
+    def _blob(self, target: str, mirror: Path, sha: str, path: str) -> str | None:
+        """The object of a file; None for what is missing or no file (a folder, a link, a submodule)."""
+        listing = self._local(target, "--literal-pathspecs", "ls-tree", "-z", sha, "--", path, cwd=mirror)
+        for entry in listing.split(b"\0"):
+            meta, _, name = entry.partition(b"\t")
+            mode, _, rest = meta.partition(b" ")
+            if name == path.encode() and mode in (b"100644", b"100755"):
+                return rest.split(b" ")[1].decode()
+        return None
+
+    def _changed(self, target: str, mirror: Path, base: str, head: str) -> tuple[str, ...]:
+        options = ("-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+        output = self._local(target, "diff-tree", *options, base, head, "--", cwd=mirror)
+        names = sorted(name.decode(errors="replace") for name in output.split(b"\0") if name)
+        return tuple(names[:MAX_CHANGED_FILES])
+
+    def _local(self, target: str, *arguments: str, cwd: Path) -> bytes:
+        done = self._git.local(*arguments, cwd=cwd)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()[-600:]
+            raise DamagedError(f"the mirror of {target} in {cwd} cannot be used: {said}")
+        return done.stdout
+
+    def _mirror(self, target: str) -> Path:
+        owner, name = _check_target(target)
+        return self._root / owner.lower() / f"{name.lower()}.git"
+
+    def _url(self, target: str) -> str:
+        url = f"{self._git.url}/{target}"
+        if url.startswith("file:") and not Path(url2pathname(urlsplit(url).path + ".git")).exists():
+            return url
+        return f"{url}.git"
+
+
+def _check_target(target: str) -> tuple[str, str]:
+    match = _TARGET.fullmatch(target)
+    if not match or match[2] in (".", "..") or match[2].lower().endswith((".git", ".lock")):
+        raise UsageError(f"{target[:200]!r} is no repository; write owner/name")
+    return match[1], match[2]
+
+
+def _check_sha(sha: str) -> None:
+    if not _SHA.fullmatch(sha):
+        raise UsageError(f"{sha[:100]!r} is no commit; write all 40 hexadecimal digits, in lower case")
+
+
+def _check_path(path: str) -> None:
+    parts = path.split("/")
+    plain = path.isprintable() and len(path) <= 4096
+    if not plain or any(part in ("", ".", "..") for part in parts):
+        raise UsageError(
+            f"{path[:200]!r} is no path inside a repository; write one such as .github/assay.yml"
+        )

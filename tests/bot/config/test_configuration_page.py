@@ -1,0 +1,46 @@
+"""docs/configuration.md says what the model says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.config import InvalidConfigError, parse_config
+from bot.config.reference import table
+
+PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text(encoding="utf-8")
+SMALLEST = "version: 1\nbackend: openvino\n"
+
+
+def test_the_table_is_the_model() -> None:
+    start = PAGE.index("| key |")
+    assert PAGE[start : PAGE.index("\n\n<!-- end of table -->")] == table()
+
+
+def test_every_example_file_is_valid() -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        parse_config(example.encode())
+
+
+@pytest.mark.parametrize("row", [row for row in table().splitlines()[2:]])
+def test_every_example_of_the_table_is_valid(row: str) -> None:
+    key, *_, example = re.findall(r"`([^`]+)`", row)
+    if "." in key:
+        section = key.partition(".")[0]
+        parse_config(f"{SMALLEST}{section}:\n  {example}\n".encode())
+    elif key not in ("version", "backend"):
+        parse_config(f"{SMALLEST}{example}\n".encode())
+    else:
+        assert example in SMALLEST
+
+
+def test_the_mistakes_are_shown_as_they_are_told() -> None:
+    shown = re.search(r"^```\n(\.github/assay\.yml has .*?)\n```", PAGE, re.DOTALL | re.MULTILINE)
+    assert shown
+    with pytest.raises(InvalidConfigError) as caught:
+        parse_config(b"version: 1\nbackend: openvivo\nbudgt: 5m\n")
+    assert str(caught.value) == shown[1]

@@ -1,0 +1,65 @@
+"""The configuration of a repository that has none."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.config import default_config, parse_config
+from bot.errors import ConfigError
+
+
+def files(**content: str) -> dict[str, bytes]:
+    return {name.replace("_", "."): text.encode() for name, text in content.items()}
+
+
+def test_a_pin_in_requirements_decides_the_backend() -> None:
+    config = default_config(files(requirements_txt="numpy\nOpenVINO==2024.0.0  # the compiler\n").get)
+    assert config == parse_config(b"version: 1\nbackend: openvino\n")
+
+
+def test_pyproject_is_second() -> None:
+    project = '[project]\ndependencies = ["onnxruntime==1.20.0"]\n'
+    config = default_config(files(requirements_txt="openvino>=2024\n", pyproject_toml=project).get)
+    assert config is not None
+    assert (config.backend, config.toolchain.pin) == ("onnxruntime", "pyproject.toml")
+
+
+def test_the_first_pin_decides() -> None:
+    config = default_config(files(requirements_txt="onnxruntime==1.20.0\nopenvino==2024.0.0\n").get)
+    assert config is not None
+    assert config.backend == "onnxruntime"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "numpy==1.26.4\n",
+        "onnx==1.20.0\n",
+        "openvino\n",
+        "openvino==2024.*\n",
+        "openvino @ https://example.org/openvino.whl\n",
+        "openvino==2024.0.0; sys_platform == 'win32'\n",
+        "-r openvino==2024.0.0\n",
+        "# openvino==2024.0.0\n",
+        "((( not a requirement\n",
+    ],
+)
+def test_repositories_that_are_left_alone(text: str) -> None:
+    assert default_config(files(requirements_txt=text).get) is None
+
+
+def test_no_files_at_all() -> None:
+    assert default_config({}.get) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["project = 3\n", "[project]\ndependencies = 3\n", "[project]\ndependencies=[3]\n"]
+)
+def test_odd_but_valid_toml_says_nothing(text: str) -> None:
+    assert default_config(files(pyproject_toml=text).get) is None
+
+
+def test_broken_toml_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"pyproject.toml is not valid TOML.*line 1"):
+        default_config(files(pyproject_toml="[project\n").get)
