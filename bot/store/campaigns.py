@@ -109,12 +109,18 @@ def still_held(session: Session, campaign_id: int, owner: str) -> bool:
     return session.scalar(alive) is not None
 
 
+def if_held(session: Session, campaign_id: int, owner: str) -> Campaign | None:
+    """The campaign, locked, if `owner` still holds it."""
+    query = select(Campaign).where(
+        Campaign.id == campaign_id, Campaign.owner == owner, Campaign.state.in_(_UNFINISHED)
+    )
+    return session.scalars(query.with_for_update()).one_or_none()
+
+
 def held(session: Session, campaign_id: int, owner: str) -> Campaign:
     """The campaign, locked, if `owner` still holds it; raises Abandoned otherwise."""
-    campaign = session.scalars(
-        select(Campaign).where(Campaign.id == campaign_id).with_for_update()
-    ).one_or_none()
-    if campaign is None or campaign.owner != owner or CampaignState(campaign.state).ended:
+    campaign = if_held(session, campaign_id, owner)
+    if campaign is None:
         raise Abandoned(campaign_id)
     return campaign
 
@@ -128,10 +134,10 @@ def move(campaign: Campaign, state: CampaignState, at: datetime, reason: str | N
         campaign.reason = reason
 
 
-def postpone(campaign: Campaign, until: datetime, reason: str) -> None:
+def postpone(campaign: Campaign, until: datetime) -> None:
     """Counts a failed attempt at the present step and leaves the campaign alone until `until`."""
     campaign.attempts += 1
-    campaign.owner, campaign.lease_until, campaign.reason = "", until, reason
+    campaign.owner, campaign.lease_until = "", until
 
 
 def release(session: Session, campaign_id: int, owner: str) -> None:

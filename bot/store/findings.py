@@ -40,4 +40,3 @@ def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
         .group_by(Finding.standing)
     )
     return {Standing(standing): count for standing, count in session.execute(query).tuples()}
-

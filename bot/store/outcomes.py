@@ -135,6 +135,20 @@ def verdicts(session: Session, campaign_id: int, key: CacheKey) -> Iterator[tupl
         yield case_id, Verdict(verdict)
 
 
+def having(session: Session, campaign_id: int, key: CacheKey, verdicts: Collection[Verdict]) -> list[str]:
+    """The planned cases whose outcome under `key` is one of `verdicts`, in rank order."""
+    query = (
+        select(CampaignCase.case_id)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .where(
+            CampaignCase.campaign_id == campaign_id,
+            OutcomeRow.verdict.in_([verdict.value for verdict in verdicts]),
+        )
+        .order_by(CampaignCase.rank)
+    )
+    return list(session.scalars(query))
+
+
 def pairs(
     session: Session, campaign_id: int, head: CacheKey, base: CacheKey | None
 ) -> Iterator[tuple[Outcome, Outcome | None]]:
