@@ -12,7 +12,9 @@ import hashlib
 import json
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,14 @@ _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CODE = ("migrate", "cases")
 
 
+@dataclass(frozen=True)
+class Ending:
+    """The library a source was migrated from, such as "onnx 1.23.2", and reason → tests skipped for it."""
+
+    library: str
+    skipped: dict[str, int]
+
+
 class Catalogue:
     """The cases of one migrated source."""
 
@@ -37,12 +47,11 @@ class Catalogue:
         """The ids of the cases, in the source's order, streamed."""
         return (line["id"] for line in self._lines() if "id" in line)
 
-    def skipped(self) -> dict[str, int]:
-        """Reason → how many tests were skipped for it."""
-        for line in self._lines():
-            if "skipped" in line:
-                return {str(reason): int(count) for reason, count in line["skipped"].items()}
-        return {}
+    def ending(self) -> Ending:
+        """How the migration ended."""
+        last = deque(self._lines(), maxlen=1).pop()
+        skipped = {str(reason): int(count) for reason, count in last["skipped"].items()}
+        return Ending(library=last["library"], skipped=skipped)
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         with open(self.path, encoding="utf-8") as file:
@@ -77,7 +86,7 @@ def _migrate(context: Context, source: str, path: Path) -> None:
     try:
         attend(
             context,
-            lambda on_event, _: context.services.run_tool("fuzzing.migrate", arguments, on_event),
+            lambda on_event, stop: context.services.run_tool("fuzzing.migrate", arguments, on_event, stop),
             sink,
         )
         if not sink.ended:
@@ -104,7 +113,8 @@ class _Writer:
             self._line({"id": event["id"]})
         elif event.get("event") == "end":
             self.ended = True
-            self._line({"skipped": event.get("skipped", {})})
+            library = f"{event.get('library', '')} {event.get('version', '')}".strip()
+            self._line({"library": library, "skipped": event.get("skipped", {})})
 
     def tick(self) -> None:
         """Tells how far it is."""

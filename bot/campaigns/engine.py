@@ -98,7 +98,7 @@ class Engine:
             self._wake.clear()
             try:
                 worked = self.run_once(stop)
-            except DATABASE_TROUBLE:
+            except _RETRIED:  # what a step suffers is dealt with there; this is the database itself
                 log.exception("database_trouble", advice="check ASSAY_DATABASE_URL and the disk")
                 worked = False
             if not worked:
@@ -159,7 +159,7 @@ class Engine:
             self._record(context, error)
         except Abandoned:
             log.info("step_abandoned", state=context.step.state.value, error=str(error))
-        except DATABASE_TROUBLE:
+        except _RETRIED:
             raise  # nothing can be written; the lease runs out and the step is done again
         except Exception as bug:
             log.exception("internal_error", state=context.step.state.value)

@@ -36,14 +36,17 @@ class CampaignIntent(Protocol):
 
     @property
     def trigger(self) -> str:
-        """ "push" or "pull_request:7"."""
+        """What asked: push, pull_request:7."""
+
+    @property
+    def delivery(self) -> str:
+        """The delivery that brought it."""
 
 
 def handle(
     session: Session,
     intent: CampaignIntent,
     *,
-    delivery: str = "",
     wake: Callable[[], None] | None = None,
 ) -> Campaign:
     """The campaign for the intent, made if (target, head, base, trigger) has none yet.
@@ -60,7 +63,7 @@ def handle(
             base=intent.base,
             ref=intent.ref,
             trigger=intent.trigger,
-            delivery=delivery,
+            delivery=intent.delivery,
             state=CampaignState.PLANNING.value,
             seed=_seed(intent.target, intent.head),
             created_at=present,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bot.errors import InfrastructureError
 from fuzzing.cases import Corpus
@@ -15,11 +14,17 @@ from fuzzing.errors import CaseFormatError
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of a case, the library's name of the test, the operator it tests ("" if no single one)."""
+    """Where a case came from.
+
+    test      the library's own name of the test
+    operator  the operator under test, "" if there is no single one
+    size      bytes of the program
+    """
 
     source: str
     test: str
     operator: str
+    size: int
 
 
 def origin(corpus: Path, case_id: str) -> Origin:
@@ -30,9 +35,10 @@ def origin(corpus: Path, case_id: str) -> Origin:
     path = Corpus(corpus).folder(case_id) / "case.json"
     try:
         with open(path, "rb") as file:
-            told: Any = parse_manifest(file.read(MAX_MANIFEST_BYTES))["provenance"]
-        return Origin(str(told["source"]), str(told["test"]), str(told["operator"]))
-    except (OSError, CaseFormatError, TypeError, KeyError) as error:
+            manifest = parse_manifest(file.read(MAX_MANIFEST_BYTES))
+        told, size = manifest["provenance"], int(manifest["program"]["size"])
+        return Origin(str(told["source"]), str(told["test"]), str(told["operator"]), size)
+    except (OSError, CaseFormatError, TypeError, KeyError, ValueError) as error:
         raise InfrastructureError(
             f"the corpus has lost a planned case: {path}: {error}; "
             f"delete {corpus / 'catalogues'} to have the sources migrated again"

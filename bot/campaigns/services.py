@@ -224,7 +224,7 @@ class Services:
     `resolve`, `provision`, `restore_config` and `make_shard` hand the other rooms' own objects back to
     them, hence `Any`: this room sees them through the protocols above only.
 
-    run_tool  runs `python -m MODULE ARGS...` of the data plane and passes on its events
+    run_tool  runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
     """
 
     repositories: Repositories
@@ -235,7 +235,7 @@ class Services:
     provision: Callable[[Any, Path, Callable[[str], None]], Ready]
     make_shard: ShardMaker
     runner: Runner
-    run_tool: Callable[[str, Sequence[str], OnEvent], None]
+    run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
     sign: Callable[[Outcome, str], Signature]
     reports: Reports
     clock: Clock = field(default_factory=SystemClock)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.campaigns.catalogue import Ending
 from bot.campaigns.context import Context
 from bot.campaigns.judging import SUPPORT_LOST
 from bot.campaigns.provenance import Origin, origin
@@ -76,6 +77,7 @@ class Summary:
     counts     side → verdict → planned cases with it; what was not run is in no count
     operators  operator → side → verdict → cases
     seconds    step → seconds spent in it
+    libraries  where the cases come from, such as "onnx 1.23.2"
     skipped    reason → tests of the sources that became no case
     note       why there is no base, or ""
     """
@@ -95,6 +97,7 @@ class Summary:
     operators: dict[str, dict[Side, dict[Verdict, int]]]
     findings: tuple[FindingFacts, ...]
     seconds: dict[str, float]
+    libraries: tuple[str, ...]
     skipped: dict[str, int]
     note: str
 
@@ -117,7 +120,7 @@ class Summary:
         return tuple(one for one in self.findings if one.support_lost)
 
 
-def gather(context: Context, skipped: dict[str, int]) -> Summary:
+def gather(context: Context, endings: Sequence[Ending]) -> Summary:
     """The summary of the campaign as its rows stand; outcomes are streamed, findings are few and kept."""
     with context.reading() as (session, campaign):
         config = context.config(campaign)
@@ -141,9 +144,17 @@ def gather(context: Context, skipped: dict[str, int]) -> Summary:
             operators=_by_operator(context, session, sides),
             findings=tuple(_findings(context, session, campaign, sides)),
             seconds={step: float(spent) for step, spent in campaign.clock.items()},
-            skipped=skipped,
+            libraries=tuple(ending.library for ending in endings),
+            skipped=_skipped(endings),
             note=campaign.reason,
         )
+
+
+def _skipped(endings: Sequence[Ending]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for ending in endings:
+        total.update(ending.skipped)
+    return dict(total)
 
 
 def _toolchain(session: Session, place: Place) -> ToolchainFacts:

@@ -211,7 +211,7 @@ def toolchain(session: Session, digest: str) -> Toolchain:
 
 def counts_by_state(session: Session) -> dict[str, int]:
     """How many campaigns are in each state, the empty states included."""
-    found = session.execute(select(Campaign.state, func.count()).group_by(Campaign.state)).tuples()
+    found = session.execute(select(Campaign.state, func.count()).group_by(Campaign.state))
     return {state.value: 0 for state in CampaignState} | dict(found.all())
 
 

@@ -39,4 +39,4 @@ def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
         .where(Finding.campaign_id == campaign_id)
         .group_by(Finding.standing)
     )
-    return {Standing(standing): count for standing, count in session.execute(query).tuples()}
+    return {Standing(standing): count for standing, count in session.execute(query)}

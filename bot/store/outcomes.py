@@ -113,12 +113,12 @@ def counts(session: Session, campaign_id: int, key: CacheKey) -> dict[Verdict, i
         .group_by(OutcomeRow.verdict)
         .order_by(OutcomeRow.verdict)
     )
-    return {Verdict(verdict): count for verdict, count in session.execute(query).tuples()}
+    return {Verdict(verdict): count for verdict, count in session.execute(query)}
 
 
 def counts_by_verdict(session: Session) -> dict[str, int]:
     """How many cached outcomes have each verdict, over all toolchains; read from the index alone."""
-    found = session.execute(select(OutcomeRow.verdict, func.count()).group_by(OutcomeRow.verdict)).tuples()
+    found = session.execute(select(OutcomeRow.verdict, func.count()).group_by(OutcomeRow.verdict))
     return {verdict.value: 0 for verdict in Verdict} | dict(found.all())
 
 
@@ -131,7 +131,7 @@ def verdicts(session: Session, campaign_id: int, key: CacheKey) -> Iterator[tupl
         .order_by(CampaignCase.rank)
         .execution_options(yield_per=CHUNK)
     )
-    for case_id, verdict in session.execute(query).tuples():
+    for case_id, verdict in session.execute(query):
         yield case_id, Verdict(verdict)
 
 
@@ -158,7 +158,7 @@ def pairs(
     at head. The base outcome is None where base was not run.
     """
     query = _pairs_query(campaign_id, head, base).execution_options(yield_per=CHUNK)
-    for at_head, at_base in session.execute(query).tuples():
+    for at_head, at_base in session.execute(query):
         yield Outcome.from_json(at_head), None if at_base is None else Outcome.from_json(at_base)
 
 
@@ -171,7 +171,7 @@ def missing_repeats(
         query = select(Repeat.case_id, Repeat.number).where(
             Repeat.campaign_id == campaign_id, Repeat.side == side.value, Repeat.case_id.in_(chunk)
         )
-        for case_id, number in session.execute(query).tuples():
+        for case_id, number in session.execute(query):
             have[case_id].add(number)
     lacking = {case_id: [n for n in range(repeats) if n not in seen] for case_id, seen in have.items()}
     return {case_id: numbers for case_id, numbers in lacking.items() if numbers}
@@ -184,7 +184,7 @@ def reuse_repeats(
     copied = 0
     for chunk in chunks(cases):
         copies = []
-        for body, number in session.execute(_repeats_elsewhere(campaign_id, key, chunk, repeats)).tuples():
+        for body, number in session.execute(_repeats_elsewhere(campaign_id, key, chunk, repeats)):
             copies.append((number, Outcome.from_json(body)))
         copied += record_repeats(session, campaign_id, side, copies)
     return copied
@@ -210,7 +210,7 @@ def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> 
         .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value)
         .group_by(Repeat.case_id)
     )
-    return {case_id: (int(k), int(n)) for case_id, k, n in session.execute(query).tuples()}
+    return {case_id: (int(k), int(n)) for case_id, k, n in session.execute(query)}
 
 
 def get(session: Session, case_id: str, key: CacheKey) -> Outcome | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from bot.campaigns.attend import attend
-from bot.campaigns.catalogue import catalogue
+from bot.campaigns.catalogue import Ending, catalogue
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.summary import FindingFacts, Summary, gather
@@ -21,7 +20,7 @@ DESCRIBE = 1000
 @step(CampaignState.REPORTING, to=(CampaignState.DONE,))
 def report(context: Context) -> None:
     """Reads everything; writes artifacts, then bugs and effects together with the campaign's end."""
-    summary = _described(context, gather(context, _skipped(context)))
+    summary = _described(context, gather(context, _endings(context)))
     context.services.reports.write(summary)
     with context.transaction() as (session, campaign):
         context.services.reports.publish(session, summary)
@@ -30,14 +29,11 @@ def report(context: Context) -> None:
     context.progress(ran, summary.planned, f"{len(summary.findings)} findings in {ran} cases")
 
 
-def _skipped(context: Context) -> dict[str, int]:
-    """Why tests of the sources became no case, counted over all sources."""
+def _endings(context: Context) -> list[Ending]:
+    """How the migration of each source ended."""
     with context.reading() as (_, campaign):
         sources = context.config(campaign).sources
-    total: Counter[str] = Counter()
-    for source in sources:
-        total.update(catalogue(context, source).skipped())
-    return dict(total)
+    return [catalogue(context, source).ending() for source in sources]
 
 
 def _described(context: Context, summary: Summary) -> Summary:
@@ -56,7 +52,7 @@ def _described(context: Context, summary: Summary) -> Summary:
 def _describe(context: Context, ids: list[str], texts: _Texts) -> None:
     arguments = ["--corpus", str(context.corpus), *ids]
     run_tool = context.services.run_tool
-    attend(context, lambda on_event, _: run_tool("fuzzing.triage.describe", arguments, on_event), texts)
+    attend(context, lambda *ends: run_tool("fuzzing.triage.describe", arguments, *ends), texts)
 
 
 class _Texts:
