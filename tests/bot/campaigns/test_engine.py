@@ -310,9 +310,10 @@ def test_a_push_to_another_branch_supersedes_nothing(world: World) -> None:
 def test_shutting_down_gives_the_campaign_back_with_what_it_has(world: World) -> None:
     shutdown = threading.Event()
 
-    def before(case_id: str, _stop: threading.Event) -> None:
+    def before(case_id: str, stop: threading.Event) -> None:
         if case_id == IDS["Cos_regressed_hang"]:
             shutdown.set()
+            assert stop.wait(timeout=60)
 
     world.runner.before = before
     campaign_id = world.push()
@@ -322,7 +323,7 @@ def test_shutting_down_gives_the_campaign_back_with_what_it_has(world: World) ->
     assert (campaign.state, campaign.owner, campaign.lease_until) == ("running", "", None)
     with world.database.reading() as session:
         kept = outcomes.ran(session, campaign_id, HEAD)
-    assert kept >= 3
+    assert kept == 3
     world.runner.before = None
     world.runner.shards.clear()
     world.run()
@@ -336,15 +337,18 @@ def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: 
     world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
     world.runner.seconds = 1.0
     shutdown = threading.Event()
-    world.runner.before = lambda case_id, _: (
-        shutdown.set() if case_id == IDS["Conv_regressed_wrong"] else None
-    )
+
+    def before(case_id: str, stop: threading.Event) -> None:
+        if case_id == IDS["Conv_regressed_wrong"]:
+            shutdown.set()
+            assert stop.wait(timeout=60)
+
+    world.runner.before = before
     campaign_id = world.push(base="")
     for _ in range(3):
         world.engine.run_once(shutdown)
     assert world.campaign(campaign_id).state == "running"
-    first = world.campaign(campaign_id).clock["running"]
-    assert first > 0
+    assert world.campaign(campaign_id).clock["running"] == 2.0
     world.runner.before = None
     world.run()
     campaign = world.campaign(campaign_id)
