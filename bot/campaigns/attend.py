@@ -1,0 +1,102 @@
+"""Long work beside a step: it runs in a thread of its own, while the step's thread minds the lease.
+
+Only the step's thread touches the database. When the campaign is superseded, or the process shuts down,
+the work is asked to stop, what it has sent so far is kept, and the step ends.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, Protocol, TypeVar
+
+from bot.campaigns.context import LOOK_S, Context
+from bot.campaigns.services import OnEvent
+
+R = TypeVar("R")
+
+#: Events waiting to be written before the sender is made to wait (Crater bounds its queue at 64 results;
+#: ours are smaller, and a worker that waits for a commit is a worker idle).
+QUEUE = 1000
+
+
+class Sink(Protocol):
+    """Where the events of the work go, on the step's thread."""
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one event."""
+
+    def tick(self) -> None:
+        """Called often; writes what is due."""
+
+    def close(self) -> None:
+        """Writes what is left; also after a failure."""
+
+
+class Notes:
+    """A sink that passes {"note": text} events on as progress."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Shows the note."""
+        self._context.progress(0, 0, str(event.get("note", "")))
+
+    def tick(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+def attend(context: Context, work: Callable[[OnEvent, threading.Event], R], sink: Sink | None = None) -> R:
+    """Runs `work(on_event, stop)` and returns its result, or raises what it raised.
+
+    Raises Abandoned or Interrupted, after the work has ended, if the step must not go on.
+    """
+    sink = sink or Notes(context)
+    stop = threading.Event()
+    events: queue.Queue[dict[str, Any] | None] = queue.Queue(QUEUE)
+    with ThreadPoolExecutor(1, thread_name_prefix="campaign-work") as pool:
+        future = pool.submit(copy_context().run, work, events.put, stop)
+        future.add_done_callback(lambda _: events.put(None))
+        try:
+            _mind(context, events, sink)
+        finally:
+            stop.set()
+            left = _drain(future, events)
+            for event in left:
+                sink.add(event)
+            sink.close()
+    return future.result()
+
+
+def _mind(context: Context, events: queue.Queue[dict[str, Any] | None], sink: Sink) -> None:
+    while True:
+        try:
+            event = events.get(timeout=LOOK_S)
+        except queue.Empty:
+            pass
+        else:
+            if event is None:
+                return
+            sink.add(event)
+        sink.tick()
+        context.look()
+
+
+def _drain(future: Future[Any], events: queue.Queue[dict[str, Any] | None]) -> list[dict[str, Any]]:
+    """What still comes until the work has ended; taken at once, so that it never waits for a full queue."""
+    left = []
+    while not (future.done() and events.empty()):
+        try:
+            event = events.get(timeout=LOOK_S)
+        except queue.Empty:
+            continue
+        if event is not None:
+            left.append(event)
+    return left

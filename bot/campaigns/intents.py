@@ -1,0 +1,85 @@
+"""Intents become campaigns, in the transaction of the delivery that brought them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from bot.store import campaigns, now
+from bot.store.campaigns import Session
+from bot.store.models import Campaign, CampaignState
+
+log = structlog.get_logger(__name__)
+
+
+class CampaignIntent(Protocol):
+    """What an event asks for (`bot.webhooks` makes these)."""
+
+    @property
+    def target(self) -> str:
+        """owner/name."""
+
+    @property
+    def head(self) -> str:
+        """The commit to test."""
+
+    @property
+    def base(self) -> str:
+        """The commit to compare with; "" if there is none."""
+
+    @property
+    def ref(self) -> str:
+        """What was pushed, such as refs/heads/main."""
+
+    @property
+    def trigger(self) -> str:
+        """What asked: push, pull_request:7."""
+
+    @property
+    def delivery(self) -> str:
+        """The delivery that brought it."""
+
+
+def handle(
+    session: Session,
+    intent: CampaignIntent,
+    *,
+    wake: Callable[[], None] | None = None,
+) -> Campaign:
+    """The campaign for the intent, made if (target, head, base, trigger) has none yet.
+
+    A new one supersedes the older unfinished ones of the same target, trigger and ref. `wake` is called
+    once the session's transaction is committed. A doubled delivery changes nothing.
+    """
+    present = now()
+    campaign, new = campaigns.create(
+        session,
+        Campaign(
+            target=intent.target,
+            head=intent.head,
+            base=intent.base,
+            ref=intent.ref,
+            trigger=intent.trigger,
+            delivery=intent.delivery,
+            state=CampaignState.PLANNING.value,
+            seed=_seed(intent.target, intent.head),
+            created_at=present,
+            updated_at=present,
+        ),
+    )
+    if not new:
+        log.info("campaign_known", campaign_id=campaign.id, target=intent.target, head=intent.head)
+        return campaign
+    superseded = campaigns.supersede(session, campaign, present)
+    log.info("campaign_created", campaign_id=campaign.id, target=intent.target, superseded=superseded)
+    if wake is not None:
+        campaigns.after_commit(session, wake)
+    return campaign
+
+
+def _seed(target: str, head: str) -> int:
+    """The seed of everything drawn in the campaign: the same commit draws the same, everywhere."""
+    return zlib.crc32(f"{target}@{head}".encode()) & 0x7FFF_FFFF

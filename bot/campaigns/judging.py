@@ -1,0 +1,119 @@
+"""Judging: what the outcomes at head and base, and their repeats, amount to. Pure functions.
+
+An accusation stands when every fresh-process run at head agreed with the first one; it is a regression
+when, besides, base passed, again in every run. Everything else gets the name it deserves and a reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bot.store.models import Standing
+from fuzzing.outcomes import Outcome, Verdict
+
+NO_BASE = "there is no base to compare with"
+BASE_NOT_RUN = "base was not run within the budget"
+NOT_REPEATED = "not repeated in fresh processes within the budget"
+SUPPORT_LOST = "support lost; what a compiler says it does not support is never reported as a bug"
+
+
+class Runs(NamedTuple):
+    """Fresh runs of a case on one side: `agreed` of `total` gave the first run's verdict and phase."""
+
+    agreed: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one case amounts to; the fields are those of `Finding`."""
+
+    standing: Standing
+    verdict: Verdict
+    reason: str
+    head: tuple[int, int]  # failed k of n runs
+    base: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that was seen of one case. `compared` is whether the campaign has a base at all."""
+
+    head: Outcome
+    base: Outcome | None
+    head_runs: Runs
+    base_runs: Runs
+    repeats: int
+    compared: bool
+
+
+def judge(seen: Seen) -> Judgement | None:
+    """The finding to be made of a case; None where there is nothing to say."""
+    if seen.head.verdict.accuses:
+        return _accused(seen)
+    if seen.base is None:
+        return None
+    if seen.head.verdict is Verdict.UNSUPPORTED and seen.base.verdict is Verdict.PASS:
+        return _support(seen)
+    if seen.head.verdict is Verdict.PASS and seen.base.verdict.accuses:
+        reason = f"{_words(seen.base)} at base, passes at head"
+        return Judgement(Standing.FIXED, seen.base.verdict, reason, (0, 1), (1, 1))
+    return None
+
+
+def _accused(seen: Seen) -> Judgement:
+    agreed, total = seen.head_runs
+    if agreed < total:
+        return _finding(
+            seen, Standing.FLAKY, f"{_words(seen.head)} in {agreed} of {total} fresh runs at head"
+        )
+    if total < seen.repeats:
+        return _finding(seen, Standing.UNJUDGED, NOT_REPEATED)
+    if not seen.compared:
+        return _finding(seen, Standing.UNJUDGED, NO_BASE)
+    if seen.base is None:
+        return _finding(seen, Standing.UNJUDGED, BASE_NOT_RUN)
+    if seen.base.verdict.accuses:
+        return _finding(seen, Standing.ALREADY_BROKEN, f"{_words(seen.base)} at base too")
+    if seen.base.verdict is not Verdict.PASS:
+        reason = f"cannot be compared: {seen.base.verdict.value} at base"
+        return _finding(seen, Standing.UNJUDGED, reason)
+    return _beside_passing_base(seen, f"{_words(seen.head)} at head, passes at base")
+
+
+def _support(seen: Seen) -> Judgement:
+    agreed, total = seen.head_runs
+    if agreed < total:
+        return _finding(seen, Standing.FLAKY, f"unsupported in {agreed} of {total} fresh runs at head")
+    if total < seen.repeats:
+        return _finding(seen, Standing.UNJUDGED, NOT_REPEATED)
+    return _beside_passing_base(seen, SUPPORT_LOST)
+
+
+def _beside_passing_base(seen: Seen, reason: str) -> Judgement:
+    passed, total = seen.base_runs
+    if passed < total:
+        return _finding(seen, Standing.FLAKY, f"passes in only {passed} of {total} fresh runs at base")
+    if total < seen.repeats:
+        return _finding(seen, Standing.UNJUDGED, f"base: {NOT_REPEATED}")
+    return _finding(seen, Standing.REGRESSION, reason)
+
+
+def _finding(seen: Seen, standing: Standing, reason: str) -> Judgement:
+    head = (seen.head_runs.agreed, seen.head_runs.total)
+    return Judgement(standing, seen.head.verdict, reason, head, _base_counts(seen))
+
+
+def _base_counts(seen: Seen) -> tuple[int, int]:
+    """How often base failed: of its fresh runs, or of its one ordinary run where it was not repeated."""
+    if seen.base is None:
+        return 0, 0
+    agreed, total = seen.base_runs
+    if total == 0:
+        return int(seen.base.verdict is not Verdict.PASS), 1
+    return (total - agreed if seen.base.verdict is Verdict.PASS else agreed), total
+
+
+def _words(outcome: Outcome) -> str:
+    return f"{outcome.verdict.value} in {outcome.phase.value}"

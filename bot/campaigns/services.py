@@ -1,0 +1,241 @@
+"""What campaigns need from the other rooms, as protocols; a composition root fills them in.
+
+The engine and its steps call nothing outside this room and the store except through `Services`, so the
+same steps serve the service, `assay run` and the tests.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bot.store import now
+from bot.store.campaigns import Session
+from fuzzing.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from bot.campaigns.summary import Summary
+
+#: Reads a file of one commit; None if it is not there.
+Read = Callable[[str], bytes | None]
+#: Takes one event of a data-plane program.
+OnEvent = Callable[[dict[str, Any]], None]
+
+
+class Settings(Protocol):
+    """The settings used here (`bot.settings.Settings` has them)."""
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the corpus, the toolchains and the artifacts lie."""
+
+    @property
+    def workers(self) -> int:
+        """Worker processes of one shard."""
+
+
+class Config(Protocol):
+    """A repository's configuration in force (`bot.config.RepositoryConfig`)."""
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend."""
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """Names of the case sources, in the order in which their cases run."""
+
+    @property
+    def budget(self) -> float:
+        """Seconds of wall time for the head; the base comparison may take as many again."""
+
+    @property
+    def branches(self) -> Sequence[str] | None:
+        """Globs of the branches to watch; None for the default branch alone."""
+
+    @property
+    def device(self) -> str:
+        """The device, such as CPU."""
+
+    @property
+    def profile(self) -> str:
+        """The tolerance profile."""
+
+    @property
+    def repeats(self) -> int:
+        """Fresh-process runs behind an accusation, at least 1."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The configuration as JSON, which `Services.restore_config` reads back."""
+
+
+class Spec(Protocol):
+    """A toolchain to be made (`bot.toolchains.Spec`)."""
+
+    @property
+    def provisioner(self) -> str:
+        """Name of the provisioner."""
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend."""
+
+    @property
+    def label(self) -> str:
+        """For people, such as "openvino 2024.0.0"."""
+
+
+class Ready(Protocol):
+    """A toolchain that runs (`bot.toolchains.Ready`)."""
+
+    @property
+    def spec(self) -> Spec:
+        """What it was made from."""
+
+    @property
+    def digest(self) -> str:
+        """Its name for ever."""
+
+    @property
+    def python(self) -> str | Path:
+        """Path of its interpreter."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Package → version."""
+
+    @property
+    def requirements(self) -> Sequence[str]:
+        """What a stranger pip-installs to get the same."""
+
+
+class Repositories(Protocol):
+    """Files of commits (`bot.github.repositories.Repositories`)."""
+
+    def read(self, target: str, sha: str, path: str) -> bytes | None:
+        """The file at that commit; None if it is not there."""
+
+    def default_branch(self, target: str) -> str:
+        """The name of the repository's default branch."""
+
+
+class Runner(Protocol):
+    """Executes one shard (`bot.runners`): sends its events, raises RunnerError, ends soon after `stop`."""
+
+    def run(self, shard: Any, on_event: OnEvent, stop: threading.Event) -> None:
+        """Returns after the shard's "end" event, or once stopped."""
+
+
+class ShardMaker(Protocol):
+    """Makes a `fuzzing.execute.shard.Shard`; takes its limits from the configuration."""
+
+    def __call__(
+        self,
+        config: Any,
+        *,
+        corpus: str,
+        cases: tuple[str, ...],
+        backend: str,
+        toolchain: str,
+        python: str,
+        device: str,
+        profile: str,
+        workers: int,
+        fresh: bool,
+        repeats: int,
+        budget_s: float | None,
+    ) -> Any:
+        """The shard of these fields."""
+
+
+class Signature(Protocol):
+    """What makes two findings the same bug (`fuzzing.triage.signature.Signature`)."""
+
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits."""
+
+    @property
+    def title(self) -> str:
+        """One line, for an issue's title."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a campaign could say nothing about the compiler.
+
+    kind    "infrastructure" (ours to mend), "configuration" (the repository's) or "refusal" (a platform's)
+    reason  what happened, why, and what to do next
+    """
+
+    campaign_id: int
+    target: str
+    head: str
+    ref: str
+    trigger: str
+    kind: str
+    reason: str
+
+
+class Reports(Protocol):
+    """Turns a campaign's end into files and effects (`bot.reports`)."""
+
+    def write(self, summary: Summary) -> None:
+        """Writes the artifacts; outside any transaction, may be repeated after a crash."""
+
+    def publish(self, session: Session, summary: Summary) -> None:
+        """Writes bugs and effects, idempotently by key, in the transaction that ends the campaign."""
+
+    def could_not_test(self, session: Session, trouble: Trouble) -> None:
+        """Adds one neutral check-run effect that gives the reason, and nothing about the compiler."""
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> datetime:
+        """The present, in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+
+
+class SystemClock:
+    """The clock of the machine it runs on."""
+
+    def now(self) -> datetime:
+        """The present, in UTC."""
+        return now()
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True)
+class Services:
+    """The collaborators of every step.
+
+    `resolve`, `provision`, `restore_config` and `make_shard` hand the other rooms' own objects back to
+    them, hence `Any`: this room sees them through the protocols above only.
+
+    run_tool  runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
+    """
+
+    repositories: Repositories
+    parse_config: Callable[[bytes, str], Config]
+    default_config: Callable[[Read], Config | None]
+    restore_config: Callable[[dict[str, Any]], Config]
+    resolve: Callable[[Any, Read], Spec]
+    provision: Callable[[Any, Path, Callable[[str], None]], Ready]
+    make_shard: ShardMaker
+    runner: Runner
+    run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
+    sign: Callable[[Outcome, str], Signature]
+    reports: Reports
+    clock: Clock = field(default_factory=SystemClock)

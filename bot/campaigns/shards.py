@@ -1,0 +1,188 @@
+"""Shards: cases handed to the runner, their outcomes checked, written in batches, charged to a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.campaigns.attend import attend
+from bot.campaigns.context import LEASE, RENEW_S, Context
+from bot.campaigns.services import Config
+from bot.errors import RunnerError
+from bot.store import campaigns, outcomes
+from bot.store.campaigns import Session
+from bot.store.models import Campaign, Side
+from bot.store.outcomes import CacheKey
+from fuzzing.outcomes import Outcome, Verdict
+
+#: Outcomes of one transaction, and the seconds after which fewer are written too: what a kill may lose.
+BATCH = 50
+BATCH_S = 1.0
+#: Cases of one shard. The start of a shard costs a compiler's import (0.1 to 3 s), so few large ones; the
+#: bound keeps a shard's list of ids below 300 kB.
+SHARD_CASES = 4000
+
+#: One run: its number among the repeats of its case, and what came out.
+Run = tuple[int, Outcome]
+Write = Callable[[Session, Sequence[Run]], object]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One side of a campaign, ready to run cases."""
+
+    side: Side
+    key: CacheKey
+    python: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a shard is for: where it runs, whose clock it is charged to, and how."""
+
+    place: Place
+    step: str
+    budget: float
+    fresh: bool = False
+    repeats: int = 1
+
+
+def place_of(session: Session, campaign: Campaign, config: Config, side: Side) -> Place | None:
+    """The place of one side; None where that side has no toolchain."""
+    digest = campaign.head_toolchain if side is Side.HEAD else campaign.base_toolchain
+    if digest is None:
+        return None
+    key = CacheKey(digest, config.backend, config.device)
+    return Place(side, key, campaigns.toolchain(session, digest).python)
+
+
+def places(context: Context) -> tuple[Config, Place, Place | None]:
+    """The configuration, the head's place, and the base's if there is one."""
+    with context.reading() as (session, campaign):
+        config = context.config(campaign)
+        head = place_of(session, campaign, config, Side.HEAD)
+        if head is None:
+            raise RunnerError(f"campaign {campaign.id} has no toolchain; it must be provisioned first")
+        return config, head, place_of(session, campaign, config, Side.BASE)
+
+
+def left(context: Context, job: Job) -> float:
+    """Seconds of the job's budget not yet spent."""
+    with context.reading() as (_, campaign):
+        return job.budget - campaigns.spent(campaign, job.step)
+
+
+def run_pending(
+    context: Context,
+    config: Config,
+    job: Job,
+    head: CacheKey | None = None,
+    verdicts: Collection[Verdict] = (),
+) -> None:
+    """Runs the planned cases that have no outcome at the job's place, until the budget is spent.
+
+    With `head`, only those whose outcome there is one of `verdicts`.
+    """
+    while left(context, job) > 0:
+        with context.reading() as (session, campaign):
+            cases = outcomes.pending(
+                session, campaign.id, job.place.key, limit=SHARD_CASES, head=head, verdicts=verdicts
+            )
+        if not cases:
+            return
+        execute(context, config, job, cases, lambda session, runs: _record(context, session, runs))
+
+
+def execute(context: Context, config: Config, job: Job, cases: Sequence[str], write: Write) -> None:
+    """Runs one shard; every batch of outcomes is written and charged in one transaction.
+
+    Raises RunnerError if the runner breaks the contract: its results are data to be checked.
+    """
+    shard = context.services.make_shard(
+        config,
+        corpus=str(context.corpus),
+        cases=tuple(cases),
+        backend=job.place.key.backend,
+        toolchain=job.place.key.toolchain,
+        python=job.place.python,
+        device=job.place.key.device,
+        profile=config.profile,
+        workers=context.settings.workers,
+        fresh=job.fresh,
+        repeats=job.repeats,
+        budget_s=left(context, job),
+    )
+    sink = _Batches(context, job, cases, write)
+    attend(context, lambda on_event, stop: context.services.runner.run(shard, on_event, stop), sink)
+    sink.check()
+
+
+def _record(context: Context, session: Session, runs: Sequence[Run]) -> None:
+    outcomes.record(session, (outcome for _, outcome in runs), context.services.clock.now())
+
+
+class _Batches:
+    """Collects a shard's outcomes and writes them, together with the time they took."""
+
+    def __init__(self, context: Context, job: Job, cases: Sequence[str], write: Write) -> None:
+        self._context, self._job, self._write = context, job, write
+        self._awaited = {(case_id, number) for case_id in cases for number in range(job.repeats)}
+        self._total = len(self._awaited)
+        self._runs: list[Run] = []
+        self._charged = self._written = context.services.clock.monotonic()
+        self._end: str | None = None
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes an outcome or the end; other events say nothing that must be kept."""
+        if event.get("event") == "end":
+            self._end = str(event.get("stopped", ""))
+        elif event.get("event") == "outcome":
+            self._runs.append(self._checked(event))
+
+    def tick(self) -> None:
+        """Writes a full batch, or whatever there is after a second; silence is charged too, more rarely."""
+        waited = self._context.services.clock.monotonic() - self._written
+        if len(self._runs) >= BATCH or waited >= (BATCH_S if self._runs else RENEW_S):
+            self._flush()
+
+    def close(self) -> None:
+        """Writes what is left, and what time has passed."""
+        self._flush()
+
+    def check(self) -> None:
+        """Raises RunnerError unless the shard ended as it should."""
+        if self._end is None:
+            raise RunnerError("the runner returned before its shard had ended; see the log of its machine")
+        if self._awaited and not self._end:
+            raise RunnerError(
+                f"the shard ended with {len(self._awaited)} of {self._total} runs missing and no reason given"
+            )
+
+    def _checked(self, event: dict[str, Any]) -> Run:
+        outcome, number = Outcome.from_json(event.get("outcome", {})), event.get("repeat", 0)
+        if not self._job.place.key.fits(outcome):
+            raise RunnerError(f"a runner sent an outcome of another toolchain: {outcome.toolchain!r:.100}")
+        if type(number) is not int or (outcome.case, number) not in self._awaited:
+            raise RunnerError(
+                f"a runner sent an outcome nobody asked for: {outcome.case!r:.100} #{number!r:.20}"
+            )
+        self._awaited.remove((outcome.case, number))
+        return number, outcome
+
+    def _flush(self) -> None:
+        context, job = self._context, self._job
+        present = context.services.clock.monotonic()
+        with context.database.transaction() as session:
+            if self._runs:
+                self._write(session, self._runs)
+            # Outcomes are facts, kept whoever owns the campaign by now; its row may no longer be ours.
+            campaign = campaigns.if_held(session, context.campaign_id, context.owner)
+            if campaign is not None:
+                out_of_time = job.budget if self._end == "budget" else 0.0
+                campaigns.spend(campaign, job.step, present - self._charged, at_least=out_of_time)
+                campaign.lease_until = context.services.clock.now() + LEASE
+        self._charged = self._written = present
+        self._runs = []
+        done = self._total - len(self._awaited)
+        context.progress(done, self._total, f"{done} of {self._total} runs at {job.place.side.value}")

@@ -1,0 +1,76 @@
+"""Planning: read the configuration at head, migrate its sources, write down the cases in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import partial
+
+from bot.campaigns.attend import attend
+from bot.campaigns.catalogue import Catalogue, catalogue, distinct
+from bot.campaigns.context import Context
+from bot.campaigns.registry import step
+from bot.campaigns.services import Config
+from bot.store import campaigns
+from bot.store.models import Campaign, CampaignState
+
+CONFIG_FILE = ".github/assay.yml"
+NOTHING_TO_TEST = (
+    f"nothing to test: there is no {CONFIG_FILE}, and neither requirements.txt nor pyproject.toml "
+    "pins a compiler that Assay knows"
+)
+_BRANCH = "refs/heads/"
+
+
+@step(CampaignState.PLANNING, to=(CampaignState.PROVISIONING, CampaignState.DONE))
+def plan(context: Context) -> None:
+    """Reads the campaign; writes its configuration and its cases."""
+    with context.reading() as (_, campaign):
+        pass
+    config = _config(context, campaign)
+    reason = NOTHING_TO_TEST if config is None else _unwatched(context, campaign, config)
+    if config is None or reason:
+        with context.transaction() as (_, campaign):
+            context.move(campaign, CampaignState.DONE, reason)
+        return
+    catalogues = [catalogue(context, source) for source in config.sources]
+    with context.transaction() as (session, campaign):
+        count = campaigns.write_plan(session, campaign.id, distinct(_cases(catalogues)))
+        campaign.config = config.to_json()
+        context.move(campaign, CampaignState.PROVISIONING)
+    context.progress(count, count, f"{count} cases planned")
+
+
+def _config(context: Context, campaign: Campaign) -> Config | None:
+    """The configuration given with the campaign, else the one at head, else the repository's default."""
+    if campaign.config:
+        return context.config(campaign)
+    services = context.services
+    read = partial(services.repositories.read, campaign.target, campaign.head)
+    context.progress(0, 0, f"reading {campaign.target} at {campaign.head[:12]}")
+
+    def configure() -> Config | None:
+        text = read(CONFIG_FILE)
+        return services.default_config(read) if text is None else services.parse_config(text, CONFIG_FILE)
+
+    return attend(context, lambda _event, _stop: configure())
+
+
+def _unwatched(context: Context, campaign: Campaign, config: Config) -> str | None:
+    """Why a push to this branch is none of our business; None if it is, or if nothing was pushed."""
+    if campaign.trigger != "push" or not campaign.ref.startswith(_BRANCH):
+        return None
+    branch = campaign.ref.removeprefix(_BRANCH)
+    globs = config.branches
+    if globs is None:
+        globs = [attend(context, lambda *_: context.services.repositories.default_branch(campaign.target))]
+    if any(fnmatchcase(branch, glob) for glob in globs):
+        return None
+    return (
+        f"the branch {branch} is not watched; `branches` in {CONFIG_FILE} says which are: {', '.join(globs)}"
+    )
+
+
+def _cases(catalogues: list[Catalogue]) -> Iterator[str]:
+    for one in catalogues:
+        yield from one.cases()

@@ -1,0 +1,71 @@
+"""Provisioning: make the toolchains of head and base.
+
+A head that cannot be built ends the campaign; without a base there is still something to say, so a base
+that cannot be built is noted, and the findings stay unjudged.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bot.campaigns.attend import attend
+from bot.campaigns.context import Context
+from bot.campaigns.registry import step
+from bot.campaigns.services import Config, Ready
+from bot.errors import ConfigError, ProvisionError
+from bot.store import campaigns
+from bot.store.models import CampaignState, Side, Toolchain
+
+
+@step(CampaignState.PROVISIONING, to=(CampaignState.RUNNING,))
+def provision(context: Context) -> None:
+    """Reads the configuration; writes the toolchains' rows and names them in the campaign."""
+    with context.reading() as (_, campaign):
+        config = context.config(campaign)
+    head = _make(context, config, campaign.target, campaign.head)
+    base, note = _base(context, config, campaign.target, campaign.base)
+    with context.transaction() as (session, campaign):
+        campaigns.set_toolchain(session, campaign, Side.HEAD, _row(context, head))
+        if base is not None:
+            campaigns.set_toolchain(session, campaign, Side.BASE, _row(context, base))
+        context.move(campaign, CampaignState.RUNNING, note)
+
+
+def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Ready | None, str]:
+    """The base's toolchain, or None and why there is none."""
+    if not sha:
+        return None, ""
+    try:
+        return _make(context, config, target, sha), ""
+    except ConfigError as error:  # such as a base from before the compiler was pinned
+        return None, f"there is no base to compare with: {sha[:12]} pins no toolchain: {error}"
+    except ProvisionError as error:
+        if not context.last_attempt:
+            raise
+        return None, f"there is no base to compare with: its toolchain cannot be made: {error}"
+
+
+def _make(context: Context, config: Config, target: str, sha: str) -> Ready:
+    services = context.services
+    read = partial(services.repositories.read, target, sha)
+    spec = attend(context, lambda *_: services.resolve(config, read))
+    context.progress(0, 0, f"making the toolchain {spec.label}")
+    return attend(
+        context,
+        lambda on_event, _: services.provision(
+            spec, context.settings.data_dir, lambda note: on_event({"note": note})
+        ),
+    )
+
+
+def _row(context: Context, ready: Ready) -> Toolchain:
+    return Toolchain(
+        digest=ready.digest,
+        backend=ready.spec.backend,
+        provisioner=ready.spec.provisioner,
+        label=ready.spec.label,
+        python=str(ready.python),
+        versions=dict(ready.versions),
+        requirements=list(ready.requirements),
+        created_at=context.services.clock.now(),
+    )

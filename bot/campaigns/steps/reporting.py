@@ -1,0 +1,72 @@
+"""Reporting: gather what the rows say and hand it on, in the transaction that ends the campaign."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bot.campaigns.attend import attend
+from bot.campaigns.catalogue import Ending, catalogue
+from bot.campaigns.context import Context
+from bot.campaigns.registry import step
+from bot.campaigns.summary import FindingFacts, Summary, gather
+from bot.store.campaigns import chunks
+from bot.store.models import CampaignState
+
+#: Ids of one call of `fuzzing.triage.describe`; a command line holds 2 MiB on Linux, an id 65 bytes.
+DESCRIBE = 1000
+
+
+@step(CampaignState.REPORTING, to=(CampaignState.DONE,))
+def report(context: Context) -> None:
+    """Reads everything; writes artifacts, then bugs and effects together with the campaign's end."""
+    summary = _described(context, gather(context, _endings(context)))
+    context.services.reports.write(summary)
+    with context.transaction() as (session, campaign):
+        context.services.reports.publish(session, summary)
+        context.move(campaign, CampaignState.DONE)
+    ran = summary.planned - summary.not_run
+    context.progress(ran, summary.planned, f"{len(summary.findings)} findings in {ran} cases")
+
+
+def _endings(context: Context) -> list[Ending]:
+    """How the migration of each source ended."""
+    with context.reading() as (_, campaign):
+        sources = context.config(campaign).sources
+    return [catalogue(context, source).ending() for source in sources]
+
+
+def _described(context: Context, summary: Summary) -> Summary:
+    """The summary with the program's text in the first finding of each signature."""
+    shown: dict[str, FindingFacts] = {}
+    for one in summary.findings:
+        shown.setdefault(one.signature, one)
+    texts = _Texts()
+    ids = [one.case_id for one in shown.values()]
+    for chunk in chunks(ids, DESCRIBE):
+        _describe(context, chunk, texts)
+    found = (replace(one, program_text=texts.of.get(one.case_id, "")) for one in summary.findings)
+    return replace(summary, findings=tuple(found))
+
+
+def _describe(context: Context, ids: list[str], texts: _Texts) -> None:
+    arguments = ["--corpus", str(context.corpus), *ids]
+    run_tool = context.services.run_tool
+    attend(context, lambda *ends: run_tool("fuzzing.triage.describe", arguments, *ends), texts)
+
+
+class _Texts:
+    """Collects what `describe` prints."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, str] = {}
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one program."""
+        self.of[str(event["id"])] = str(event["program"])
+
+    def tick(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """Nothing is written."""

@@ -1,0 +1,213 @@
+"""Summary: everything a campaign's end has to tell, gathered from its rows, neutral and unformatted."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.campaigns.catalogue import Ending
+from bot.campaigns.context import Context
+from bot.campaigns.judging import SUPPORT_LOST
+from bot.campaigns.provenance import Origin, origin
+from bot.campaigns.shards import Place, place_of
+from bot.store import campaigns, findings, outcomes
+from bot.store.campaigns import Session
+from bot.store.models import Campaign, Finding, Side, Standing
+from fuzzing.outcomes import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class ToolchainFacts:
+    """A toolchain as a report names it."""
+
+    digest: str
+    backend: str
+    provisioner: str
+    label: str
+    python: str
+    versions: dict[str, str]
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FindingFacts:
+    """A finding with all it rests on.
+
+    head, base    outcomes, None where that side was not run
+    head_failed   of head_runs fresh runs at head failed alike; base likewise
+    signature     key of the bug it belongs to; title is that bug's one line
+    program_text  the program as people read it, "" where it was not asked for
+    """
+
+    case_id: str
+    origin: Origin
+    standing: Standing
+    verdict: Verdict
+    signature: str
+    title: str
+    head: Outcome | None
+    base: Outcome | None
+    head_failed: int
+    head_runs: int
+    base_failed: int
+    base_runs: int
+    reason: str
+    program_text: str = ""
+
+    @property
+    def support_lost(self) -> bool:
+        """Whether it only says that the compiler no longer takes the case: told, never filed."""
+        return self.reason == SUPPORT_LOST
+
+    @property
+    def accused(self) -> Outcome:
+        """The outcome that the signature was made from."""
+        chosen = self.base if self.standing is Standing.FIXED else self.head
+        assert chosen is not None
+        return chosen
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One campaign, told whole.
+
+    counts     side → verdict → planned cases with it; what was not run is in no count
+    operators  operator → side → verdict → cases
+    seconds    step → seconds spent in it
+    libraries  where the cases come from, such as "onnx 1.23.2"
+    skipped    reason → tests of the sources that became no case
+    note       why there is no base, or ""
+    """
+
+    campaign_id: int
+    target: str
+    head: str
+    base: str
+    ref: str
+    trigger: str
+    seed: int
+    config: dict[str, Any]
+    toolchains: dict[Side, ToolchainFacts]
+    created_at: datetime
+    planned: int
+    counts: dict[Side, dict[Verdict, int]]
+    operators: dict[str, dict[Side, dict[Verdict, int]]]
+    findings: tuple[FindingFacts, ...]
+    seconds: dict[str, float]
+    libraries: tuple[str, ...]
+    skipped: dict[str, int]
+    note: str
+
+    def ran(self, side: Side) -> int:
+        """How many planned cases ran on that side."""
+        return sum(self.counts.get(side, {}).values())
+
+    @property
+    def not_run(self) -> int:
+        """Planned cases that did not run at head; they count as nothing else."""
+        return self.planned - self.ran(Side.HEAD)
+
+    def standing(self, standing: Standing) -> tuple[FindingFacts, ...]:
+        """The findings of one standing, those of lost support apart."""
+        return tuple(one for one in self.findings if one.standing is standing and not one.support_lost)
+
+    @property
+    def support_lost(self) -> tuple[FindingFacts, ...]:
+        """What passed at base and is refused as unsupported at head."""
+        return tuple(one for one in self.findings if one.support_lost)
+
+
+def gather(context: Context, endings: Sequence[Ending]) -> Summary:
+    """The summary of the campaign as its rows stand; outcomes are streamed, findings are few and kept."""
+    with context.reading() as (session, campaign):
+        config = context.config(campaign)
+        sides = {
+            side: place for side in Side if (place := place_of(session, campaign, config, side)) is not None
+        }
+        counts = {side: outcomes.counts(session, campaign.id, place.key) for side, place in sides.items()}
+        return Summary(
+            campaign_id=campaign.id,
+            target=campaign.target,
+            head=campaign.head,
+            base=campaign.base,
+            ref=campaign.ref,
+            trigger=campaign.trigger,
+            seed=campaign.seed,
+            config=campaign.config,
+            toolchains={side: _toolchain(session, place) for side, place in sides.items()},
+            created_at=campaign.created_at,
+            planned=campaigns.planned(session, campaign.id),
+            counts=counts,
+            operators=_by_operator(context, session, sides),
+            findings=tuple(_findings(context, session, campaign, sides)),
+            seconds={step: float(spent) for step, spent in campaign.clock.items()},
+            libraries=tuple(ending.library for ending in endings),
+            skipped=_skipped(endings),
+            note=campaign.reason,
+        )
+
+
+def _skipped(endings: Sequence[Ending]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for ending in endings:
+        total.update(ending.skipped)
+    return dict(total)
+
+
+def _toolchain(session: Session, place: Place) -> ToolchainFacts:
+    row = campaigns.toolchain(session, place.key.toolchain)
+    return ToolchainFacts(
+        digest=row.digest,
+        backend=row.backend,
+        provisioner=row.provisioner,
+        label=row.label,
+        python=row.python,
+        versions={str(name): str(version) for name, version in row.versions.items()},
+        requirements=tuple(map(str, row.requirements)),
+    )
+
+
+def _by_operator(
+    context: Context, session: Session, sides: dict[Side, Place]
+) -> dict[str, dict[Side, dict[Verdict, int]]]:
+    counted: dict[str, dict[Side, Counter[Verdict]]] = defaultdict(
+        lambda: {side: Counter() for side in sides}
+    )
+    for side, place in sides.items():
+        for case_id, verdict in outcomes.verdicts(session, context.campaign_id, place.key):
+            counted[origin(context.corpus, case_id).operator][side][verdict] += 1
+    return {
+        operator: {side: dict(tally) for side, tally in by_side.items()}
+        for operator, by_side in sorted(counted.items())
+    }
+
+
+def _findings(
+    context: Context, session: Session, campaign: Campaign, sides: dict[Side, Place]
+) -> Iterator[FindingFacts]:
+    for row in findings.of_campaign(session, campaign.id):
+        seen = {side: outcomes.get(session, row.case_id, place.key) for side, place in sides.items()}
+        yield _finding(context, row, seen.get(Side.HEAD), seen.get(Side.BASE))
+
+
+def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome | None) -> FindingFacts:
+    facts = FindingFacts(
+        case_id=row.case_id,
+        origin=origin(context.corpus, row.case_id),
+        standing=Standing(row.standing),
+        verdict=Verdict(row.verdict),
+        signature=row.signature,
+        title="",
+        head=head,
+        base=base,
+        head_failed=row.head_failed,
+        head_runs=row.head_runs,
+        base_failed=row.base_failed,
+        base_runs=row.base_runs,
+        reason=row.reason,
+    )
+    title = context.services.sign(facts.accused, facts.origin.operator).title
+    return FindingFacts(**(vars(facts) | {"title": title}))

@@ -1,0 +1,251 @@
+"""Campaigns in the database: creating, claiming, renewing, moving on.
+
+A lease is (`owner`, `lease_until`). A campaign is due when it has not ended and its lease is empty or
+over; a back-off is a lease that nobody owns. Every write of a step goes through `held`, which refuses
+when the lease or the campaign was taken away meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import CursorResult, delete, event, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import Session as Session
+
+from bot.errors import InternalError
+from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
+
+#: What the database raises when it, not our SQL, is in trouble: locked, full, gone.
+DATABASE_TROUBLE: tuple[type[Exception], ...] = (OperationalError, InterfaceError, PoolTimeout)
+
+#: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
+CHUNK = 500
+
+T = TypeVar("T")
+
+_UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
+
+
+class Abandoned(Exception):  # noqa: N818  (a signal for the engine, not a failure)
+    """The campaign is no longer ours: superseded, ended, or its lease went to another process."""
+
+
+def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
+    """The campaign for (target, head, base, trigger): `row` if it is the first one, else the old one.
+
+    The flag says whether it is new.
+    """
+    values = {
+        column.key: value
+        for column in Campaign.__table__.columns
+        if (value := getattr(row, column.key)) is not None
+    }
+    made = insert_missing(session, Campaign, [values])
+    same = (getattr(Campaign, name) == getattr(row, name) for name in ("target", "head", "base", "trigger"))
+    return session.scalars(select(Campaign).where(*same)).one(), made == 1
+
+
+def get(session: Session, campaign_id: int) -> Campaign:
+    """The campaign of this id; raises InternalError if there is none."""
+    campaign = session.get(Campaign, campaign_id)
+    if campaign is None:
+        raise InternalError(f"there is no campaign {campaign_id}")
+    return campaign
+
+
+def supersede(session: Session, newer: Campaign, at: datetime) -> int:
+    """Ends older unfinished campaigns of the same target, trigger and ref; returns how many.
+
+    Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
+    """
+    reason = f"superseded: {newer.head[:12]} was pushed to {newer.ref or newer.trigger} (campaign {newer.id})"
+    result = session.execute(
+        update(Campaign)
+        .where(
+            Campaign.target == newer.target,
+            Campaign.trigger == newer.trigger,
+            Campaign.ref == newer.ref,
+            Campaign.id < newer.id,
+            Campaign.state.in_(_UNFINISHED),
+        )
+        .values(
+            state=CampaignState.SUPERSEDED.value, reason=reason, owner="", lease_until=None, updated_at=at
+        )
+    )
+    return _rows(result)
+
+
+def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campaign | None:
+    """The oldest campaign that is due, leased to `owner` until `until`; None if none is due."""
+    due = (
+        select(Campaign)
+        .where(_due(at))
+        .order_by(Campaign.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)  # PostgreSQL: two engines never wait for one row
+    )
+    campaign = session.scalars(due).one_or_none()
+    if campaign is not None:
+        campaign.owner, campaign.lease_until = owner, until
+    return campaign
+
+
+def any_due(session: Session, at: datetime) -> bool:
+    """Whether `claim` would find something; needs no write lock."""
+    return session.scalar(select(Campaign.id).where(_due(at)).limit(1)) is not None
+
+
+def still_held(session: Session, campaign_id: int, owner: str) -> bool:
+    """Whether `owner` may go on working on the campaign; needs no write lock."""
+    alive = select(Campaign.id).where(
+        Campaign.id == campaign_id, Campaign.owner == owner, Campaign.state.in_(_UNFINISHED)
+    )
+    return session.scalar(alive) is not None
+
+
+def if_held(session: Session, campaign_id: int, owner: str) -> Campaign | None:
+    """The campaign, locked, if `owner` still holds it."""
+    query = select(Campaign).where(
+        Campaign.id == campaign_id, Campaign.owner == owner, Campaign.state.in_(_UNFINISHED)
+    )
+    return session.scalars(query.with_for_update()).one_or_none()
+
+
+def held(session: Session, campaign_id: int, owner: str) -> Campaign:
+    """The campaign, locked, if `owner` still holds it; raises Abandoned otherwise."""
+    campaign = if_held(session, campaign_id, owner)
+    if campaign is None:
+        raise Abandoned(campaign_id)
+    return campaign
+
+
+def move(campaign: Campaign, state: CampaignState, at: datetime, reason: str | None = None) -> None:
+    """Puts the campaign into `state`, free for whoever claims it next."""
+    campaign.state = state.value
+    campaign.owner, campaign.lease_until, campaign.attempts = "", None, 0
+    campaign.updated_at = at
+    if reason is not None:
+        campaign.reason = reason
+
+
+def postpone(campaign: Campaign, until: datetime) -> None:
+    """Counts a failed attempt at the present step and leaves the campaign alone until `until`."""
+    campaign.attempts += 1
+    campaign.owner, campaign.lease_until = "", until
+
+
+def release(session: Session, campaign_id: int, owner: str) -> None:
+    """Gives the lease back, nothing else changed."""
+    session.execute(
+        update(Campaign)
+        .where(Campaign.id == campaign_id, Campaign.owner == owner)
+        .values(owner="", lease_until=None)
+    )
+
+
+def free_others(session: Session, owners: Collection[str]) -> int:
+    """Frees every lease held by anybody but `owners`; for a process that knows itself to be alone.
+
+    Back-offs, which nobody owns, stay.
+    """
+    result = session.execute(
+        update(Campaign)
+        .where(Campaign.owner != "", Campaign.owner.not_in(owners))
+        .values(owner="", lease_until=None)
+    )
+    return _rows(result)
+
+
+def spend(campaign: Campaign, step: str, seconds: float, at_least: float = 0.0) -> float:
+    """Adds to the clock of a step and returns its sum, raised to `at_least`."""
+    total = max(spent(campaign, step) + seconds, at_least)
+    campaign.clock = campaign.clock | {step: round(total, 3)}
+    return total
+
+
+def spent(campaign: Campaign, step: str) -> float:
+    """Seconds the campaign has spent in a step, over all restarts."""
+    return float(campaign.clock.get(step, 0.0))
+
+
+def write_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:
+    """Replaces the plan by these cases, ranked in the order given; returns how many."""
+    session.execute(delete(CampaignCase).where(CampaignCase.campaign_id == campaign_id))
+    rank = 0
+    for chunk in chunks(cases):
+        rows = [
+            {"campaign_id": campaign_id, "rank": rank + index, "case_id": case}
+            for index, case in enumerate(chunk)
+        ]
+        session.execute(insert(CampaignCase), rows)
+        rank += len(rows)
+    return rank
+
+
+def planned(session: Session, campaign_id: int) -> int:
+    """How many cases the plan has."""
+    counted = select(func.count()).select_from(CampaignCase).where(CampaignCase.campaign_id == campaign_id)
+    return session.scalar(counted) or 0
+
+
+def set_toolchain(session: Session, campaign: Campaign, side: Side, row: Toolchain) -> None:
+    """Names the toolchain of one side, adding its row if the digest is new."""
+    values = {column.key: getattr(row, column.key) for column in Toolchain.__table__.columns}
+    insert_missing(session, Toolchain, [values])
+    setattr(campaign, f"{side.value}_toolchain", row.digest)
+
+
+def toolchain(session: Session, digest: str) -> Toolchain:
+    """The toolchain of this digest; raises InternalError if it was never recorded."""
+    row = session.get(Toolchain, digest)
+    if row is None:
+        raise InternalError(f"there is no toolchain {digest}")
+    return row
+
+
+def counts_by_state(session: Session) -> dict[str, int]:
+    """How many campaigns are in each state, the empty states included."""
+    found = session.execute(select(Campaign.state, func.count()).group_by(Campaign.state))
+    return {state.value: 0 for state in CampaignState} | dict(found.all())
+
+
+def after_commit(session: Session, call: Callable[[], None]) -> None:
+    """Calls `call` once the session's transaction is committed, never if it rolls back."""
+
+    def committed(_session: Session) -> None:
+        call()
+
+    event.listen(session, "after_commit", committed, once=True)
+
+
+def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str, Any]]) -> int:
+    """Inserts the rows whose keys are new and leaves the others as they are; returns how many were new."""
+    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    new = 0
+    for chunk in chunks(rows):
+        result = session.execute(dialect.insert(table).values(chunk).on_conflict_do_nothing())
+        new += _rows(result)
+    return new
+
+
+def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """The items in lists of at most `size`."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def _due(at: datetime) -> Any:
+    free = or_(Campaign.lease_until.is_(None), Campaign.lease_until <= at)
+    return Campaign.state.in_(_UNFINISHED) & free
+
+
+def _rows(result: Any) -> int:
+    assert isinstance(result, CursorResult)
+    return result.rowcount

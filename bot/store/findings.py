@@ -1,0 +1,42 @@
+"""Findings in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlalchemy import delete, func, select
+
+from bot.store.campaigns import CHUNK, Session, chunks
+from bot.store.models import Finding, Standing
+
+
+def replace(session: Session, campaign_id: int, rows: Iterable[Finding]) -> int:
+    """Makes `rows` the findings of the campaign; returns how many there are."""
+    session.execute(delete(Finding).where(Finding.campaign_id == campaign_id))
+    count = 0
+    for chunk in chunks(rows):
+        session.add_all(chunk)
+        session.flush()
+        count += len(chunk)
+    return count
+
+
+def of_campaign(session: Session, campaign_id: int) -> Iterator[Finding]:
+    """The campaign's findings in the order of their cases' ids, streamed."""
+    query = (
+        select(Finding)
+        .where(Finding.campaign_id == campaign_id)
+        .order_by(Finding.case_id)
+        .execution_options(yield_per=CHUNK)
+    )
+    yield from session.scalars(query)
+
+
+def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
+    """How many findings of the campaign have each standing; standings that none has are left out."""
+    query = (
+        select(Finding.standing, func.count())
+        .where(Finding.campaign_id == campaign_id)
+        .group_by(Finding.standing)
+    )
+    return {Standing(standing): count for standing, count in session.execute(query)}

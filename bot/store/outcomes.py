@@ -1,0 +1,266 @@
+"""Outcomes and repeats in the database, and what a campaign still has to run.
+
+A verdict is cached by (case, toolchain, backend, device) for every campaign there will ever be; the
+last three are a `CacheKey`. The first verdict recorded under a key stays. Nothing here holds more than
+a chunk of a campaign's outcomes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, case, func, null, select
+from sqlalchemy.orm import aliased
+
+from bot.store.campaigns import CHUNK, Session, chunks, insert_missing
+from bot.store.models import Campaign, CampaignCase, OutcomeRow, Repeat, Side
+from fuzzing.outcomes import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class CacheKey:
+    """Where a case ran: a toolchain's digest, the backend driving it, the device."""
+
+    toolchain: str
+    backend: str
+    device: str
+
+    def fits(self, outcome: Outcome) -> bool:
+        """Whether the outcome was made there."""
+        return (outcome.toolchain, outcome.backend, outcome.device) == (
+            self.toolchain,
+            self.backend,
+            self.device,
+        )
+
+
+def record(session: Session, outcomes: Iterable[Outcome], at: datetime) -> int:
+    """Adds the outcomes whose key has none yet; returns how many were new."""
+    rows = (
+        {
+            "case_id": outcome.case,
+            "toolchain": outcome.toolchain,
+            "backend": outcome.backend,
+            "device": outcome.device,
+            "verdict": outcome.verdict.value,
+            "body": outcome.to_json(),
+            "recorded_at": at,
+        }
+        for outcome in outcomes
+    )
+    return insert_missing(session, OutcomeRow, rows)
+
+
+def record_repeats(
+    session: Session, campaign_id: int, side: Side, repeats: Iterable[tuple[int, Outcome]]
+) -> int:
+    """Adds fresh-process runs by (case, number); returns how many were new."""
+    rows = (
+        {
+            "campaign_id": campaign_id,
+            "side": side.value,
+            "case_id": outcome.case,
+            "number": number,
+            "verdict": outcome.verdict.value,
+            "body": outcome.to_json(),
+        }
+        for number, outcome in repeats
+    )
+    return insert_missing(session, Repeat, rows)
+
+
+def pending(
+    session: Session,
+    campaign_id: int,
+    key: CacheKey,
+    *,
+    limit: int,
+    head: CacheKey | None = None,
+    verdicts: Collection[Verdict] = (),
+) -> list[str]:
+    """The next planned cases without an outcome under `key`, in rank order, `limit` at most.
+
+    With `head`, only those whose outcome under `head` is one of `verdicts`.
+    """
+    query = (
+        select(CampaignCase.case_id)
+        .outerjoin(OutcomeRow, _at(OutcomeRow, key))
+        .where(CampaignCase.campaign_id == campaign_id, OutcomeRow.case_id.is_(None))
+        .order_by(CampaignCase.rank)
+        .limit(limit)
+    )
+    if head is not None:
+        other = aliased(OutcomeRow)
+        query = query.join(other, _at(other, head)).where(other.verdict.in_([v.value for v in verdicts]))
+    return list(session.scalars(query))
+
+
+def ran(session: Session, campaign_id: int, key: CacheKey) -> int:
+    """How many planned cases have an outcome under `key`."""
+    return sum(counts(session, campaign_id, key).values())
+
+
+def counts(session: Session, campaign_id: int, key: CacheKey) -> dict[Verdict, int]:
+    """How many planned cases have each verdict under `key`; verdicts that nobody has are left out."""
+    query = (
+        select(OutcomeRow.verdict, func.count())
+        .select_from(CampaignCase)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .where(CampaignCase.campaign_id == campaign_id)
+        .group_by(OutcomeRow.verdict)
+        .order_by(OutcomeRow.verdict)
+    )
+    return {Verdict(verdict): count for verdict, count in session.execute(query)}
+
+
+def counts_by_verdict(session: Session) -> dict[str, int]:
+    """How many cached outcomes have each verdict, over all toolchains; read from the index alone."""
+    found = session.execute(select(OutcomeRow.verdict, func.count()).group_by(OutcomeRow.verdict))
+    return {verdict.value: 0 for verdict in Verdict} | dict(found.all())
+
+
+def verdicts(session: Session, campaign_id: int, key: CacheKey) -> Iterator[tuple[str, Verdict]]:
+    """(case, verdict) of every planned case with an outcome under `key`, streamed in rank order."""
+    query = (
+        select(CampaignCase.case_id, OutcomeRow.verdict)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .where(CampaignCase.campaign_id == campaign_id)
+        .order_by(CampaignCase.rank)
+        .execution_options(yield_per=CHUNK)
+    )
+    for case_id, verdict in session.execute(query):
+        yield case_id, Verdict(verdict)
+
+
+def having(session: Session, campaign_id: int, key: CacheKey, verdicts: Collection[Verdict]) -> list[str]:
+    """The planned cases whose outcome under `key` is one of `verdicts`, in rank order."""
+    query = (
+        select(CampaignCase.case_id)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .where(
+            CampaignCase.campaign_id == campaign_id,
+            OutcomeRow.verdict.in_([verdict.value for verdict in verdicts]),
+        )
+        .order_by(CampaignCase.rank)
+    )
+    return list(session.scalars(query))
+
+
+def pairs(
+    session: Session, campaign_id: int, head: CacheKey, base: CacheKey | None
+) -> Iterator[tuple[Outcome, Outcome | None]]:
+    """(head, base) outcomes of the planned cases worth a word, streamed in rank order.
+
+    Those are the cases that accuse or are unsupported at head, and those that accuse at base and pass
+    at head. The base outcome is None where base was not run.
+    """
+    query = _pairs_query(campaign_id, head, base).execution_options(yield_per=CHUNK)
+    for at_head, at_base in session.execute(query):
+        yield Outcome.from_json(at_head), None if at_base is None else Outcome.from_json(at_base)
+
+
+def missing_repeats(
+    session: Session, campaign_id: int, side: Side, cases: Collection[str], repeats: int
+) -> dict[str, list[int]]:
+    """For each of these cases that lacks some of its `repeats` runs: the numbers it lacks."""
+    have: dict[str, set[int]] = {case_id: set() for case_id in cases}
+    for chunk in chunks(cases):
+        query = select(Repeat.case_id, Repeat.number).where(
+            Repeat.campaign_id == campaign_id, Repeat.side == side.value, Repeat.case_id.in_(chunk)
+        )
+        for case_id, number in session.execute(query):
+            have[case_id].add(number)
+    lacking = {case_id: [n for n in range(repeats) if n not in seen] for case_id, seen in have.items()}
+    return {case_id: numbers for case_id, numbers in lacking.items() if numbers}
+
+
+def reuse_repeats(
+    session: Session, campaign_id: int, side: Side, key: CacheKey, cases: Collection[str], repeats: int
+) -> int:
+    """Copies the fresh-process runs that other campaigns made under `key`; returns how many."""
+    copied = 0
+    for chunk in chunks(cases):
+        copies = []
+        for body, number in session.execute(_repeats_elsewhere(campaign_id, key, chunk, repeats)):
+            copies.append((number, Outcome.from_json(body)))
+        copied += record_repeats(session, campaign_id, side, copies)
+    return copied
+
+
+def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> dict[str, tuple[int, int]]:
+    """For each repeated case: (k, n), k of its n repeats having the verdict and phase cached under `key`."""
+    same = and_(
+        Repeat.verdict == OutcomeRow.verdict,
+        Repeat.body["phase"].as_string() == OutcomeRow.body["phase"].as_string(),
+    )
+    query = (
+        select(Repeat.case_id, func.sum(case((same, 1), else_=0)), func.count())
+        .join(
+            OutcomeRow,
+            and_(
+                OutcomeRow.case_id == Repeat.case_id,
+                OutcomeRow.toolchain == key.toolchain,
+                OutcomeRow.backend == key.backend,
+                OutcomeRow.device == key.device,
+            ),
+        )
+        .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value)
+        .group_by(Repeat.case_id)
+    )
+    return {case_id: (int(k), int(n)) for case_id, k, n in session.execute(query)}
+
+
+def get(session: Session, case_id: str, key: CacheKey) -> Outcome | None:
+    """The cached outcome of one case."""
+    row = session.get(OutcomeRow, (case_id, key.toolchain, key.backend, key.device))
+    return None if row is None else Outcome.from_json(row.body)
+
+
+def _at(row: type[OutcomeRow], key: CacheKey) -> ColumnElement[bool]:
+    return and_(
+        row.case_id == CampaignCase.case_id,
+        row.toolchain == key.toolchain,
+        row.backend == key.backend,
+        row.device == key.device,
+    )
+
+
+def _pairs_query(campaign_id: int, head: CacheKey, base: CacheKey | None) -> Select[Any]:
+    accusing = [verdict.value for verdict in Verdict if verdict.accuses]
+    at_head = aliased(OutcomeRow)
+    bad: ColumnElement[bool] = at_head.verdict.in_([*accusing, Verdict.UNSUPPORTED.value])
+    if base is None:
+        query = select(at_head.body, null()).join(CampaignCase, _at(at_head, head))
+    else:
+        at_base = aliased(OutcomeRow)
+        fixed = and_(at_head.verdict == Verdict.PASS.value, at_base.verdict.in_(accusing))
+        query = (
+            select(at_head.body, at_base.body)
+            .join(CampaignCase, _at(at_head, head))
+            .outerjoin(at_base, _at(at_base, base))
+        )
+        bad = bad | fixed
+    return query.where(CampaignCase.campaign_id == campaign_id, bad).order_by(CampaignCase.rank)
+
+
+def _repeats_elsewhere(campaign_id: int, key: CacheKey, cases: list[str], repeats: int) -> Select[Any]:
+    side_is_key = ((Repeat.side == Side.HEAD.value) & (Campaign.head_toolchain == key.toolchain)) | (
+        (Repeat.side == Side.BASE.value) & (Campaign.base_toolchain == key.toolchain)
+    )
+    return (
+        select(Repeat.body, Repeat.number)
+        .join(Campaign, Campaign.id == Repeat.campaign_id)
+        .where(
+            Repeat.campaign_id != campaign_id,
+            Repeat.case_id.in_(cases),
+            Repeat.number < repeats,
+            Repeat.body["toolchain"].as_string() == key.toolchain,
+            Repeat.body["backend"].as_string() == key.backend,
+            Repeat.body["device"].as_string() == key.device,
+            side_is_key,
+        )
+        .order_by(Repeat.campaign_id, Repeat.number)
+    )

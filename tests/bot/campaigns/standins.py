@@ -1,0 +1,347 @@
+"""Deterministic stand-ins for the other rooms; none of them keeps anything between processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.campaigns.services import OnEvent, Read, Services, Trouble
+from bot.campaigns.summary import Summary
+from bot.errors import ConfigError
+from bot.store.campaigns import Session
+from bot.store.models import Effect, Standing
+from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+
+CONFIG = ".github/assay.yml"
+PIN = "requirements.txt"
+
+#: Behaviour of one test on one release: what the ordinary run gives, then each fresh one; the last repeats.
+Behaviour = tuple[str, ...]
+
+#: test → (on release 1, on release 2). Named after what a campaign from 1 to 2 should make of them.
+TESTS: dict[str, tuple[Behaviour, Behaviour]] = {
+    "Abs_fine": (("pass",), ("pass",)),
+    "Add_regressed": (("pass",), ("crash",)),
+    "Conv_regressed_wrong": (("pass",), ("wrong_result",)),
+    "Cos_regressed_hang": (("pass",), ("hang",)),
+    "Div_already_broken": (("wrong_result",), ("crash",)),
+    "Erf_fixed": (("crash",), ("pass",)),
+    "Exp_flaky_at_head": (("pass",), ("crash", "crash", "pass", "crash")),
+    "Gelu_flaky_at_base": (("pass", "pass", "crash"), ("crash",)),
+    "Hann_support_lost": (("pass",), ("unsupported",)),
+    "If_never_supported": (("unsupported",), ("unsupported",)),
+    "Loop_supported_at_last": (("unsupported",), ("crash",)),
+    "Max_fine": (("pass",), ("pass",)),
+}
+
+#: What a campaign over TESTS from release 1 to release 2 finds.
+EXPECTED: dict[str, tuple[Standing, str]] = {
+    "Add_regressed": (Standing.REGRESSION, "crash"),
+    "Conv_regressed_wrong": (Standing.REGRESSION, "wrong_result"),
+    "Cos_regressed_hang": (Standing.REGRESSION, "hang"),
+    "Div_already_broken": (Standing.ALREADY_BROKEN, "crash"),
+    "Erf_fixed": (Standing.FIXED, "crash"),
+    "Exp_flaky_at_head": (Standing.FLAKY, "crash"),
+    "Gelu_flaky_at_base": (Standing.FLAKY, "crash"),
+    "Hann_support_lost": (Standing.REGRESSION, "unsupported"),
+    "Loop_supported_at_last": (Standing.UNJUDGED, "crash"),
+}
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a push asks for."""
+
+    target: str = "octo/compiler"
+    head: str = "2" * 40
+    base: str = "1" * 40
+    ref: str = "refs/heads/main"
+    trigger: str = "push"
+    delivery: str = "d-1"
+
+
+@dataclass(frozen=True)
+class PlainConfig:
+    backend: str = "standin"
+    sources: tuple[str, ...] = ("standin-tests",)
+    budget: float = 300.0
+    branches: tuple[str, ...] | None = None
+    device: str = "CPU"
+    profile: str = "default"
+    repeats: int = 3
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> PlainConfig:
+        tuples = {key: tuple(value) for key, value in obj.items() if isinstance(value, list)}
+        return cls(**(obj | tuples))
+
+
+def parse_config(text: bytes, name: str) -> PlainConfig:
+    try:
+        return PlainConfig.from_json(json.loads(text))
+    except TypeError as error:
+        raise ConfigError(f"{name}: {error}", key="budgte", line=3) from None
+
+
+def default_config(read: Read) -> PlainConfig | None:
+    return None if read(PIN) is None else PlainConfig()
+
+
+@dataclass
+class Repositories:
+    """Commit → path → content; a commit of one digit repeated pins that release."""
+
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    default: str = "main"
+
+    def read(self, target: str, sha: str, path: str) -> bytes | None:
+        if sha in self.files:
+            return self.files[sha].get(path)
+        return b"standin==" + sha[:1].encode() if path == PIN else None
+
+    def default_branch(self, target: str) -> str:
+        return self.default
+
+
+@dataclass(frozen=True)
+class PlainSpec:
+    label: str
+    provisioner: str = "standin"
+    backend: str = "standin"
+
+
+@dataclass(frozen=True)
+class PlainReady:
+    spec: PlainSpec
+    digest: str
+    python: str
+    versions: dict[str, str]
+    requirements: tuple[str, ...]
+
+
+def resolve(config: Any, read: Read) -> PlainSpec:
+    pin = read(PIN)
+    if pin is None:
+        raise ConfigError(f"{PIN} pins no standin")
+    return PlainSpec(pin.decode())
+
+
+def digest_of(release: str) -> str:
+    return hashlib.sha256(f"standin=={release}".encode()).hexdigest()
+
+
+def provision(spec: Any, data_dir: Path, progress: Callable[[str], None]) -> PlainReady:
+    progress(f"installing {spec.label}")
+    release = spec.label.removeprefix("standin==")
+    return PlainReady(spec, digest_of(release), f"/toolchains/{release}", {"standin": release}, (spec.label,))
+
+
+@dataclass(frozen=True)
+class PlainShard:
+    config: Any
+    corpus: str
+    cases: tuple[str, ...]
+    backend: str
+    toolchain: str
+    python: str
+    device: str
+    profile: str
+    workers: int
+    fresh: bool
+    repeats: int
+    budget_s: float | None
+
+
+def case_of(test: str) -> TestCase:
+    origin = Provenance("standin-tests", test, test.split("_")[0], "standin", "1.0")
+    return TestCase(OnnxModel(test.encode()), (), origin)
+
+
+IDS = {test: case_of(test).id for test in TESTS}
+NAMES = {case_id: test for test, case_id in IDS.items()}
+
+
+def write_corpus(root: Path) -> None:
+    corpus = Corpus(root)
+    for test in TESTS:
+        corpus.add(case_of(test))
+
+
+def outcome_of(
+    case_id: str, toolchain: str, run: int, backend: str = "standin", device: str = "CPU"
+) -> Outcome:
+    """What the case's `run`-th run gives there; run 0 is the ordinary one."""
+    test = NAMES[case_id]
+    behaviour = TESTS[test][0 if toolchain == digest_of("1") else 1]
+    verdict = Verdict(behaviour[min(run, len(behaviour) - 1)])
+    evidence = (
+        Evidence() if verdict is Verdict.PASS else Evidence(error="RuntimeError", message=f"{test} fails")
+    )
+    return Outcome(
+        case=case_id,
+        backend=backend,
+        toolchain=toolchain,
+        device=device,
+        verdict=verdict,
+        phase=Phase.RUN if verdict in (Verdict.PASS, Verdict.WRONG_RESULT) else Phase.COMPILE,
+        summary=f"{test}: {verdict.value}",
+        durations={"compile": 0.25},
+        evidence=evidence,
+    )
+
+
+class Runner:
+    """Runs shards in no time; a case costs `seconds` of `clock` if one is given."""
+
+    def __init__(self, clock: ManualClock | None = None, seconds: float = 0.0) -> None:
+        self.clock, self.seconds = clock, seconds
+        self.shards: list[PlainShard] = []
+        self.before: Callable[[str, threading.Event], None] | None = None
+
+    def run(self, shard: PlainShard, on_event: OnEvent, stop: threading.Event) -> None:
+        self.shards.append(shard)
+        sent, spent = 0, 0.0
+        on_event({"event": "start", "versions": {"standin": "1"}, "cases": len(shard.cases)})
+        for case_id in shard.cases:
+            for number in range(shard.repeats):
+                if self.before is not None:
+                    self.before(case_id, stop)
+                if stop.is_set():
+                    return
+                if shard.budget_s is not None and spent >= shard.budget_s:
+                    on_event({"event": "end", "outcomes": sent, "stopped": "budget"})
+                    return
+                run = number + 1 if shard.fresh else 0
+                outcome = outcome_of(case_id, shard.toolchain, run, shard.backend, shard.device)
+                if self.clock is not None:
+                    self.clock.advance(self.seconds)
+                spent += self.seconds
+                on_event({"event": "outcome", "repeat": number, "outcome": outcome.to_json()})
+                sent += 1
+        on_event({"event": "end", "outcomes": sent, "stopped": ""})
+
+    @property
+    def executed(self) -> int:
+        """Cases asked for, over all shards."""
+        return sum(len(shard.cases) * shard.repeats for shard in self.shards)
+
+
+class Tools:
+    """`fuzzing.migrate` and `fuzzing.triage.describe`."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        self.calls.append(module)
+        if module == "fuzzing.migrate":
+            for test, case_id in IDS.items():
+                on_event({"event": "case", "id": case_id, "test": test, "operator": test.split("_")[0]})
+            on_event({"event": "case", "id": IDS["Abs_fine"], "test": "again", "operator": "Abs"})
+            end = {"cases": len(IDS) + 1, "new": 0, "skipped": {"no values": 2}}
+            on_event({"event": "end", "library": "standin", "version": "1.0", **end})
+        elif module == "fuzzing.triage.describe":
+            assert args[0] == "--corpus"
+            for case_id in args[2:]:
+                on_event({"id": case_id, "program": f"program of {NAMES[case_id]}"})
+
+
+@dataclass(frozen=True)
+class PlainSignature:
+    key: str
+    title: str
+
+
+def sign(outcome: Outcome, operator: str) -> PlainSignature:
+    text = f"{outcome.verdict.value} {outcome.phase.value} {operator}"
+    return PlainSignature(hashlib.sha256(text.encode()).hexdigest()[:16], text)
+
+
+class Reports:
+    """Writes one effect a campaign and one a regression; a plain insert, so doing it twice would fail."""
+
+    def __init__(self) -> None:
+        self.written: list[Summary] = []
+        self.published: list[Summary] = []
+        self.troubles: list[Trouble] = []
+
+    def write(self, summary: Summary) -> None:
+        self.written.append(summary)
+
+    def publish(self, session: Session, summary: Summary) -> None:
+        self.published.append(summary)
+        text = {side.value: {v.value: n for v, n in by.items()} for side, by in summary.counts.items()}
+        _effect(session, "check_run", summary.target, summary.campaign_id, summary.head, text)
+        for key in sorted({one.signature for one in summary.standing(Standing.REGRESSION)}):
+            _effect(session, "issue", summary.target, summary.campaign_id, key, {"signature": key})
+
+    def could_not_test(self, session: Session, trouble: Trouble) -> None:
+        self.troubles.append(trouble)
+        payload = {"conclusion": "neutral", "kind": trouble.kind, "reason": trouble.reason}
+        _effect(session, "check_run", trouble.target, trouble.campaign_id, trouble.head, payload)
+
+
+def _effect(
+    session: Session, kind: str, target: str, campaign_id: int, what: str, payload: dict[str, Any]
+) -> None:
+    session.add(
+        Effect(
+            key=f"{kind}-{campaign_id}-{what[:16]}",
+            kind=kind,
+            target=target,
+            campaign_id=campaign_id,
+            payload=payload,
+            created_at=datetime.now(UTC),
+        )
+    )
+    session.flush()
+
+
+class ManualClock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self._seconds)
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    def advance(self, seconds: float) -> None:
+        self._seconds += seconds
+
+
+@dataclass(frozen=True)
+class PlainSettings:
+    data_dir: Path
+    workers: int = 2
+
+
+def services(**replaced: Any) -> Services:
+    """Stand-ins for everything; keyword arguments replace single ones."""
+    fields: dict[str, Any] = {
+        "repositories": Repositories(),
+        "parse_config": parse_config,
+        "default_config": default_config,
+        "restore_config": PlainConfig.from_json,
+        "resolve": resolve,
+        "provision": provision,
+        "make_shard": PlainShard,
+        "runner": Runner(),
+        "run_tool": Tools(),
+        "sign": sign,
+        "reports": Reports(),
+    }
+    return Services(**(fields | replaced))

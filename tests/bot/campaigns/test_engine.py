@@ -1,0 +1,489 @@
+from __future__ import annotations
+
+import json
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from bot.campaigns.engine import BACKOFF_S
+from bot.errors import InfrastructureError, ProvisionError, RefusalError, RunnerError
+from bot.store import findings, outcomes
+from bot.store.models import CampaignState, Effect, Finding, Side, Standing
+from bot.store.outcomes import CacheKey
+from fuzzing.outcomes import Verdict
+from tests.bot.campaigns import standins
+from tests.bot.campaigns.conftest import World
+from tests.bot.campaigns.standins import EXPECTED, IDS, NAMES, TESTS, digest_of
+
+HEAD = CacheKey(digest_of("2"), "standin", "CPU")
+
+
+def found(world: World, campaign_id: int) -> dict[str, Finding]:
+    with world.database.reading() as session:
+        return {NAMES[row.case_id]: row for row in findings.of_campaign(session, campaign_id)}
+
+
+def effects(world: World) -> list[Effect]:
+    with world.database.reading() as session:
+        return list(session.scalars(select(Effect).order_by(Effect.key)))
+
+
+def test_a_campaign_finds_what_differs_between_two_releases(world: World) -> None:
+    campaign_id = world.push()
+    world.run()
+    assert world.campaign(campaign_id).state == "done"
+    rows = found(world, campaign_id)
+    assert {test: (Standing(row.standing), row.verdict) for test, row in rows.items()} == EXPECTED
+    counts = {t: (r.head_failed, r.head_runs, r.base_failed, r.base_runs) for t, r in rows.items()}
+    assert counts["Add_regressed"] == (3, 3, 0, 3)
+    assert counts["Hann_support_lost"] == (3, 3, 0, 3)
+    assert counts["Div_already_broken"] == (3, 3, 1, 1)
+    assert counts["Exp_flaky_at_head"] == (2, 3, 0, 1)
+    assert counts["Gelu_flaky_at_base"] == (3, 3, 2, 3)
+    assert counts["Erf_fixed"] == (0, 1, 1, 1)
+
+
+def test_its_summary_tells_everything(world: World) -> None:
+    world.push()
+    world.run()
+    [summary] = world.reports.published
+    assert world.reports.written == [summary]
+    assert summary.planned == len(TESTS)  # the doubled case is planned once
+    assert summary.not_run == 0
+    assert summary.counts[Side.HEAD] == {
+        Verdict.CRASH: 5,
+        Verdict.HANG: 1,
+        Verdict.PASS: 3,
+        Verdict.UNSUPPORTED: 2,
+        Verdict.WRONG_RESULT: 1,
+    }
+    assert summary.operators["Add"] == {Side.HEAD: {Verdict.CRASH: 1}, Side.BASE: {Verdict.PASS: 1}}
+    assert summary.toolchains[Side.BASE].label == "standin==1"
+    assert summary.libraries == ("standin 1.0",)
+    assert summary.skipped == {"no values": 2}
+    assert {one.origin.test for one in summary.support_lost} == {"Hann_support_lost"}
+    regressed = summary.standing(Standing.REGRESSION)
+    assert {one.origin.test for one in regressed} == {
+        "Add_regressed",
+        "Conv_regressed_wrong",
+        "Cos_regressed_hang",
+    }
+    assert all(one.program_text == f"program of {one.origin.test}" for one in regressed)
+    assert [one.title for one in summary.standing(Standing.FIXED)] == ["crash compile Erf"]
+
+
+def test_fresh_repeats_go_out_in_one_shard_for_all_accused(world: World) -> None:
+    world.push()
+    world.run()
+    at_head = [shard for shard in world.runner.shards if shard.fresh and shard.toolchain == HEAD.toolchain]
+    accused = {IDS[test] for test, (_, head) in TESTS.items() if Verdict(head[0]).accuses}
+    assert set(at_head[0].cases) == accused
+    assert at_head[0].repeats == 3
+    assert at_head[1].cases == (IDS["Hann_support_lost"],)
+    assert len(at_head) == 2
+
+
+def test_base_runs_what_failed_at_head_first(world: World) -> None:
+    world.push()
+    world.run()
+    ordinary = [s for s in world.runner.shards if not s.fresh and s.toolchain == digest_of("1")]
+    failing, unsupported, rest = ({NAMES[case] for case in shard.cases} for shard in ordinary)
+    assert {TESTS[test][1][0] for test in failing} == {"crash", "hang", "wrong_result"}
+    assert {TESTS[test][1][0] for test in unsupported} == {"unsupported"}
+    assert {TESTS[test][1][0] for test in rest} == {"pass"}
+
+
+def test_a_second_campaign_on_the_same_toolchains_executes_nothing(world: World) -> None:
+    world.push()
+    world.run()
+    executed, migrated = world.runner.executed, world.tools.calls.count("fuzzing.migrate")
+    second = world.push(head="2" + "a" * 39, base="1" + "a" * 39)
+    world.run()
+    assert world.runner.executed == executed
+    assert world.tools.calls.count("fuzzing.migrate") == migrated == 1
+    rows = found(world, second)
+    assert {test: (Standing(row.standing), row.verdict) for test, row in rows.items()} == EXPECTED
+
+
+def test_without_a_base_confirmed_accusations_stay_unjudged(world: World) -> None:
+    campaign_id = world.push(base="")
+    world.run()
+    rows = found(world, campaign_id)
+    assert {row.standing for row in rows.values()} == {"unjudged", "flaky"}
+    assert rows["Add_regressed"].reason == "there is no base to compare with"
+    assert all(shard.toolchain == HEAD.toolchain for shard in world.runner.shards)
+
+
+def test_a_base_without_a_pin_is_told_and_not_compared(world: World) -> None:
+    world.repositories.files["1" * 40] = {}
+    campaign_id = world.push()
+    world.run()
+    campaign = world.campaign(campaign_id)
+    assert campaign.state == "done"
+    assert campaign.reason.startswith("there is no base to compare with: 111111111111 pins no toolchain")
+    assert world.reports.published[0].note == campaign.reason
+    assert found(world, campaign_id)["Add_regressed"].standing == "unjudged"
+
+
+def test_a_base_that_cannot_be_made_is_given_up_after_the_last_attempt(world: World) -> None:
+    def provision(spec: Any, data_dir: Any, progress: Any) -> standins.PlainReady:
+        if spec.label == "standin==1":
+            raise ProvisionError("standin==1 was yanked")
+        return standins.provision(spec, data_dir, progress)
+
+    world.use(provision=provision)
+    campaign_id = world.push()
+    for wait in (*BACKOFF_S, 0):
+        world.run()
+        world.clock.advance(wait)
+    campaign = world.campaign(campaign_id)
+    assert (campaign.state, campaign.base_toolchain) == ("done", None)
+    assert "standin==1 was yanked" in campaign.reason
+
+
+@pytest.mark.parametrize("stage", ["provision", "runner", "run_tool"])
+def test_infrastructure_trouble_is_tried_three_times_then_told_once(world: World, stage: str) -> None:
+    calls: list[int] = []
+
+    def fail(*_: Any) -> Any:
+        calls.append(1)
+        raise InfrastructureError("the disk is full; make room below /data")
+
+    class FailingRunner:
+        run = staticmethod(fail)
+
+    world.use(**{stage: FailingRunner() if stage == "runner" else fail})
+    campaign_id = world.push()
+    for tries, wait in enumerate(BACKOFF_S, start=1):
+        world.run()
+        assert len(calls) == tries
+        assert world.campaign(campaign_id).attempts == tries
+        world.clock.advance(wait - 1)
+        assert not world.engine.run_once()  # backing off
+        world.clock.advance(1)
+    world.run()
+    campaign = world.campaign(campaign_id)
+    assert len(calls) == 3
+    assert campaign.state == "failed"
+    assert "failed 3 times: the disk is full; make room below /data" in campaign.reason
+    [effect] = effects(world)
+    assert (effect.kind, effect.payload["conclusion"], effect.payload["kind"]) == (
+        "check_run",
+        "neutral",
+        "infrastructure",
+    )
+    assert effect.payload["reason"] == campaign.reason
+    assert found(world, campaign_id) == {}
+
+
+def test_trouble_that_passes_leaves_no_trace(world: World) -> None:
+    failing = iter([RunnerError("the runner's machine was rebooted")])
+
+    def before(_case: str, _stop: threading.Event) -> None:
+        for error in failing:
+            raise error
+
+    world.runner.before = before
+    campaign_id = world.push()
+    world.run()
+    world.clock.advance(BACKOFF_S[0])
+    world.run()
+    campaign = world.campaign(campaign_id)
+    assert (campaign.state, campaign.reason, campaign.attempts) == ("done", "", 0)
+
+
+def test_a_wrong_configuration_ends_at_once_and_is_quoted(world: World) -> None:
+    world.repositories.files["2" * 40] = {standins.CONFIG: b'{"budgte": 1}'}
+    campaign_id = world.push()
+    world.run()
+    campaign = world.campaign(campaign_id)
+    assert campaign.state == "failed"
+    assert campaign.reason.startswith("line 3: budgte: .github/assay.yml: ")
+    [effect] = effects(world)
+    assert effect.payload == {"conclusion": "neutral", "kind": "configuration", "reason": campaign.reason}
+
+
+def test_a_refusal_is_not_tried_again(world: World) -> None:
+    def read(*_: str) -> bytes:
+        raise RefusalError("octo/compiler is gone, or Assay may not read it; install the App there")
+
+    world.repositories.read = read  # type: ignore[assignment, method-assign]
+    campaign_id = world.push()
+    world.run()
+    assert world.campaign(campaign_id).state == "failed"
+    assert [trouble.kind for trouble in world.reports.troubles] == ["refusal"]
+
+
+def test_our_own_bug_ends_its_campaign_and_no_other(world: World) -> None:
+    real = standins.provision
+
+    def provision(spec: Any, data_dir: Any, progress: Any) -> standins.PlainReady:
+        if spec.label == "standin==3":
+            raise ZeroDivisionError
+        return real(spec, data_dir, progress)
+
+    world.use(provision=provision)
+    broken, sound = world.push(head="3" * 40), world.push(target="octo/other")
+    world.run()
+    assert world.campaign(broken).state == "failed"
+    assert world.campaign(broken).reason.startswith("internal error in provisioning: ZeroDivisionError")
+    assert world.campaign(sound).state == "done"
+    assert world.reports.troubles == []
+    assert [type(error) for error in world.failures] == [ZeroDivisionError]
+
+
+def test_a_bug_in_telling_of_trouble_does_not_end_the_engine(world: World) -> None:
+    def could_not_test(*_: Any) -> None:
+        raise LookupError
+
+    world.repositories.files["2" * 40] = {standins.CONFIG: b'{"budgte": 1}'}
+    world.reports.could_not_test = could_not_test  # type: ignore[assignment, method-assign]
+    campaign_id = world.push()
+    world.run()
+    assert world.campaign(campaign_id).reason.startswith("internal error in planning: LookupError")
+
+
+def test_nothing_to_test_is_done_and_says_why(world: World) -> None:
+    world.repositories.files["2" * 40] = {}
+    campaign_id = world.push()
+    world.run()
+    campaign = world.campaign(campaign_id)
+    assert campaign.state == "done"
+    assert campaign.reason.startswith("nothing to test: there is no .github/assay.yml")
+    assert effects(world) == []
+
+
+@pytest.mark.parametrize(
+    ("ref", "branches", "watched"),
+    [
+        ("refs/heads/main", None, True),
+        ("refs/heads/topic", None, False),
+        ("refs/heads/release/1.0", ["release/*"], True),
+        ("refs/heads/main", ["release/*"], False),
+    ],
+)
+def test_only_watched_branches_are_tested(
+    world: World, ref: str, branches: list[str] | None, watched: bool
+) -> None:
+    config = standins.PlainConfig(branches=None if branches is None else tuple(branches))
+    text = json.dumps(config.to_json()).encode()
+    world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
+    campaign_id = world.push(ref=ref, base="")
+    world.run()
+    campaign = world.campaign(campaign_id)
+    assert campaign.state == "done"
+    assert bool(world.runner.shards) == watched
+    assert ("is not watched" in campaign.reason) != watched
+
+
+def test_a_newer_push_stops_the_running_shard_and_keeps_its_outcomes(world: World) -> None:
+    stopped: list[bool] = []
+    older = world.push()
+    world.use(clock=standins.services().clock)  # real time: the step has to look by itself
+
+    def before(case_id: str, stop: threading.Event) -> None:
+        if case_id == IDS["Cos_regressed_hang"] and not stopped:
+            world.push(head="4" * 40, delivery="d-2")
+            stopped.append(stop.wait(timeout=60))
+
+    world.runner.before = before
+    assert world.engine.run_once()  # planning
+    assert world.engine.run_once()  # provisioning
+    assert world.engine.run_once()  # running, until superseded
+    assert stopped == [True]
+    campaign = world.campaign(older)
+    assert campaign.state == "superseded"
+    assert campaign.reason == "superseded: 444444444444 was pushed to refs/heads/main (campaign 2)"
+    with world.database.reading() as session:
+        assert outcomes.ran(session, older, HEAD) == 3
+
+
+def test_a_push_to_another_branch_supersedes_nothing(world: World) -> None:
+    older = world.push()
+    world.push(head="4" * 40, ref="refs/heads/other")
+    assert world.campaign(older).state == "planning"
+
+
+def test_shutting_down_gives_the_campaign_back_with_what_it_has(world: World) -> None:
+    shutdown = threading.Event()
+
+    def before(case_id: str, stop: threading.Event) -> None:
+        if case_id == IDS["Cos_regressed_hang"]:
+            shutdown.set()
+            assert stop.wait(timeout=60)
+
+    world.runner.before = before
+    campaign_id = world.push()
+    for _ in range(3):
+        assert world.engine.run_once(shutdown)
+    campaign = world.campaign(campaign_id)
+    assert (campaign.state, campaign.owner, campaign.lease_until) == ("running", "", None)
+    with world.database.reading() as session:
+        kept = outcomes.ran(session, campaign_id, HEAD)
+    assert kept == 3
+    world.runner.before = None
+    world.runner.shards.clear()
+    world.run()
+    assert len(world.runner.shards[0].cases) == len(TESTS) - kept
+    assert world.campaign(campaign_id).state == "done"
+
+
+def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: World) -> None:
+    config = standins.PlainConfig(budget=5.0)
+    text = json.dumps(config.to_json()).encode()
+    world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
+    world.runner.seconds = 1.0
+    shutdown = threading.Event()
+
+    def before(case_id: str, stop: threading.Event) -> None:
+        if case_id == IDS["Conv_regressed_wrong"]:
+            shutdown.set()
+            assert stop.wait(timeout=60)
+
+    world.runner.before = before
+    campaign_id = world.push(base="")
+    for _ in range(3):
+        world.engine.run_once(shutdown)
+    assert world.campaign(campaign_id).state == "running"
+    assert world.campaign(campaign_id).clock["running"] == 2.0
+    world.runner.before = None
+    world.run()
+    campaign = world.campaign(campaign_id)
+    assert campaign.clock["running"] >= 5.0
+    [summary] = world.reports.published
+    assert summary.ran(Side.HEAD) == 5
+    assert summary.not_run == len(TESTS) - 5
+    assert sum(summary.counts[Side.HEAD].values()) == 5
+
+
+def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
+    config = standins.PlainConfig(budget=12.0)
+    text = json.dumps(config.to_json()).encode()
+    world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
+    world.runner.seconds = 1.0
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    regressions = {test for test, row in rows.items() if row.standing == "regression"}
+    assert regressions <= {
+        test for test, (standing, _) in EXPECTED.items() if standing is Standing.REGRESSION
+    }
+    assert rows["Loop_supported_at_last"].standing == "unjudged"
+    assert "within the budget" in rows["Loop_supported_at_last"].reason
+    assert all(row.head_runs == 3 == row.base_runs for row in rows.values() if row.standing == "regression")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda e: e["outcome"].update(toolchain="other"), "another toolchain"),
+        (lambda e: e["outcome"].update(case="f" * 64), "nobody asked for"),
+        (lambda e: e.update(repeat=[1]), "nobody asked for"),
+        (lambda e: e["outcome"].update(verdict="fine"), "an outcome that is none"),
+        (lambda e: e.pop("outcome"), "an outcome that is none"),
+        (lambda e: e.update(event="other"), "missing and no reason"),
+    ],
+)
+def test_what_a_runner_sends_is_checked(world: World, spoil: Any, message: str) -> None:
+    real = world.runner.run
+
+    def run(shard: standins.PlainShard, on_event: Any, stop: threading.Event) -> None:
+        def spoiling(event: dict[str, Any]) -> None:
+            if event.get("outcome", {}).get("case") == IDS["Add_regressed"]:
+                spoil(event)
+            on_event(event)
+
+        real(shard, spoiling, stop)
+
+    world.runner.run = run  # type: ignore[method-assign]
+    campaign_id = world.push(base="")
+    for wait in (*BACKOFF_S, 0):
+        world.run()
+        world.clock.advance(wait)
+    campaign = world.campaign(campaign_id)
+    assert campaign.state == "failed"
+    assert message in campaign.reason
+    assert [trouble.kind for trouble in world.reports.troubles] == ["infrastructure"]
+
+
+def test_a_runner_that_returns_early_is_trouble(world: World) -> None:
+    world.runner.run = lambda *_: None  # type: ignore[method-assign]
+    campaign_id = world.push(base="")
+    for wait in (*BACKOFF_S, 0):
+        world.run()
+        world.clock.advance(wait)
+    assert "returned before its shard had ended" in world.campaign(campaign_id).reason
+
+
+def test_two_engines_never_hold_one_campaign(world: World) -> None:
+    other = world.another_engine()
+    inside: list[bool] = []
+    real = world.services.provision
+
+    def provision(spec: Any, data_dir: Any, progress: Any) -> Any:
+        inside.append(other.run_once())
+        return real(spec, data_dir, progress)
+
+    world.use(provision=provision)
+    world.push()
+    world.run()
+    assert inside == [False, False]
+
+
+def test_an_expired_lease_is_taken_over_and_the_late_owner_writes_nothing(world: World) -> None:
+    campaign_id = world.push()
+    other = world.another_engine()
+    real = world.services.provision
+    taken: list[bool] = []
+
+    def provision(spec: Any, data_dir: Any, progress: Any) -> Any:
+        if not taken:
+            world.clock.advance(61)  # this process slept through its lease
+            taken.append(other.run_once())
+        return real(spec, data_dir, progress)
+
+    world.use(provision=provision)
+    world.run()
+    assert taken == [True]
+    assert world.campaign(campaign_id).state == "done"
+    assert len(world.reports.published) == 1
+
+
+def test_start_frees_the_leases_of_the_dead_at_once_but_no_back_off(world: World) -> None:
+    held, waiting = world.push(), world.push(target="octo/other")
+    with world.database.transaction() as session:
+        until = world.clock.now() + timedelta(seconds=60)
+        for campaign_id, owner in ((held, "gone:1:a"), (waiting, "")):
+            row = session.get_one(type(world.campaign(held)), campaign_id)
+            row.owner, row.lease_until = owner, until
+    assert not world.engine.run_once()
+    world.engine.start(steal=True)
+    assert world.engine.run_once()
+    assert world.campaign(held).state == "provisioning"
+    assert world.campaign(waiting).state == "planning"
+
+
+def test_run_forever_wakes_for_a_new_campaign_and_stops(world: World) -> None:
+    stop, done = threading.Event(), threading.Event()
+    world.engine._on_progress = lambda p: done.set() if p.state is CampaignState.REPORTING else None
+    thread = threading.Thread(target=world.engine.run_forever, args=(stop,))
+    thread.start()
+    campaign_id = world.push()
+    world.engine.wake()
+    assert done.wait(timeout=60)
+    stop.set()
+    world.engine.wake()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+    assert world.campaign(campaign_id).state == "done"
+
+
+def test_progress_tells_cases_and_states(world: World) -> None:
+    world.push()
+    world.run()
+    running = [p for p in world.progress if p.state is CampaignState.RUNNING]
+    assert (running[-1].done, running[-1].total) == (len(TESTS), len(TESTS))
+    assert {p.state for p in world.progress} == {state for state in CampaignState if not state.ended}
