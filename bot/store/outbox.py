@@ -95,31 +95,44 @@ def post(
 
 
 def _post(session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime) -> Posted:
-    if draft.kind != ISSUE:
-        effect = session.get(Effect, draft.key) or _add(session, draft, campaign_id, None, at)
-        return _posted(effect)
+    if draft.kind == ISSUE:
+        return _post_issue(session, draft, campaign_id, per_day, at)
+    if _add(session, draft, campaign_id, None, draft.hold, at):
+        return Posted(draft.key, EffectState.HELD if draft.hold else EffectState.INTENDED, draft.hold)
+    effect = session.get_one(Effect, draft.key)
+    return Posted(effect.key, EffectState(effect.state), effect.reason)
+
+
+def _post_issue(
+    session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime
+) -> Posted:
     bug = bugs.find(session, draft.target, draft.signature)
     if bug is None:
         raise InternalError(f"an issue about the unknown bug {draft.signature} of {draft.target}")
-    effect = session.get(Effect, draft.key)
-    if effect is None and bug.issue is not None:
+    there = session.get(Effect, draft.key)
+    if there is None and bug.issue is not None:
         return Posted(draft.key, None, f"known: reported as #{bug.issue}")
-    if effect is None:
-        effect = _add(session, draft, campaign_id, bug.id, at)
-    elif not _waits_for_quota(effect):
-        return Posted(effect.key, EffectState(effect.state), _known(effect, bug))
-    hold = draft.hold or _over_quota(session, draft.target, per_day, at, effect.key)
-    effect.payload = draft.payload  # of a later campaign, if it waited
-    effect.state = (EffectState.HELD if hold else EffectState.INTENDED).value
-    effect.reason, effect.created_at = hold, at
+    hold = draft.hold or _over_quota(session, draft.target, per_day, at, draft.key)
+    if there is None:
+        if not _add(session, draft, campaign_id, bug.id, hold, at):
+            return Posted(draft.key, None, "known: another campaign has just posted its issue")
+    elif _waits_for_quota(there):
+        _renew(there, draft, hold, at)
+    else:
+        return Posted(there.key, EffectState(there.state), _known(there, bug))
     if hold:
         bugs.hold(session, bug.id, hold)
     else:
         bugs.unreported(session, bug.id, "its issue is in the outbox")
-    return _posted(effect)
+    return Posted(draft.key, EffectState.HELD if hold else EffectState.INTENDED, hold)
 
 
-def _add(session: Session, draft: Draft, campaign_id: int | None, bug_id: int | None, at: datetime) -> Effect:
+def _add(
+    session: Session, draft: Draft, campaign_id: int | None, bug_id: int | None, hold: str, at: datetime
+) -> bool:
+    """Adds the row; False if the key is taken."""
+    if session.get(Effect, draft.key) is not None:
+        return False
     effect = Effect(
         key=draft.key,
         kind=draft.kind,
@@ -127,22 +140,22 @@ def _add(session: Session, draft: Draft, campaign_id: int | None, bug_id: int | 
         campaign_id=campaign_id,
         bug_id=bug_id,
         payload=draft.payload,
-        state=(EffectState.HELD if draft.hold else EffectState.INTENDED).value,
-        reason=draft.hold,
-        attempts=0,
-        url="",
+        state=(EffectState.HELD if hold else EffectState.INTENDED).value,
+        reason=hold,
         created_at=at,
     )
     try:
         with session.begin_nested():
             session.add(effect)
-    except IntegrityError:  # another process posted the same
-        return session.get_one(Effect, draft.key)
-    return effect
+    except IntegrityError:  # another process was first
+        return False
+    return True
 
 
-def _posted(effect: Effect) -> Posted:
-    return Posted(effect.key, EffectState(effect.state), effect.reason)
+def _renew(effect: Effect, draft: Draft, hold: str, at: datetime) -> None:
+    """What waited for quota counts from now, with what the latest campaign knows."""
+    effect.payload, effect.created_at, effect.reason = draft.payload, at, hold
+    effect.state = (EffectState.HELD if hold else EffectState.INTENDED).value
 
 
 def _waits_for_quota(effect: Effect) -> bool:
