@@ -6,6 +6,7 @@ way out has one filter:
 
     clean   what every other filter begins with: no control characters, secrets or home folders
     plain   a run of Markdown text on one line
+    escaped the same where HTML surrounds it
     code    an inline code span; cell, the same in a table
     fence   a fenced block
     comment lines of a Python comment
@@ -68,6 +69,11 @@ def plain(text: str) -> str:
     return _LINE_STARTS.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", text))
 
 
+def escaped(text: str) -> str:
+    """One line of HTML inside Markdown, such as a `<summary>`, where backslashes escape nothing."""
+    return _break_links(one_line(text)).translate(_ENTITIES)
+
+
 def title(text: str, limit: int) -> str:
     """`text` as an issue's or check run's title, which GitHub shows without Markdown."""
     return _break_links(cut(one_line(text), limit)).replace("`", "'")
@@ -97,9 +103,13 @@ def cell(text: str) -> str:
 
 def fence(text: str, language: str = "text") -> str:
     """`text` as a fenced block whose fence is longer than any in it."""
-    text = clean(text).strip("\n")
+    return verbatim(clean(text).strip("\n"), language)
+
+
+def verbatim(text: str, language: str) -> str:
+    """Our own `text`, byte for byte, as a fenced block; for reproducers, which must survive pasting."""
     marks = "`" * max(3, 1 + _longest_run(text))
-    return f"{marks}{language}\n{text}\n{marks}"
+    return f"{marks}{language}\n{text.rstrip(chr(10))}\n{marks}"
 
 
 def comment(text: str) -> str:
