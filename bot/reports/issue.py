@@ -1,0 +1,133 @@
+"""The issue about one bug: its title, its body, and the effect that files it."""
+
+from __future__ import annotations
+
+from bot.errors import InternalError
+from bot.github.limits import BODY_BUDGET, marker
+from bot.reports import text
+from bot.reports.report import Group, Report, key
+from bot.reports.reproducer import pip_line
+from bot.reports.templating import render
+from bot.store.outbox import ISSUE
+from fuzzing.outcomes import Outcome, Phase, Verdict
+
+MAX_TITLE = 120  # ours: what GitHub's issue list shows without wrapping
+LABELS = ("assay",)
+
+#: (characters of messages, of the program, rows of the case list), from the full text to the least.
+_SIZES = ((4_000, 16_000, 50), (3_000, 6_000, 20), (1_500, 2_000, 5))
+
+
+def issue_key(target: str, signature: str) -> str:
+    """One bug of one target has one issue, whichever campaign finds it."""
+    return key(ISSUE, target, signature)
+
+
+def issue_title(group: Group) -> str:
+    """The signature's title, which names backend, phase and fault."""
+    return text.title(group.title, MAX_TITLE)
+
+
+def issue_body(report: Report, group: Group) -> str:
+    """The issue as GitHub gets it: at most BODY_BUDGET characters, whatever the evidence's size.
+
+    The reproducer goes first when room is short, since it is kept with the artifacts; then texts are cut.
+    """
+    for script in (group.script, ""):
+        for message, program, rows in _SIZES:
+            body = _body(report, group, script, message, program, rows)
+            if len(body) <= BODY_BUDGET:
+                return body
+    raise InternalError(f"an issue of {len(body)} characters about {group.signature}")
+
+
+def _body(report: Report, group: Group, script: str, message: int, program: int, rows: int) -> str:
+    outcome = group.example.head
+    if outcome is None:
+        raise InternalError(f"an issue about {group.signature}, which has no outcome at head")
+    view = report.view
+    toolchain = view.head_toolchain
+    how = f"{pip_line(toolchain)}\npython {group.filename}" if toolchain else f"python {group.filename}"
+    body = render(
+        "reports/issue.md.j2",
+        report=report,
+        group=group,
+        what=what_happens(outcome, group.example.operator),
+        expected=_expected(outcome),
+        program=text.cut(group.program, program),
+        script=script,
+        how=how,
+        artifact=f"reproducers/{group.filename}",
+        versions=_versions(report),
+        origin=_origin(group),
+        message_limit=message,
+        rows=rows,
+    )
+    return f"{tidy(body)}\n{marker(issue_key(view.target, group.signature))}\n"
+
+
+def what_happens(outcome: Outcome, operator: str) -> str:
+    """What the compiler does, as the end of a sentence that begins with its name."""
+    subject = f"a model with {text.code(operator)}" if operator else "a model"
+    doing = {
+        Phase.IMPORT: "while it is imported",
+        Phase.CONVERT: f"while it reads {subject}",
+        Phase.COMPILE: f"while it compiles {subject}",
+        Phase.RUN: f"while it runs {subject}",
+    }[outcome.phase]
+    evidence = outcome.evidence
+    if outcome.verdict is Verdict.WRONG_RESULT:
+        return f"gives a wrong result for {subject}"
+    if outcome.verdict is Verdict.HANG:
+        return f"does not end {doing}"
+    if outcome.verdict is Verdict.OUT_OF_MEMORY:
+        return f"runs out of memory {doing}"
+    if evidence.signal:
+        return f"dies of {text.code(evidence.signal)} {doing}"
+    return f"raises {text.code(evidence.error) if evidence.error else 'an error'} {doing}"
+
+
+def _expected(outcome: Outcome) -> str:
+    if outcome.verdict is Verdict.WRONG_RESULT:
+        return (
+            "The outputs that the test's own library states, computed apart from this compiler and "
+            "compared within the tolerances above; the model passes the same comparison at base."
+        )
+    return "The model compiles and runs, as it does at base, and gives the outputs its library states."
+
+
+def _versions(report: Report) -> list[tuple[str, str, str]]:
+    view = report.view
+    head = dict(view.head_toolchain.versions) if view.head_toolchain else {}
+    base = dict(view.base_toolchain.versions) if view.base_toolchain else {}
+    rows = [(name, head.get(name, ""), base.get(name, "")) for name in sorted({*head, *base})]
+    pythons = [tool.python if tool else "" for tool in (view.head_toolchain, view.base_toolchain)]
+    return [("python", pythons[0], pythons[1]), *rows]
+
+
+def _origin(group: Group) -> str:
+    origin = group.origin
+    if origin is None:
+        return f"Test {text.code(group.example.test)}."
+    licence = f", under its licence {text.code(group.licence)}" if group.licence else ""
+    seed = f", seed {origin.seed}" if origin.seed is not None else ""
+    return (
+        f"{text.code(origin.test)} of {text.code(f'{origin.library} {origin.version}')}{licence}, "
+        f"taken over by Assay's source {text.code(origin.source)}{seed}."
+    )
+
+
+def tidy(markdown: str) -> str:
+    """Markdown without the runs of blank lines that templates leave, outside fenced blocks."""
+    lines: list[str] = []
+    fence = ""
+    for line in markdown.split("\n"):
+        mark = line[: len(line) - len(line.lstrip("`"))]
+        if fence:
+            fence = "" if line == fence else fence
+        elif len(mark) >= 3:
+            fence = mark
+        elif not line.strip() and (not lines or not lines[-1]):
+            continue
+        lines.append(line if fence or mark else line.rstrip())
+    return "\n".join(lines).strip("\n") + "\n"

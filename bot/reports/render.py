@@ -1,0 +1,203 @@
+"""A report as files, and as effects on GitHub."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from bot.reports.check import CHECK_RUN, check_key, check_run
+from bot.reports.issue import LABELS, issue_body, issue_key, issue_title, tidy
+from bot.reports.picture import draw
+from bot.reports.report import Group, Report
+from bot.reports.sections import context, sections
+from bot.reports.templating import render
+from bot.reports.text import clean
+from bot.reports.view import Tally, ToolchainView
+from bot.store.models import Side, Standing
+from bot.store.outbox import ISSUE, Draft
+
+FORMAT = 1  # of report.json
+HELD = "reports.mode is held: a maintainer releases each report"
+
+
+class ReportsPolicy(Protocol):
+    """What `reports:` of a repository's configuration says."""
+
+    @property
+    def mode(self) -> str:
+        """`dry-run`, `held` or `auto`."""
+
+
+class Config(Protocol):
+    """A repository's configuration, as far as effects depend on it."""
+
+    @property
+    def reports(self) -> ReportsPolicy:
+        """Its `reports` section."""
+
+
+def effects(report: Report, config: Config) -> list[Draft]:
+    """The check run, then one issue for each new bug; in held mode the issues wait."""
+    view = report.view
+    hold = HELD if config.reports.mode == "held" else ""
+    drafts = [Draft(CHECK_RUN, check_key(view), view.target, check_run(report))]
+    for group in report.of(Standing.REGRESSION):
+        payload = {
+            "title": issue_title(group),
+            "body": issue_body(report, group),
+            "labels": list(LABELS),
+        }
+        key = issue_key(view.target, group.signature)
+        drafts.append(Draft(ISSUE, key, view.target, payload, group.signature, hold))
+    return drafts
+
+
+def silence(standing: Standing) -> str:
+    """Why bugs of a standing get no issue, "" for those that get one; recorded with the bug."""
+    return {
+        Standing.REGRESSION: "",
+        Standing.ALREADY_BROKEN: "already broken at base: not this change's doing",
+        Standing.FIXED: "passes at head",
+        Standing.FLAKY: "did not repeat in fresh processes",
+        Standing.UNJUDGED: "base is unknown",
+    }[standing]
+
+
+def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
+    """Writes report.md, report.html, report.json and reproducers/; returns the files, in that order.
+
+    Writing again gives the same files; each appears whole or not at all.
+    """
+    files = {
+        "report.md": markdown(report),
+        "report.html": html(report),
+        "report.json": json.dumps(_scrub(as_json(report)), indent=1, ensure_ascii=False, allow_nan=False)
+        + "\n",
+    }
+    for group in report.groups:
+        if group.script:
+            files[f"reproducers/{group.filename}"] = group.script
+        if group.standing is Standing.REGRESSION:
+            text = f"# {issue_title(group)}\n\n{issue_body(report, group)}"
+            files[f"reproducers/{group.signature}.md"] = text
+    for name, text in files.items():
+        _write(folder / name, text)
+    return tuple(folder / name for name in files)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(text, encoding="utf-8", errors="replace")
+    part.replace(path)
+
+
+def markdown(report: Report) -> str:
+    """The report for people who read Markdown."""
+    return tidy(render("reports/report.md.j2", **context(report)))
+
+
+def html(report: Report) -> str:
+    """The report as one page that loads nothing."""
+    return render("reports/report.html.j2", **context(report), picture=draw(report))
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report for programs; docs/reports.md describes it."""
+    view = report.view
+    return {
+        "format": FORMAT,
+        "target": view.target,
+        "campaign": view.campaign,
+        "head": view.head,
+        "base": view.base,
+        "ref": view.ref,
+        "trigger": view.trigger,
+        "seed": view.seed,
+        "backend": view.backend,
+        "device": view.device,
+        "headline": report.headline,
+        "toolchains": {"head": _toolchain(view.head_toolchain), "base": _toolchain(view.base_toolchain)},
+        "library": view.library,
+        "cases": {"planned": view.planned, "run": report.ran(), "not_run": report.not_run},
+        "stopped": view.stopped,
+        "verdicts": {
+            side.value: {verdict.value: cases for verdict, cases in report.verdicts(side).items()}
+            for side in Side
+        },
+        "sections": {section.name: section.count for section in sections(report)},
+        "groups": [_group(group) for group in report.groups],
+        "operators": [
+            {
+                "operator": row.operator,
+                "head": _named(row.head),
+                "base": _named(row.base),
+                "findings": _named(row.standings),
+            }
+            for row in report.operators
+        ],
+        "skipped": dict(view.skipped),
+        "durations": dict(view.durations),
+        "config": dict(view.config),
+    }
+
+
+def _scrub(value: Any) -> Any:
+    """Untrusted texts inside the JSON lose what may hide or leak, as everywhere else."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(str(name)): _scrub(item) for name, item in value.items()}
+    return [_scrub(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _named(counts: Mapping[Any, int]) -> dict[str, int]:
+    return {name.value: number for name, number in counts.items()}
+
+
+def _toolchain(toolchain: ToolchainView | None) -> dict[str, Any] | None:
+    if toolchain is None:
+        return None
+    return {
+        "label": toolchain.label,
+        "versions": dict(toolchain.versions),
+        "requirements": list(toolchain.requirements),
+        "python": toolchain.python,
+        "platform": toolchain.platform,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    example = group.example
+    return {
+        "signature": group.signature,
+        "title": group.title,
+        "standing": group.standing.value,
+        "cases": group.cases,
+        "reproducer": f"reproducers/{group.filename}" if group.script else None,
+        "example": {
+            "case": example.case,
+            "test": example.test,
+            "operator": example.operator,
+            "head": example.head.to_json() if example.head else None,
+            "base": example.base.to_json() if example.base else None,
+            "reason": example.reason,
+        },
+        "shown": [
+            {
+                "case": row.case,
+                "test": row.test,
+                "operator": row.operator,
+                "head": _tally(row.head_runs),
+                "base": _tally(row.base_runs),
+            }
+            for row in group.shown
+        ],
+    }
+
+
+def _tally(tally: Tally) -> dict[str, int]:
+    return {"failed": tally.failed, "runs": tally.runs}

@@ -1,0 +1,250 @@
+"""From a campaign's view to its report: findings grouped by signature, each group with its evidence."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from bot.reports import reproducer
+from bot.reports.view import CampaignView, FindingView, Tally
+from bot.store.models import Side, Standing
+from fuzzing.cases import Provenance, TestCase
+from fuzzing.outcomes import Verdict
+
+#: Findings of one group that are listed by name; the others are counted.
+SHOWN = 200
+#: Standings whose example gets a reproducer: a flaky one would disappoint, a fixed one has nothing to show.
+REPRODUCED = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN, Standing.UNJUDGED})
+
+#: Licences of the libraries whose tests we migrate, as their own packages state them.
+LICENCES: Mapping[str, str] = {"onnx": "Apache-2.0"}
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """One finding in a list."""
+
+    case: str
+    test: str
+    operator: str
+    head_runs: Tally
+    base_runs: Tally
+    reason: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """The findings of one standing that share a signature: one bug, as far as we can tell.
+
+    cases     how many findings there are; `shown` lists up to SHOWN of them, the smallest first
+    example   the finding whose program is the smallest
+    program   its model as text, "" if it could not be had
+    script    its reproducer, "" for standings that get none; `filename` is its name
+    origin    where its case came from, None if the case could not be read
+    """
+
+    signature: str
+    title: str
+    standing: Standing
+    cases: int
+    shown: tuple[CaseRow, ...]
+    example: FindingView
+    program: str = ""
+    script: str = ""
+    origin: Provenance | None = None
+
+    @property
+    def filename(self) -> str:
+        """The reproducer's file name; one signature may show both new and old failures."""
+        return (
+            f"{self.signature}{'' if self.standing is Standing.REGRESSION else '-' + self.standing.value}.py"
+        )
+
+    @property
+    def licence(self) -> str:
+        """The licence of the test the example descends from, "" if we do not know it."""
+        return LICENCES.get(self.origin.library, "") if self.origin else ""
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """The counts of one operator: verdict → cases, on both sides, and findings by standing."""
+
+    operator: str
+    head: Mapping[Verdict, int]
+    base: Mapping[Verdict, int]
+    standings: Mapping[Standing, int]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a campaign found, in the order people want to read it."""
+
+    view: CampaignView
+    groups: tuple[Group, ...]
+    operators: tuple[OperatorRow, ...]
+
+    def of(self, *standings: Standing) -> tuple[Group, ...]:
+        """The groups of these standings, the largest first."""
+        return tuple(group for group in self.groups if group.standing in standings)
+
+    def cases(self, *standings: Standing) -> int:
+        """How many findings have one of these standings."""
+        return sum(group.cases for group in self.of(*standings))
+
+    def verdicts(self, side: Side) -> dict[Verdict, int]:
+        """Cases by verdict on one side, in the order of `Verdict`."""
+        total: Counter[Verdict] = Counter()
+        for count in self.view.counts:
+            if count.side is side:
+                total[count.verdict] += count.cases
+        return {verdict: total[verdict] for verdict in Verdict if total[verdict]}
+
+    def ran(self, side: Side = Side.HEAD) -> int:
+        """How many cases have an outcome on that side."""
+        return sum(self.verdicts(side).values())
+
+    @property
+    def not_run(self) -> int:
+        """Planned cases without an outcome at head."""
+        return max(0, self.view.planned - self.ran())
+
+    @property
+    def headline(self) -> str:
+        """The report in one line, for a check run's title."""
+        new = self.of(Standing.REGRESSION)
+        ran = f"{self.ran():,} case{'' if self.ran() == 1 else 's'}"
+        if new:
+            cases = self.cases(Standing.REGRESSION)
+            bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
+            return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base"
+        if not self.ran():
+            return "No case was run"
+        old = self.cases(Standing.ALREADY_BROKEN)
+        open_ = self.cases(Standing.FLAKY, Standing.UNJUDGED)
+        rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} not judged"] * bool(open_)
+        return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
+
+
+Describe = Callable[[Collection[str]], Mapping[str, str]]
+
+
+def build(
+    view: CampaignView,
+    find_case: Callable[[str], TestCase] | None = None,
+    describe: Describe = lambda _: {},
+) -> Report:
+    """The report of a campaign that has ended.
+
+    find_case  reads a case by its id (`Corpus.get`); without it there are no reproducers
+    describe   case ids → models as text; called once, with the ids of all examples
+    """
+    drafts: dict[tuple[Standing, str], _Draft] = {}
+    standings: dict[str, Counter[Standing]] = {}
+    for finding in view.findings:
+        drafts.setdefault((finding.standing, finding.signature), _Draft(finding)).add(finding)
+        standings.setdefault(finding.operator, Counter())[finding.standing] += 1
+    order = list(Standing)
+    groups = sorted(
+        (draft.group() for draft in drafts.values()),
+        key=lambda group: (order.index(group.standing), -group.cases, group.title, group.signature),
+    )
+    programs = describe([group.example.case for group in groups]) if groups else {}
+    view = replace(view, findings=())
+    full = tuple(_with_evidence(group, view, find_case, programs) for group in groups)
+    return Report(view, full, _operators(view, standings))
+
+
+class _Draft:
+    """A group while findings stream by: a count, the smallest example, the smallest rows."""
+
+    def __init__(self, first: FindingView) -> None:
+        self.example, self.cases = first, 0
+        self.rows: list[CaseRow] = []
+
+    def add(self, finding: FindingView) -> None:
+        self.cases += 1
+        if _interest(finding) < _interest(self.example):
+            self.example = finding
+        self.rows.append(
+            CaseRow(
+                finding.case,
+                finding.test,
+                finding.operator,
+                finding.head_runs,
+                finding.base_runs,
+                finding.reason,
+                finding.size,
+            )
+        )
+        if len(self.rows) >= 2 * SHOWN:
+            self._trim()
+
+    def _trim(self) -> None:
+        self.rows = sorted(self.rows, key=lambda row: (row.size, row.test, row.case))[:SHOWN]
+
+    def group(self) -> Group:
+        self._trim()
+        of = self.example
+        return Group(of.signature, of.title, of.standing, self.cases, tuple(self.rows), of)
+
+
+def _interest(finding: FindingView) -> tuple[int, str, str]:
+    return finding.size, finding.test, finding.case
+
+
+def _with_evidence(
+    group: Group,
+    view: CampaignView,
+    find_case: Callable[[str], TestCase] | None,
+    programs: Mapping[str, str],
+) -> Group:
+    program = programs.get(group.example.case, "")
+    if find_case is None:
+        return replace(group, program=program)
+    case = find_case(group.example.case)
+    script = ""
+    outcome, toolchain = group.example.head, view.head_toolchain
+    wanted = group.standing in REPRODUCED and outcome is not None and outcome.verdict.accuses
+    if wanted and outcome is not None and toolchain is not None:
+        script = reproducer.render(case, outcome, toolchain, filename=group.filename)
+    return replace(group, program=program, script=script, origin=case.provenance)
+
+
+def _operators(view: CampaignView, standings: Mapping[str, Counter[Standing]]) -> tuple[OperatorRow, ...]:
+    """One row for each operator, the most interesting first."""
+    sides: dict[Side, dict[str, Counter[Verdict]]] = {Side.HEAD: {}, Side.BASE: {}}
+    for count in view.counts:
+        sides[count.side].setdefault(count.operator, Counter())[count.verdict] += count.cases
+    names = {*sides[Side.HEAD], *sides[Side.BASE], *standings}
+    rows = [
+        OperatorRow(
+            name,
+            sides[Side.HEAD].get(name, {}),
+            sides[Side.BASE].get(name, {}),
+            standings.get(name, {}),
+        )
+        for name in names
+    ]
+    return tuple(sorted(rows, key=_row_interest))
+
+
+def _row_interest(row: OperatorRow) -> tuple[int, int, int, int, str]:
+    """What is new first, then what is fixed, then what fails most; names decide ties."""
+    failing = sum(cases for verdict, cases in row.head.items() if verdict.accuses)
+    return (
+        -row.standings.get(Standing.REGRESSION, 0),
+        -row.standings.get(Standing.FIXED, 0),
+        -failing,
+        -row.head.get(Verdict.UNSUPPORTED, 0),
+        row.operator,
+    )
+
+
+def key(*parts: str) -> str:
+    """An idempotency key: 32 hex digits that stand for these parts and no others."""
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,139 @@
+"""What a campaign hands over to be reported: plain frozen data, filled by `bot.campaigns`.
+
+Counts are numbers and only bad outcomes are carried one by one, so the memory taken grows with what
+is wrong, not with what ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from bot.store.models import Side, Standing
+from fuzzing.outcomes import Outcome, Verdict
+
+
+class Installed(Protocol):
+    """What a reproducer must know of a toolchain; `bot.toolchains.Ready` is one."""
+
+    @property
+    def requirements(self) -> Sequence[str]:
+        """What a stranger hands to `pip install` to get the same toolchain."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Package → version, as the toolchain itself stated."""
+
+
+@dataclass(frozen=True)
+class ToolchainView:
+    """A toolchain as people name it.
+
+    label         such as "openvino 2024.0.0"
+    versions      package → version
+    requirements  what a stranger pip-installs to get the same
+    python        version of its interpreter, such as "3.11.7"
+    platform      such as "Linux x86_64", "" if unknown
+    """
+
+    label: str
+    versions: Mapping[str, str]
+    requirements: Sequence[str]
+    python: str = ""
+    platform: str = ""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """`failed` of `runs` runs, each in a fresh process; 0 of 0 where there was none."""
+
+    failed: int = 0
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.failed <= self.runs:
+            raise ValueError(f"{self.failed} of {self.runs} runs cannot have failed")
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """One bad outcome and what it means beside base.
+
+    case, test, operator  the case's id, its name in its own library, the operator under test
+    head, base            the outcomes; base is None where it did not run, head where only base failed
+                          and head is counted, not kept
+    signature, title      of the bug it belongs to: `fuzzing.triage.signature`; of the base's outcome
+                          for what was fixed
+    size                  bytes of the case's program, 0 if unknown: the smallest is shown first
+    reason                why it was passed over, for those that could not be judged
+    """
+
+    case: str
+    test: str
+    operator: str
+    standing: Standing
+    head: Outcome | None
+    base: Outcome | None
+    head_runs: Tally
+    base_runs: Tally
+    signature: str
+    title: str
+    size: int = 0
+    reason: str = ""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The outcome the finding is about: base's for what was fixed, head's otherwise."""
+        return self.base if self.standing is Standing.FIXED else self.head
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many cases of one operator came to one verdict on one side."""
+
+    side: Side
+    operator: str
+    verdict: Verdict
+    cases: int
+
+
+@dataclass(frozen=True)
+class CampaignView:
+    """A campaign that has ended, as its report tells it.
+
+    campaign      its id, 0 outside the service
+    base          "" if head was compared with nothing
+    head_toolchain, base_toolchain   None where there is none
+    counts        one entry for each (side, operator, verdict) that occurred
+    findings      read once, in any order; may be a generator
+    planned       cases in the plan; what did not run is planned minus the head's counts
+    stopped       why not all of them ran, such as "budget"; "" if all did
+    skipped       reason → tests of the source that never became cases
+    library       where the cases come from, such as "onnx 1.23.2"
+    durations     step → seconds
+    config        the configuration in force, as JSON
+    """
+
+    target: str
+    campaign: int
+    head: str
+    base: str
+    ref: str
+    trigger: str
+    seed: int
+    backend: str
+    device: str
+    head_toolchain: ToolchainView | None
+    base_toolchain: ToolchainView | None
+    planned: int
+    counts: Sequence[Count]
+    findings: Iterable[FindingView]
+    stopped: str = ""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    library: str = ""
+    durations: Mapping[str, float] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    started_at: datetime | None = None
+    ended_at: datetime | None = None

@@ -1,0 +1,72 @@
+"""Bugs: one row for each signature of a target, and the life it leads (DESIGN 1)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from bot.store.models import Bug, BugState
+
+_OVER = (BugState.FIXED.value, BugState.VERIFIED.value, BugState.CLOSED.value)
+
+
+def find(session: Session, target: str, signature: str) -> Bug | None:
+    """The bug of this signature, if the target has it."""
+    query = select(Bug).where(Bug.target == target, Bug.signature == signature)
+    return session.scalars(query).one_or_none()
+
+
+def see(session: Session, target: str, signature: str, title: str, at: datetime, reason: str = "") -> Bug:
+    """The bug of this signature, made if it is new; it was seen `at`.
+
+    reason   why nothing is said of it, "" if an issue is to follow. It is recorded only while no issue
+             exists, so that a later silence does not overwrite the reason of a report. A bug that was
+             thought fixed begins a new life.
+    """
+    bug = find(session, target, signature) or _add(session, target, signature, title, at)
+    bug.last_seen = max(bug.last_seen, at)
+    if bug.state in _OVER:
+        bug.reason = f"seen again after it was {bug.state}"
+        bug.state = BugState.NEW.value
+    elif reason and bug.state == BugState.NEW.value:
+        bug.reason = reason
+    return bug
+
+
+def _add(session: Session, target: str, signature: str, title: str, at: datetime) -> Bug:
+    bug = Bug(target=target, signature=signature, title=title, first_seen=at, last_seen=at)
+    bug.state, bug.reason = BugState.NEW.value, ""
+    try:
+        with session.begin_nested():
+            session.add(bug)
+    except IntegrityError:  # another campaign of this target was first
+        return session.scalars(select(Bug).where(Bug.target == target, Bug.signature == signature)).one()
+    return bug
+
+
+def hold(session: Session, bug_id: int, reason: str) -> None:
+    """The bug's issue waits; `reason` says for what."""
+    bug = session.get_one(Bug, bug_id)
+    bug.state, bug.reason = BugState.HELD.value, reason
+
+
+def reported(session: Session, bug_id: int, issue: int | None, reason: str) -> None:
+    """The bug's issue is out; `issue` is its number on GitHub, None for a rehearsal."""
+    bug = session.get_one(Bug, bug_id)
+    bug.state, bug.reason = BugState.REPORTED.value, reason
+    bug.issue = issue if issue is not None else bug.issue
+
+
+def unreported(session: Session, bug_id: int, reason: str) -> None:
+    """The bug's issue could not be sent, or must be sent again; `reason` says why."""
+    bug = session.get_one(Bug, bug_id)
+    bug.state, bug.reason = BugState.NEW.value, reason
+
+
+def of_target(session: Session, target: str) -> list[Bug]:
+    """The target's bugs, the latest first."""
+    query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
+    return list(session.scalars(query))

@@ -1,0 +1,304 @@
+"""The outbox: every effect on GitHub is a row first (DESIGN 3), and the brake that stops them all.
+
+    intended ──claim──▶ sending ──finish──▶ sent
+        ▲                  │ ├──give_up──▶ failed     GitHub refuses it; a person must act
+        └────── retry ─────┘ └──retry──▶ sending      nobody knows whether it arrived: looked up first
+    held ──release──▶ intended
+
+While a row is `sending`, `not_before` is the end of its sender's lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from bot.errors import InternalError, UsageError
+from bot.store import bugs
+from bot.store.models import Brake, Bug, Campaign, Effect, EffectState
+
+ISSUE = "issue"
+EVERYTHING = "all"  # the brake that stops every target
+REHEARSAL = "dry-run"  # reports.mode of a target that hears nothing yet
+OVER_QUOTA = "over quota"  # how the reason begins of an issue that waits for the next day
+
+_COUNTED = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.SENT.value)
+_OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An effect to be.
+
+    key        idempotency key: equal keys are one effect, however often it is posted
+    payload    the request's body, as GitHub's API describes it
+    signature  of the bug an issue is about, "" for other kinds
+    hold       why it must wait for a maintainer, "" if it need not
+    """
+
+    kind: str
+    key: str
+    target: str
+    payload: dict[str, Any]
+    signature: str = ""
+    hold: str = ""
+
+
+@dataclass(frozen=True)
+class Posted:
+    """What became of a draft; state is None where nothing will be sent, and `reason` says why."""
+
+    key: str
+    state: EffectState | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """An effect that one sender works on.
+
+    rehearsal  its target is in dry-run mode: it may be written down, not sent
+    resumed    an earlier sender did not finish: it may be on GitHub already
+    attempts   counting this one
+    """
+
+    key: str
+    kind: str
+    target: str
+    payload: dict[str, Any]
+    created_at: datetime
+    rehearsal: bool
+    resumed: bool
+    attempts: int
+
+
+def post(
+    session: Session,
+    drafts: Iterable[Draft],
+    *,
+    campaign_id: int | None,
+    issues_per_day: int,
+    at: datetime,
+) -> list[Posted]:
+    """Adds the drafts that are new, in order; posting again what is there changes nothing.
+
+    The bug of an issue must have been seen (`bugs.see`) before; a bug that has its issue gets no
+    second one, and an issue over the day's quota is held. Both reasons are recorded with the bug.
+    """
+    return [_post(session, draft, campaign_id, issues_per_day, at) for draft in drafts]
+
+
+def _post(session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime) -> Posted:
+    if draft.kind == ISSUE:
+        return _post_issue(session, draft, campaign_id, per_day, at)
+    if _add(session, draft, campaign_id, None, draft.hold, at):
+        return Posted(draft.key, EffectState.HELD if draft.hold else EffectState.INTENDED, draft.hold)
+    effect = session.get_one(Effect, draft.key)
+    return Posted(effect.key, EffectState(effect.state), effect.reason)
+
+
+def _post_issue(
+    session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime
+) -> Posted:
+    bug = bugs.find(session, draft.target, draft.signature)
+    if bug is None:
+        raise InternalError(f"an issue about the unknown bug {draft.signature} of {draft.target}")
+    there = session.get(Effect, draft.key)
+    if there is None and bug.issue is not None:
+        return Posted(draft.key, None, f"known: reported as #{bug.issue}")
+    hold = draft.hold or _over_quota(session, draft.target, per_day, at, draft.key)
+    if there is None:
+        if not _add(session, draft, campaign_id, bug.id, hold, at):
+            return Posted(draft.key, None, "known: another campaign has just posted its issue")
+    elif _waits_for_quota(there):
+        _renew(there, draft, hold, at)
+    else:
+        return Posted(there.key, EffectState(there.state), _known(there, bug))
+    if hold:
+        bugs.hold(session, bug.id, hold)
+    else:
+        bugs.unreported(session, bug.id, "its issue is in the outbox")
+    return Posted(draft.key, EffectState.HELD if hold else EffectState.INTENDED, hold)
+
+
+def _add(
+    session: Session, draft: Draft, campaign_id: int | None, bug_id: int | None, hold: str, at: datetime
+) -> bool:
+    """Adds the row; False if the key is taken."""
+    if session.get(Effect, draft.key) is not None:
+        return False
+    effect = Effect(
+        key=draft.key,
+        kind=draft.kind,
+        target=draft.target,
+        campaign_id=campaign_id,
+        bug_id=bug_id,
+        payload=draft.payload,
+        state=(EffectState.HELD if hold else EffectState.INTENDED).value,
+        reason=hold,
+        created_at=at,
+    )
+    try:
+        with session.begin_nested():
+            session.add(effect)
+    except IntegrityError:  # another process was first
+        return False
+    return True
+
+
+def _renew(effect: Effect, draft: Draft, hold: str, at: datetime) -> None:
+    """What waited for quota counts from now, with what the latest campaign knows."""
+    effect.payload, effect.created_at, effect.reason = draft.payload, at, hold
+    effect.state = (EffectState.HELD if hold else EffectState.INTENDED).value
+
+
+def _waits_for_quota(effect: Effect) -> bool:
+    return effect.state == EffectState.HELD.value and effect.reason.startswith(OVER_QUOTA)
+
+
+def _known(effect: Effect, bug: Bug) -> str:
+    if effect.state == EffectState.SENT.value:
+        return f"known: reported as {f'#{bug.issue}' if bug.issue is not None else effect.url}"
+    if effect.state in _OPEN:
+        return "known: its issue is in the outbox"
+    return f"known: its issue is {effect.state}: {effect.reason}"
+
+
+def _over_quota(session: Session, target: str, per_day: int, at: datetime, key: str) -> str:
+    day_ago = at - timedelta(days=1)
+    query = select(func.count()).where(
+        Effect.kind == ISSUE,
+        Effect.target == target,
+        Effect.key != key,
+        Effect.state.in_(_COUNTED),
+        Effect.created_at > day_ago,
+    )
+    spent = session.scalar(query) or 0
+    if spent < per_day:
+        return ""
+    return (
+        f"{OVER_QUOTA}: {spent} issues in 24 hours, reports.issues_per_day is {per_day}; "
+        "the next campaign that sees the bug tries again"
+    )
+
+
+def claim(session: Session, at: datetime, lease: timedelta, *, live: bool) -> Claimed | None:
+    """Takes the oldest effect that is due and not braked, for `lease`; None if there is none.
+
+    live   whether the sender reaches GitHub. What is only written down may be written twice, so a
+           rehearsal that was left half-way is taken at once, without waiting for its lease to end.
+    """
+    stopped = {brake.name for brake in brakes(session)}
+    if EVERYTHING in stopped:
+        return None
+    query = (
+        select(Effect, Campaign.config)
+        .outerjoin(Campaign, Campaign.id == Effect.campaign_id)
+        .where(Effect.state.in_(_OPEN))
+        .order_by(Effect.created_at, Effect.key)
+        .with_for_update(skip_locked=True, of=Effect)
+    )
+    if stopped:
+        query = query.where(Effect.target.not_in(stopped))
+    for effect, config in session.execute(query):
+        rehearsal = _mode(config) == REHEARSAL
+        resumed = effect.state == EffectState.SENDING.value
+        waits = effect.not_before is not None and effect.not_before > at
+        if waits and not (resumed and (rehearsal or not live)):
+            continue
+        effect.state, effect.not_before = EffectState.SENDING.value, at + lease
+        effect.attempts += 1
+        return Claimed(
+            key=effect.key,
+            kind=effect.kind,
+            target=effect.target,
+            payload=effect.payload,
+            created_at=effect.created_at,
+            rehearsal=rehearsal,
+            resumed=resumed,
+            attempts=effect.attempts,
+        )
+    return None
+
+
+def _mode(config: dict[str, Any] | None) -> str:
+    """`reports.mode` of a campaign's configuration; a target that states none hears nothing."""
+    return str(((config or {}).get("reports") or {}).get("mode", REHEARSAL))
+
+
+def finish(session: Session, key: str, url: str, number: int | None, at: datetime) -> None:
+    """The effect is out, at `url`; `number` is an issue's, None where GitHub gave none."""
+    effect = session.get_one(Effect, key)
+    effect.state, effect.url, effect.sent_at = EffectState.SENT.value, url, at
+    effect.reason, effect.not_before = "", None
+    if effect.bug_id is not None:
+        bugs.reported(session, effect.bug_id, number, f"reported: {url}")
+
+
+def retry(session: Session, key: str, reason: str, not_before: datetime, *, unsent: bool) -> None:
+    """The effect is tried again at `not_before`; `unsent` if it surely did not arrive."""
+    effect = session.get_one(Effect, key)
+    effect.state = (EffectState.INTENDED if unsent else EffectState.SENDING).value
+    effect.reason, effect.not_before = reason, not_before
+
+
+def give_up(session: Session, key: str, reason: str) -> None:
+    """The effect will not be sent unless a person releases it; `reason` says what to do."""
+    effect = session.get_one(Effect, key)
+    effect.state, effect.reason, effect.not_before = EffectState.FAILED.value, reason, None
+    if effect.bug_id is not None:
+        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}")
+
+
+def release(session: Session, key: str) -> None:
+    """A person wants the effect sent: held or failed becomes intended. Raises UsageError."""
+    effect = session.get(Effect, key)
+    if effect is None:
+        raise UsageError(f"there is no effect {key}")
+    if effect.state not in (EffectState.HELD.value, EffectState.FAILED.value):
+        raise UsageError(f"effect {key} is {effect.state}; only held and failed ones can be released")
+    # A failed one may have arrived all the same, so it is looked up first.
+    failed = effect.state == EffectState.FAILED.value
+    effect.state = (EffectState.SENDING if failed else EffectState.INTENDED).value
+    effect.reason, effect.not_before, effect.attempts = "", None, 0
+
+
+def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
+    """The effects a campaign intended, in order."""
+    query = select(Effect).where(Effect.campaign_id == campaign_id)
+    return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
+
+
+def in_state(session: Session, state: EffectState) -> Sequence[Effect]:
+    """The effects in one state, oldest first."""
+    query = select(Effect).where(Effect.state == state.value)
+    return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
+
+
+def set_brake(session: Session, name: str, reason: str, at: datetime) -> None:
+    """Stops all sending to the target `name`, or to everybody for "all"."""
+    brake = session.get(Brake, name)
+    if brake is None:
+        session.add(Brake(name=name, reason=reason, set_at=at))
+    else:
+        brake.reason, brake.set_at = reason, at
+
+
+def clear_brake(session: Session, name: str) -> bool:
+    """Takes the brake off; False if none was set."""
+    brake = session.get(Brake, name)
+    if brake is None:
+        return False
+    session.delete(brake)
+    return True
+
+
+def brakes(session: Session) -> Sequence[Brake]:
+    """The brakes that are set."""
+    return session.scalars(select(Brake).order_by(Brake.name)).all()

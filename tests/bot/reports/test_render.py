@@ -1,0 +1,200 @@
+"""What people read, compared with golden files; `ASSAY_GOLDEN=write` makes them anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from bot.github.limits import BODY_BUDGET, MAX_BODY, MAX_OUTPUT, MAX_TITLE, marker
+from bot.reports import check, issue, render
+from bot.reports.report import Report, build
+from bot.store.models import Side, Standing
+from fuzzing.outcomes import Evidence, Verdict
+from tests.bot.reports import sample
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return sample.report()
+
+
+def check_golden(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("ASSAY_GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text, f"{path} differs; ASSAY_GOLDEN=write makes it anew"
+
+
+def test_report_md(report: Report) -> None:
+    check_golden("report.md", render.markdown(report))
+
+
+def test_report_html(report: Report) -> None:
+    check_golden("report.html", render.html(report))
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_issues(report: Report, at: int) -> None:
+    group = report.of(Standing.REGRESSION)[at]
+    check_golden(f"issue-{at}.md", f"{issue.issue_title(group)}\n\n{issue.issue_body(report, group)}")
+
+
+def test_check_run(report: Report) -> None:
+    check_golden("check_run.json", json.dumps(check.check_run(report), indent=1, ensure_ascii=False) + "\n")
+
+
+def test_untested_check_run_says_nothing_about_the_compiler() -> None:
+    reason = "cannot install openvino==1.2.3: no such release; pin one that exists in requirements.txt"
+    draft = check.untested(sample.TARGET, sample.HEAD, 12, reason)
+    assert draft.payload["conclusion"] == "neutral"
+    check_golden("untested.json", json.dumps(draft.payload, indent=1, ensure_ascii=False) + "\n")
+
+
+class Page(HTMLParser):
+    """Collects what a page would load or run, and its ids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        self.ids.add(given.get("id") or "")
+        self.loads += [
+            f"{tag} {name}" for name in given if name in ("src", "data", "poster") or name[:2] == "on"
+        ]
+        self.links += [given["href"] or ""] if "href" in given else []
+
+
+def test_the_page_loads_nothing_and_runs_nothing(report: Report) -> None:
+    text = render.html(report)
+    page = Page(text)
+    assert page.loads == []
+    assert not {"script", "link", "iframe", "img", "object", "embed", "form", "base"} & set(page.tags)
+    assert {link[1:] for link in page.links} <= page.ids
+    assert "default-src 'none'" in text
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_hostile_text_does_not_become_markup() -> None:
+    hostile = "<script>alert(1)</script> @octocat #1 `` ` \u202e"
+    found = sample.findings()[0]
+    assert found.head is not None
+    evidence = Evidence(error=hostile, message=hostile, native=hostile, log=hostile, traceback=(hostile,))
+    head = replace(found.head, summary=hostile, evidence=evidence)
+    found = replace(found, test=hostile, operator=hostile, title=hostile, head=head)
+    view = replace(sample.view(), findings=[found], ref=hostile, library=hostile, skipped={hostile: 1})
+    made = build(view, sample.CASES.__getitem__, lambda ids: dict.fromkeys(ids, hostile))
+    assert "script" not in Page(render.html(made)).tags
+    (group,) = made.groups
+    for text in (
+        render.markdown(made),
+        issue.issue_body(made, group),
+        check.check_run(made)["output"]["text"],
+    ):
+        outside = re.sub(r"^(`{3,})\w*\n.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+        outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)
+        assert "<script" not in outside
+        assert "@octocat" not in outside
+        assert "\u202e" not in text
+    assert "@octocat" not in issue.issue_title(group)
+
+
+@pytest.mark.parametrize("size", [0, 1_000, 30_000, 100_000, 2_000_000])
+def test_bodies_keep_to_the_limits_of_github(size: int) -> None:
+    found = sample.findings()[0]
+    assert found.head is not None
+    evidence = Evidence("E" * 200, "`m`" * (size // 3), native="n" * size, log="l" * size)
+    found = replace(found, head=replace(found.head, evidence=evidence), title="t" * size + "!")
+    view = replace(sample.view(), findings=[found] * 300)
+    made = build(view, sample.CASES.__getitem__, lambda ids: dict.fromkeys(ids, "p" * size))
+    (group,) = made.groups
+    group = replace(group, script=group.script + "#" * size)
+    body = issue.issue_body(made, group)
+    assert len(body) <= BODY_BUDGET < MAX_BODY
+    assert body.endswith(marker(issue.issue_key(sample.TARGET, group.signature)) + "\n")
+    assert (f"reproducers/{group.filename}" in body) == (size >= 100_000)
+    assert len(issue.issue_title(group)) <= MAX_TITLE
+    output = check.check_run(made)["output"]
+    assert max(len(output["summary"]), len(output["text"])) <= MAX_OUTPUT
+    assert len(output["title"]) <= MAX_TITLE
+
+
+def test_many_signatures_fit_into_a_check_run() -> None:
+    found = sample.findings()[0]
+    many = [replace(found, signature=f"{at:016x}", title=f"bug {at}") for at in range(400)]
+    made = build(replace(sample.view(), findings=many))
+    output = check.check_run(made)["output"]
+    assert len(output["text"]) <= MAX_OUTPUT
+    assert "more groups; the full report has them" in output["text"]
+
+
+def test_grouping_counts_everything_and_keeps_little() -> None:
+    found = sample.findings()[0]
+    stream = (replace(found, case=f"{at:064x}", test=f"t{at}", size=10_000 - at) for at in range(5_000))
+    made = build(replace(sample.view(), findings=stream))
+    (group,) = made.groups
+    assert group.cases == made.cases(Standing.REGRESSION) == 5_000
+    assert len(group.shown) == 200
+    assert group.example.test == group.shown[0].test == "t4999"
+
+
+def test_artifacts_are_complete_and_the_same_twice(report: Report, tmp_path: Path) -> None:
+    files = render.write_artifacts(report, tmp_path)
+    first = {path: path.read_bytes() for path in files}
+    assert set(first) == {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert render.write_artifacts(report, tmp_path) == files
+    assert first == {path: path.read_bytes() for path in files}
+    told = json.loads((tmp_path / "report.json").read_text())
+    assert told["sections"] == {"new": 6, "old": 4, "fixed": 2, "unjudged": 1}
+    assert told["verdicts"]["head"] == {v.value: n for v, n in report.verdicts(Side.HEAD).items()}
+    for group in told["groups"]:
+        assert group["reproducer"] is None or (tmp_path / group["reproducer"]).is_file()
+    assert "ghp_" not in (tmp_path / "report.json").read_text()
+
+
+def test_effects_are_a_check_run_and_an_issue_for_each_new_bug(report: Report) -> None:
+    kinds = [(draft.kind, draft.hold) for draft in render.effects(report, sample.config("auto"))]
+    assert kinds == [("check_run", ""), ("issue", ""), ("issue", ""), ("issue", "")]
+    held = [draft.hold for draft in render.effects(report, sample.config("held"))]
+    assert held == ["", render.HELD, render.HELD, render.HELD]
+    again = render.effects(sample.report(), sample.config("auto"))
+    assert again == render.effects(report, sample.config("auto"))
+
+
+def test_the_conclusion_is_success_only_if_nothing_is_open(report: Report) -> None:
+    assert check.conclusion(report) == "neutral"
+    harmless = [f for f in sample.findings() if f.standing in (Standing.ALREADY_BROKEN, Standing.FIXED)]
+    clean = build(replace(sample.view(), findings=harmless))
+    assert check.conclusion(clean) == "success"
+    assert clean.headline == "Nothing new in 738 cases; 4 already broken at base"
+    nothing = build(replace(sample.view(), findings=(), counts=()))
+    assert check.conclusion(nothing) == "neutral"
+    assert nothing.headline == "No case was run"
+
+
+def test_a_campaign_without_base_renders() -> None:
+    alone = [
+        replace(f, standing=Standing.UNJUDGED, base=None, reason="there is no base commit")
+        for f in sample.findings()
+        if f.head
+    ]
+    counts = [row for row in sample.view().counts if row.side is Side.HEAD]
+    made = build(replace(sample.view(), base="", base_toolchain=None, findings=alone, counts=counts))
+    assert "there is no base commit" in render.markdown(made)
+    assert ">base<" not in render.html(made).partition("<svg")[2].partition("</svg>")[0]
+    assert made.verdicts(Side.HEAD)[Verdict.CRASH] == 8

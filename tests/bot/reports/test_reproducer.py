@@ -1,0 +1,232 @@
+"""Reproducers are judged by running them, each as a stranger would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from bot.errors import InternalError
+from bot.reports import reproducer
+from bot.reports.view import ToolchainView
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase, Tolerance, Value
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
+
+SHOWS, GONE, CANNOT_TELL = 1, 0, 2
+TOOLCHAIN = ToolchainView(
+    "openvino 2024.0.0", {"openvino": "2024.0.0", "numpy": "1.26.4"}, ("openvino==2024.0.0", "numpy<2")
+)
+BACKENDS = ["onnxruntime", "openvino"]
+
+
+def model(operator: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], **attributes: Any) -> bytes:
+    node = helper.make_node(operator, list(inputs), list(outputs), **attributes)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info(name, *of) for name, of in inputs.items()],
+        [helper.make_tensor_value_info(name, *of) for name, of in outputs.items()],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return bytes(made.SerializeToString())
+
+
+def case_of(program: bytes, inputs: Mapping[str, Value], expected: Mapping[str, Value]) -> TestCase:
+    origin = Provenance("onnx-node-tests", "test_it", "Add", "onnx", "1.23.2")
+    return TestCase(OnnxModel(program), tuple(inputs.items()), origin, tuple(expected.items()))
+
+
+def addition(want: float = 3.0, dtype: str = "float32") -> TestCase:
+    shape = (helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [2])
+    program = model("Add", {"a": shape, "b": shape}, {"c": shape})
+    one, two = (Tensor.of(np.full(2, x, dtype)) for x in (1, 2))
+    return case_of(program, {"a": one, "b": two}, {"c": Tensor.of(np.array([3.0, want], dtype))})
+
+
+def outcome_of(
+    verdict: Verdict, phase: Phase = Phase.RUN, backend: str = "onnxruntime", **seen: Any
+) -> Outcome:
+    return Outcome("0" * 64, backend, "t", "CPU", verdict, phase, "what happened", {}, Evidence(**seen))
+
+
+def wrong(backend: str, output: str = "c", rtol: float = 1e-3, atol: float = 1e-7) -> Outcome:
+    mismatch = Mismatch(output, "value", "differs", rtol=rtol, atol=atol)
+    return outcome_of(Verdict.WRONG_RESULT, backend=backend, mismatches=(mismatch,))
+
+
+def execute(
+    folder: Path, case: TestCase, outcome: Outcome, path: Path | None = None, **options: Any
+) -> tuple[int, str]:
+    script = folder / "reproducer.py"
+    script.write_text(reproducer.render(case, outcome, TOOLCHAIN, **options), encoding="utf-8")
+    env = os.environ | ({"PYTHONPATH": str(path)} if path else {})
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=env, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_wrong_result_shows_and_a_right_one_does_not(backend: str, tmp_path: Path) -> None:
+    code, said = execute(tmp_path, addition(want=3.5), wrong(backend))
+    assert code == SHOWS, said
+    assert "THE BUG SHOWS: output c: 1 of 2 elements differ; the worst, at [1]: got 3.0, want 3.5" in said
+    assert f"{backend} 20" in said or f"{backend} 1." in said
+    code, said = execute(tmp_path, addition(), wrong(backend))
+    assert code == GONE, said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_bounds_are_those_of_the_verdict(backend: str, tmp_path: Path) -> None:
+    assert execute(tmp_path, addition(3.1), wrong(backend, rtol=0.1))[0] == GONE
+    stated = replace(addition(3.1), tolerance=Tolerance(0.1, 0))
+    assert execute(tmp_path, stated, wrong(backend, output="other"))[0] == GONE
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "bfloat16"])
+def test_element_types(backend: str, dtype: str, tmp_path: Path) -> None:
+    if dtype == "bfloat16":
+        if backend == "onnxruntime":
+            shape = (TensorProto.BFLOAT16, [2])
+            program = model("Cast", {"a": shape}, {"c": (TensorProto.FLOAT, [2])}, to=TensorProto.FLOAT)
+            given = Tensor.of(np.array([0x3F80, 0x4040], np.uint16), "bfloat16")  # 1 and 3
+            want: Value = Tensor.of(np.array([1, 4], np.float32))
+        else:
+            shape = (TensorProto.BFLOAT16, [2])
+            program = model("Neg", {"a": shape}, {"c": shape})
+            given = Tensor.of(np.array([0x3F80, 0x4040], np.uint16), "bfloat16")
+            want = Tensor.of(np.array([0xBF80, 0xC080], np.uint16), "bfloat16")  # -1 and -4
+        case = case_of(program, {"a": given}, {"c": want})
+    else:
+        case = addition(4, dtype)
+    code, said = execute(tmp_path, case, wrong(backend))
+    assert code == SHOWS, said
+    assert "1 of 2 elements differ; the worst, at [1]" in said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_shapes_alone_are_compared_for_random_programs(backend: str, tmp_path: Path) -> None:
+    case = replace(addition(want=9), comparison="shapes")
+    assert execute(tmp_path, case, wrong(backend))[0] == GONE
+    case = replace(case, expected=(("c", Tensor.of(np.zeros(3, np.float32))),))
+    code, said = execute(tmp_path, case, wrong(backend))
+    assert code == SHOWS
+    assert "its shape is (2,) instead of (3,)" in said
+
+
+def test_an_exception_shows_when_class_and_phase_are_the_same(tmp_path: Path) -> None:
+    case = replace(addition(), program=OnnxModel(b"no model"))
+    code, said = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.COMPILE, error="InvalidProtobuf"))
+    assert code == SHOWS, said
+    assert "THE BUG SHOWS: InvalidProtobuf in compile" in said
+    code, said = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.RUN, error="Fail"))
+    assert code == CANNOT_TELL
+    assert "it fails in another way than reported" in said
+
+
+def test_a_crash_that_is_gone(tmp_path: Path) -> None:
+    crash = outcome_of(Verdict.CRASH, Phase.COMPILE, error="Fail")
+    code, said = execute(tmp_path, addition(), crash)
+    assert code == GONE
+    assert "it runs to its end and every output is right" in said
+    code, said = execute(tmp_path, addition(want=4), crash)
+    assert code == CANNOT_TELL
+    assert "it runs to its end now, but" in said
+
+
+FAKE = """
+import os, signal, time
+__version__ = "0"
+class SessionOptions: pass
+class InferenceSession:
+    def __init__(self, *args, **kwargs):
+        {act}
+"""
+
+
+DIE = "os.kill(os.getpid(), signal.SIGSEGV)"
+HOARD = "self.hoard = bytearray(b'x') * (1 << 28); signal.pause()"
+OOM = Verdict.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize(
+    ("act", "verdict", "seen", "code", "words"),
+    [
+        (DIE, Verdict.CRASH, {"signal": "SIGSEGV"}, SHOWS, "died of SIGSEGV in compile"),
+        (DIE, Verdict.CRASH, {"error": "Fail"}, CANNOT_TELL, "not what was reported"),
+        ("os._exit(3)", Verdict.CRASH, {}, SHOWS, "exit code 3 in compile"),
+        ("signal.pause()", Verdict.HANG, {}, SHOWS, "still in compile after 0.5 s"),
+        ("signal.pause()", Verdict.CRASH, {"error": "Fail"}, CANNOT_TELL, "still in compile"),
+        ("raise MemoryError", OOM, {}, SHOWS, "ran out of memory in compile"),
+        (HOARD, OOM, {}, SHOWS, "ran out of memory in compile"),
+    ],
+)
+def test_processes_that_die_hang_or_hoard(
+    act: str, verdict: Verdict, seen: dict[str, Any], code: int, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "onnxruntime.py").write_text(FAKE.format(act=act))
+    limits = {"import": 60, "convert": 60, "compile": 0.5 if act == "signal.pause()" else 60, "run": 60}
+    outcome = outcome_of(verdict, Phase.COMPILE, **seen)
+    found, said = execute(tmp_path, addition(), outcome, tmp_path, limits=limits, memory=200 << 20)
+    assert found == code, said
+    assert words in said
+
+
+def test_a_missing_compiler_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "onnxruntime.py").write_text("raise ImportError('not here')")
+    code, said = execute(tmp_path, addition(), wrong("onnxruntime"), tmp_path)
+    assert code == CANNOT_TELL
+    assert "Is the compiler installed? pip install openvino==2024.0.0 'numpy<2'" in said
+
+
+@pytest.mark.compiler_openvino
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of ONNX's own casts, as it builds its tests
+def test_a_real_regression_of_openvino(tmp_path: Path) -> None:
+    """Since 2024.6 read_model trips over a Split in the branch of an If that is never taken."""
+    import onnx.backend.test.case.node as node
+
+    cases = {case.name: case for case in node.collect_testcases("AffineGrid")}
+    found = cases["test_affine_grid_2d_expanded"]
+    assert found.model is not None
+    assert found.data_sets is not None
+    names = [item.name for item in found.model.graph.input], [item.name for item in found.model.graph.output]
+    given, want = found.data_sets[0]
+    case = case_of(
+        found.model.SerializeToString(),
+        dict(zip(names[0], map(Tensor.of, given), strict=True)),
+        dict(zip(names[1], map(Tensor.of, want), strict=True)),
+    )
+    outcome = outcome_of(Verdict.CRASH, Phase.CONVERT, "openvino", error="RuntimeError")
+    code, said = execute(tmp_path, case, outcome)
+    assert code == SHOWS, said
+    assert "Conversion is failed for: Split" in said
+
+
+def test_hostile_text_stays_a_comment(tmp_path: Path) -> None:
+    hostile = 'x\n"""\nimport os; os._exit(77)\r\nos._exit(77)\x0cos._exit(77)\u2028os._exit(77)'
+    case = addition(want=4)
+    case = replace(case, provenance=replace(case.provenance, test=hostile, operator=hostile))
+    outcome = replace(wrong("onnxruntime"), summary=hostile)
+    assert execute(tmp_path, case, outcome)[0] == SHOWS
+
+
+def test_what_has_no_reproducer() -> None:
+    with pytest.raises(InternalError, match="pass is no bug to reproduce"):
+        reproducer.render(addition(), outcome_of(Verdict.PASS), TOOLCHAIN)
+    with pytest.raises(InternalError, match=r"templates/reproducers/nocompiler\.py\.j2"):
+        reproducer.render(addition(), wrong("nocompiler"), TOOLCHAIN)
+
+
+def test_the_tables_of_element_types_agree_with_onnx() -> None:
+    for name, number in reproducer.ONNX_TYPES.items():
+        theirs = onnx.TensorProto.DataType.Name(number).lower().replace("_", "")
+        assert name.replace("_", "").startswith(theirs)

@@ -1,0 +1,173 @@
+"""Laws of the filters that stand between a compiler's words and GitHub."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+import unicodedata
+from collections.abc import Callable
+from io import BytesIO
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bot.reports import text
+
+HOSTILE = st.lists(
+    st.one_of(
+        st.text(max_size=20),
+        st.sampled_from(
+            [
+                "@octocat",
+                "@org/team",
+                "#1",
+                "GH-7",
+                "owner/repo#12",
+                "https://github.com/o/r/issues/3",
+                "www.example.org",
+                "<img src=x onerror=alert(1)>",
+                "<!-- assay:0123456789abcdef -->",
+                "-->",
+                "```",
+                "`````python",
+                "~~~",
+                "\r",
+                "\r\n",
+                "\x1b[31mred\x1b[0m",
+                "\u202eevil\u202c",
+                "\u2066",
+                "\u200b",
+                "\ud800",
+                "\x85",
+                "\u2028",
+                "|",
+                "\\",
+                "[a](b)",
+                "$x$",
+                '"""',
+            ]
+        ),
+    ),
+    max_size=8,
+).map("".join)
+
+SECRETS = [
+    "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "github_pat_11ABCDEFG0123456789_abcdefghijklmnop",
+    "ghs_0123456789abcdefghijABCDEFGHIJ012345",
+    "AKIAIOSFODNN7EXAMPLE",
+    "xoxb-123456789012-abcdefghij",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+]
+FILTERS: list[Callable[[str], str]] = [
+    text.clean,
+    text.plain,
+    text.code,
+    text.fence,
+    text.comment,
+    lambda raw: text.title(raw, 4096),
+]
+
+
+def visible(shown: str) -> str:
+    return shown.replace(text.ZERO_WIDTH_SPACE, "")
+
+
+@given(HOSTILE)
+def test_clean_leaves_only_what_people_see(raw: str) -> None:
+    for char in text.clean(raw):
+        assert char in "\n\t" or unicodedata.category(char)[0] in "LMNPSZ"
+
+
+@given(HOSTILE)
+@example("@octocat and @org/team, owner/repo#12, #1 and GH-7 at https://github.com/o/r/issues/3")
+def test_plain_text_mentions_nobody_and_links_nothing(raw: str) -> None:
+    for shown in (text.plain(raw), text.title(raw, 4096)):
+        assert "\n" not in shown
+        assert not re.search(r"@[\w-]", shown)
+        assert not re.search(r"#\d", shown)
+        assert not re.search(r"\bgh-\d", shown, re.IGNORECASE)
+        assert "://" not in shown
+        assert not re.search(r"\bwww\.", shown, re.IGNORECASE)
+
+
+@given(HOSTILE)
+def test_plain_text_is_no_markup(raw: str) -> None:
+    shown = text.plain(raw)
+    assert "<" not in shown
+    assert ">" not in shown
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]|$]", shown)
+
+
+@given(HOSTILE)
+def test_plain_text_reads_as_before(raw: str) -> None:
+    shown = visible(re.sub(r"\\(?=[^\w\s])|\\(?=\d)", "", text.plain(raw.replace("\\", ""))))
+    shown = shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    assert shown == text.one_line(raw.replace("\\", ""))
+
+
+@given(HOSTILE)
+def test_a_fence_is_closed_only_by_its_own_end(raw: str) -> None:
+    block = text.fence(raw)
+    first, *body, last = block.split("\n")
+    assert first == last + "text"
+    assert not any(re.match(rf" {{0,3}}`{{{len(last)},}}\s*$", line) for line in body)
+    assert "\n".join(body) == text.clean(raw).strip("\n")
+
+
+@given(HOSTILE)
+def test_a_code_span_is_closed_only_by_its_own_end(raw: str) -> None:
+    span = text.code(raw)
+    marks = re.match("`+", span)
+    assert marks is not None
+    inside = span[marks.end() : -marks.end()]
+    assert span.endswith(marks.group())
+    assert marks.group() not in inside
+    assert "\n" not in span
+
+
+@given(HOSTILE)
+def test_a_comment_is_nothing_but_comment(raw: str) -> None:
+    source = text.comment(raw) + "\n"
+    tokens = tokenize.tokenize(BytesIO(("# first\n# second\n" + source).encode()).readline)
+    quiet = {tokenize.ENCODING, tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER}
+    assert {token.type for token in tokens} <= quiet
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@given(before=HOSTILE, after=HOSTILE)
+def test_no_filter_lets_a_secret_through(secret: str, before: str, after: str) -> None:
+    raw = f"{before} {secret} {after}"
+    for shown in FILTERS:
+        assert secret not in visible(shown(raw))
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\x00", "\u202e", "\x1b[0m"])
+def test_a_secret_cannot_hide_behind_what_is_removed(hidden: str) -> None:
+    secret = SECRETS[0]
+    assert secret not in text.clean(secret[:9] + hidden + secret[9:])
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("Authorization: Basic dXNlcjpwYXNz\nnext", "[redacted]\nnext"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blb", "[redacted]"),
+        ("cloning https://me:pass@example.org/x", "cloning https://[redacted]@example.org/x"),
+        ("File /home/jane/src/a.py:3", "File ~/src/a.py:3"),
+        ("/Users/jane/a and C:\\Users\\jane\\b", "~/a and ~\\b"),
+        ("/root/.cache/x '/root'", "~/.cache/x '~'"),
+        ("/rootfs/home/jane", "/rootfs/home/jane"),
+    ],
+)
+def test_what_is_redacted(raw: str, shown: str) -> None:
+    assert text.clean(raw) == shown
+
+
+@given(HOSTILE, st.integers(1, 60))
+def test_cutting_keeps_the_limit(raw: str, limit: int) -> None:
+    assert len(text.cut(raw, limit)) <= limit
+    assert len(text.tail(raw, limit)) <= limit
+    assert text.cut(raw, len(raw) + 1) == raw == text.tail(raw, len(raw) + 1)
