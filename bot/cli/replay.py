@@ -140,9 +140,8 @@ def _as_json(case: TestCase, replayed: list[Replayed]) -> dict[str, Any]:
 def _print(case: TestCase, replayed: list[Replayed]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     origin = case.provenance
-    console.print(
-        f"{origin.test or 'case'} ({origin.operator or 'no single operator'}; {origin.library} {origin.version})"
-    )
+    operator = origin.operator or "no single operator"
+    console.print(f"{origin.test or 'case'} ({operator}; {origin.library} {origin.version})")
     console.print(f"{case.id}\n")
     for one in replayed:
         _print_one(console, one)

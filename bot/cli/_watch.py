@@ -1,0 +1,74 @@
+"""How far a campaign is, for whoever waits at the terminal; all of it on stderr."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bot.campaigns.progress import Progress as Step
+
+#: Where nobody sees a moving bar (a log, a pipe), a line this often says that work goes on, in seconds.
+LINE_S = 5.0
+
+_WORDS = {
+    "planning": "collecting cases",
+    "provisioning": "making toolchains",
+    "running": "running cases at head",
+    "confirming": "repeating failures in fresh processes",
+    "comparing": "running cases at base",
+    "reporting": "writing reports",
+}
+
+
+class Watch:
+    """A bar for each step on a terminal, now and then a line elsewhere."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._bars = Progress(
+            TextColumn("{task.description:38}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._tasks: dict[str, int] = {}
+        self._told = ("", 0.0)
+        self._begun = time.monotonic()
+
+    def __enter__(self) -> Watch:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, step: Step) -> None:
+        """Takes a step's progress."""
+        name = _WORDS.get(step.state.value, step.state.value)
+        if self._console.is_terminal:
+            self._move(name, step)
+        else:
+            self._line(name, step)
+
+    def _move(self, name: str, step: Step) -> None:
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=None)
+        total = step.total or None
+        self._bars.update(self._tasks[name], completed=step.done, total=total)  # type: ignore[arg-type]
+
+    def _line(self, name: str, step: Step) -> None:
+        present = time.monotonic()
+        last, at = self._told
+        if name == last and present - at < LINE_S and not (step.total and step.done == step.total):
+            return
+        self._told = (name, present)
+        self._console.print(
+            f"[{present - self._begun:6.1f} s] {name}: {step.note}", highlight=False, markup=False
+        )

@@ -1,0 +1,125 @@
+"""What the campaigns room calls: a campaign's end becomes files, bugs and effects."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from bot.campaigns.services import Trouble
+from bot.campaigns.summary import FindingFacts, Summary, ToolchainFacts
+from bot.config import RepositoryConfig
+from bot.reports import render
+from bot.reports.check import untested
+from bot.reports.report import Report, build
+from bot.reports.view import CampaignView, Count, FindingView, Tally, ToolchainView
+from bot.store import Session, bugs, now, outbox
+from bot.store.models import Side, Standing
+from fuzzing.cases import Corpus
+
+
+class CampaignReports:
+    """Reports of campaigns.
+
+    corpus   where their cases lie
+    folder   campaign's id → where its artifacts go
+    """
+
+    def __init__(
+        self, corpus: Path, folder: Callable[[int], Path], clock: Callable[[], datetime] = now
+    ) -> None:
+        self._corpus = Corpus(corpus)
+        self._folder = folder
+        self._clock = clock
+
+    def write(self, summary: Summary) -> None:
+        """Writes report.md, .html, .json and the reproducers; doing it again gives the same files."""
+        render.write_artifacts(self._report(summary), self._folder(summary.campaign_id))
+
+    def publish(self, session: Session, summary: Summary) -> None:
+        """Records the bugs, and the effects that tell of them, by key: twice is once."""
+        report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
+        present = self._clock()
+        for group in report.groups:
+            reason = render.silence(group.standing)
+            if group.standing in _BUGS:
+                bugs.see(session, summary.target, group.signature, group.title, present, reason)
+        outbox.post(
+            session,
+            render.effects(report, config) if summary.base else [],
+            campaign_id=summary.campaign_id,
+            issues_per_day=config.reports.issues_per_day,
+            at=present,
+        )
+
+    def could_not_test(self, session: Session, trouble: Trouble) -> None:
+        """One neutral check run that says what to fix."""
+        draft = untested(trouble.target, trouble.head, trouble.campaign_id, trouble.reason)
+        outbox.post(session, [draft], campaign_id=trouble.campaign_id, issues_per_day=0, at=self._clock())
+
+    def _report(self, summary: Summary) -> Report:
+        texts = {one.case_id: one.program_text for one in summary.findings if one.program_text}
+        return build(view_of(summary), self._corpus.get, lambda _ids: texts)
+
+
+#: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
+_BUGS = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN})
+
+
+def view_of(summary: Summary) -> CampaignView:
+    """The summary in the words of reports."""
+    toolchains = {side: _toolchain(facts) for side, facts in summary.toolchains.items()}
+    head = summary.toolchains.get(Side.HEAD)
+    return CampaignView(
+        target=summary.target,
+        campaign=summary.campaign_id,
+        head=summary.head,
+        base=summary.base,
+        ref=summary.ref,
+        trigger=summary.trigger,
+        seed=summary.seed,
+        backend=head.backend if head else str(summary.config.get("backend", "")),
+        device=str(summary.config.get("device", "")),
+        head_toolchain=toolchains.get(Side.HEAD),
+        base_toolchain=toolchains.get(Side.BASE),
+        planned=summary.planned,
+        counts=list(_counts(summary)),
+        findings=map(_finding, summary.findings),
+        stopped="budget" if summary.not_run else "",
+        skipped=summary.skipped,
+        library=", ".join(summary.libraries),
+        durations=summary.seconds,
+        config=summary.config,
+        started_at=summary.created_at,
+    )
+
+
+def _counts(summary: Summary) -> Iterator[Count]:
+    for operator, sides in summary.operators.items():
+        for side, tally in sides.items():
+            for verdict, cases in tally.items():
+                yield Count(side, operator, verdict, cases)
+
+
+def _toolchain(facts: ToolchainFacts) -> ToolchainView:
+    versions = {name: version for name, version in facts.versions.items() if name != "python"}
+    machine = f"{platform.system()} {platform.machine()}"
+    return ToolchainView(facts.label, versions, facts.requirements, facts.versions.get("python", ""), machine)
+
+
+def _finding(facts: FindingFacts) -> FindingView:
+    return FindingView(
+        case=facts.case_id,
+        test=facts.origin.test,
+        operator=facts.origin.operator,
+        standing=facts.standing,
+        head=facts.head,
+        base=facts.base,
+        head_runs=Tally(facts.head_failed, facts.head_runs),
+        base_runs=Tally(facts.base_failed, facts.base_runs),
+        signature=facts.signature,
+        title=facts.title,
+        size=facts.origin.size,
+        reason=facts.reason,
+    )
