@@ -1,0 +1,138 @@
+"""Show the whole way once: a signed push in, a rendered issue out, on two real OpenVINO releases."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from bot import demo
+from bot.campaigns.progress import Progress
+from bot.cli._watch import Watch
+from bot.cli.exits import Exit
+from bot.compose import artifacts
+from bot.errors import InfrastructureError
+from bot.store import Database, progress
+from bot.store.models import CampaignState
+
+#: ONNX's node tests tell these two apart: 2024.0.0 converts the function bodies of AffineGrid, whose
+#: `If` has a branch that no input takes; every release since refuses it.
+BASE, HEAD = "2024.0.0", "2026.4.1"
+POLL_S = 0.5
+
+
+@click.command()
+@click.option("--base", default=BASE, show_default=True, help="OpenVINO release that the first commit pins.")
+@click.option("--head", default=HEAD, show_default=True, help="OpenVINO release that the second commit pins.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo-output"),
+    show_default=True,
+    help="Folder for everything the demo makes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
+    """Show the whole way once: a signed push in, a rendered issue out, on two real OpenVINO releases.
+
+    Starts the service with its embedded defaults and GitHub in dry-run, delivers it a signed push of a
+    small repository whose two commits pin the releases, and waits for the reports.
+    """
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    begun = time.monotonic()
+    out = out.resolve()
+    data_dir = out / "data"
+    data_dir.mkdir(parents=True, exist_ok=True)
+    stage = demo.make_repository(out / "repositories", base, head)
+    console.print(f"{demo.TARGET}: {stage.base[:12]} pins OpenVINO {base}, {stage.head[:12]} pins {head}")
+    with demo.service(data_dir, out / "repositories", out / "service.log") as running:
+        console.print(f"the service listens on {running.url}; its log is {out / 'service.log'}")
+        delivery = demo.deliver(running, stage)
+        console.print(f"delivered a signed push as {delivery}: 202")
+        campaign = _wait(running, data_dir, delivery, out / "service.log")
+    told = _tell(data_dir, campaign, time.monotonic() - begun)
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        _print(told)
+    return Exit.OK
+
+
+def _wait(running: demo.Running, data_dir: Path, delivery: str, log: Path) -> int:
+    """Shows how far the campaign is until it and its effects are through; returns its id."""
+    database = Database(f"sqlite:///{data_dir}/assay.db")
+    try:
+        with Watch() as watch:
+            while True:
+                if running.process.poll() is not None:
+                    raise InfrastructureError(f"the service ended early; see {log}")
+                with database.reading() as session:
+                    seen = progress.of_delivery(session, delivery)
+                if seen is not None:
+                    watch(Progress(seen.campaign, seen.state, seen.done, seen.total, seen.note))
+                    if seen.state is CampaignState.FAILED:
+                        raise InfrastructureError(f"the campaign failed: {seen.reason}")
+                    if seen.state.ended and not seen.unsent:
+                        return seen.campaign
+                time.sleep(POLL_S)
+    finally:
+        database.close()
+
+
+def _tell(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
+    folder = artifacts(data_dir, campaign)
+    report = json.loads((folder / "report.json").read_bytes())
+    outbox = data_dir / "outbox" / demo.TARGET
+    new = [group for group in report["groups"] if group["standing"] == "regression"]
+    return {
+        "seconds": round(seconds, 1),
+        "toolchains": {side: chain["label"] for side, chain in report["toolchains"].items()},
+        "ran": {side: sum(counts.values()) for side, counts in report["verdicts"].items()},
+        "verdicts": report["verdicts"],
+        "cases": dict(report["sections"].items()),
+        "headline": report["headline"],
+        "regressions": [
+            {
+                "title": group["title"],
+                "cases": group["cases"],
+                "reproducer": str(folder / group["reproducer"]) if group["reproducer"] else None,
+            }
+            for group in new
+        ],
+        "issues": sorted(str(path) for path in outbox.glob("issue-*.md")),
+        "check_runs": sorted(str(path) for path in outbox.glob("check_run-*.md")),
+        "report": str(folder / "report.html"),
+    }
+
+
+def _print(told: dict[str, Any]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"\n[bold]{escape(told['headline'])}[/]  ({told['seconds']:.0f} s in all)\n")
+    for side in ("base", "head"):
+        counts = ", ".join(f"{count} {name}" for name, count in told["verdicts"][side].items())
+        console.print(f"{side}: {told['ran'][side]} cases on {told['toolchains'][side]}: {counts}")
+    names = {
+        "new": "regressed",
+        "support_lost": "no longer supported",
+        "old": "already broken",
+        "fixed": "fixed",
+        "unjudged": "not judged",
+    }
+    console.print()
+    for section, count in told["cases"].items():
+        console.print(f"  {count:5}  {names.get(section, section)}")
+    console.print()
+    for one in told["regressions"]:
+        console.print(f"[bold]{escape(one['title'])}[/] ({one['cases']} cases)")
+    for kind, paths in (("issue", told["issues"]), ("check run", told["check_runs"])):
+        for path in paths:
+            console.print(f"  {kind:10}  {path}")
+    for one in told["regressions"]:
+        if one["reproducer"]:
+            console.print(f"  {'reproducer':10}  {one['reproducer']}")
+    console.print(f"  {'report':10}  {told['report']}")

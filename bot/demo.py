@@ -1,0 +1,213 @@
+"""The demonstration's stage: a small repository that pins releases, and a service beside it.
+
+Nothing here is used by the service. The repository stands for a maintainer's, the signed request for
+GitHub's; everything between them is the real thing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.errors import InfrastructureError
+
+TARGET = "octo-org/vision-app"
+BRANCH = "main"
+ZERO_SHA = "0" * 40
+_START_S = 60.0  # for the service to listen; it takes about one
+_STOP_S = 30.0
+
+_CONFIG = """\
+version: 1
+backend: openvino
+sources: [onnx-node-tests]
+budget: 4m
+limits:
+  memory: 2GiB
+  run: 20s
+toolchain:
+  provisioner: release
+  pin: requirements.txt
+reports:
+  mode: dry-run
+"""
+
+#: Commits must have the same id each time, so their people and dates are fixed.
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "Octo",
+    "GIT_AUTHOR_EMAIL": "octo@example.org",
+    "GIT_COMMITTER_NAME": "Octo",
+    "GIT_COMMITTER_EMAIL": "octo@example.org",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The repository: its commits, and the releases they pin."""
+
+    base: str
+    head: str
+    base_release: str
+    head_release: str
+
+
+def make_repository(root: Path, base: str, head: str) -> Stage:
+    """A bare repository below `root` whose two commits pin the releases `base` and `head`."""
+    work, bare = root / "work", root / f"{TARGET}.git"
+    shutil.rmtree(root, ignore_errors=True)
+    (work / ".github").mkdir(parents=True)
+    _git(work, "init", "--quiet", f"--initial-branch={BRANCH}")
+    (work / ".github" / "assay.yml").write_text(_CONFIG)
+    shas = []
+    for day, release in enumerate((base, head), start=1):
+        (work / "requirements.txt").write_text(f"openvino=={release}\n")
+        _git(work, "add", "--all")
+        _git(work, "commit", "--quiet", f"--message=Pin OpenVINO {release}", day=day)
+        shas.append(_git(work, "rev-parse", "HEAD").strip())
+    bare.parent.mkdir(parents=True)
+    _git(root, "clone", "--quiet", "--bare", str(work), str(bare))
+    return Stage(shas[0], shas[1], base, head)
+
+
+def _git(folder: Path, *args: str, day: int = 1) -> str:
+    date = f"2026-01-{day:02}T00:00:00Z"
+    env = {"PATH": os.environ["PATH"], "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} | _IDENTITY
+    try:
+        done = subprocess.run(["git", *args], cwd=folder, env=env, capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        raise InfrastructureError("git is not installed; install it and run the demo again") from None
+    except subprocess.CalledProcessError as error:
+        raise InfrastructureError(f"git {args[0]} failed: {error.stderr.strip()}") from error
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service process and what it takes to speak to it."""
+
+    process: subprocess.Popen[str]
+    url: str
+    secret: str
+
+
+@contextmanager
+def service(data_dir: Path, repositories: Path, log: Path) -> Iterator[Running]:
+    """`assay serve` with its embedded defaults, GitHub in dry-run, on a free port of this machine."""
+    secret = secrets.token_hex(16)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    env = kept | {
+        "ASSAY_DATA_DIR": str(data_dir),
+        "ASSAY_GIT_URL": repositories.resolve().as_uri(),
+        "ASSAY_WEBHOOK_SECRET": secret,
+        "ASSAY_LOG_FORMAT": "json",
+    }
+    command = [sys.executable, "-P", "-m", "bot.cli", "serve", "--host", "127.0.0.1", "--port", "0"]
+    with open(log, "w") as file:
+        process = subprocess.Popen(
+            command, env=env, cwd=data_dir, stdout=subprocess.PIPE, stderr=file, text=True
+        )
+        try:
+            yield Running(process, _address(process, log), secret)
+        finally:
+            _stop(process)
+
+
+def _address(process: subprocess.Popen[str], log: Path) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()  # it says where it listens, or ends
+    found = re.search(r"http://\S+?:\d+", line)
+    if found is None:
+        process.wait(_START_S)
+        reason = log.read_text().strip().splitlines()[-3:]
+        raise InfrastructureError(f"the service did not start; the end of {log}:\n" + "\n".join(reason))
+    return found[0]
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def deliver(running: Running, stage: Stage) -> str:
+    """Delivers a signed `push` as GitHub would; returns the delivery's id."""
+    body = json.dumps(_payload(stage)).encode()
+    delivery = str(uuid.uuid4())
+    signature = hmac.new(running.secret.encode(), body, hashlib.sha256).hexdigest()
+    request = urllib.request.Request(
+        f"{running.url}/webhooks/github",
+        data=body,
+        headers={
+            "Content-Type": "application/json",
+            "User-Agent": "GitHub-Hookshot/demo",
+            "X-GitHub-Event": "push",
+            "X-GitHub-Delivery": delivery,
+            "X-Hub-Signature-256": f"sha256={signature}",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        if answer.status != 202:
+            raise InfrastructureError(f"the service answered {answer.status} to the delivery")
+    return delivery
+
+
+def _payload(stage: Stage) -> dict[str, Any]:
+    """What GitHub sends for a push, as far as its documentation requires (webhook `push`)."""
+    owner, name = TARGET.split("/")
+    person = {"name": "Octo", "email": "octo@example.org", "username": "octo"}
+    commit = {
+        "id": stage.head,
+        "tree_id": stage.head,
+        "distinct": True,
+        "message": f"Pin OpenVINO {stage.head_release}",
+        "timestamp": "2026-01-02T00:00:00Z",
+        "url": f"https://github.com/{TARGET}/commit/{stage.head}",
+        "author": person,
+        "committer": person,
+        "added": [],
+        "removed": [],
+        "modified": ["requirements.txt"],
+    }
+    return {
+        "ref": f"refs/heads/{BRANCH}",
+        "before": stage.base,
+        "after": stage.head,
+        "base_ref": None,
+        "created": False,
+        "deleted": False,
+        "forced": False,
+        "compare": f"https://github.com/{TARGET}/compare/{stage.base[:12]}...{stage.head[:12]}",
+        "commits": [commit],
+        "head_commit": commit,
+        "pusher": person,
+        "repository": {
+            "id": 1,
+            "name": name,
+            "full_name": TARGET,
+            "private": False,
+            "owner": {"login": owner, "id": 1},
+            "default_branch": BRANCH,
+            "html_url": f"https://github.com/{TARGET}",
+        },
+        "sender": {"login": "octo", "id": 1, "type": "User"},
+    }

@@ -1,0 +1,63 @@
+"""How far a campaign is, told from its rows alone: for whoever watches from another process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from bot.store import campaigns, outcomes
+from bot.store.models import Campaign, CampaignState, Effect, EffectState, Repeat, Side
+from bot.store.outcomes import CacheKey
+
+_UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A campaign as it stands.
+
+    done, total  cases or runs of the present step; total is 0 where it is not known
+    unsent       effects that still wait to be sent
+    """
+
+    campaign: int
+    state: CampaignState
+    reason: str
+    done: int
+    total: int
+    note: str
+    unsent: int
+
+
+def of_delivery(session: Session, delivery: str) -> Seen | None:
+    """The campaign that a delivery brought; None while there is none."""
+    campaign = session.scalars(select(Campaign).where(Campaign.delivery == delivery)).first()
+    if campaign is None:
+        return None
+    state = CampaignState(campaign.state)
+    done, total, note = _step(session, campaign, state)
+    unsent = select(func.count()).where(Effect.campaign_id == campaign.id, Effect.state.in_(_UNSENT))
+    return Seen(campaign.id, state, campaign.reason, done, total, note, session.scalar(unsent) or 0)
+
+
+def _step(session: Session, campaign: Campaign, state: CampaignState) -> tuple[int, int, str]:
+    if state is CampaignState.RUNNING:
+        return _ran(session, campaign, Side.HEAD)
+    if state is CampaignState.COMPARING:
+        return _ran(session, campaign, Side.BASE)
+    if state is CampaignState.CONFIRMING:
+        runs = session.scalar(select(func.count()).where(Repeat.campaign_id == campaign.id)) or 0
+        return runs, 0, f"{runs} fresh runs"
+    return 0, 0, state.value
+
+
+def _ran(session: Session, campaign: Campaign, side: Side) -> tuple[int, int, str]:
+    digest = campaign.head_toolchain if side is Side.HEAD else campaign.base_toolchain
+    if digest is None:
+        return 0, 0, ""
+    key = CacheKey(digest, str(campaign.config["backend"]), str(campaign.config["device"]))
+    done, total = outcomes.ran(session, campaign.id, key), campaigns.planned(session, campaign.id)
+    label = campaigns.toolchain(session, digest).label
+    return done, total, f"{done} of {total} cases on {label}"
