@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from types import FrameType
 
 import click
@@ -19,6 +20,10 @@ from bot.settings import check_serving, load_settings
 DRAIN_S = 10
 #: Connections waiting to be accepted; a burst of redeliveries comes at once.
 BACKLOG = 2048
+#: How long a background thread may keep the interpreter while a request waits for it, in seconds. Each
+#: of SQLite's calls lets go of it and has to get it back. Beside one thread that computes all the time,
+#: 100 deliveries/s were acknowledged in 49-73 ms (median) at Python's own 5 ms, in 10-16 ms at this.
+SWITCH_INTERVAL_S = 0.0002
 
 
 class _Server(uvicorn.Server):
@@ -45,6 +50,7 @@ def command(host: str | None, port: int | None) -> None:
     settings = load_settings(host=host, port=port)
     check_serving(settings)
     configure(settings.log_format, settings.log_level)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     service = Service(settings, compose)
     with _listen(settings.host, settings.port) as listener:
         try:

@@ -46,7 +46,7 @@ def store(session: Session, arrival: Arrival) -> bool:
     return stored is not None
 
 
-def pending(session: Session, after: Place | None = None, limit: int = 100) -> list[Place]:
+def pending(session: Session, after: Place | None, limit: int) -> list[Place]:
     """The places of deliveries still to be read, oldest first, those after `after` only."""
     query = select(Delivery.received_at, Delivery.id).where(Delivery.state == DeliveryState.PENDING.value)
     order = (Delivery.received_at, Delivery.id)
@@ -57,12 +57,13 @@ def pending(session: Session, after: Place | None = None, limit: int = 100) -> l
 
 def claim(session: Session, delivery: str) -> Arrival | None:
     """The delivery, locked until the transaction ends; None if it is read already or being read."""
-    row = session.scalar(
-        select(Delivery)
+    columns = (Delivery.id, Delivery.event, Delivery.payload, Delivery.received_at)
+    row = session.execute(
+        select(*columns)
         .where(Delivery.id == delivery, Delivery.state == DeliveryState.PENDING.value)
         .with_for_update(skip_locked=True)  # for PostgreSQL; SQLite has one writer anyway
-    )
-    return None if row is None else Arrival(row.id, row.event, row.payload, row.received_at)
+    ).one_or_none()
+    return None if row is None else Arrival(*row)
 
 
 def settle(session: Session, delivery: str, state: DeliveryState, reason: str = "") -> None:

@@ -22,6 +22,7 @@ from bot.webhooks.intents import Intent
 from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
 
 MAX_ATTEMPTS = 3
+PAGE = 100  # deliveries looked up at once
 #: Seconds to wait after the first and the second failure of our machines: a restart of a database
 #: takes some seconds, a full disk some longer.
 BACKOFF_S = (5.0, 60.0)
@@ -67,20 +68,22 @@ class InboxReader:
 
         Raises InfrastructureError: the database does not work.
         """
-        settled, after = 0, None
-        while places := self._pending(after):
+        settled, after, more = 0, None, True
+        while more:
+            places = self._pending(after)
+            more = len(places) == PAGE
             for place in places:
                 if stop is not None and stop.is_set():
                     return settled
                 if self._not_before.get(place.id, 0.0) <= self._clock():
                     with structlog.contextvars.bound_contextvars(delivery_id=place.id):
                         settled += self._read(place.id)
-            after = places[-1]
+            after = places[-1] if places else after
         return settled
 
     def _pending(self, after: Place | None) -> list[Place]:
         with self._database.reading() as session:
-            return inbox.pending(session, after)
+            return inbox.pending(session, after, PAGE)
 
     def _read(self, delivery: str) -> bool:
         """Reads one delivery; whether it is settled now."""

@@ -1,0 +1,71 @@
+"""The inbox writer: on disk before it says so, once for each id, many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.errors import DeliveryError, InfrastructureError
+from bot.store import Database, inbox
+from bot.webhooks import writer as module
+from bot.webhooks.writer import InboxWriter
+
+
+def test_many_at_once_are_stored_in_order_and_once(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    wakes: list[int] = []
+    writer = InboxWriter(database, lambda: wakes.append(1))
+
+    async def flood() -> list[bool]:
+        names = [f"d{number % 100:02}" for number in range(200)]
+        tasks = [asyncio.ensure_future(writer.store(name, "push", b"{}")) for name in names]
+        await asyncio.sleep(0)  # all are queued before the thread looks
+        writer.start()
+        return await asyncio.gather(*tasks)
+
+    stored = asyncio.run(flood())
+    writer.stop()
+    assert stored == [True] * 100 + [False] * 100
+    assert len(wakes) == 4, "200 deliveries make four transactions of at most 64"
+    with database.reading() as session:
+        places = inbox.pending(session, None, 1000)
+    assert [place.id for place in places] == [f"d{number:02}" for number in range(100)]
+    assert len({place.received_at for place in places}) == 100
+    database.close()
+
+
+def test_a_database_that_fails_is_told_and_the_thread_goes_on(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")  # not migrated: there is no table
+    writer = InboxWriter(database, lambda: None)
+    writer.start()
+    with pytest.raises(InfrastructureError, match="no such table"):
+        asyncio.run(writer.store("d", "push", b"{}"))
+    database.migrate()
+    assert asyncio.run(writer.store("d", "push", b"{}"))
+    writer.stop()
+    assert not writer.alive
+    database.close()
+
+
+def test_too_much_waiting_turns_newcomers_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_WAITING_BYTES", 10)
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    writer = InboxWriter(database, lambda: None)
+
+    async def crowd() -> None:
+        first = asyncio.ensure_future(writer.store("a", "push", b"123456789"))
+        await asyncio.sleep(0)
+        with pytest.raises(DeliveryError) as caught:
+            await writer.store("b", "push", b"123456789")
+        assert caught.value.status == 503
+        writer.start()
+        assert await first
+        assert await writer.store("b", "push", b"123456789")
+
+    asyncio.run(crowd())
+    writer.stop()
+    database.close()
