@@ -62,7 +62,8 @@ def test_what_would_install_elsewhere_or_leak_is_kept_back(monkeypatch: pytest.M
     [
         (
             "Using Python 3.11.7 environment at: x\nerror: No solution found when resolving dependencies\n"
-            "  cause: Because a==1 was not found, we can conclude that.\n\nhint: look elsewhere\nhint: third\n",
+            "  cause: Because a==1 was not found, we can conclude that.\n\nhint: look elsewhere\n"
+            "hint: third\n",
             "Because a==1 was not found, we can conclude that.\nlook elsewhere",
         ),
         (
