@@ -62,7 +62,7 @@ def leftovers(folder: Path) -> list[str]:
 def test_it_is_made_once_and_then_found(tmp_path: Path) -> None:
     folder = tmp_path / "tool"
     assert make_once(folder, ready, make)
-    assert not make_once(folder, ready, pytest.fail)
+    assert not make_once(folder, ready, lambda _: pytest.fail("made again"))
     assert leftovers(folder) == ["tool.lock"]
 
 
