@@ -123,6 +123,29 @@ def test_an_uninstallable_release_says_what_to_fix(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("index")
+def test_an_index_that_does_not_answer_is_not_blamed_on_the_pin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("UV_NO_INDEX")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    with pytest.raises(
+        ProvisionError, match=r"tinyc 9.0 cannot be installed: the package index cannot"
+    ) as caught:
+        provision(spec("9.0"), tmp_path, Steps())
+    assert "To fix" not in str(caught.value)
+    assert "check the network and UV_DEFAULT_INDEX" in str(caught.value)
+
+
+@pytest.mark.usefixtures("index")
+def test_a_relative_data_folder_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ready = provision(spec("1.0"), Path("data"), Steps())
+    assert Path(ready.python).is_absolute()
+    assert versions_seen_by(ready.python).startswith("1.0 ")
+
+
+@pytest.mark.usefixtures("index")
 @pytest.mark.parametrize(
     ("version", "hint"),
     [

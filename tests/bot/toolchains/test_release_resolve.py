@@ -52,6 +52,10 @@ def test_what_an_old_release_needs_comes_from_its_backend() -> None:
     assert spec(requirements_txt="openvino==2023.1.0").requirements == ("openvino==2023.1.0", "numpy<2")
 
 
+def test_a_short_version_is_understood() -> None:
+    assert spec(requirements_txt="openvino==2023").requirements == ("openvino==2023", "numpy<2")
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
