@@ -64,7 +64,10 @@ if ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0) != 0:
     sys.exit("cannot tie the life of %s to its parent's: %s" % (program[0], os.strerror(ctypes.get_errno())))
 if os.getppid() != parent:
     sys.exit(1)
-os.execvp(program[0], program)
+try:
+    os.execvp(program[0], program)
+except OSError as error:
+    sys.exit("cannot start %s: %s" % (program[0], error.strerror))
 """
 
 

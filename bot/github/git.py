@@ -120,9 +120,9 @@ class Git:
             return processes.run(
                 ["git", *arguments], env=env, cwd=cwd, timeout=timeout, stdin=stdin, tether=tether
             )
-        except FileNotFoundError:
+        except OSError as error:
             raise InfrastructureError(
-                "git is not installed here; install it, for instance: apt install git"
+                f"cannot start git: {error}; install it, for instance with: apt install git"
             ) from None
 
     def _online(self) -> dict[str, str]:

@@ -37,7 +37,7 @@ class Repositories:
 
     def __init__(self, git_url: str, cache_dir: Path, token: str | None = None) -> None:
         self._git = Git(git_url, token)
-        self._root = cache_dir
+        self._root = cache_dir.absolute()
 
     def read(self, target: str, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if there is no such file.

@@ -22,7 +22,9 @@ from fuzzing import backends
 
 def existing_spec(backend_name: str, python: str = sys.executable) -> Spec:
     """The toolchain that an interpreter of this machine is."""
-    return Spec("existing", backend_name, (), f"{backend_name} of {python}", python=python)
+    # Absolute, for it is started elsewhere; links are kept, for a venv's interpreter is one.
+    path = str(Path(python).absolute())
+    return Spec("existing", backend_name, (), f"{backend_name} of {path}", python=path)
 
 
 @provisioner("existing", offered=False)

@@ -45,6 +45,10 @@ _OFFLINE = ("Request failed", "Failed to fetch", "network was disabled", "Could 
 _NOISE = re.compile(r"^(Using Python|Resolved|Prepared|Downloading|Downloaded|warning:|\s*$)")
 
 
+class IndexUnreachableError(ProvisionError):
+    """Nothing can be said about a release: the package index does not answer."""
+
+
 class Installer:
     """uv, as the operator of this machine has set it up."""
 
@@ -91,11 +95,13 @@ class Installer:
         try:
             done = self._run(arguments, INSTALL_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise ProvisionError(
+            raise IndexUnreachableError(
                 f"uv {arguments[0]} did not end within {INSTALL_TIMEOUT_S:g} s; is the package index slow?"
             ) from None
         if done.returncode:
-            raise ProvisionError(reason(done.stderr.decode(errors="replace")))
+            stderr = done.stderr.decode(errors="replace")
+            unreachable = any(mark in stderr for mark in _OFFLINE)
+            raise (IndexUnreachableError if unreachable else ProvisionError)(reason(stderr))
 
     def _run(
         self, arguments: tuple[str, ...], timeout: float, stdin: bytes = b""

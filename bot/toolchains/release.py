@@ -11,13 +11,14 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from bot.config import RepositoryConfig
 from bot.config.defaults import PIN_FILES
 from bot.config.pins import Pin, find_pins
 from bot.errors import ConfigError, ProvisionError
 from bot.toolchains.cache import make_once
-from bot.toolchains.installer import Installer
+from bot.toolchains.installer import IndexUnreachableError, Installer
 from bot.toolchains.probe import probe
 from bot.toolchains.registry import Progress, Read, Ready, Spec, provisioner
 from fuzzing import backends
@@ -39,7 +40,7 @@ class Release:
         extra = config.toolchain.extra
         # The backend lists its own package too; the repository's word on a package goes before it.
         told = {_name(item) for item in (package, adapter.package, *extra)}
-        needed = [item for item in adapter.requirements(version) if _name(item) not in told]
+        needed = [item for item in adapter.requirements(_full(version)) if _name(item) not in told]
         return Spec(
             provisioner="release",
             backend=config.backend,
@@ -50,7 +51,7 @@ class Release:
 
     def provision(self, spec: Spec, data_dir: Path, progress: Progress) -> Ready:
         """The venv of this release, installed now or found from before."""
-        root = data_dir / "toolchains"
+        root = (data_dir / "toolchains").absolute()
         root.mkdir(parents=True, exist_ok=True)
         folder = root / spec.digest
         if make_once(folder, _usable, lambda partial: _build(partial, spec, progress)):
@@ -58,6 +59,13 @@ class Release:
         else:
             progress(f"{spec.label}: installed before")
         return _load(folder, spec)
+
+
+def _full(version: str) -> str:
+    """2024 as 2024.0.0: the same release to pip, and what backends expect."""
+    parsed = Version(version)
+    plain = str(parsed) == ".".join(map(str, parsed.release))
+    return f"{version}{'.0' * (3 - len(parsed.release))}" if plain else version
 
 
 def _find(file: str, package: str, read: Read) -> tuple[str, Pin]:
@@ -102,6 +110,8 @@ def _build(folder: Path, spec: Spec, progress: Progress) -> None:
     python = installer.make_venv(folder)
     try:
         installer.install(python, spec.requirements)
+    except IndexUnreachableError as error:
+        raise IndexUnreachableError(f"{spec.label} cannot be installed: {error}") from None
     except ProvisionError as error:
         raise _explained(error, spec, installer, python) from None
     progress(f"{spec.label}: importing it once")

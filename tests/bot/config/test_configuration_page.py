@@ -26,7 +26,7 @@ def test_every_example_file_is_valid() -> None:
         parse_config(example.encode())
 
 
-@pytest.mark.parametrize("row", [row for row in table().splitlines()[2:]])
+@pytest.mark.parametrize("row", table().splitlines()[2:])
 def test_every_example_of_the_table_is_valid(row: str) -> None:
     key, *_, example = re.findall(r"`([^`]+)`", row)
     if "." in key:

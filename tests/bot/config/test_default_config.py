@@ -50,7 +50,7 @@ def test_repositories_that_are_left_alone(text: str) -> None:
 
 
 def test_no_files_at_all() -> None:
-    assert default_config({}.get) is None
+    assert default_config(files().get) is None
 
 
 @pytest.mark.parametrize(

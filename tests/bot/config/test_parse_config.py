@@ -211,9 +211,11 @@ def test_any_bytes_give_a_configuration_or_a_config_error(text: bytes) -> None:
     try:
         config = parse_config(text)
     except InvalidConfigError as error:
-        assert error.problems
-        assert all(problem.message for problem in error.problems)
-        places = [(problem.line, problem.column) for problem in error.problems]
-        assert all(first <= second for first, second in pairwise(places))
+        problems = error.problems
     else:
         assert RepositoryConfig.from_json(config.to_json()) == config
+        return
+    assert problems
+    assert all(problem.message for problem in problems)
+    places = [(problem.line, problem.column) for problem in problems]
+    assert all(first <= second for first, second in pairwise(places))

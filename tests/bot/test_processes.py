@@ -1,0 +1,55 @@
+"""What programs we start may see, and that they end when they must."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot import processes
+
+
+def test_only_named_variables_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_TIME", "C")
+    monkeypatch.setenv("LCX", "no")
+    monkeypatch.setenv("ASSAY_WEBHOOK_SECRET", "no")
+    kept = processes.scrubbed("PATH", "LC_*", extra={"MORE": "yes"})
+    assert set(kept) - {name for name in kept if name.startswith("LC_")} == {"PATH", "MORE"}
+    assert kept["LC_TIME"] == "C"
+
+
+@pytest.mark.parametrize("tether", [False, True])
+def test_input_output_and_status(tmp_path: Path, tether: bool) -> None:
+    code = "import os, sys; print(sys.stdin.read() + os.getcwd()); print('e', file=sys.stderr); sys.exit(3)"
+    command = [sys.executable, "-I", "-c", code]
+    done = processes.run(command, env={}, cwd=tmp_path, timeout=60, stdin=b"in ", tether=tether)
+    assert (done.stdout, done.stderr, done.returncode) == (f"in {tmp_path}\n".encode(), b"e\n", 3)
+    assert done.args == command
+
+
+def test_a_program_that_takes_too_long_is_killed(tmp_path: Path) -> None:
+    code = "import time; time.sleep(600)"
+    with pytest.raises(subprocess.TimeoutExpired):
+        processes.run([sys.executable, "-c", code], env={}, cwd=tmp_path, timeout=0.05, tether=True)
+
+
+def test_a_tether_to_a_parent_that_is_gone_starts_nothing() -> None:
+    command = processes.tethered([sys.executable, "-c", "print('started')"])
+    parent = command.index("-c") + 2
+    command[parent] = "1"  # as if our id had changed: the parent is init now
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.stdout, done.returncode) == (b"", 1)
+
+
+def test_signalling_a_group_that_has_ended_is_nothing() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""], start_new_session=True) as process:
+        process.wait()
+    processes.kill_group(process.pid, signal.SIGKILL)
+
+
+def test_tails() -> None:
+    assert processes.tail(b"a\nb\nc\xff\n", lines=2) == "b\nc\ufffd"
+    assert processes.first_lines(["", "a", " ", "b", "c"], 2) == "a\nb"

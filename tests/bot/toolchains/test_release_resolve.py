@@ -1,0 +1,86 @@
+"""Which release a repository's files ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from bot.config import parse_config
+from bot.errors import ConfigError
+from bot.toolchains import Spec, resolve
+
+SMALLEST = "version: 1\nbackend: openvino\n"
+
+
+def spec(config: str = "", **files: str) -> Spec:
+    content = {name.replace("__", "/").replace("_", "."): text.encode() for name, text in files.items()}
+    return resolve(parse_config((SMALLEST + config).encode()), content.get)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("openvino==2024.3.0", 1),
+        ("# what we build on\nnumpy\nOpenVINO == 2024.3.0  # exact\n", 3),
+        ("openvino==2024.3.0 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n", 1),
+        ("openvino==2024.3.0; python_version >= '3.8'\nopenvino==2022.1.0; python_version < '3.8'\n", 1),
+        ("openvino[extra]==2024.3.0\nopenvino==2024.3.0\n", 1),
+        ("-e .\n--index-url https://example.org\n\\\nopenvino==2024.3.0\n", 3),
+    ],
+)
+def test_pins_in_requirements(text: str, line: int) -> None:
+    found = spec(requirements_txt=text)
+    assert found == Spec("release", "openvino", ("openvino==2024.3.0",), "openvino 2024.3.0")
+    assert found.source == f"requirements.txt, line {line}"
+
+
+def test_pyproject_helps_out() -> None:
+    project = '[project]\ndependencies = ["numpy", "openvino==2024.3.0"]\n'
+    assert spec(requirements_txt="numpy\n", pyproject_toml=project).source == "pyproject.toml"
+    assert spec("toolchain: {pin: pyproject.toml}", pyproject_toml=project).label == "openvino 2024.3.0"
+
+
+def test_the_configured_file_and_package_are_used() -> None:
+    config = "toolchain: {pin: ci/pins.txt, package: openvino-nightly, extra: [numpy==1.26.4]}"
+    found = spec(config, ci__pins_txt="openvino-nightly==2023.0.0\nopenvino==2024.3.0\n")
+    # openvino 2023.0 itself would need numpy<2; the repository's own word on numpy goes before it.
+    assert found.requirements == ("openvino-nightly==2023.0.0", "numpy==1.26.4")
+
+
+def test_what_an_old_release_needs_comes_from_its_backend() -> None:
+    assert spec(requirements_txt="openvino==2023.1.0").requirements == ("openvino==2023.1.0", "numpy<2")
+
+
+def test_a_short_version_is_understood() -> None:
+    assert spec(requirements_txt="openvino==2023").requirements == ("openvino==2023", "numpy<2")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("openvino>=2024", r"line 1 of requirements.txt asks for 'openvino>=2024', which is not one release"),
+        ("numpy\nopenvino", r"line 2 of requirements.txt asks for 'openvino'"),
+        ("openvino==2024.*", "write 'openvino==VERSION'"),
+        ("openvino==2024.1.0,!=2024.2.0", "is not one release"),
+        ("openvino @ file:///etc/passwd", "is not one release"),
+        ("openvino===2024.1.0", "is not one release"),
+        ("openvino==2024.1.0\nopenvino==2024.2.0", "several releases, 2024.1.0 and 2024.2.0; keep one"),
+        ("numpy", "requirements.txt does not name openvino and pyproject.toml is not there"),
+        ("\xff", "requirements.txt does not name openvino"),
+    ],
+)
+def test_what_is_no_pin_is_told(text: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=hint) as caught:
+        spec(requirements_txt=text)
+    assert caught.value.key == "toolchain.pin"
+
+
+def test_the_digest_is_of_what_is_installed() -> None:
+    one = spec(requirements_txt="openvino==2023.1.0")
+    assert len(one.digest) == 64
+    assert one.digest == spec(requirements_txt="# elsewhere\nopenvino==2023.1.0").digest
+    assert one.digest != spec(requirements_txt="openvino==2023.2.0").digest
+    assert one.digest == dataclasses.replace(one, requirements=one.requirements[::-1]).digest
+    assert one.digest != dataclasses.replace(one, requirements=one.requirements[:1]).digest
+    assert one.digest != dataclasses.replace(one, provisioner="existing").digest
