@@ -18,16 +18,24 @@ def repeat(context: Context, config: Config, job: Job, cases: Sequence[str]) -> 
 
     Runs that another campaign made on the same toolchain count; after a kill only what is missing is run.
     """
-    side = job.place.side
-    with context.transaction() as (session, campaign):
-        outcomes.reuse_repeats(session, campaign.id, side, job.place.key, cases, config.repeats)
-        lacking = outcomes.missing_repeats(session, campaign.id, side, cases, config.repeats)
+    lacking = _lacking(context, config, job, cases)
+    if lacking:
+        with context.transaction() as (session, campaign):
+            outcomes.reuse_repeats(
+                session, campaign.id, job.place.side, job.place.key, list(lacking), config.repeats
+            )
+        lacking = _lacking(context, config, job, list(lacking))
     for count, group in _by_count(lacking).items():
         for chunk in chunks(group, SHARD_CASES):
             if left(context, job) <= 0:
                 return
             fresh = replace(job, fresh=True, repeats=count)
             execute(context, config, fresh, chunk, _Numbered(context, job, lacking))
+
+
+def _lacking(context: Context, config: Config, job: Job, cases: Sequence[str]) -> dict[str, list[int]]:
+    with context.reading() as (session, campaign):
+        return outcomes.missing_repeats(session, campaign.id, job.place.side, cases, config.repeats)
 
 
 def _by_count(lacking: dict[str, list[int]]) -> dict[int, list[str]]:
