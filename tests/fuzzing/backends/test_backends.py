@@ -22,6 +22,10 @@ COMPILERS = [
     pytest.param(name, marks=getattr(pytest.mark, f"compiler_{name}")) for name in ("onnxruntime", "openvino")
 ]
 ALL = [*COMPILERS, "onnx_reference"]
+TF_IDF = (
+    "max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, "
+    'mode = "TF", ngram_counts = [0], ngram_indexes = [0], pool_int64s = [1]'
+)
 BF16 = np.array([0x3F80, 0x4000, 0xC0A0], np.uint16)  # 1, 2, -5: the upper halves of their float32
 
 
@@ -138,8 +142,7 @@ def test_openvino_says_that_it_takes_no_sequences() -> None:
     [
         pytest.param(
             "openvino",
-            model("(float[3] x) => (float[3] y)", "y = TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, "
-                  'min_gram_length = 1, mode = "TF", ngram_counts = [0], ngram_indexes = [0], pool_int64s = [1]> (x)'),
+            model("(float[3] x) => (float[3] y)", f"y = TfIdfVectorizer <{TF_IDF}> (x)"),
             "no TfIdfVectorizer",
             marks=pytest.mark.compiler_openvino,
         ),
@@ -150,7 +153,7 @@ def test_openvino_says_that_it_takes_no_sequences() -> None:
             marks=pytest.mark.compiler_onnxruntime,
         ),
     ],
-)  # fmt: skip
+)
 def test_what_a_compiler_lacks_is_recognised(backend: str, text: str, why: str) -> None:
     x = Tensor.of(BF16, "bfloat16") if "bfloat16" in text else Tensor.of(np.ones(3, np.float32))
     execution = run(backend, text, {"x": x})
