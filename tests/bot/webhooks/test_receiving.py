@@ -56,7 +56,7 @@ def rows(folder: Path) -> list[tuple[str, str, bytes]]:
     with database.reading() as session:
         found = session.execute(select(Delivery.id, Delivery.event, Delivery.payload)).all()
     database.close()
-    return [tuple(row) for row in found]
+    return [(row.id, row.event, row.payload) for row in found]
 
 
 def post(client: httpx.Client, body: bytes = BODY, **changes: str | None) -> tuple[int, dict[str, Any]]:
@@ -120,7 +120,7 @@ def test_without_a_secret_nothing_can_be_checked(tmp_path: Path, serving: Servin
     ],
 )
 def test_missing_or_odd_headers(
-    client: httpx.Client, tmp_path: Path, changes: dict[str, str | None], part: str
+    client: httpx.Client, tmp_path: Path, changes: dict[str, Any], part: str
 ) -> None:
     status, answer = post(client, **changes)
     assert status == 400
