@@ -89,14 +89,14 @@ class Database:
 
     def migrate(self) -> None:
         """Brings the tables up to date; safe to call at every start, by several processes at once."""
-        config = _migrations()
+        config = migrations()
         config.attributes["connection"] = self.engine
         with self._explained(), self._turn:
             command.upgrade(config, "head")
 
     def is_migrated(self) -> bool:
         """Whether the tables are those that this version of Assay works on."""
-        newest = ScriptDirectory.from_config(_migrations()).get_current_head()
+        newest = ScriptDirectory.from_config(migrations()).get_current_head()
         with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
             return MigrationContext.configure(connection).get_current_revision() == newest
 
@@ -151,7 +151,8 @@ def _make_folder(url: URL) -> None:
         ) from error
 
 
-def _migrations() -> Config:
+def migrations() -> Config:
+    """Alembic's configuration; the engine is to be put into its `attributes["connection"]`."""
     config = Config()
     # Alembic reads its options through configparser, to which % is special.
     folder = str(Path(__file__).parent / "migrations").replace("%", "%%")

@@ -1,0 +1,119 @@
+"""Exit codes and what errors say."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import pytest
+
+import bot.errors
+import fuzzing.errors
+from bot.cli.exits import exit_code, leave
+
+
+def failing(error: BaseException) -> click.Command:
+    @click.command()
+    @click.option("--json", is_flag=True, expose_value=False)
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def run(command: click.Command, *argv: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        leave(command, argv)
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (bot.errors.UsageError("u"), 2),
+        (bot.errors.SettingsError("s"), 2),
+        (bot.errors.ConfigError("c", key="budget", line=3), 2),
+        (fuzzing.errors.CaseFormatError("f"), 2),
+        (bot.errors.RefusalError("r"), 3),
+        (fuzzing.errors.RefusalError("r"), 3),
+        (bot.errors.ProvisionError("p"), 3),
+        (fuzzing.errors.ToolchainError("t"), 3),
+        (click.BadParameter("b"), 2),
+    ],
+)
+def test_both_trees_have_codes(error: Exception, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(failing(error)) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    first, *rest = shown.err.splitlines()
+    assert first.startswith("assay: ")
+    assert rest[-1].startswith("  next: ")
+
+
+def test_every_error_of_both_trees_has_a_code_or_is_our_bug() -> None:
+    def tree(base: type[Exception]) -> list[type[Exception]]:
+        return [each for sub in base.__subclasses__() for each in (sub, *tree(sub))]
+
+    internal = (bot.errors.InternalError, fuzzing.errors.InternalError)
+    for kind in (*tree(bot.errors.AssayError), *tree(fuzzing.errors.FuzzingError)):
+        assert (exit_code(kind.__new__(kind)) is None) == issubclass(kind, internal), kind
+
+
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError(), bot.errors.InternalError("i"), fuzzing.errors.InternalError("i")]
+)
+def test_our_bugs_escape(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        leave(failing(error), [])
+
+
+def caused() -> bot.errors.InfrastructureError:
+    error = bot.errors.InfrastructureError("cannot make the folder")
+    error.__cause__ = OSError(28, "No space left on device")
+    error.add_note("free some space on the disk")
+    return error
+
+
+def test_what_why_and_what_next(capsys: pytest.CaptureFixture[str]) -> None:
+    run(failing(caused()))
+    assert capsys.readouterr().err == (
+        "assay: cannot make the folder\n"
+        "  why: [Errno 28] No space left on device\n"
+        "  next: free some space on the disk\n"
+    )
+
+
+def test_errors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(failing(caused()), "--json") == 3
+    assert json.loads(capsys.readouterr().err) == {
+        "error": {
+            "kind": "InfrastructureError",
+            "code": 3,
+            "what": "cannot make the folder",
+            "why": "[Errno 28] No space left on device",
+            "next": "free some space on the disk",
+        }
+    }
+
+
+def test_a_command_may_return_its_code() -> None:
+    @click.command()
+    def found() -> int:
+        return 1
+
+    @click.command()
+    @click.pass_context
+    def left(context: click.Context) -> None:
+        context.exit(1)
+
+    @click.command()
+    def fine() -> None:
+        pass
+
+    assert (run(found), run(left), run(fine)) == (1, 1, 0)
+
+
+def test_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(failing(KeyboardInterrupt())) == 130
+    assert "interrupted" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""The command line finds its commands without importing them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.cli import FOLDER, cli, find_commands
+
+HEAVY = ("fastapi", "sqlalchemy", "numpy", "uvicorn", "pydantic", "structlog", "jinja2", "github", "rich")
+
+PROBE = f"""
+import sys
+from bot.cli import main
+try:
+    main(["--help"])
+finally:
+    loaded = set(sys.modules)
+    heavy = [name for name in {HEAVY!r} if name in loaded]
+    commands = [name for name in loaded if name.startswith("bot.cli.") and name != "bot.cli.exits"]
+    print("HEAVY", heavy + commands)
+"""
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert "HEAVY []" in shown
+    for name, line in find_commands(FOLDER).items():
+        assert name in shown
+        assert line.split(":")[0] in shown
+
+
+def test_every_command_has_one_line_of_help_and_imports() -> None:
+    known = find_commands(FOLDER)
+    assert "serve" in known
+    for name, line in known.items():
+        assert line.endswith("."), f"{name}: {line!r}"
+        command = cli.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert command.get_short_help_str(200), f"{name} has no help"
+
+
+def test_commands_are_files_that_bind_command(tmp_path: Path) -> None:
+    (tmp_path / "make_tea.py").write_text('"""Make tea.\n\nSlowly."""\nimport not_there\ncommand = 1\n')
+    (tmp_path / "brew.py").write_text('"""Brew."""\ndef command() -> None: ...\n')
+    (tmp_path / "helper.py").write_text('"""No command."""\ncommands = []\n')
+    (tmp_path / "_private.py").write_text('"""Hidden."""\ncommand = 1\n')
+    assert find_commands(tmp_path) == {"make-tea": "Make tea.", "brew": "Brew."}
+
+
+def test_a_misspelt_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    from bot.cli import main
+
+    with pytest.raises(SystemExit) as left:
+        main(["serv"])
+    assert left.value.code == 2
+    assert "did you mean 'serve'?" in capsys.readouterr().err

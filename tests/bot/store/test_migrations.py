@@ -1,0 +1,83 @@
+"""Migrations: they make the models' tables, there and back, and several at once do not collide."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect
+
+from bot.store import Database
+from bot.store.database import migrations
+from bot.store.models import Base
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    return Database(f"sqlite:///{tmp_path}/assay.db")
+
+
+def test_they_make_exactly_the_models_tables(database: Database) -> None:
+    assert not database.is_migrated()
+    database.migrate()
+    assert database.is_migrated()
+    with database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+    database.close()
+
+
+def test_again_changes_nothing(database: Database) -> None:
+    database.migrate()
+    database.migrate()
+    assert database.is_migrated()
+    database.close()
+
+
+def test_there_is_a_way_back(database: Database) -> None:
+    database.migrate()
+    config = migrations()
+    config.attributes["connection"] = database.engine
+    command.downgrade(config, "base")
+    assert inspect(database.engine).get_table_names() == ["alembic_version"]
+    database.migrate()
+    assert database.is_migrated()
+    database.close()
+
+
+START = """
+import sys
+from bot.store import Database
+database = Database(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+database.migrate()
+print(database.is_migrated())
+"""
+
+
+def test_first_starts_at_the_same_moment(database: Database) -> None:
+    starters = [
+        subprocess.Popen(
+            [sys.executable, "-c", START, str(database.url)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for starter in starters:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == "ready\n"
+    for starter in starters:
+        assert starter.stdin is not None
+        starter.stdin.write("go\n")
+        starter.stdin.flush()
+    ends = [starter.communicate(timeout=60) for starter in starters]
+    assert [out for out, _ in ends] == ["True\n"] * 3, ends

@@ -1,0 +1,200 @@
+"""The composed service: probes, metrics, threads, one for each data folder."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import text
+
+from bot.app import create_app
+from bot.errors import InfrastructureError
+from bot.lock import DataLock
+from bot.service import Background, Job, Service, Services
+from bot.settings import Settings
+from bot.webhooks import Intent
+from bot.webhooks.signature import sign
+
+Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
+
+
+class Worker:
+    """A background that does what it is told when it is told."""
+
+    name = "engine"
+
+    def __init__(self) -> None:
+        self.started = threading.Event()
+        self.fail = threading.Event()
+        self.stopped = threading.Event()
+
+    def run_forever(self, stop: threading.Event) -> None:
+        self.started.set()
+        while not stop.is_set():
+            if self.fail.wait(0.01):
+                raise ZeroDivisionError("the engine's bug")
+        self.stopped.set()
+
+
+def settings_for(folder: Path) -> Settings:
+    values: dict[str, Any] = {"data_dir": folder, "webhook_secret": "s"}
+    return Settings(**values)
+
+
+def composed(
+    *backgrounds: Background, jobs: tuple[Job, ...] = (), handle: Callable[..., None] | None = None
+) -> Callable[..., Services]:
+    return lambda *_: Services(handle=handle or (lambda *_: None), backgrounds=backgrounds, jobs=jobs)
+
+
+def test_healthy_and_ready(tmp_path: Path, serving: Serving) -> None:
+    worker = Worker()
+    with serving(create_app(settings_for(tmp_path), services=composed(worker))) as client:
+        assert worker.started.wait(30)
+        assert client.get("/healthz").json() == {"status": "ok"}
+        ready = client.get("/readyz")
+        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "problems": {}})
+    assert worker.stopped.is_set(), "shutting down waits for the background"
+
+
+def test_not_ready_when_a_background_died(tmp_path: Path, serving: Serving) -> None:
+    worker = Worker()
+    app = create_app(settings_for(tmp_path), services=composed(worker))
+    with serving(app) as client:
+        worker.fail.set()
+        for thread in threading.enumerate():
+            if thread.name == "engine":
+                thread.join(30)
+        ready = client.get("/readyz")
+        assert ready.status_code == 503
+        assert ready.json()["problems"] == {"engine": "ZeroDivisionError: the engine's bug"}
+        assert client.get("/healthz").status_code == 200
+        assert 'assay_background_failures_total{name="engine"} 1.0' in client.get("/metrics").text
+
+
+def test_not_ready_when_the_tables_are_another_versions(tmp_path: Path, serving: Serving) -> None:
+    app = create_app(settings_for(tmp_path), services=composed())
+    with serving(app) as client:
+        database = app.state.service.database
+        with database.transaction() as session:
+            session.execute(text("update alembic_version set version_num = '9999'"))
+        ready = client.get("/readyz")
+        assert ready.status_code == 503
+        assert "tables" in ready.json()["problems"]["database"]
+
+
+def test_a_delivery_reaches_the_handler_and_the_metrics(tmp_path: Path, serving: Serving) -> None:
+    intents: list[Intent] = []
+    handled = threading.Event()
+
+    def handle(_session: object, intent: Intent) -> None:
+        intents.append(intent)
+        handled.set()
+
+    body = json.dumps(
+        {
+            "ref": "refs/heads/main",
+            "before": "1" * 40,
+            "after": "2" * 40,
+            "repository": {"full_name": "octo-org/compiler"},
+        }
+    ).encode()
+    app = create_app(settings_for(tmp_path), services=composed(handle=handle))
+    with serving(app) as client:
+        for _ in range(2):
+            answer = client.post(
+                "/webhooks/github",
+                content=body,
+                headers={
+                    "X-GitHub-Delivery": "d-1",
+                    "X-GitHub-Event": "push",
+                    "X-Hub-Signature-256": sign(b"s", body),
+                },
+            )
+            assert answer.status_code == 202
+        client.post("/webhooks/github", content=body, headers={"X-GitHub-Event": "made-up"})
+        assert handled.wait(30)
+        app.state.service.close()  # the reader has committed then
+        app.state.service.open()
+        shown = client.get("/metrics").text
+    assert [intent.delivery for intent in intents] == ["d-1"]
+    for line in (
+        'assay_deliveries_total{event="push",result="stored"} 1.0',
+        'assay_deliveries_total{event="push",result="repeated"} 1.0',
+        'assay_deliveries_total{event="other",result="refused_401"} 1.0',
+        "assay_acknowledgement_seconds_count 3.0",
+        "assay_inbox_backlog 0.0",
+        'assay_inbox{state="done"} 1.0',
+        'assay_campaigns{state="running"} 0.0',
+        'assay_outcomes{verdict="wrong_result"} 0.0',
+        'assay_effects{state="sent"} 0.0',
+        "assay_database_up 1.0",
+    ):
+        assert line in shown.splitlines()
+
+
+def test_metrics_outlive_the_database(tmp_path: Path, serving: Serving) -> None:
+    app = create_app(settings_for(tmp_path), services=composed())
+    with serving(app) as client:
+        with app.state.service.database.transaction() as session:
+            session.execute(text("drop table effects"))
+        shown = client.get("/metrics").text.splitlines()
+    assert "assay_database_up 0.0" in shown
+    assert "assay_acknowledgement_seconds_count 0.0" in shown
+
+
+def test_jobs_run_and_their_failures_are_counted(tmp_path: Path) -> None:
+    ran = threading.Event()
+    calls: list[int] = []
+
+    def job() -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            ran.set()
+        raise InfrastructureError("not now")
+
+    service = Service(settings_for(tmp_path), composed(jobs=(Job("publish", 0.01, job),)))
+    service.open()
+    assert ran.wait(30)
+    service.close()
+    failures = service.metrics.registry.get_sample_value(
+        "assay_background_failures_total", {"name": "publish"}
+    )
+    assert failures == len(calls)
+
+
+def test_one_service_for_each_data_folder(tmp_path: Path) -> None:
+    first = Service(settings_for(tmp_path), composed())
+    second = Service(settings_for(tmp_path), composed())
+    first.open()
+    with pytest.raises(InfrastructureError, match=r"process \d+ on .*, since .*ASSAY_DATA_DIR"):
+        second.open()
+    first.close()
+    second.open()
+    second.close()
+
+
+def test_a_lock_left_by_a_dead_process_binds_nobody(tmp_path: Path) -> None:
+    (tmp_path / "assay.lock").write_text('{"pid": 1, "host": "h", "since": "then"}')
+    lock = DataLock(tmp_path)
+    lock.acquire()
+    lock.release()
+
+
+def test_what_was_opened_is_closed_when_opening_fails(tmp_path: Path) -> None:
+    def broken(*_: object) -> Services:
+        raise InfrastructureError("no git on this machine")
+
+    for _ in range(2):
+        with pytest.raises(InfrastructureError, match="no git"):
+            Service(settings_for(tmp_path), broken).open()
+    service = Service(settings_for(tmp_path), composed())
+    service.open()
+    service.close()

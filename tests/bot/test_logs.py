@@ -1,0 +1,61 @@
+"""Logs: one form for ours and for libraries', with the ids that are bound."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from bot.logs import configure
+
+
+@pytest.fixture(autouse=True)
+def restore() -> Iterator[None]:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    root.handlers, root.level = before
+    structlog.reset_defaults()
+
+
+def test_json_lines_with_bound_ids() -> None:
+    stream = io.StringIO()
+    configure("auto", "info", stream)
+    with structlog.contextvars.bound_contextvars(delivery_id="d-1", campaign_id=7):
+        structlog.get_logger("bot.x").info("planned", cases=3)
+        logging.getLogger("library").warning("about %s", "that")
+        structlog.get_logger("bot.x").debug("not shown")
+    ours, theirs = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {k: v for k, v in ours.items() if k != "timestamp"} == {
+        "event": "planned",
+        "cases": 3,
+        "level": "info",
+        "logger": "bot.x",
+        "delivery_id": "d-1",
+        "campaign_id": 7,
+    }
+    assert (theirs["event"], theirs["level"], theirs["delivery_id"]) == ("about that", "warning", "d-1")
+
+
+def test_tracebacks_are_in_the_line() -> None:
+    stream = io.StringIO()
+    configure("json", "info", stream)
+    try:
+        raise ZeroDivisionError("oh")
+    except ZeroDivisionError:
+        structlog.get_logger("bot.x").exception("failed")
+    (line,) = stream.getvalue().splitlines()
+    (told,) = json.loads(line)["exception"]
+    assert (told["exc_type"], told["exc_value"]) == ("ZeroDivisionError", "oh")
+
+
+def test_console_is_for_people() -> None:
+    stream = io.StringIO()
+    configure("console", "debug", stream)
+    structlog.get_logger("bot.x").debug("planned", cases=3)
+    assert "planned" in stream.getvalue()
+    assert "cases=3" in stream.getvalue()
