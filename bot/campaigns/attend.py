@@ -18,9 +18,9 @@ from bot.campaigns.services import OnEvent
 
 R = TypeVar("R")
 
-#: Events waiting to be written before the sender is made to wait (Crater bounds its queue at 64 results;
-#: ours are smaller, and a worker that waits for a commit is a worker idle).
-QUEUE = 1000
+#: Events waiting to be written before the sender is made to wait; Crater bounds its queue of results at 64
+#: too. A kill loses these and the batch being filled: enough to bridge a commit, little to do again.
+QUEUE = 64
 
 
 class Sink(Protocol):

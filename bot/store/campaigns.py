@@ -47,7 +47,11 @@ def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
         if (value := getattr(row, column.key)) is not None
     }
     made = insert_missing(session, Campaign, [values])
-    same = (getattr(Campaign, name) == getattr(row, name) for name in ("target", "head", "base", "trigger"))
+    # A base that was not given is "", as the column's default says.
+    same = (
+        getattr(Campaign, name) == (getattr(row, name) or "")
+        for name in ("target", "head", "base", "trigger")
+    )
     return session.scalars(select(Campaign).where(*same)).one(), made == 1
 
 
@@ -165,7 +169,7 @@ def free_others(session: Session, owners: Collection[str]) -> int:
 def spend(campaign: Campaign, step: str, seconds: float, at_least: float = 0.0) -> float:
     """Adds to the clock of a step and returns its sum, raised to `at_least`."""
     total = max(spent(campaign, step) + seconds, at_least)
-    campaign.clock = campaign.clock | {step: round(total, 3)}
+    campaign.clock = campaign.clock | {step: total}
     return total
 
 

@@ -93,6 +93,11 @@ def parse_config(text: bytes, name: str) -> PlainConfig:
         raise ConfigError(f"{name}: {error}", key="budgte", line=3) from None
 
 
+def to_bytes(config: PlainConfig) -> bytes:
+    """The configuration as `parse_config` reads it."""
+    return json.dumps(config.to_json()).encode()
+
+
 def default_config(read: Read) -> PlainConfig | None:
     return None if read(PIN) is None else PlainConfig()
 

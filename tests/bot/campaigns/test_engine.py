@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import threading
 from datetime import timedelta
 from typing import Any
@@ -269,7 +268,7 @@ def test_only_watched_branches_are_tested(
     world: World, ref: str, branches: list[str] | None, watched: bool
 ) -> None:
     config = standins.PlainConfig(branches=None if branches is None else tuple(branches))
-    text = json.dumps(config.to_json()).encode()
+    text = standins.to_bytes(config)
     world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
     campaign_id = world.push(ref=ref, base="")
     world.run()
@@ -333,7 +332,7 @@ def test_shutting_down_gives_the_campaign_back_with_what_it_has(world: World) ->
 
 def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: World) -> None:
     config = standins.PlainConfig(budget=5.0)
-    text = json.dumps(config.to_json()).encode()
+    text = standins.to_bytes(config)
     world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
     world.runner.seconds = 1.0
     shutdown = threading.Event()
@@ -361,7 +360,7 @@ def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: 
 
 def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
     config = standins.PlainConfig(budget=12.0)
-    text = json.dumps(config.to_json()).encode()
+    text = standins.to_bytes(config)
     world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
     world.runner.seconds = 1.0
     campaign_id = world.push()

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.campaigns import catalogue as catalogues
+from bot.campaigns.catalogue import distinct
+from bot.campaigns.engine import BACKOFF_S
+from bot.campaigns.provenance import origin
+from bot.errors import InfrastructureError
+from tests.bot.campaigns import standins
+from tests.bot.campaigns.conftest import World
+
+
+def files(world: World) -> list[Path]:
+    return sorted((world.settings.data_dir / "corpus" / "catalogues").iterdir())
+
+
+def test_a_source_is_migrated_once_for_what_is_installed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.push()
+    world.run()
+    world.push(head="2" + "b" * 39)
+    world.run()
+    assert world.tools.calls.count("fuzzing.migrate") == 1
+    monkeypatch.setattr(catalogues, "distributions", list)  # as if everything had another version
+    world.push(head="2" + "c" * 39)
+    world.run()
+    assert world.tools.calls.count("fuzzing.migrate") == 2
+    assert len(files(world)) == 2
+
+
+def test_a_migration_that_breaks_off_leaves_no_catalogue(world: World) -> None:
+    def run_tool(module: str, args: Sequence[str], on_event: Any, stop: threading.Event) -> None:
+        on_event({"event": "case", "id": standins.IDS["Abs_fine"]})
+
+    world.use(run_tool=run_tool)
+    campaign_id = world.push()
+    for wait in (*BACKOFF_S, 0):
+        world.run()
+        world.clock.advance(wait)
+    assert "the migration of standin-tests ended without saying so" in world.campaign(campaign_id).reason
+    assert files(world) == []
+
+
+def test_a_source_cannot_name_a_path(world: World) -> None:
+    config = standins.PlainConfig(sources=("../../etc/passwd",))
+    text = standins.to_bytes(config)
+    world.repositories.files["2" * 40] = {standins.CONFIG: text}
+    campaign_id = world.push()
+    world.run()
+    assert "cannot be the name of a source" in world.campaign(campaign_id).reason
+    assert world.tools.calls == []
+
+
+@given(st.lists(st.sampled_from([f"{n:064x}" for n in range(0, 1 << 255, 1 << 251)])))
+def test_distinct_keeps_the_first_of_each_in_order(ids: list[str]) -> None:
+    assert list(distinct(ids)) == list(dict.fromkeys(ids))
+
+
+def test_an_origin_is_read_from_the_manifest_alone(tmp_path: Path) -> None:
+    standins.write_corpus(tmp_path)
+    case_id = standins.IDS["Add_regressed"]
+    (tmp_path / case_id[:2] / case_id / "model.onnx").unlink()
+    found = origin(tmp_path, case_id)
+    assert (found.source, found.test, found.operator) == ("standin-tests", "Add_regressed", "Add")
+    assert found.size == len(b"Add_regressed")
+
+
+def test_a_lost_case_is_trouble_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InfrastructureError, match=r"delete .*catalogues"):
+        origin(tmp_path, "a" * 64)

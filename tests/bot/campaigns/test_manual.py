@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from bot.campaigns.manual import run_once_through
+from bot.errors import ProvisionError, UsageError
+from bot.store.models import Side, Standing
+from tests.bot.campaigns import standins
+from tests.bot.campaigns.conftest import World
+
+
+def existing(config: Any, read: Any) -> standins.PlainSpec:
+    return standins.PlainSpec("standin==2", provisioner="existing")
+
+
+def test_a_manual_campaign_runs_the_same_steps_without_a_base(world: World) -> None:
+    world.use(resolve=existing)
+    config = standins.PlainConfig(budget=60.0)
+    row = run_once_through(
+        world.database, world.settings, world.services, config, on_progress=world.progress.append
+    )
+    assert (row.state, row.base_toolchain) == ("done", None)
+    assert row.trigger.startswith("manual:")
+    [summary] = world.reports.published
+    assert summary.ran(Side.HEAD) == len(standins.TESTS)
+    assert summary.toolchains[Side.HEAD].provisioner == "existing"
+    assert len(summary.standing(Standing.UNJUDGED)) == 6
+    assert world.progress
+
+
+def test_running_it_again_is_another_campaign_that_reuses_verdicts(world: World) -> None:
+    world.use(resolve=existing)
+    config = standins.PlainConfig()
+    first = run_once_through(world.database, world.settings, world.services, config)
+    executed = world.runner.executed
+    second = run_once_through(world.database, world.settings, world.services, config)
+    assert first.id != second.id
+    assert world.runner.executed == executed
+
+
+@pytest.mark.parametrize(
+    "error", [ProvisionError("no such interpreter"), UsageError("no such device"), KeyError("x")]
+)
+def test_what_ends_it_is_raised_at_once(world: World, error: Exception) -> None:
+    calls: list[int] = []
+
+    def fail(*_: Any) -> Any:
+        calls.append(1)
+        raise error
+
+    world.use(resolve=existing, provision=fail)
+    with pytest.raises(type(error)) as raised:
+        run_once_through(world.database, world.settings, world.services, standins.PlainConfig())
+    assert raised.value is error
+    assert calls == [1]
+    assert world.campaign(1).state == "failed"
+
+
+def test_stopping_it_leaves_the_row_unfinished(world: World) -> None:
+    stop = threading.Event()
+    world.use(resolve=existing)
+
+    def before(_case: str, shard_stop: threading.Event) -> None:
+        stop.set()
+        assert shard_stop.wait(timeout=60)
+
+    world.runner.before = before
+    row = run_once_through(world.database, world.settings, world.services, standins.PlainConfig(), stop=stop)
+    assert (row.state, row.owner) == ("running", "")

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.store import Database, campaigns, outcomes
+from bot.store.models import Base, Campaign, Side, Toolchain
+from bot.store.outcomes import CacheKey
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HEAD, BASE = CacheKey("head", "x", "CPU"), CacheKey("base", "x", "CPU")
+CASES = ["c0", "c1", "c2", "c3"]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    made = Database(f"sqlite:///{tmp_path}/assay.db")
+    Base.metadata.create_all(made.engine)
+    with made.transaction() as session:
+        for digest in ("head", "base"):
+            session.add(
+                Toolchain(
+                    digest=digest,
+                    backend="x",
+                    provisioner="p",
+                    label=digest,
+                    python="",
+                    versions={},
+                    requirements=[],
+                    created_at=NOW,
+                )
+            )
+    yield made
+    made.close()
+
+
+def campaign(database: Database, head: str = "h", cases: list[str] = CASES) -> int:
+    with database.transaction() as session:
+        row = Campaign(target="t", head=head, base="b", trigger="push", created_at=NOW, updated_at=NOW)
+        row.head_toolchain, row.base_toolchain = "head", "base"
+        made, _ = campaigns.create(session, row)
+        campaigns.write_plan(session, made.id, cases)
+        return made.id
+
+
+def outcome(
+    case: str, verdict: str, key: CacheKey = HEAD, phase: Phase = Phase.RUN, message: str = ""
+) -> Outcome:
+    return Outcome(
+        case, key.backend, key.toolchain, key.device, Verdict(verdict), phase, verdict,
+        evidence=Evidence(message=message),
+    )  # fmt: skip
+
+
+def record(database: Database, *found: Outcome) -> int:
+    with database.transaction() as session:
+        return outcomes.record(session, found, NOW)
+
+
+def test_the_first_verdict_under_a_key_stays(database: Database) -> None:
+    assert record(database, outcome("c0", "crash")) == 1
+    assert record(database, outcome("c0", "pass"), outcome("c0", "pass", BASE)) == 1
+    with database.reading() as session:
+        first = outcomes.get(session, "c0", HEAD)
+        assert first == outcome("c0", "crash")
+        assert outcomes.get(session, "c9", HEAD) is None
+
+
+@pytest.mark.parametrize(
+    "other", [CacheKey("h2", "x", "CPU"), CacheKey("head", "y", "CPU"), CacheKey("head", "x", "GPU")]
+)
+def test_each_part_of_the_key_tells_outcomes_apart(database: Database, other: CacheKey) -> None:
+    campaign_id = campaign(database)
+    record(database, outcome("c0", "pass", other))
+    assert not HEAD.fits(outcome("c0", "pass", other))
+    with database.reading() as session:
+        assert outcomes.pending(session, campaign_id, HEAD, limit=9) == CASES
+        assert outcomes.pending(session, campaign_id, other, limit=9) == CASES[1:]
+
+
+def test_pending_follows_the_plan(database: Database) -> None:
+    campaign_id = campaign(database, cases=["c2", "c0", "c3", "c1"])
+    record(database, outcome("c0", "pass"))
+    with database.reading() as session:
+        assert outcomes.pending(session, campaign_id, HEAD, limit=9) == ["c2", "c3", "c1"]
+        assert outcomes.pending(session, campaign_id, HEAD, limit=2) == ["c2", "c3"]
+
+
+def test_pending_at_base_can_be_narrowed_by_the_verdict_at_head(database: Database) -> None:
+    campaign_id = campaign(database)
+    record(
+        database,
+        outcome("c0", "crash"),
+        outcome("c1", "pass"),
+        outcome("c2", "hang"),
+        outcome("c2", "pass", BASE),
+    )
+    accusing = [verdict for verdict in Verdict if verdict.accuses]
+    with database.reading() as session:
+        assert outcomes.pending(session, campaign_id, BASE, limit=9, head=HEAD, verdicts=accusing) == ["c0"]
+        assert outcomes.pending(session, campaign_id, BASE, limit=9, head=HEAD, verdicts=[Verdict.PASS]) == [
+            "c1"
+        ]
+
+
+def test_counts_see_planned_cases_only(database: Database) -> None:
+    campaign_id = campaign(database)
+    record(
+        database,
+        outcome("c0", "crash"),
+        outcome("c1", "pass"),
+        outcome("c2", "pass"),
+        outcome("elsewhere", "hang"),
+    )
+    with database.reading() as session:
+        assert outcomes.counts(session, campaign_id, HEAD) == {Verdict.CRASH: 1, Verdict.PASS: 2}
+        assert outcomes.ran(session, campaign_id, HEAD) == 3
+        assert outcomes.having(session, campaign_id, HEAD, [Verdict.PASS]) == ["c1", "c2"]
+        assert list(outcomes.verdicts(session, campaign_id, HEAD)) == [
+            ("c0", Verdict.CRASH),
+            ("c1", Verdict.PASS),
+            ("c2", Verdict.PASS),
+        ]
+        everywhere = outcomes.counts_by_verdict(session)
+    assert everywhere == {verdict.value: 0 for verdict in Verdict} | {"crash": 1, "pass": 2, "hang": 1}
+
+
+def test_pairs_are_what_is_worth_a_word(database: Database) -> None:
+    campaign_id = campaign(database, cases=["both", "fixed", "fine", "only", "unsupported", "gone"])
+    record(
+        database,
+        outcome("both", "crash"), outcome("both", "pass", BASE),
+        outcome("fixed", "pass"), outcome("fixed", "hang", BASE),
+        outcome("fine", "pass"), outcome("fine", "pass", BASE),
+        outcome("only", "hang"),
+        outcome("unsupported", "unsupported"), outcome("unsupported", "pass", BASE),
+        outcome("gone", "crash", BASE),
+    )  # fmt: skip
+    with database.reading() as session:
+        both = [(h.case, b and b.verdict.value) for h, b in outcomes.pairs(session, campaign_id, HEAD, BASE)]
+        alone = [(h.case, b) for h, b in outcomes.pairs(session, campaign_id, HEAD, None)]
+    assert both == [("both", "pass"), ("fixed", "hang"), ("only", None), ("unsupported", "pass")]
+    assert alone == [("both", None), ("only", None), ("unsupported", None)]
+
+
+def repeats(database: Database, campaign_id: int, side: Side, *runs: tuple[int, Outcome]) -> int:
+    with database.transaction() as session:
+        return outcomes.record_repeats(session, campaign_id, side, runs)
+
+
+def test_missing_repeats_are_told_by_number(database: Database) -> None:
+    campaign_id = campaign(database)
+    repeats(
+        database,
+        campaign_id,
+        Side.HEAD,
+        (1, outcome("c0", "crash")),
+        *((n, outcome("c1", "hang")) for n in range(3)),
+    )
+    with database.reading() as session:
+        lacking = outcomes.missing_repeats(session, campaign_id, Side.HEAD, ["c0", "c1", "c2"], 3)
+        at_base = outcomes.missing_repeats(session, campaign_id, Side.BASE, ["c1"], 2)
+    assert lacking == {"c0": [0, 2], "c2": [0, 1, 2]}
+    assert at_base == {"c1": [0, 1]}
+
+
+def test_agreement_counts_the_same_verdict_in_the_same_phase(database: Database) -> None:
+    campaign_id = campaign(database)
+    record(database, outcome("c0", "crash", phase=Phase.COMPILE))
+    repeats(
+        database,
+        campaign_id,
+        Side.HEAD,
+        (0, outcome("c0", "crash", phase=Phase.COMPILE, message="another address")),
+        (1, outcome("c0", "crash", phase=Phase.RUN)),
+        (2, outcome("c0", "hang", phase=Phase.COMPILE)),
+    )
+    with database.reading() as session:
+        assert outcomes.agreement(session, campaign_id, Side.HEAD, HEAD) == {"c0": (1, 3)}
+        assert outcomes.agreement(session, campaign_id, Side.BASE, BASE) == {}
+
+
+def test_repeats_are_reused_on_the_same_toolchain_on_either_side(database: Database) -> None:
+    first, second = campaign(database), campaign(database, head="h2")
+    repeats(database, first, Side.BASE, (0, outcome("c0", "pass", BASE)), (1, outcome("c0", "pass", BASE)))
+    repeats(
+        database,
+        first,
+        Side.HEAD,
+        (0, outcome("c0", "crash")),
+        (0, outcome("c1", "crash", CacheKey("head", "x", "GPU"))),
+    )
+    with database.transaction() as session:
+        assert outcomes.reuse_repeats(session, second, Side.HEAD, BASE, ["c0", "c1"], 1) == 1
+        assert outcomes.reuse_repeats(session, second, Side.BASE, HEAD, ["c0", "c1"], 3) == 1
+        assert outcomes.reuse_repeats(session, second, Side.BASE, HEAD, ["c0", "c1"], 3) == 0
+        assert outcomes.missing_repeats(session, second, Side.HEAD, ["c0"], 2) == {"c0": [1]}
+
+
+def test_many_cases_go_through_in_chunks(database: Database) -> None:
+    cases = [f"{n:064x}" for n in range(3 * campaigns.CHUNK)]
+    campaign_id = campaign(database, cases=cases)
+    assert record(database, *(outcome(case, "crash") for case in cases)) == len(cases)
+    with database.transaction() as session:
+        pairs = outcomes.pairs(session, campaign_id, HEAD, BASE)
+        assert [head.case for head, _ in pairs] == cases
+        assert len(outcomes.missing_repeats(session, campaign_id, Side.HEAD, cases, 2)) == len(cases)
