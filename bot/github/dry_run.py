@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import InfrastructureError
-from bot.github.requests import Request, Sent, request_for
+from bot.github.requests import Request, Sent, checked_target, request_for
 from bot.store.outbox import Claimed
 
 
@@ -41,7 +41,7 @@ class DryRun:
         return Sent(path.resolve().as_uri()) if path.is_file() else None
 
     def _path(self, effect: Claimed) -> Path:
-        return self.folder / effect.target / f"{effect.kind}-{effect.key}.json"
+        return self.folder / checked_target(effect.target) / f"{effect.kind}-{effect.key}.json"
 
 
 def readable(request: Request) -> str:

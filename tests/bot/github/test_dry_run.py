@@ -13,6 +13,7 @@ from bot.reports import check, render
 from bot.store.outbox import Claimed, Draft
 from tests.bot.github.outbox_kit import START, check_run, issue
 from tests.bot.reports import sample
+from tests.github_api import prune
 from tests.github_api.description import faults
 
 
@@ -78,5 +79,11 @@ def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("target", ["../../etc", "o/..", "o/n/m", "o", "/n", "o/n\n", "o/n?x=1"])
 def test_a_target_cannot_lead_elsewhere(target: str, tmp_path: Path) -> None:
-    with pytest.raises(InternalError, match="owner/name"):
-        DryRun(tmp_path).send(claimed(issue("a"), target))
+    for act in (DryRun(tmp_path).send, DryRun(tmp_path).find):
+        with pytest.raises(InternalError, match="owner/name"):
+            act(claimed(issue("a"), target))
+
+
+def test_the_description_holds_what_prune_keeps() -> None:
+    kept = json.loads(Path(prune.__file__).with_name("github_api.json").read_text())["paths"]
+    assert {path: tuple(operations) for path, operations in kept.items()} == prune.OPERATIONS
