@@ -63,7 +63,7 @@ class Bar:
 class Cell:
     """One operator's cases of one verdict on one side; `shade` is 0 … 1 on a logarithmic scale.
 
-    change is "worse" or "better" where head differs from base, for verdicts that accuse; else ""
+    change is "worse" where confirmed regressions raise the number, "better" where fixes lower it, or ""
     """
 
     side: str
@@ -229,7 +229,9 @@ def _change(row: OperatorRow, verdict: Verdict) -> str:
     if not verdict.accuses:
         return ""
     before, after = row.base.get(verdict, 0), row.head.get(verdict, 0)
-    return "worse" if after > before else "better" if after < before else ""
+    if after > before and row.standings.get(Standing.REGRESSION):
+        return "worse"
+    return "better" if after < before and row.standings.get(Standing.FIXED) else ""
 
 
 def name_of(verdict: Verdict) -> str:

@@ -188,6 +188,11 @@ def _over_quota(session: Session, target: str, per_day: int, at: datetime, key: 
     )
 
 
+def has_open(session: Session) -> bool:
+    """Whether any effect waits to be sent; for those who look often and must not lock."""
+    return session.scalar(select(Effect.key).where(Effect.state.in_(_OPEN)).limit(1)) is not None
+
+
 def claim(session: Session, at: datetime, lease: timedelta, *, live: bool) -> Claimed | None:
     """Takes the oldest effect that is due and not braked, for `lease`; None if there is none.
 
@@ -296,6 +301,7 @@ def clear_brake(session: Session, name: str) -> bool:
     if brake is None:
         return False
     session.delete(brake)
+    session.flush()
     return True
 
 

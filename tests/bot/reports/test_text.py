@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import tokenize
 import unicodedata
@@ -66,6 +67,8 @@ FILTERS: list[Callable[[str], str]] = [
     text.code,
     text.fence,
     text.comment,
+    text.cell,
+    text.escaped,
     lambda raw: text.title(raw, 4096),
 ]
 
@@ -83,7 +86,7 @@ def test_clean_leaves_only_what_people_see(raw: str) -> None:
 @given(HOSTILE)
 @example("@octocat and @org/team, owner/repo#12, #1 and GH-7 at https://github.com/o/r/issues/3")
 def test_plain_text_mentions_nobody_and_links_nothing(raw: str) -> None:
-    for shown in (text.plain(raw), text.title(raw, 4096)):
+    for shown in (text.plain(raw), text.escaped(raw), text.title(raw, 4096)):
         assert "\n" not in shown
         assert not re.search(r"@[\w-]", shown)
         assert not re.search(r"#\d", shown)
@@ -101,8 +104,28 @@ def test_plain_text_is_no_markup(raw: str) -> None:
 
 
 @given(HOSTILE)
+def test_escaped_text_is_its_own_html(raw: str) -> None:
+    assert visible(html.unescape(text.escaped(raw))) == visible(text.one_line(raw))
+
+
+@given(HOSTILE)
+def test_a_cell_has_no_bar_of_its_own(raw: str) -> None:
+    shown = text.cell(raw)
+    assert shown.count("|") == shown.count("\\|")
+
+
+@given(HOSTILE)
+def test_verbatim_text_survives_and_cannot_leave_its_block(raw: str) -> None:
+    raw = raw.replace("\r", "") + "x"
+    first, *body, last = text.verbatim(raw, "python").split("\n")
+    assert first == last + "python"
+    assert "\n".join(body) == raw
+    assert not any(re.match(rf" {{0,3}}`{{{len(last)},}}\s*$", line) for line in body)
+
+
+@given(HOSTILE)
 def test_plain_text_reads_as_before(raw: str) -> None:
-    shown = visible(re.sub(r"\\(?=[^\w\s])|\\(?=\d)", "", text.plain(raw.replace("\\", ""))))
+    shown = visible(re.sub(r"\\(?=[^\w\s]|[\d_])", "", text.plain(raw.replace("\\", ""))))
     shown = shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     assert shown == text.one_line(raw.replace("\\", ""))
 

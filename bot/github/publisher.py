@@ -1,0 +1,107 @@
+"""The publisher: takes effects out of the outbox, one at a time, and makes each exactly once.
+
+A row is `sending` from before the request until after the answer is stored. Whatever ends the process in
+between, the next sender finds the row, looks for the effect's marker on GitHub, and sends only what is
+not there. Where GitHub cannot be asked it waits: missing is better than double.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+
+from bot.errors import InfrastructureError, InternalError, RefusalError
+from bot.github.limits import ThrottledError
+from bot.github.requests import Sent, Sink
+from bot.store import outbox
+from bot.store.database import Database, now
+from bot.store.outbox import Claimed
+
+#: How long one effect may take; well over all time limits of the live sink together.
+LEASE = timedelta(minutes=5)
+#: Between tries: 30 s, doubling to an hour, as GitHub's best practices ask for ("exponentially").
+FIRST_WAIT = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(hours=1)
+#: Tries before a person is asked: with the waits above about half a day.
+MAX_ATTEMPTS = 16
+POLL_S = 5.0
+
+log = structlog.get_logger(__name__)
+
+
+class Publisher:
+    """Sends what the outbox intends.
+
+    sink        where effects go
+    clock       the time, for leases and waits
+    rehearsal   where effects of targets in dry-run mode go; needed if `sink` is live
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        sink: Sink,
+        clock: Callable[[], datetime] = now,
+        rehearsal: Sink | None = None,
+    ) -> None:
+        if rehearsal is None and sink.live:
+            raise InternalError("a live publisher needs a sink for targets in dry-run mode")
+        self.database, self.sink, self.clock = database, sink, clock
+        self.rehearsal = rehearsal or sink
+
+    def run_once(self) -> bool:
+        """Handles one effect that is due; False if there is none, or a brake is set."""
+        with self.database.reading() as session:
+            if not outbox.has_open(session):
+                return False
+        with self.database.transaction() as session:
+            effect = outbox.claim(session, self.clock(), LEASE, live=self.sink.live)
+        if effect is None:
+            return False
+        sink = self.rehearsal if effect.rehearsal else self.sink
+        told = log.bind(effect=effect.key, kind=effect.kind, target=effect.target, attempt=effect.attempts)
+        try:
+            sent = _make(sink, effect)
+        except RefusalError as error:
+            told.warning("effect refused", reason=str(error))
+            with self.database.transaction() as session:
+                outbox.give_up(session, effect.key, str(error))
+        except InfrastructureError as error:
+            told.warning("effect failed", reason=str(error))
+            self._again(effect, error, unsent=not sink.live or isinstance(error, ThrottledError))
+        else:
+            with self.database.transaction() as session:
+                outbox.finish(session, effect.key, sent.url, sent.number, self.clock())
+            told.info("effect sent", url=sent.url, resumed=effect.resumed)
+        return True
+
+    def run_forever(self, stop: threading.Event, poll_s: float = POLL_S) -> None:
+        """Sends until `stop` is set, looking into the outbox every `poll_s` seconds."""
+        while not stop.is_set():
+            if not self.run_once():
+                stop.wait(poll_s)
+
+    def _again(self, effect: Claimed, error: InfrastructureError, *, unsent: bool) -> None:
+        with self.database.transaction() as session:
+            if effect.attempts >= MAX_ATTEMPTS:
+                outbox.give_up(session, effect.key, f"given up after {effect.attempts} tries: {error}")
+                return
+            wait = min(FIRST_WAIT * 2 ** (effect.attempts - 1), LONGEST_WAIT)
+            if isinstance(error, ThrottledError):
+                wait = max(wait, timedelta(seconds=error.wait_s))
+            # A resumed effect may have arrived in an earlier try, whatever happened in this one.
+            outbox.retry(
+                session,
+                effect.key,
+                str(error),
+                self.clock() + wait,
+                unsent=unsent and not effect.resumed,
+            )
+
+
+def _make(sink: Sink, effect: Claimed) -> Sent:
+    there = sink.find(effect) if effect.resumed else None
+    return there or sink.send(effect)

@@ -1,0 +1,86 @@
+"""What the publisher's tests share: a database with effects in it, and a clock to turn by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bot.store import bugs, outbox
+from bot.store.database import Database
+from bot.store.models import Base, Campaign, Effect
+from tests.bot.reports import sample
+
+START = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until told."""
+
+    now: datetime = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+def database(folder: Path) -> Database:
+    made = Database(f"sqlite:///{folder}/assay.db")
+    Base.metadata.create_all(made.engine)
+    return made
+
+
+def campaign(database: Database, mode: str = "auto", target: str = sample.TARGET, number: int = 1) -> int:
+    with database.transaction() as session:
+        row = Campaign(
+            id=number,
+            target=target,
+            head=sample.HEAD,
+            trigger=f"manual:{number}",
+            config={"reports": {"mode": mode}},
+            created_at=START,
+            updated_at=START,
+        )
+        session.add(row)
+    return number
+
+
+def issue(signature: str, target: str = sample.TARGET, hold: str = "") -> outbox.Draft:
+    key = f"{signature:0>32}"
+    payload = {"title": signature, "body": f"text\n\n<!-- assay:{key} -->\n", "labels": ["assay"]}
+    return outbox.Draft("issue", key, target, payload, signature, hold)
+
+
+def check_run(key: str = "c0ffee", target: str = sample.TARGET) -> outbox.Draft:
+    output = {"title": "Nothing new", "summary": "fine", "text": f"<!-- assay:{key} -->"}
+    payload = {
+        "name": "assay",
+        "head_sha": sample.HEAD,
+        "status": "completed",
+        "conclusion": "success",
+        "external_id": key,
+        "output": output,
+    }
+    return outbox.Draft("check_run", key, target, payload)
+
+
+def post(
+    database: Database,
+    *drafts: outbox.Draft,
+    campaign_id: int | None = 1,
+    per_day: int = 10,
+    at: datetime = START,
+) -> list[outbox.Posted]:
+    with database.transaction() as session:
+        for draft in drafts:
+            if draft.kind == "issue":
+                bugs.see(session, draft.target, draft.signature, draft.signature, at)
+        return outbox.post(session, drafts, campaign_id=campaign_id, issues_per_day=per_day, at=at)
+
+
+def row(database: Database, key: str) -> Effect:
+    with database.reading() as session:
+        return session.get_one(Effect, key)

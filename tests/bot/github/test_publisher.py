@@ -1,0 +1,277 @@
+"""Exactly once, whatever dies in between."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.errors import InfrastructureError, InternalError, RefusalError
+from bot.github.dry_run import DryRun
+from bot.github.limits import ThrottledError
+from bot.github.publisher import FIRST_WAIT, LEASE, MAX_ATTEMPTS, Publisher
+from bot.github.requests import Sent
+from bot.store import bugs, outbox
+from bot.store.database import Database
+from bot.store.models import EffectState
+from bot.store.outbox import Claimed
+from tests.bot.github.outbox_kit import START, Clock, campaign, check_run, database, issue, post, row
+from tests.bot.reports import sample
+
+
+class Wall:
+    """A live sink that remembers what people saw; `act` runs before or after it becomes visible."""
+
+    live = True
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.asked = 0
+        self.before: Callable[[], None] = lambda: None
+        self.after: Callable[[], None] = lambda: None
+        self.on_find: Callable[[], None] = lambda: None
+
+    def send(self, effect: Claimed) -> Sent:
+        self.before()
+        self.shown.append(effect.key)
+        self.after()
+        return Sent(f"https://github.com/acme/graphs/issues/{len(self.shown)}", len(self.shown))
+
+    def find(self, effect: Claimed) -> Sent | None:
+        self.asked += 1
+        self.on_find()
+        return Sent("found", 1) if effect.key in self.shown else None
+
+
+class Died(BaseException):
+    """Stands for the end of the process: nobody catches it."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Database:
+    made = database(tmp_path)
+    campaign(made)
+    return made
+
+
+@pytest.fixture
+def wall() -> Wall:
+    return Wall()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def publisher(store: Database, wall: Wall, clock: Clock, tmp_path: Path) -> Publisher:
+    return Publisher(store, wall, clock, DryRun(tmp_path / "outbox"))
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    errors: Iterator[BaseException] = iter([error])
+
+    def act() -> None:
+        for once in errors:
+            raise once
+
+    return act
+
+
+def drain(publisher: Publisher) -> int:
+    done = 0
+    while publisher.run_once():
+        done += 1
+    return done
+
+
+def test_effects_are_sent_once_and_in_order(publisher: Publisher, store: Database, wall: Wall) -> None:
+    post(store, issue("a"), check_run("b"))
+    assert drain(publisher) == 2
+    assert wall.shown == [issue("a").key, "b"]
+    assert wall.asked == 0
+    sent = row(store, issue("a").key)
+    assert (sent.state, sent.url, sent.sent_at) == ("sent", "https://github.com/acme/graphs/issues/1", START)
+    with store.reading() as session:
+        bug = bugs.find(session, sample.TARGET, "a")
+        assert bug is not None
+        assert (bug.state, bug.issue) == ("reported", 1)
+    assert not publisher.run_once()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_process_that_dies_while_sending(
+    moment: str, publisher: Publisher, store: Database, wall: Wall, clock: Clock
+) -> None:
+    post(store, issue("a"))
+    setattr(wall, moment, raising(Died()))
+    with pytest.raises(Died):
+        publisher.run_once()
+    assert row(store, issue("a").key).state == "sending"
+    assert not publisher.run_once()  # the lease protects a sender that is merely slow
+    clock.now += LEASE
+    assert drain(publisher) == 1
+    assert wall.shown == [issue("a").key]
+    assert wall.asked == 1
+    assert row(store, issue("a").key).state == "sent"
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_failure_nobody_can_interpret_is_looked_up(
+    moment: str, publisher: Publisher, store: Database, wall: Wall, clock: Clock
+) -> None:
+    post(store, check_run())
+    setattr(wall, moment, raising(InfrastructureError("502 in the middle")))
+    assert drain(publisher) == 1
+    assert row(store, "c0ffee").reason == "502 in the middle"
+    clock.now += FIRST_WAIT
+    assert drain(publisher) == 1
+    assert (wall.shown, wall.asked) == (["c0ffee"], 1)
+
+
+def test_while_github_cannot_be_asked_nothing_is_sent(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+) -> None:
+    post(store, check_run())
+    wall.before = raising(InfrastructureError("lost"))
+    wall.on_find = raising(InfrastructureError("cannot list"))
+    for _ in range(2):
+        assert drain(publisher) == 1
+        assert wall.shown == []
+        clock.advance(hours=1)
+    assert drain(publisher) == 1
+    assert (wall.shown, wall.asked) == (["c0ffee"], 2)
+
+
+def test_waits_double_and_end_with_a_person(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+) -> None:
+    post(store, issue("a"))
+    wall.before = wall.on_find = lambda: (_ for _ in ()).throw(InfrastructureError("down"))
+    waits = []
+    while row(store, issue("a").key).state != EffectState.FAILED.value:
+        assert drain(publisher) == 1
+        later = row(store, issue("a").key).not_before
+        if later is not None:
+            waits.append(later - clock.now)
+            clock.now = later
+    assert len(waits) == MAX_ATTEMPTS - 1
+    assert waits[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
+    assert waits[-1] == timedelta(hours=1)
+    assert row(store, issue("a").key).reason == f"given up after {MAX_ATTEMPTS} tries: down"
+    assert wall.shown == []
+
+
+def test_throttling_waits_as_long_as_github_says(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+) -> None:
+    post(store, check_run())
+    wall.before = raising(ThrottledError("slow down", 600))
+    assert drain(publisher) == 1
+    waiting = row(store, "c0ffee")
+    assert (waiting.state, waiting.not_before) == ("intended", START + timedelta(minutes=10))
+    clock.advance(minutes=10)
+    assert drain(publisher) == 1
+    assert (wall.shown, wall.asked) == (["c0ffee"], 0)
+
+
+def test_a_throttled_retry_is_still_looked_up(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+) -> None:
+    post(store, check_run())
+    wall.after = raising(InfrastructureError("lost the answer"))
+    drain(publisher)
+    clock.advance(hours=1)
+    wall.on_find = raising(ThrottledError("slow down", 60))
+    drain(publisher)
+    clock.advance(hours=1)
+    drain(publisher)
+    assert (wall.shown, row(store, "c0ffee").state) == (["c0ffee"], "sent")
+
+
+def test_a_refusal_is_final_and_keeps_its_reason(publisher: Publisher, store: Database, wall: Wall) -> None:
+    post(store, issue("a"), check_run("b"))
+    wall.before = raising(RefusalError("issues are switched off"))
+    assert drain(publisher) == 2
+    assert wall.shown == ["b"]
+    failed = row(store, issue("a").key)
+    assert (failed.state, failed.reason) == ("failed", "issues are switched off")
+
+
+def test_the_brake_stops_everything(publisher: Publisher, store: Database, wall: Wall) -> None:
+    post(store, issue("a"), check_run("b"))
+    with store.transaction() as session:
+        outbox.set_brake(session, outbox.EVERYTHING, "a flood", START)
+    assert drain(publisher) == 0
+    assert wall.shown == []
+    with store.transaction() as session:
+        outbox.clear_brake(session, outbox.EVERYTHING)
+    assert drain(publisher) == 2
+
+
+def test_targets_in_dry_run_mode_hear_nothing(tmp_path: Path, wall: Wall, clock: Clock) -> None:
+    store = database(tmp_path)
+    campaign(store, "dry-run")
+    post(store, issue("a"), check_run("b"))
+    drain(Publisher(store, wall, clock, DryRun(tmp_path / "outbox")))
+    assert wall.shown == []
+    assert len(list((tmp_path / "outbox").rglob("*.json"))) == 2
+    with pytest.raises(InternalError, match="dry-run"):
+        Publisher(store, wall, clock)
+
+
+def test_our_own_bugs_are_not_swallowed(publisher: Publisher, store: Database, wall: Wall) -> None:
+    post(store, check_run())
+    wall.before = raising(InternalError("ours"))
+    with pytest.raises(InternalError, match="ours"):
+        publisher.run_once()
+
+
+def test_it_runs_until_told_to_stop(publisher: Publisher, store: Database, wall: Wall) -> None:
+    post(store, issue("a"))
+    stop = threading.Event()
+    wall.after = stop.set
+    publisher.run_forever(stop)
+    assert wall.shown == [issue("a").key]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bot.github.dry_run import DryRun
+from bot.github.publisher import Publisher
+from bot.store.database import Database
+
+folder, moment = Path(sys.argv[1]), sys.argv[2]
+
+class Fatal(DryRun):
+    def send(self, effect):
+        if moment == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        sent = super().send(effect)
+        if moment == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sent
+
+Publisher(Database(f"sqlite:///{folder}/assay.db"), Fatal(folder / "outbox")).run_once()
+"""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_kill_9_loses_nothing_and_doubles_nothing(moment: str, store: Database, tmp_path: Path) -> None:
+    post(store, issue("a"))
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, moment], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert row(store, issue("a").key).state == "sending"
+    publisher = Publisher(store, DryRun(tmp_path / "outbox"))
+    assert drain(publisher) == 1  # at once: a rehearsal waits for no lease
+    files = sorted(path.name for path in (tmp_path / "outbox").rglob("*") if path.is_file())
+    assert files == [f"issue-{issue('a').key}.json", f"issue-{issue('a').key}.md"]
+    assert row(store, issue("a").key).state == "sent"
