@@ -5,33 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import structlog
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
+from bot import compose
 from bot.service import Background, Compose, Job, Service, Services
 from bot.settings import Settings
-from bot.store import Database, Session
-from bot.webhooks import Intent, router
+from bot.webhooks import router
 
-__all__ = ["Background", "Job", "Services", "compose", "create_app"]
-
-log = structlog.get_logger(__name__)
+__all__ = ["Background", "Job", "Services", "build", "create_app"]
 
 
-def compose(settings: Settings, database: Database) -> Services:
-    """The services of a whole Assay process."""
-    del settings, database
-    return Services(handle=_announce)
-
-
-def _announce(_session: Session, intent: Intent) -> None:
-    log.info("intent", target=intent.target, head=intent.head, ref=intent.ref)
-
-
-def create_app(settings: Settings, *, services: Compose = compose) -> FastAPI:
+def create_app(settings: Settings, *, services: Compose = compose.service) -> FastAPI:
     """The application; everything behind it starts and stops with its lifespan."""
     service = Service(settings, services)
     return build(service)

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from bot import service as service_parts
+from bot.campaigns import intents
+from bot.campaigns.engine import Engine
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.config import RepositoryConfig, default_config, parse_config
+from bot.errors import SettingsError
+from bot.github.dry_run import DryRun
+from bot.github.live import Credentials, GitHub
+from bot.github.publisher import Publisher
 from bot.github.repositories import Repositories
+from bot.github.requests import Sink
 from bot.reports.campaign import CampaignReports
 from bot.runners import Runner, make_runner, run_tool
 from bot.settings import Settings
+from bot.store import Database, Session, now
 from bot.toolchains import provision, resolve
+from bot.webhooks import Intent
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
 from fuzzing.triage.signature import sign
@@ -35,6 +47,50 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "reports": reports(settings.data_dir),
     }
     return Services(**(fields | replaced))
+
+
+def service(settings: Settings, database: Database) -> service_parts.Services:
+    """A whole Assay process: deliveries become campaigns, campaigns run, effects are published."""
+    engine = Engine(database, settings, campaign_services(settings))
+    # The embedded database belongs to one process, which holds the lock on its folder by now.
+    engine.start(steal=database.is_sqlite)
+    publisher = Publisher(database, *_sinks(settings))
+
+    def handle(session: Session, intent: Intent) -> None:
+        intents.handle(session, intent, wake=engine.wake)
+
+    return service_parts.Services(
+        handle=handle,
+        backgrounds=(Thread("campaigns", engine.run_forever), Thread("publisher", publisher.run_forever)),
+    )
+
+
+@dataclass(frozen=True)
+class Thread:
+    """Something that runs as long as the service does, under a name."""
+
+    name: str
+    run_forever: Callable[[Event], None]
+
+
+def _sinks(settings: Settings) -> tuple[Sink, Callable[[], datetime], Sink]:
+    """Where effects go, the clock, and where those of targets in dry-run mode go."""
+    rehearsal = DryRun(settings.data_dir / "outbox")
+    if settings.github_mode == "dry-run":
+        return rehearsal, now, rehearsal
+    return GitHub(_credentials(settings), settings.github_api_url), now, rehearsal
+
+
+def _credentials(settings: Settings) -> Credentials:
+    key_file = settings.github_private_key_file
+    if settings.github_app_id and key_file:
+        try:
+            key = key_file.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"ASSAY_GITHUB_PRIVATE_KEY_FILE: cannot read {key_file}: {error}") from None
+        return Credentials(app_id=settings.github_app_id, private_key=key)
+    token = settings.github_token
+    return Credentials(token=token.get_secret_value() if token else "")
 
 
 def repositories(settings: Settings) -> Repositories:

@@ -10,7 +10,8 @@ from types import FrameType
 import click
 import uvicorn
 
-from bot.app import build, compose
+from bot import compose
+from bot.app import build
 from bot.errors import InfrastructureError
 from bot.logs import configure
 from bot.service import Service
@@ -51,7 +52,7 @@ def command(host: str | None, port: int | None) -> None:
     check_serving(settings)
     configure(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    service = Service(settings, compose)
+    service = Service(settings, compose.service)
     with _listen(settings.host, settings.port) as listener:
         try:
             service.open()

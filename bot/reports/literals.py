@@ -46,7 +46,9 @@ def _uniform(value: Tensor) -> str:
         return ""
     array = value.array()
     first = array.reshape(-1)[:1]
-    if first.tobytes() * array.size != value.data:
+    if first.tobytes() * array.size != value.data or not (
+        array.dtype.kind != "c" or np.isfinite(first).all()
+    ):
         return ""
     source = f"np.full({value.shape!r}, {first.tolist()[0]!r}, np.{_name(value)})"
     return source if _same(source, value) else ""
@@ -55,7 +57,7 @@ def _uniform(value: Tensor) -> str:
 def _numbers(value: Tensor, indent: int) -> str:
     """A nested list of numbers, "" where it would be unreadable or not exact."""
     array = value.array()
-    if value.dtype in RAW_DTYPES or array.size > READABLE_ELEMENTS:
+    if value.dtype in RAW_DTYPES or array.size > READABLE_ELEMENTS or not _spelled(array):
         return ""
     body = np.array2string(
         array,
@@ -69,6 +71,11 @@ def _numbers(value: Tensor, indent: int) -> str:
     shape = f".reshape({value.shape!r})" if array.size == 0 else ""
     source = f"np.array({body if array.size else '[]'}, np.{_name(value)}){shape}"
     return source if _same(source, value) else ""
+
+
+def _spelled(array: np.ndarray[Any, Any]) -> bool:
+    """Whether Python can spell the numbers: it has no literal for a complex NaN or infinity."""
+    return array.dtype.kind != "c" or bool(np.isfinite(array).all())
 
 
 def _number(array: np.ndarray[Any, Any]) -> Any:
