@@ -11,12 +11,15 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
 
 from bot.config.model import exact_pin
 from bot.errors import ConfigError
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HASH = re.compile(r"\s--hash[= ]\S+")
 _COMMENT = re.compile(r"(^|\s)#.*")
 
@@ -26,7 +29,7 @@ class Pin:
     """One line that names a package.
 
     package   as it was asked for, the canonical spelling
-    text      the requirement as written
+    text      the requirement as written, its first 200 characters
     version   the release if it is pinned exactly, else None
     line      1-based; 0 where unknown (pyproject.toml)
     """
@@ -46,14 +49,22 @@ def find_pins(content: bytes, file: str, packages: Iterable[str]) -> list[Pin]:
     wanted = {canonicalize_name(package): package for package in packages}
     pins = []
     for line, text in _requirements(content, file):
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        package = wanted.get(canonicalize_name(requirement.name))
-        if package is not None and (requirement.marker is None or requirement.marker.evaluate()):
-            pins.append(Pin(package, text, exact_pin(requirement), line))
+        word = _NAME.match(text)
+        package = wanted.get(canonicalize_name(word[0])) if word else None
+        if package is not None:
+            pin = _pin(package, text, line)
+            pins += [pin] if pin else []
     return pins
+
+
+def _pin(package: str, text: str, line: int) -> Pin | None:
+    """The pin on a line that begins with the package's name; None if it does not hold here."""
+    try:
+        requirement = Requirement(text)
+        applies = requirement.marker is None or requirement.marker.evaluate()
+    except (InvalidRequirement, InvalidVersion, UndefinedComparison, UndefinedEnvironmentName):
+        return Pin(package, text[:200], None, line)  # it names the package, so it cannot be passed over
+    return Pin(package, text[:200], exact_pin(requirement), line) if applies else None
 
 
 def _requirements(content: bytes, file: str) -> Iterator[tuple[int, str]]:
@@ -66,7 +77,7 @@ def _requirements(content: bytes, file: str) -> Iterator[tuple[int, str]]:
 
 def _from_lines(text: str) -> Iterator[tuple[int, str]]:
     pending, start = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate([*text.splitlines(), ""], 1):  # a last line may end in a backslash
         start = start if pending else number
         if line.endswith("\\"):
             pending += line[:-1] + " "
@@ -80,7 +91,7 @@ def _from_lines(text: str) -> Iterator[tuple[int, str]]:
 def _from_pyproject(text: str, file: str) -> Iterator[tuple[int, str]]:
     try:
         project = tomllib.loads(text).get("project", {})
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}", key="toolchain.pin") from None
     dependencies = project.get("dependencies", []) if isinstance(project, dict) else []
     for item in dependencies if isinstance(dependencies, list) else []:

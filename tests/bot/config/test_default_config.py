@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from bot.config import default_config, parse_config
+from bot.config.pins import find_pins
 from bot.errors import ConfigError
 
 
@@ -63,3 +66,24 @@ def test_odd_but_valid_toml_says_nothing(text: str) -> None:
 def test_broken_toml_is_told() -> None:
     with pytest.raises(ConfigError, match=r"pyproject.toml is not valid TOML.*line 1"):
         default_config(files(pyproject_toml="[project\n").get)
+
+
+@given(
+    st.one_of(st.binary(max_size=60), st.text("openvi=<>~!;[]@ \\'\"#.1\n_()", max_size=60).map(str.encode))
+)
+@example(b"n = 1" + b"0" * 5000)
+@example(b"d = 0000-00-00")
+@example(b"x = " + b"[" * 5000)
+@example(b"openvino==1; python_version ~= 'x'")
+@example(b"openvino==1; os_name > '1'")
+@example(b"openvino==1; extra == 'x'")
+@example(b"openvino==1 \\")
+@pytest.mark.parametrize("file", ["requirements.txt", "pyproject.toml"])
+def test_any_bytes_give_pins_or_a_config_error(file: str, content: bytes) -> None:
+    try:
+        pins = find_pins(content, file, ["openvino"])
+    except ConfigError as error:
+        told = str(error)
+    else:
+        told = "openvino" if pins else "nothing"
+    assert told in ("openvino", "nothing") or file in told

@@ -14,24 +14,22 @@ import pytest
 
 from bot.toolchains.cache import make_once
 
-# The maker waits until the other process has begun too, so that the two really race; what it made is
-# counted in a file that both append to.
+# Says what it does, and while it makes the folder waits to be told to go on.
 RACER = textwrap.dedent("""
-    import os, sys
+    import sys
     from pathlib import Path
     from bot.toolchains.cache import make_once
 
-    folder, log = Path(sys.argv[1]), sys.argv[2]
+    folder = Path(sys.argv[1])
 
     def make(partial):
-        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(descriptor, b"made\\n")
+        print("makes", flush=True)
+        sys.stdin.readline()
         (partial / "READY").write_text("x")
 
-    print("begun", flush=True)
-    sys.stdin.readline()
+    print("wants", flush=True)
     make_once(folder, lambda made: (made / "READY").exists(), make)
-    print((folder / "READY").read_text(), flush=True)
+    print("has", (folder / "READY").read_text(), flush=True)
 """)
 
 DYING = textwrap.dedent("""
@@ -66,39 +64,42 @@ def test_it_is_made_once_and_then_found(tmp_path: Path) -> None:
     assert leftovers(folder) == ["tool.lock"]
 
 
+def racer(folder: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", RACER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "wants\n"
+    return process
+
+
 def test_processes_that_race_make_it_once(tmp_path: Path) -> None:
-    folder, log = tmp_path / "tool", tmp_path / "log"
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACER, str(folder), str(log)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(3)
-    ]
-    for racer in racers:
-        assert racer.stdout
-        assert racer.stdout.readline() == "begun\n"
-    assert [racer.communicate("go\n", timeout=60)[0] for racer in racers] == ["x\n"] * 3
-    assert log.read_text() == "made\n"
+    first = racer(tmp_path / "tool")
+    assert first.stdout
+    assert first.stdout.readline() == "makes\n"
+    others = [racer(tmp_path / "tool") for _ in range(2)]  # they come while it is being made
+    assert first.communicate("go on\n", timeout=60)[0] == "has x\n"
+    assert [other.communicate("go on\n", timeout=60)[0] for other in others] == ["has x\n"] * 2
+    assert leftovers(tmp_path / "tool") == ["tool.lock"]
 
 
 def test_threads_that_race_make_it_once(tmp_path: Path) -> None:
     folder = tmp_path / "tool"
     made: list[bool] = []
-    barrier = threading.Barrier(4)
+    others = [threading.Thread(target=lambda: made.append(make_once(folder, ready, make))) for _ in range(3)]
 
-    def race() -> None:
-        barrier.wait()
-        made.append(make_once(folder, ready, make))
+    def make_slowly(partial: Path) -> None:
+        for thread in others:
+            thread.start()
+        for thread in others:
+            thread.join(0.1)  # they wait for us; without the lock they would be done at once
+        assert all(thread.is_alive() for thread in others)
+        make(partial)
 
-    threads = [threading.Thread(target=race) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    assert make_once(folder, ready, make_slowly)
+    for thread in others:
         thread.join(60)
-    assert sorted(made) == [False, False, False, True]
+    assert made == [False] * 3
 
 
 def test_what_a_killed_process_left_is_cleared_and_made_anew(tmp_path: Path) -> None:

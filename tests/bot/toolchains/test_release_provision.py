@@ -195,7 +195,11 @@ def test_processes_that_want_one_release_install_it_once(tmp_path: Path) -> None
     for process in started:
         assert process.stdout
         assert process.stdout.readline() == "begun\n"
-    told = sorted(process.communicate("go\n", timeout=60)[0].splitlines()[-1] for process in started)
+    for process in started:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    told = sorted(process.communicate(timeout=60)[0].splitlines()[-1] for process in started)
     assert told == ["tinyc 1.0: installed", "tinyc 1.0: installed before"]
 
 

@@ -26,6 +26,7 @@ def spec(config: str = "", **files: str) -> Spec:
         ("openvino==2024.3.0 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n", 1),
         ("openvino==2024.3.0; python_version >= '3.8'\nopenvino==2022.1.0; python_version < '3.8'\n", 1),
         ("openvino[extra]==2024.3.0\nopenvino==2024.3.0\n", 1),
+        ("openvino==2024.3.0 \\", 1),
         ("-e .\n--index-url https://example.org\n\\\nopenvino==2024.3.0\n", 3),
     ],
 )
@@ -60,6 +61,7 @@ def test_a_short_version_is_understood() -> None:
     ("text", "hint"),
     [
         ("openvino>=2024", r"line 1 of requirements.txt asks for 'openvino>=2024', which is not one release"),
+        ("openvino 2024", "asks for 'openvino 2024', which is not one release"),
         ("numpy\nopenvino", r"line 2 of requirements.txt asks for 'openvino'"),
         ("openvino==2024.*", "write 'openvino==VERSION'"),
         ("openvino==2024.1.0,!=2024.2.0", "is not one release"),
