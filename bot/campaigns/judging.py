@@ -1,7 +1,8 @@
 """Judging: what the outcomes at head and base, and their repeats, amount to. Pure functions.
 
-An accusation stands when every fresh-process run at head agreed with the first one; it is a regression
-when, besides, base passed, again in every run. Everything else gets the name it deserves and a reason.
+What fails at head and at base was broken already. What base passes is a regression when every fresh run at
+head agreed with the first one and every fresh run at base passed. The rest gets the name it deserves, and
+a reason.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fuzzing.outcomes import Outcome, Verdict
 NO_BASE = "there is no base to compare with"
 BASE_NOT_RUN = "base was not run within the budget"
 NOT_REPEATED = "not repeated in fresh processes within the budget"
-SUPPORT_LOST = "support lost; what a compiler says it does not support is never reported as a bug"
+SUPPORT_LOST = "unsupported at head, passes at base; what a compiler says it lacks is never filed as a bug"
 
 
 class Runs(NamedTuple):
@@ -55,7 +56,7 @@ def judge(seen: Seen) -> Judgement | None:
     if seen.base is None:
         return None
     if seen.head.verdict is Verdict.UNSUPPORTED and seen.base.verdict is Verdict.PASS:
-        return _support(seen)
+        return _finding(seen, Standing.SUPPORT_LOST, SUPPORT_LOST)
     if seen.head.verdict is Verdict.PASS and seen.base.verdict.accuses:
         reason = f"{_words(seen.base)} at base, passes at head"
         return Judgement(Standing.FIXED, seen.base.verdict, reason, (0, 1), (1, 1))
@@ -63,32 +64,21 @@ def judge(seen: Seen) -> Judgement | None:
 
 
 def _accused(seen: Seen) -> Judgement:
-    agreed, total = seen.head_runs
-    if agreed < total:
-        return _finding(
-            seen, Standing.FLAKY, f"{_words(seen.head)} in {agreed} of {total} fresh runs at head"
-        )
-    if total < seen.repeats:
-        return _finding(seen, Standing.UNJUDGED, NOT_REPEATED)
-    if not seen.compared:
-        return _finding(seen, Standing.UNJUDGED, NO_BASE)
-    if seen.base is None:
+    if seen.compared and seen.base is None:
         return _finding(seen, Standing.UNJUDGED, BASE_NOT_RUN)
-    if seen.base.verdict.accuses:
+    if seen.base is not None and seen.base.verdict.accuses:
         return _finding(seen, Standing.ALREADY_BROKEN, f"{_words(seen.base)} at base too")
-    if seen.base.verdict is not Verdict.PASS:
-        reason = f"cannot be compared: {seen.base.verdict.value} at base"
-        return _finding(seen, Standing.UNJUDGED, reason)
-    return _beside_passing_base(seen, f"{_words(seen.head)} at head, passes at base")
-
-
-def _support(seen: Seen) -> Judgement:
+    if seen.base is not None and seen.base.verdict is not Verdict.PASS:
+        return _finding(seen, Standing.UNJUDGED, f"cannot be compared: {seen.base.verdict.value} at base")
     agreed, total = seen.head_runs
     if agreed < total:
-        return _finding(seen, Standing.FLAKY, f"unsupported in {agreed} of {total} fresh runs at head")
+        reason = f"{_words(seen.head)} in {agreed} of {total} fresh runs at head"
+        return _finding(seen, Standing.FLAKY, reason)
     if total < seen.repeats:
         return _finding(seen, Standing.UNJUDGED, NOT_REPEATED)
-    return _beside_passing_base(seen, SUPPORT_LOST)
+    if seen.base is None:
+        return _finding(seen, Standing.UNJUDGED, NO_BASE)
+    return _beside_passing_base(seen, f"{_words(seen.head)} at head, passes at base")
 
 
 def _beside_passing_base(seen: Seen, reason: str) -> Judgement:
@@ -101,7 +91,7 @@ def _beside_passing_base(seen: Seen, reason: str) -> Judgement:
 
 
 def _finding(seen: Seen, standing: Standing, reason: str) -> Judgement:
-    head = (seen.head_runs.agreed, seen.head_runs.total)
+    head = (seen.head_runs.agreed, seen.head_runs.total) if seen.head_runs.total else (1, 1)
     return Judgement(standing, seen.head.verdict, reason, head, _base_counts(seen))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from bot.campaigns.catalogue import Ending
 from bot.campaigns.context import Context
-from bot.campaigns.judging import SUPPORT_LOST
 from bot.campaigns.provenance import Origin, origin
 from bot.campaigns.shards import Place, place_of
 from bot.store import campaigns, findings, outcomes
@@ -56,11 +55,6 @@ class FindingFacts:
     base_runs: int
     reason: str
     program_text: str = ""
-
-    @property
-    def support_lost(self) -> bool:
-        """Whether it only says that the compiler no longer takes the case: told, never filed."""
-        return self.reason == SUPPORT_LOST
 
     @property
     def accused(self) -> Outcome:
@@ -111,13 +105,8 @@ class Summary:
         return self.planned - self.ran(Side.HEAD)
 
     def standing(self, standing: Standing) -> tuple[FindingFacts, ...]:
-        """The findings of one standing, those of lost support apart."""
-        return tuple(one for one in self.findings if one.standing is standing and not one.support_lost)
-
-    @property
-    def support_lost(self) -> tuple[FindingFacts, ...]:
-        """What passed at base and is refused as unsupported at head."""
-        return tuple(one for one in self.findings if one.support_lost)
+        """The findings of one standing."""
+        return tuple(one for one in self.findings if one.standing is standing)
 
 
 def gather(context: Context, endings: Sequence[Ending]) -> Summary:

@@ -60,6 +60,7 @@ def silence(standing: Standing) -> str:
     return {
         Standing.REGRESSION: "",
         Standing.ALREADY_BROKEN: "already broken at base: not this change's doing",
+        Standing.SUPPORT_LOST: "head says it is unsupported: told in the report, never filed",
         Standing.FIXED: "passes at head",
         Standing.FLAKY: "did not repeat in fresh processes",
         Standing.UNJUDGED: "base is unknown",

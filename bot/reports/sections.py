@@ -1,4 +1,4 @@
-"""The four sections every report has (service-anchors: new here, already broken, fixed, not judged)."""
+"""The sections every report has: new here, already broken, no longer supported, fixed, not judged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.store.models import Side, Standing
 
 @dataclass(frozen=True)
 class Section:
-    """One of the four; `open` if people should see its first entry unfolded."""
+    """One of them; `open` if people should see its first entry unfolded."""
 
     name: str
     title: str
@@ -41,6 +41,12 @@ _SECTIONS = (
         (Standing.ALREADY_BROKEN,),
         "Fails at head and at base: not the doing of this change.",
     ),
+    (
+        "support_lost",
+        "No longer supported",
+        (Standing.SUPPORT_LOST,),
+        "Passes at base; head refuses it as unsupported. Told here and never filed as a bug.",
+    ),
     ("fixed", "Fixed", (Standing.FIXED,), "Failed at base and passes at head."),
     (
         "unjudged",
@@ -52,11 +58,12 @@ _SECTIONS = (
 
 
 def sections(report: Report) -> list[Section]:
-    """The four sections, in order, the empty ones too."""
-    return [
+    """The sections, in order, the empty ones too; but lost support is rare and told of only where it is."""
+    made = [
         Section(name, title, words, report.of(*standings), name == "new")
         for name, title, standings, words in _SECTIONS
     ]
+    return [section for section in made if section.groups or section.name != "support_lost"]
 
 
 def context(report: Report) -> dict[str, Any]:
@@ -84,6 +91,6 @@ def _found(report: Report) -> str:
     view = report.view
     tests = f"The cases are tests of {view.library}. " if view.library else ""
     return (
-        f"{tests}Every failure was repeated in fresh processes before it was counted; what head fails, "
-        f"base was given too. Campaign {view.campaign}, seed {view.seed}."
+        f"{tests}What head fails, base was given too; what base passes was repeated in fresh processes, on "
+        f"both sides. Campaign {view.campaign}, seed {view.seed}."
     )

@@ -86,6 +86,7 @@ class Standing(str, Enum):
 
     REGRESSION = "regression"  # fails at head, passes at base
     ALREADY_BROKEN = "already_broken"  # fails at both
+    SUPPORT_LOST = "support_lost"  # refused as unsupported at head, passes at base
     FIXED = "fixed"  # failed at base, passes at head
     FLAKY = "flaky"  # did not repeat in fresh processes
     UNJUDGED = "unjudged"  # base unknown
