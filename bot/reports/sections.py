@@ -84,6 +84,6 @@ def _found(report: Report) -> str:
     view = report.view
     tests = f"The cases are tests of {view.library}. " if view.library else ""
     return (
-        f"{tests}Every failure was repeated in fresh processes before it was counted; what head fails, "
-        f"base was given too. Campaign {view.campaign}, seed {view.seed}."
+        f"{tests}What fails at head is run again in fresh processes, and given to base too. "
+        f"Campaign {view.campaign}, seed {view.seed}."
     )
