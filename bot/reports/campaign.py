@@ -47,7 +47,7 @@ class CampaignReports:
                 bugs.see(session, summary.target, group.signature, group.title, present, reason)
         outbox.post(
             session,
-            render.effects(report, config) if summary.base else [],
+            render.effects(report, config),
             campaign_id=summary.campaign_id,
             issues_per_day=config.reports.issues_per_day,
             at=present,

@@ -36,8 +36,9 @@ def environment() -> jinja2.Environment:
         "cell": text.cell,
         "fence": text.fence,
         "comment": text.comment,
-        "truncated": text.cut,
-        "ending": text.tail,
+        # Cleaned first: half a secret would not be recognised.
+        "truncated": lambda raw, limit: text.cut(text.clean(raw), limit),
+        "ending": lambda raw, limit: text.tail(text.clean(raw), limit),
         "verbatim": text.verbatim,
         "py": ascii,  # a Python literal, in ASCII
         "thousands": thousands,

@@ -24,12 +24,14 @@ REDACTED = "[redacted]"
 # Format characters hide or reorder what people read (CVE-2021-42574); surrogates are no text at all.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _NEWLINES = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 _SECRETS = re.compile(
     r"""
       -----BEGIN[ ][A-Z0-9 ]*KEY(?:[ ]BLOCK)?-----            # a private key …
         (?:.*?-----END[ ][A-Z0-9 ]*KEY(?:[ ]BLOCK)?-----|.*)  # … to its end, or to ours
+    | (?:^[…]?[A-Za-z0-9+/=]+\n)+-----END[ ][A-Z0-9 ]*KEY-----  # a key whose beginning was cut off
     | gh[opsur]_[A-Za-z0-9_]{16,}                             # GitHub's own tokens
     | github_pat_[A-Za-z0-9_]{16,}
     | glpat-[A-Za-z0-9_-]{16,}
@@ -41,7 +43,7 @@ _SECRETS = re.compile(
     | (?i:bearer)[ \t]+[A-Za-z0-9._~+/=-]{8,}
     | (?<=://)[^\s/@:]*:[^\s/@]+(?=@)                         # user:password in a URL
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 _HOMES = re.compile(r"(?<![\w~.-])(?:/home/[^/\s:\"']+|/Users/[^/\s:\"']+|/root)(?=[/\s:\"']|$)")
 _WINDOWS_HOMES = re.compile(r"\b[A-Za-z]:\\{1,2}Users\\{1,2}[^\\\s:\"']+")
@@ -54,7 +56,10 @@ _LINE_STARTS = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
 def clean(text: str) -> str:
     """`text` without what may hide, reorder or leak; its lines and tabs are kept."""
     text = _NEWLINES.sub("\n", _ESCAPES.sub("", text))
-    text = "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in _INVISIBLE)
+    if text.isascii():  # nearly always, and ten times as fast
+        text = _ASCII_CONTROLS.sub("", text)
+    else:
+        text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE)
     return _WINDOWS_HOMES.sub("~", _HOMES.sub("~", _SECRETS.sub(REDACTED, text)))
 
 

@@ -116,8 +116,8 @@ def _post_issue(
     if there is None:
         if not _add(session, draft, campaign_id, bug.id, hold, at):
             return Posted(draft.key, None, "known: another campaign has just posted its issue")
-    elif _waits_for_quota(there):
-        _renew(there, draft, hold, at)
+    elif _waits_for_quota(there) or _leaves_rehearsal(session, there, campaign_id):
+        _renew(there, draft, campaign_id, hold, at)
     else:
         return Posted(there.key, EffectState(there.state), _known(there, bug))
     if hold:
@@ -152,14 +152,32 @@ def _add(
     return True
 
 
-def _renew(effect: Effect, draft: Draft, hold: str, at: datetime) -> None:
-    """What waited for quota counts from now, with what the latest campaign knows."""
+def _renew(effect: Effect, draft: Draft, campaign_id: int | None, hold: str, at: datetime) -> None:
+    """What nobody has seen yet counts from now, with what the latest campaign knows."""
     effect.payload, effect.created_at, effect.reason = draft.payload, at, hold
+    effect.campaign_id, effect.attempts, effect.url, effect.sent_at = campaign_id, 0, "", None
     effect.state = (EffectState.HELD if hold else EffectState.INTENDED).value
 
 
 def _waits_for_quota(effect: Effect) -> bool:
     return effect.state == EffectState.HELD.value and effect.reason.startswith(OVER_QUOTA)
+
+
+def _leaves_rehearsal(session: Session, effect: Effect, campaign_id: int | None) -> bool:
+    """Whether an issue was only written down, in dry-run mode, which its target has left since."""
+    if effect.state != EffectState.SENT.value or not _rehearsed(effect):
+        return False
+    modes = [_mode_of(session, number) for number in (effect.campaign_id, campaign_id)]
+    return modes[0] == REHEARSAL != modes[1]
+
+
+def _rehearsed(effect: Effect) -> bool:
+    return effect.url.startswith("file:")
+
+
+def _mode_of(session: Session, campaign_id: int | None) -> str:
+    campaign = session.get(Campaign, campaign_id) if campaign_id is not None else None
+    return _mode(campaign.config if campaign else None)
 
 
 def _known(effect: Effect, bug: Bug) -> str:
@@ -243,7 +261,8 @@ def finish(session: Session, key: str, url: str, number: int | None, at: datetim
     effect.state, effect.url, effect.sent_at = EffectState.SENT.value, url, at
     effect.reason, effect.not_before = "", None
     if effect.bug_id is not None:
-        bugs.reported(session, effect.bug_id, number, f"reported: {url}")
+        said = "written down, not sent" if _rehearsed(effect) else "reported"
+        bugs.reported(session, effect.bug_id, number, f"{said}: {url}")
 
 
 def retry(session: Session, key: str, reason: str, not_before: datetime, *, unsent: bool) -> None:
@@ -262,16 +281,16 @@ def give_up(session: Session, key: str, reason: str) -> None:
 
 
 def release(session: Session, key: str) -> None:
-    """A person wants the effect sent: held or failed becomes intended. Raises UsageError."""
+    """A person wants the effect sent: what is held, failed or only rehearsed. Raises UsageError."""
     effect = session.get(Effect, key)
     if effect is None:
         raise UsageError(f"there is no effect {key}")
-    if effect.state not in (EffectState.HELD.value, EffectState.FAILED.value):
+    if effect.state not in (EffectState.HELD.value, EffectState.FAILED.value) and not _rehearsed(effect):
         raise UsageError(f"effect {key} is {effect.state}; only held and failed ones can be released")
     # A failed one may have arrived all the same, so it is looked up first.
     failed = effect.state == EffectState.FAILED.value
     effect.state = (EffectState.SENDING if failed else EffectState.INTENDED).value
-    effect.reason, effect.not_before, effect.attempts = "", None, 0
+    effect.reason, effect.not_before, effect.attempts, effect.url = "", None, 0, ""
 
 
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:

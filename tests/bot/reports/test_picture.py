@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +80,38 @@ def test_it_is_well_formed_and_says_its_numbers_in_words(name: str) -> None:
     shapes = [element for element in root.iter("rect") if "cell" in (element.get("class") or "")]
     assert len(titles) == 1 + len(shapes) + sum(len(bar.segments) for bar in draw(REPORTS[name]).bars)
     assert root.get("role") == "img"
+
+
+def luminance(colour: tuple[float, ...]) -> float:
+    """Relative luminance of sRGB, as WCAG 2.2 defines it."""
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def mixed(over: tuple[float, ...], under: tuple[float, ...], share: float) -> tuple[float, ...]:
+    return tuple(share * a + (1 - share) * b for a, b in zip(over, under, strict=True))
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_text_can_be_read_on_every_colour(scheme: int) -> None:
+    """At least 4.5 : 1, what WCAG 2.2 AA asks of small text."""
+    text = (Path(render.__file__).parents[2] / "templates/reports/report.css").read_text()
+    block = text.split("@media (prefers-color-scheme: dark)")[scheme]
+    colours = {
+        name: tuple(int(value[at : at + 2], 16) / 255 for at in (0, 2, 4))
+        for name, value in re.findall(r"--(\w+): #(\w{6})", block)
+    }
+    depth = float(re.findall(r"--depth: ([\d.]+)", block)[0])
+    assert {verdict.value for verdict in Verdict} <= set(colours)
+    for paper in ("paper", "card", "hush"):
+        for ink in ("ink", "soft", "link"):
+            assert contrast(colours[ink], colours[paper]) >= 4.5, (ink, paper)
+    for verdict in Verdict:
+        solid = colours[verdict.value]
+        assert contrast(colours["card"], solid) >= 4.5, verdict
+        assert contrast(colours["ink"], mixed(solid, colours["card"], 0.7 * depth)) >= 4.5, verdict

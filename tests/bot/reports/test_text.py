@@ -178,6 +178,7 @@ def test_a_secret_cannot_hide_behind_what_is_removed(hidden: str) -> None:
         ("Authorization: Basic dXNlcjpwYXNz\nnext", "[redacted]\nnext"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
         ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blb", "[redacted]"),
+        ("…cret\nb3BlbnNz\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
         ("cloning https://me:pass@example.org/x", "cloning https://[redacted]@example.org/x"),
         ("File /home/jane/src/a.py:3", "File ~/src/a.py:3"),
         ("/Users/jane/a and C:\\Users\\jane\\b", "~/a and ~\\b"),

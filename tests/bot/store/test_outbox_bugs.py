@@ -180,3 +180,33 @@ def test_a_failed_effect_that_is_released_is_looked_up_first(store: Database) ->
         assert claimed is not None
         assert (claimed.resumed, claimed.attempts) == (True, 1)
         assert [effect.key for effect in outbox.in_state(session, EffectState.SENDING)] == ["c0ffee"]
+
+
+def test_what_was_only_written_down_is_sent_when_its_target_leaves_dry_run(tmp_path: Path) -> None:
+    store = database(tmp_path)
+    campaign(store, "dry-run", number=1)
+    campaign(store, "dry-run", number=2)
+    campaign(store, "auto", number=3)
+    post(store, issue("a"), campaign_id=1)
+    with store.transaction() as session:
+        outbox.finish(session, issue("a").key, "file:///outbox/a.json", None, START)
+    assert bug_reason(store, "a") == ("reported", "written down, not sent: file:///outbox/a.json")
+    assert post(store, issue("a"), campaign_id=2)[0].state is EffectState.SENT
+    assert post(store, issue("a"), campaign_id=3)[0].state is EffectState.INTENDED
+    with store.transaction() as session:
+        claimed = outbox.claim(session, START, LEASE, live=True)
+        assert claimed is not None
+        assert not claimed.rehearsal
+        outbox.finish(session, claimed.key, "https://github.com/o/n/issues/1", 1, START)
+    assert post(store, issue("a"), campaign_id=3)[0].reason == "known: reported as #1"
+
+
+def test_a_person_may_release_what_was_only_written_down(store: Database) -> None:
+    post(store, issue("a"))
+    with store.transaction() as session:
+        outbox.finish(session, issue("a").key, "file:///outbox/a.json", None, START)
+        outbox.release(session, issue("a").key)
+        assert outbox.claim(session, START, LEASE, live=True) is not None
+        outbox.finish(session, issue("a").key, "https://github.com/o/n/issues/1", 1, START)
+        with pytest.raises(UsageError, match="is sent"):
+            outbox.release(session, issue("a").key)
