@@ -45,11 +45,12 @@ class Context:
     stop: threading.Event
     on_progress: OnProgress
     last_attempt: bool
+    _began: float = field(default=0.0, init=False)
     _looked: float = field(default=0.0, init=False)
     _renewed: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        self._looked = self._renewed = self.services.clock.monotonic()
+        self._began = self._looked = self._renewed = self.services.clock.monotonic()
 
     @property
     def corpus(self) -> Path:
@@ -76,6 +77,9 @@ class Context:
         """Ends the step: the last thing it does in its last transaction."""
         if state not in self.step.to:
             raise InternalError(f"{self.step.state.value} does not lead to {state.value}")
+        if self.step.state.value not in campaign.clock:  # steps that run shards charge them as they go
+            elapsed = self.services.clock.monotonic() - self._began
+            campaigns.spend(campaign, self.step.state.value, elapsed)
         campaigns.move(campaign, state, self.services.clock.now(), reason)
 
     def progress(self, done: int, total: int, note: str) -> None:

@@ -489,3 +489,18 @@ def test_progress_tells_cases_and_states(world: World) -> None:
     running = [p for p in world.progress if p.state is CampaignState.RUNNING]
     assert (running[-1].done, running[-1].total) == (len(TESTS), len(TESTS))
     assert {p.state for p in world.progress} == {state for state in CampaignState if not state.ended}
+
+
+def test_steps_without_shards_are_timed_too(world: World) -> None:
+    real = world.services.provision
+
+    def provision(spec: Any, data_dir: Any, progress: Any) -> Any:
+        world.clock.advance(7)
+        return real(spec, data_dir, progress)
+
+    world.use(provision=provision)
+    campaign_id = world.push()
+    world.run()
+    clock = world.campaign(campaign_id).clock
+    assert clock.keys() == {state.value for state in CampaignState if not state.ended}
+    assert clock["provisioning"] == 14.0
