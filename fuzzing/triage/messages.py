@@ -59,7 +59,7 @@ PARTICULARS: tuple[Rule, ...] = (
         r"\1 NAME",
         _NAMES,
     ),
-    (r"[\w./:-]+ (node not found)\b", r"NAME \1", "OpenVINO's graph cache, before 2025"),
+    (r"(?<![\w./:-])[\w./:-]++ (node not found)\b", r"NAME \1", "OpenVINO's graph cache, before 2025"),
     (r"\b(opset\d+::\w+) [\w./:-]+", r"\1 NAME", "OpenVINO's type and name of a node"),
     (r"\b\w*test_\w+", "NAME", "a test's name, or that of a node expanded from it"),
     (r"\bexpected: (?:\w+, )+\w+", "expected: …", "lists of what is supported grow"),

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
+from fuzzing.errors import InfrastructureError
+from fuzzing.migrate import sources
+from fuzzing.migrate.__main__ import main, run
+from fuzzing.migrate.sources import Skip, Source
+
+
+def _case(number: int) -> TestCase:
+    provenance = Provenance("toy", f"test_{number}", "Relu", "onnx", "1")
+    return TestCase(OnnxModel(b"%d" % number), (), provenance)
+
+
+def _toy() -> Iterator[TestCase | Skip]:
+    yield _case(1)
+    yield Skip("test_2", "too odd", "detail of 2")
+    yield _case(3)
+    yield Skip("test_4", "too odd", "detail of 4")
+    yield Skip("test_5", "a map")
+
+
+TOY = Source("toy", "onnx", _toy)
+
+
+def test_skips_are_told_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(TOY, Corpus(tmp_path))
+    out, err = capsys.readouterr()
+    events = [json.loads(line) for line in out.splitlines()]
+    assert [event["event"] for event in events] == ["case", "skip", "case", "skip", "skip", "end"]
+    assert events[0] == {"event": "case", "id": _case(1).id, "test": "test_1", "operator": "Relu"}
+    assert events[1] == {"event": "skip", "test": "test_2", "reason": "too odd"}
+    assert events[-1]["skipped"] == {"a map": 1, "too odd": 2}
+    assert (events[-1]["cases"], events[-1]["new"]) == (2, 2)
+    assert "detail of 4" in err
+
+
+def test_a_second_run_adds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Corpus(tmp_path).add(_case(3))
+    run(TOY, Corpus(tmp_path))
+    run(TOY, Corpus(tmp_path))
+    ends = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"end"' in line]
+    assert [(end["cases"], end["new"]) for end in ends] == [(2, 1), (2, 0)]
+
+
+def test_an_unwritable_corpus_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    monkeypatch.setattr(sources, "get", lambda _name: TOY)
+    assert main(["toy", "--corpus", str(occupied)]) == 3
+    assert "cannot write to the corpus" in capsys.readouterr().err
+
+
+def test_trouble_of_the_machine_has_its_own_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> Iterator[TestCase | Skip]:
+        yield _case(1)
+        raise InfrastructureError("the library is missing: install it")
+
+    monkeypatch.setattr(sources, "get", lambda _name: Source("broken", "onnx", broken))
+    assert main(["broken", "--corpus", str(tmp_path)]) == 3
+    assert "install it" in capsys.readouterr().err
+
+
+def test_names_are_found_by_looking_at_the_folder() -> None:
+    assert "onnx-node-tests" in sources.names()
+    assert sources.get("onnx-node-tests").library == "onnx"
