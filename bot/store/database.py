@@ -23,6 +23,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session, sessionmaker
 
 from bot.errors import InfrastructureError, SettingsError
@@ -117,10 +118,15 @@ class Database:
             # Its other subclasses (IntegrityError, ProgrammingError, ...) are bugs of ours.
             if type(error) not in (DatabaseError, InterfaceError, OperationalError):
                 raise
-            raise InfrastructureError(
-                f"the database {self.url.render_as_string()} does not work: {error.orig}; "
-                "check ASSAY_DATABASE_URL, the disk and its permissions"
-            ) from error
+            raise self._trouble(str(error.orig)) from error
+        except PoolTimeout as error:
+            raise self._trouble("every connection is in use") from error
+
+    def _trouble(self, why: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"the database {self.url.render_as_string()} does not work: {why}; "
+            "check ASSAY_DATABASE_URL, the disk and its permissions"
+        )
 
 
 def _parse(url: str) -> URL:
