@@ -8,6 +8,7 @@ for those that only look. Trouble with the database itself, such as a full disk,
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import threading
 import time
@@ -97,9 +98,8 @@ class Database:
 
     def is_migrated(self) -> bool:
         """Whether the tables are those that this version of Assay works on."""
-        newest = ScriptDirectory.from_config(migrations()).get_current_head()
         with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision() == newest
+            return MigrationContext.configure(connection).get_current_revision() == _newest()
 
     def ping(self) -> None:
         """Raises InfrastructureError if the database cannot be read."""
@@ -164,6 +164,12 @@ def migrations() -> Config:
     folder = str(Path(__file__).parent / "migrations").replace("%", "%%")
     config.set_main_option("script_location", folder)
     return config
+
+
+@functools.cache
+def _newest() -> str | None:
+    """The newest revision of this version of Assay; /readyz asks for it all the time."""
+    return ScriptDirectory.from_config(migrations()).get_current_head()
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
