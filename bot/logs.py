@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Literal, TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 #: Louder than they are useful; their warnings still come through.
 QUIET = ("apscheduler", "alembic", "uvicorn.access", "httpx", "httpcore", "urllib3")
@@ -44,7 +44,7 @@ def configure(
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder(), _plain],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 *_render(as_json, stream),
@@ -56,6 +56,12 @@ def configure(
     root.setLevel(level.upper())
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _plain(_logger: object, _method: str, line: EventDict) -> EventDict:
+    """Uvicorn sends each message twice, the second time with colours."""
+    line.pop("color_message", None)
+    return line
 
 
 def _render(as_json: bool, stream: TextIO) -> list[Processor]:

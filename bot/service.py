@@ -14,8 +14,8 @@ from typing import Protocol
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from bot.data_lock import DataLock
 from bot.errors import AssayError, InfrastructureError
-from bot.lock import DataLock
 from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Database
@@ -32,12 +32,10 @@ log = structlog.get_logger(__name__)
 
 
 class Background(Protocol):
-    """Something that works in a thread of its own as long as the service runs."""
+    """Something that works in a thread of its own as long as the service runs.
 
-    @property
-    def name(self) -> str:
-        """The thread's name, for logs and for /readyz."""
-        ...
+    Logs and /readyz call it by its attribute `name`, or by its class where it has none.
+    """
 
     def run_forever(self, stop: threading.Event) -> None:
         """Works until `stop` is set; soon after that it returns."""
@@ -70,23 +68,29 @@ class _Thread:
     """A Background in its thread, and what it died of."""
 
     def __init__(self, work: Background, metrics: Metrics) -> None:
-        self.work = work
+        self.name = str(getattr(work, "name", type(work).__name__.lower()))
+        self._work = work
         self.stop = threading.Event()
         self.died = ""
         self._metrics = metrics
-        self.thread = threading.Thread(target=self._run, name=work.name, daemon=True)
+        self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it works no more."""
+        return not self.thread.is_alive()
 
     def _run(self) -> None:
         try:
-            self.work.run_forever(self.stop)
+            self._work.run_forever(self.stop)
         except Exception as error:
             self.died = f"{type(error).__name__}: {error}"
-            self._metrics.background_failures.labels(name=self.work.name).inc()
-            log.exception("a background thread died", name=self.work.name)
+            self._metrics.background_failures.labels(name=self.name).inc()
+            log.exception("a background thread died", name=self.name)
         else:
             if not self.stop.is_set():
                 self.died = "it returned before it was told to"
-                log.error("a background thread ended early", name=self.work.name)
+                log.error("a background thread ended early", name=self.name)
 
 
 class Service:
@@ -145,7 +149,7 @@ class Service:
         database, writer = self.database, self.writer
         if database is None or writer is None:
             return {"service": "it is not started"}
-        found = {work.work.name: work.died or "its thread ended" for work in self._threads if _ended(work)}
+        found = {each.name: each.died or "its thread ended" for each in self._threads if each.ended}
         if not writer.alive:
             found["inbox-writer"] = "its thread ended"
         try:
@@ -169,7 +173,7 @@ class Service:
             thread.stop.set()
             thread.thread.join(GRACE_S)
             if thread.thread.is_alive():
-                log.warning("a background thread did not stop in time", name=thread.work.name)
+                log.warning("a background thread did not stop in time", name=thread.name)
         self._threads.clear()
 
     def _schedule(self, jobs: tuple[Job, ...]) -> BackgroundScheduler:
@@ -191,7 +195,3 @@ class Service:
             if not isinstance(error, AssayError):
                 raise  # a bug: APScheduler logs it with its traceback and goes on
             log.warning("a periodic job failed; it runs again", name=job.name, reason=str(error))
-
-
-def _ended(thread: _Thread) -> bool:
-    return not thread.thread.is_alive()

@@ -8,6 +8,7 @@ for those that only look. Trouble with the database itself, such as a full disk,
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import threading
 import time
@@ -23,6 +24,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session, sessionmaker
 
 from bot.errors import InfrastructureError, SettingsError
@@ -96,9 +98,8 @@ class Database:
 
     def is_migrated(self) -> bool:
         """Whether the tables are those that this version of Assay works on."""
-        newest = ScriptDirectory.from_config(migrations()).get_current_head()
         with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision() == newest
+            return MigrationContext.configure(connection).get_current_revision() == _newest()
 
     def ping(self) -> None:
         """Raises InfrastructureError if the database cannot be read."""
@@ -117,10 +118,15 @@ class Database:
             # Its other subclasses (IntegrityError, ProgrammingError, ...) are bugs of ours.
             if type(error) not in (DatabaseError, InterfaceError, OperationalError):
                 raise
-            raise InfrastructureError(
-                f"the database {self.url.render_as_string()} does not work: {error.orig}; "
-                "check ASSAY_DATABASE_URL, the disk and its permissions"
-            ) from error
+            raise self._trouble(str(error.orig)) from error
+        except PoolTimeout as error:
+            raise self._trouble("every connection is in use") from error
+
+    def _trouble(self, why: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"the database {self.url.render_as_string()} does not work: {why}; "
+            "check ASSAY_DATABASE_URL, the disk and its permissions"
+        )
 
 
 def _parse(url: str) -> URL:
@@ -158,6 +164,12 @@ def migrations() -> Config:
     folder = str(Path(__file__).parent / "migrations").replace("%", "%%")
     config.set_main_option("script_location", folder)
     return config
+
+
+@functools.cache
+def _newest() -> str | None:
+    """The newest revision of this version of Assay; /readyz asks for it all the time."""
+    return ScriptDirectory.from_config(migrations()).get_current_head()
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:

@@ -28,8 +28,8 @@ PAGE = 100  # deliveries looked up at once
 BACKOFF_S = (5.0, 60.0)
 
 #: Carries out an intent inside the transaction that marks its delivery done. The first argument is
-#: the session to be handed to `bot.store`'s functions.
-Handler = Callable[[Session, Intent], None]
+#: the session to be handed to `bot.store`'s functions; what it returns is not looked at.
+Handler = Callable[[Session, Intent], object]
 
 log = structlog.get_logger(__name__)
 

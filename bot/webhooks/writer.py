@@ -40,6 +40,7 @@ class InboxWriter:
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._bytes = 0  # waiting; touched by the event loop alone
         self._last: datetime | None = None
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="inbox-writer", daemon=True)
 
     def start(self) -> None:
@@ -67,16 +68,31 @@ class InboxWriter:
         self._bytes += len(payload)
         try:
             self._queue.put(waiting)
+            if self._ended:  # perhaps since before the put, and nobody else would answer
+                self._refuse_waiting()
             return await asyncio.wrap_future(waiting.stored)
         finally:
             self._bytes -= len(payload)
 
     def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            batch, stopping = self._next_batch()
-            if batch:
-                self._store(batch)
+        try:
+            stopping = False
+            while not stopping:
+                batch, stopping = self._next_batch()
+                if batch:
+                    self._store(batch)
+        finally:
+            self._ended = True
+            self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
+        while True:
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return
+            if item is not None:
+                _settle(item.stored, InfrastructureError("the service is stopping, or its inbox writer died"))
 
     def _next_batch(self) -> tuple[list[_Waiting], bool]:
         batch: list[_Waiting] = []

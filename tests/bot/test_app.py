@@ -15,8 +15,8 @@ from fastapi import FastAPI
 from sqlalchemy import text
 
 from bot.app import create_app
+from bot.data_lock import DataLock
 from bot.errors import InfrastructureError
-from bot.lock import DataLock
 from bot.service import Background, Job, Service, Services
 from bot.settings import Settings
 from bot.webhooks import Intent
@@ -27,8 +27,6 @@ Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 
 class Worker:
     """A background that does what it is told when it is told."""
-
-    name = "engine"
 
     def __init__(self) -> None:
         self.started = threading.Event()
@@ -70,13 +68,13 @@ def test_not_ready_when_a_background_died(tmp_path: Path, serving: Serving) -> N
     with serving(app) as client:
         worker.fail.set()
         for thread in threading.enumerate():
-            if thread.name == "engine":
+            if thread.name == "worker":
                 thread.join(30)
         ready = client.get("/readyz")
         assert ready.status_code == 503
-        assert ready.json()["problems"] == {"engine": "ZeroDivisionError: the engine's bug"}
+        assert ready.json()["problems"] == {"worker": "ZeroDivisionError: the engine's bug"}
         assert client.get("/healthz").status_code == 200
-        assert 'assay_background_failures_total{name="engine"} 1.0' in client.get("/metrics").text
+        assert 'assay_background_failures_total{name="worker"} 1.0' in client.get("/metrics").text
 
 
 def test_not_ready_when_the_tables_are_another_versions(tmp_path: Path, serving: Serving) -> None:

@@ -107,9 +107,9 @@ def test_a_misspelt_variable_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("prot = 1", "did you mean 'port'"),
-        ("port 1", "not TOML"),
-        ("port = 1\n\xff".encode("latin-1"), "cannot"),
+        (b"prot = 1", "did you mean 'port'"),
+        (b"port 1", "not TOML"),
+        (b"port = 1\n\xff", "cannot be read"),
     ],
 )
 def test_a_wrong_file_is_explained(tmp_path: Path, text: bytes, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -68,4 +69,31 @@ def test_too_much_waiting_turns_newcomers_away(tmp_path: Path, monkeypatch: pyte
 
     asyncio.run(crowd())
     writer.stop()
+    database.close()
+
+
+def test_nobody_waits_for_a_writer_that_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    died: list[type[BaseException]] = []
+    monkeypatch.setattr(threading, "excepthook", lambda told: died.append(told.exc_type))
+
+    def break_down(*_: object) -> bool:
+        raise ZeroDivisionError("our bug")
+
+    monkeypatch.setattr(inbox, "store", break_down)
+    writer = InboxWriter(database, lambda: None)
+
+    async def deliver() -> tuple[bool | BaseException]:
+        first = asyncio.ensure_future(writer.store("a", "push", b"{}"))
+        await asyncio.sleep(0)
+        writer.start()
+        with pytest.raises(ZeroDivisionError):
+            await first
+        return await asyncio.gather(writer.store("b", "push", b"{}"), return_exceptions=True)
+
+    (answer,) = asyncio.run(deliver())
+    assert isinstance(answer, InfrastructureError)
+    writer.stop()
+    assert died == [ZeroDivisionError], "our bug is shown"
+    assert not writer.alive
     database.close()
