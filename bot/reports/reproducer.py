@@ -8,6 +8,7 @@ build and run.
 from __future__ import annotations
 
 import shlex
+import zlib
 from collections.abc import Mapping
 
 import jinja2
@@ -19,14 +20,16 @@ from bot.reports.templating import environment
 from bot.reports.view import Installed
 from fuzzing.cases import OnnxModel, Sequence, Tensor, TestCase, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
+from fuzzing.oracles.compare import bounds_of
+from fuzzing.oracles.profiles import Bounds
 from fuzzing.outcomes import Outcome, Verdict
 
 #: Seconds a phase may take; the defaults of `fuzzing.execute.limits`.
 LIMITS_S: Mapping[str, float] = {"import": 120, "convert": 60, "compile": 120, "run": 30}
 MEMORY_BYTES = 4 << 30
 
-#: What onnx.backend.test.runner allows where a test states nothing.
-DEFAULT_RTOL, DEFAULT_ATOL = 1e-3, 1e-7
+#: Smaller models are shown as they are; only long ones are packed.
+PACKED_BYTES = 4096
 
 #: TensorProto.DataType of onnx.proto, for the element types that numpy lacks.
 ONNX_TYPES = {
@@ -83,7 +86,7 @@ def render(
     except jinja2.TemplateNotFound as error:
         raise InternalError(f"{outcome.backend} has no reproducer: add templates/{error.name}") from None
     inputs = [(name, _dtype(value), literal(value, 8)) for name, value in case.values()]
-    expected = _expected(case, outcome)
+    expected = _expected(case)
     raw = sorted(RAW_DTYPES.intersection(row[1] for row in (*inputs, *expected)))
     return template.render(
         header=_header(case, outcome, toolchain),
@@ -103,8 +106,14 @@ def render(
         ov_types={name: OV_TYPES[name] for name in raw if name in OV_TYPES},
         inputs=inputs,
         expected=expected,
-        model=base64_lines(case.program.model),
+        packed=len(case.program.model) > PACKED_BYTES,
+        model=base64_lines(_packed(case.program.model)),
     )
+
+
+def _packed(model: bytes) -> bytes:
+    """Models repeat the names of their tensors again and again; packed they are a tenth."""
+    return zlib.compress(model, 9) if len(model) > PACKED_BYTES else model
 
 
 def _header(case: TestCase, outcome: Outcome, toolchain: Installed) -> str:
@@ -135,16 +144,18 @@ def _dtype(value: Value) -> str:
     return value.dtype if isinstance(value, Tensor) else ""
 
 
-def _expected(case: TestCase, outcome: Outcome) -> list[tuple[str, str, str, float, float]]:
-    """The outputs to compare, with the bounds under which they were found wrong, if they were."""
-    applied = {item.output: (item.rtol, item.atol) for item in outcome.evidence.mismatches}
-    stated = (DEFAULT_RTOL, DEFAULT_ATOL)
-    if case.tolerance is not None:
-        stated = (case.tolerance.rtol, case.tolerance.atol)
-    elif outcome.evidence.mismatches:
-        stated = next(iter(applied.values()))
+def _expected(case: TestCase) -> list[tuple[str, str, str, float, float]]:
+    """The outputs to compare, with the bounds that the oracle applies to each."""
     rows: list[tuple[str, str, str, float, float]] = []
     for name, value in case.expected or ():
-        rtol, atol = applied.get(name, stated)
-        rows.append((name, _dtype(value), literal(value, 8), rtol, atol))
+        bounds = _bounds(value, case)
+        rows.append((name, _dtype(value), literal(value, 8), bounds.rtol, bounds.atol))
     return rows
+
+
+def _bounds(value: Value, case: TestCase) -> Bounds:
+    """One bound for a whole output: a sequence's is its loosest item's."""
+    if isinstance(value, Sequence):
+        each = [bounds_of(item, case.tolerance) for item in value.items]
+        return max(each, key=lambda one: (one.rtol, one.atol), default=Bounds())
+    return bounds_of(value, case.tolerance) if isinstance(value, Tensor) else Bounds()

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,7 @@ from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
-
-BACKEND = "onnx_reference"
+from fuzzing.oracles.reference import REFERENCE_BACKEND, reference_needed, with_expected
 
 
 class References:
@@ -36,17 +34,19 @@ class References:
     def complete(self, cases: Iterable[TestCase]) -> Iterator[tuple[TestCase, str]]:
         """Each case with its expected outputs, and why it is invalid ("" if it is not), in order."""
         chunk = list(cases)
-        missing = [case for case in chunk if needs_reference(case) and self._load(case) is None]
+        missing = [case for case in chunk if reference_needed(case) and self._load(case) is None]
         if missing:
             self._compute(missing)
         for case in chunk:
-            if needs_reference(case):
+            if reference_needed(case):
                 yield _completed(case, self._load(case) or {"error": "its reference vanished"})
             else:
                 yield case, ""
 
     def _compute(self, cases: list[TestCase]) -> None:
-        supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, BACKEND, limits=self._limits))
+        supervisor: Supervisor[TestCase] = Supervisor(
+            Command(sys.executable, REFERENCE_BACKEND, limits=self._limits)
+        )
         for case, execution in supervisor.run((case, case) for case in cases):
             self._store(case, _record(execution))
 
@@ -68,11 +68,6 @@ class References:
         temporary.replace(path)
 
 
-def needs_reference(case: TestCase) -> bool:
-    """Whether the evaluator must be asked: nothing is shipped."""
-    return case.expected is None
-
-
 def _record(execution: Execution) -> dict[str, Any]:
     if execution.ending == "returned":
         return {"outputs": [[name, value_to_json(value)] for name, value in execution.outputs]}
@@ -87,4 +82,4 @@ def _completed(case: TestCase, record: dict[str, Any]) -> tuple[TestCase, str]:
         outputs = tuple((str(name), value_from_json(value)) for name, value in record["outputs"])
     except CaseFormatError as error:
         return case, f"its reference cannot be read: {error}"
-    return replace(case, expected=outputs), ""
+    return with_expected(case, outputs), ""

@@ -17,7 +17,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,6 +25,7 @@ from typing import Any, TextIO
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command
 from fuzzing.execute.references import References
@@ -107,19 +108,13 @@ class Run:
             self._deadline = time.monotonic() + self._shard.budget_s
         for key, execution in self.supervisor.run(self._draw()):
             yield from self._take_invalid()
-            case = self._running.pop(key)
-            yield (
-                key[1],
-                judge(
-                    case,
-                    execution,
-                    self._backend,
-                    self._shard.toolchain,
-                    self._shard.device,
-                    self._shard.profile,
-                ),
-            )
+            yield key[1], self._judge(key, execution)
         yield from self._take_invalid()
+
+    def _judge(self, key: Key, execution: Execution) -> Outcome:
+        shard, case = self._shard, self._running.pop(key)
+        outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
+        return replace(outcome, case=key[0])  # a case that got its reference here has another id
 
     def _draw(self) -> Iterator[tuple[Key, TestCase]]:
         """The cases with their references; those that have none are set aside as invalid."""

@@ -7,6 +7,7 @@ recognised before anything is decoded, since this runs once per case beside a co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,8 +135,9 @@ def _numbers(name: str, raw_got: Tensor, raw_want: Tensor, bounds: Bounds) -> Mi
 def _floats(name: str, got: Array, want: Array, bounds: Bounds) -> Mismatch | None:
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
     mine, reference = got.astype(wide), want.astype(wide)
-    distance = np.abs(mine - reference)
-    right = distance <= bounds.atol + bounds.rtol * np.abs(reference)
+    distance, size = np.abs(mine - reference), np.abs(reference)
+    bounds = _settled(bounds, size)
+    right = distance <= bounds.atol + bounds.rtol * size
     if not right.all() or not np.isfinite(reference).all():
         right &= np.isfinite(reference)  # beside an infinite bound everything would be near
         right |= mine == reference
@@ -143,6 +145,25 @@ def _floats(name: str, got: Array, want: Array, bounds: Bounds) -> Mismatch | No
     if right.all():
         return None
     return _worst(name, got, want, ~right, distance, bounds)
+
+
+def _settled(bounds: Bounds, size: Array) -> Bounds:
+    """The bounds with their noise, which depends on the reference, made part of atol."""
+    if not bounds.noise or not size.size:
+        return bounds
+    largest = float(size.max())
+    if not np.isfinite(largest):
+        largest = float(size.max(where=np.isfinite(size), initial=0.0))
+    return replace(bounds, atol=bounds.atol + bounds.noise * largest, noise=0.0)
+
+
+def bounds_of(want: Tensor, own: Tolerance | None, profile: str = "default") -> Bounds:
+    """The bounds under which an output is compared with the reference `want`."""
+    bounds = profile_named(profile)(want.dtype, own)
+    if not bounds.noise:
+        return bounds
+    with np.errstate(all="ignore"):
+        return _settled(bounds, np.abs(decode(want.dtype, want.array())).astype(np.float64))
 
 
 def _distance(got: Array, want: Array) -> Array:

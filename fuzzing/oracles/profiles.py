@@ -14,14 +14,17 @@ from fuzzing.errors import UnknownNameError
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is allowed of one element: |got - want| ≤ atol + rtol·|want|, or `steps` of its type.
+    """What is allowed of one element: |got - want| ≤ atol + rtol·|want| + noise·max|want|, or `steps`.
 
-    `steps` counts representable numbers and is for types too coarse for a relative bound.
+    steps  counts representable numbers and is for types too coarse for a relative bound
+    noise  times the largest finite magnitude of the whole reference: where large terms cancel, each has
+           brought its own rounding, and an element near 0 shows it
     """
 
     rtol: float = 0.0
     atol: float = 0.0
     steps: int = 0
+    noise: float = 0.0
 
 
 Profile = Callable[[str, "Tolerance | None"], Bounds]
@@ -37,6 +40,18 @@ DTYPE_TOLERANCES = {
     "float64": Tolerance(1e-7, 1e-7),
     "complex64": Tolerance(1.3e-6, 1e-5),
     "complex128": Tolerance(1e-7, 1e-7),
+}
+
+#: Four roundings of the largest element. A float32 DFT of terms near 1000 is off by 1e-4 where 0 is due, and
+#: rightly so: the error of a sum is bounded by the sum of the magnitudes, not by its value (Higham,
+#: "Accuracy and Stability of Numerical Algorithms", section 4.2).
+NOISE = {
+    "float16": 4 * 2.0**-10,
+    "bfloat16": 4 * 2.0**-7,
+    "float32": 4 * 2.0**-23,
+    "float64": 4 * 2.0**-52,
+    "complex64": 4 * 2.0**-23,
+    "complex128": 4 * 2.0**-52,
 }
 
 #: Types of at most three mantissa bits: rounding once more moves a value by one step.
@@ -75,15 +90,16 @@ def profile_named(name: str) -> Profile:
 
 @register_profile("default")
 def default(dtype: str, own: Tolerance | None) -> Bounds:
-    """The looser of the source's own tolerance and the type's; integers, bools and strings exact."""
+    """The looser of the source's own tolerance and the type's, and noise; integers and the like exact."""
     if dtype in COARSE_DTYPES:
         return Bounds(steps=1)
     usual = DTYPE_TOLERANCES.get(dtype)
     if usual is None:
         return EXACT
+    noise = NOISE[dtype]
     if own is None:
-        return Bounds(usual.rtol, usual.atol)
-    return Bounds(max(own.rtol, usual.rtol), max(own.atol, usual.atol))
+        return Bounds(usual.rtol, usual.atol, noise=noise)
+    return Bounds(max(own.rtol, usual.rtol), max(own.atol, usual.atol), noise=noise)
 
 
 @register_profile("onnx")

@@ -1,7 +1,7 @@
 """Provisioning: make the toolchains of head and base.
 
-A head that cannot be built ends the campaign; without a base there is still something to say, so a base
-that cannot be built is noted, and the findings stay unjudged.
+A release that cannot be installed, on either side, ends the campaign: our trouble, not the compiler's. Only a
+base that pins nothing is done without; the findings stay unjudged then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bot.campaigns.attend import attend
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.services import Config, Ready
-from bot.errors import ConfigError, ProvisionError
+from bot.errors import ConfigError
 from bot.store import campaigns
 from bot.store.models import CampaignState, Side, Toolchain
 
@@ -39,10 +39,6 @@ def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Read
         return _make(context, config, target, sha), ""
     except ConfigError as error:  # such as a base from before the compiler was pinned
         return None, f"there is no base to compare with: {sha[:12]} pins no toolchain: {error}"
-    except ProvisionError as error:
-        if not context.last_attempt:
-            raise
-        return None, f"there is no base to compare with: its toolchain cannot be made: {error}"
 
 
 def _make(context: Context, config: Config, target: str, sha: str) -> Ready:

@@ -130,7 +130,7 @@ def test_a_base_without_a_pin_is_told_and_not_compared(world: World) -> None:
     assert found(world, campaign_id)["Add_regressed"].standing == "unjudged"
 
 
-def test_a_base_that_cannot_be_made_is_given_up_after_the_last_attempt(world: World) -> None:
+def test_a_base_that_cannot_be_made_fails_the_campaign_and_says_nothing_of_the_compiler(world: World) -> None:
     def provision(spec: Any, data_dir: Any, progress: Any) -> standins.PlainReady:
         if spec.label == "standin==1":
             raise ProvisionError("standin==1 was yanked")
@@ -142,8 +142,9 @@ def test_a_base_that_cannot_be_made_is_given_up_after_the_last_attempt(world: Wo
         world.run()
         world.clock.advance(wait)
     campaign = world.campaign(campaign_id)
-    assert (campaign.state, campaign.base_toolchain) == ("done", None)
+    assert (campaign.state, campaign.base_toolchain) == ("failed", None)
     assert "standin==1 was yanked" in campaign.reason
+    assert world.reports.published == []
 
 
 @pytest.mark.parametrize("stage", ["provision", "runner", "run_tool"])
