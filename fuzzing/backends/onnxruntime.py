@@ -18,6 +18,7 @@ _ELEMENT_TYPES = {
     "float8_e5m2fnuz": (20, "tensor(float8e5m2fnuz)"),
 }
 _NAMES = {element: (number, name) for name, (number, element) in _ELEMENT_TYPES.items()}
+_FATAL = 4  # what it logs as an error it also raises
 _LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "all": "ORT_ENABLE_ALL"}
 
 
@@ -60,10 +61,10 @@ class OnnxRuntime(Backend):
         """Imports onnxruntime and settles the session's options."""
         import onnxruntime
 
-        onnxruntime.set_default_logger_severity(3)
+        onnxruntime.set_default_logger_severity(_FATAL)
         self._ort = onnxruntime
         self._options = onnxruntime.SessionOptions()
-        self._options.log_severity_level = 3
+        self._options.log_severity_level = _FATAL
         # One case at a time and one worker per core: threads of its own would only fight over them.
         self._options.intra_op_num_threads = 1
         self._options.inter_op_num_threads = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import mmap
 import os
@@ -28,6 +29,7 @@ _PACKAGE = Path(fuzzing.__file__).parent
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 #: Of the supervisor's environment a worker sees only these; no credential has one of these names.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "TZ")
+PIPE_BYTES = 1 << 20  # so that the cases sent ahead fit; Linux lets anyone ask for this much
 _ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKILL
 
 
@@ -67,6 +69,8 @@ class WorkerProcess:
         self._page = mmap.mmap(self._page_fd, 0)
         theirs_in, self._write_fd = os.pipe()
         self.read_fd, theirs_out = os.pipe()
+        with contextlib.suppress(OSError):  # the kernel's limit for all pipes together may be reached
+            fcntl.fcntl(self._write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(self._write_fd, False)
         os.set_blocking(self.read_fd, False)
         try:
@@ -143,7 +147,7 @@ class WorkerProcess:
         """The frames that have come; None last if the worker has closed its end."""
         while True:
             try:
-                data = os.read(self.read_fd, 1 << 20)
+                data = os.read(self.read_fd, 1 << 16)
             except BlockingIOError:
                 return
             if not data:

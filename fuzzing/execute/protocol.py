@@ -23,6 +23,7 @@ from fuzzing.outcomes import Phase
 
 _PREFIX = struct.Struct("<4sIQ")
 _MAGIC = b"asy1"
+_ENCODER = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one for each frame
 MAX_HEADER = 16 << 20
 MAX_BLOB = 2 << 30
 
@@ -35,7 +36,7 @@ class ProtocolError(InfrastructureError):
 
 def pack(header: Header, blob: bytes = b"") -> bytes:
     """One frame."""
-    text = json.dumps(header, separators=(",", ":")).encode()
+    text = _ENCODER.encode(header).encode()
     return _PREFIX.pack(_MAGIC, len(text), len(blob)) + text + blob
 
 
@@ -48,20 +49,25 @@ class FrameReader:
     def feed(self, data: bytes) -> Iterator[tuple[Header, bytes]]:
         """The frames that `data` completes; raises ProtocolError if they are none of ours."""
         self._buffer += data
-        while len(self._buffer) >= _PREFIX.size:
-            magic, header_size, blob_size = _PREFIX.unpack_from(self._buffer)
-            if magic != _MAGIC or header_size > MAX_HEADER or blob_size > MAX_BLOB:
-                raise ProtocolError("a worker wrote something that is not a frame")
-            end = _PREFIX.size + header_size + blob_size
-            if len(self._buffer) < end:
-                return
-            text = bytes(self._buffer[_PREFIX.size : _PREFIX.size + header_size])
-            blob = bytes(self._buffer[_PREFIX.size + header_size : end])
-            del self._buffer[:end]
-            yield _header(text), blob
+        begin = 0
+        try:
+            while len(self._buffer) - begin >= _PREFIX.size:
+                magic, header_size, blob_size = _PREFIX.unpack_from(self._buffer, begin)
+                if magic != _MAGIC or header_size > MAX_HEADER or blob_size > MAX_BLOB:
+                    raise ProtocolError("a worker wrote something that is not a frame")
+                middle = begin + _PREFIX.size + header_size
+                end = middle + blob_size
+                if len(self._buffer) < end:
+                    return
+                text = self._buffer[begin + _PREFIX.size : middle].decode("ascii", "replace")
+                blob = bytes(memoryview(self._buffer)[middle:end])
+                begin = end
+                yield _header(text), blob
+        finally:
+            del self._buffer[:begin]  # once, however many frames there were
 
 
-def _header(text: bytes) -> Header:
+def _header(text: str) -> Header:
     try:
         header = json.loads(text)
     except (ValueError, RecursionError):

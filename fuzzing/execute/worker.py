@@ -17,9 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fuzzing.backends.base import Backend
+    from fuzzing.cases.values import Value
+
+    Answer = tuple[dict[str, Any], bytes]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
+_FLUSH_S = 0.005
+_READ = 1 << 16  # what a pipe holds; glibc maps and unmaps larger buffers anew each time
 
 
 def adopt_package(root: str) -> None:
@@ -69,13 +74,28 @@ class Worker:
         self._reader = protocol.FrameReader()
 
     def serve(self, backend: Backend) -> None:
-        """Runs cases until the pipe is closed."""
+        """Runs cases until the pipe is closed.
+
+        Frames are read and answers written several at a time: between two compiles the caches are cold,
+        and each then costs four times as much. What a crash swallows is at most FLUSH_S of answers,
+        which the supervisor has run again.
+        """
+        answers: list[Answer] = []
+        flushed = 0.0
         while True:
-            data = os.read(self._in, 1 << 20)
+            data = os.read(self._in, _READ)
             if not data:
                 return
-            for header, blob in self._reader.feed(data):
-                self._send(*self._case(backend, header, blob))
+            jobs = [self._job(header, blob) for header, blob in self._reader.feed(data)]
+            for job in jobs:
+                answers.append(self._case(backend, *job))
+                if monotonic() - flushed > _FLUSH_S:
+                    flushed = self._flush(answers)
+            flushed = self._flush(answers)
+
+    def _job(self, header: dict[str, Any], blob: bytes) -> tuple[int, bytes, list[tuple[str, Value]]]:
+        size = header["program"]
+        return header["seq"], blob[:size], self._protocol.unpack_values(header["inputs"], blob, size)
 
     def ready(self, versions: dict[str, str]) -> None:
         """Says that the compiler is imported."""
@@ -86,12 +106,17 @@ class Worker:
         self._send({"ready": False} | self._raised(error))
 
     def _send(self, header: dict[str, Any], blob: bytes = b"") -> None:
-        view = memoryview(self._protocol.pack(header, blob))
+        self._flush([(header, blob)])
+
+    def _flush(self, answers: list[Answer]) -> float:
+        """Writes the answers, empties the list and tells the time."""
+        view = memoryview(b"".join(self._protocol.pack(*answer) for answer in answers))
         while view:
             view = view[os.write(self._out, view) :]
+        answers.clear()
+        return monotonic()
 
-    def _case(self, backend: Backend, header: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
-        seq, program_size = header["seq"], header["program"]
+    def _case(self, backend: Backend, seq: int, program: bytes, inputs: list[tuple[str, Value]]) -> Answer:
         log = os.fstat(self._log).st_size
         marks = [perf_counter()]
         reply: dict[str, Any] = {"seq": seq}
@@ -103,8 +128,6 @@ class Worker:
         model = executable = None
         try:
             enter(1)
-            program = blob[:program_size]
-            inputs = self._protocol.unpack_values(header["inputs"], blob, program_size)
             model = backend.convert(program)
             marks.append(perf_counter())
             enter(2)
@@ -124,13 +147,13 @@ class Worker:
         return reply, outputs
 
     def _raised(self, error: BaseException) -> dict[str, Any]:
-        import traceback
-
-        frames = [
-            f"{_relative(frame.filename)}:{frame.name}"
-            for frame in traceback.extract_tb(error.__traceback__)
-            if not frame.filename.startswith(self._root)
-        ]
+        frames = []
+        trace = error.__traceback__
+        while trace is not None:  # not `traceback`, which reads every source file
+            code = trace.tb_frame.f_code
+            if not code.co_filename.startswith(self._root):
+                frames.append(f"{_relative(code.co_filename)}:{code.co_name}")
+            trace = trace.tb_next
         kind = type(error)
         return {
             "error": kind.__name__,
