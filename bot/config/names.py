@@ -11,14 +11,12 @@ from pathlib import Path
 import fuzzing
 from fuzzing import backends as adapters
 
-#: Judges, not compilers: nobody tests them, and many a repository pins their package for other reasons.
-_REFERENCES = frozenset({"onnx_reference"})
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
 
 
 def backends() -> tuple[str, ...]:
-    """Every compiler that can be tested."""
-    return tuple(name for name in adapters.names() if name not in _REFERENCES)
+    """Every compiler that can be tested; not the judges, whose packages are pinned for other reasons."""
+    return adapters.compilers()
 
 
 @cache

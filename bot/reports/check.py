@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.errors import InternalError
-from bot.github.limits import MAX_OUTPUT, MAX_TITLE, marker
+from bot.github.limits import MAX_TITLE, marker
 from bot.reports import text
 from bot.reports.issue import tidy
 from bot.reports.report import Report, key
@@ -19,6 +19,8 @@ from bot.store.outbox import Draft
 CHECK_RUN = "check_run"
 NAME = "assay"
 
+#: Ours: what somebody may still read on a check's page. The report has everything.
+TEXT_BUDGET = 30_000
 #: (groups of a section, rows of a group), from the full text to the least.
 _SIZES = ((30, 30), (12, 10), (4, 4), (1, 1), (0, 0))
 
@@ -101,6 +103,6 @@ def _time(at: datetime) -> str:
 def _text(report: Report) -> str:
     for limit, rows in _SIZES:
         body = tidy(render("reports/check_text.md.j2", **context(report), limit=limit, rows=rows))
-        if len(body) <= MAX_OUTPUT - 200:  # the marker follows
+        if len(body) <= TEXT_BUDGET:
             return body
     raise InternalError(f"a check run of {len(body)} characters without a single finding in it")

@@ -15,7 +15,7 @@ MAX_TITLE = 120  # ours: what GitHub's issue list shows without wrapping
 LABELS = ("assay",)
 
 #: (characters of messages, of the program, rows of the case list), from the full text to the least.
-_SIZES = ((4_000, 16_000, 50), (3_000, 6_000, 20), (1_500, 2_000, 5))
+_SIZES = ((4_000, 6_000, 20), (3_000, 3_000, 10), (1_500, 1_500, 5))
 
 
 def issue_key(target: str, signature: str) -> str:

@@ -123,6 +123,10 @@ class Report:
             return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base"
         if not self.ran():
             return "No case was run"
+        failing = self.of(Standing.UNJUDGED)
+        if not self.view.base and failing:
+            kinds = f"{len(failing)} kind{'' if len(failing) == 1 else 's'} of failure"
+            return f"{kinds}: {self.cases(Standing.UNJUDGED)} of {ran} fail"
         old = self.cases(Standing.ALREADY_BROKEN)
         open_ = self.cases(Standing.FLAKY, Standing.UNJUDGED)
         rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} not judged"] * bool(open_)

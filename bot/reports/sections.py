@@ -57,11 +57,18 @@ _SECTIONS = (
 )
 
 
+#: Where head is compared with nothing, a failure is just that.
+_ALONE = (
+    ("failing", "Failing", (Standing.UNJUDGED,), "Fails here, in every fresh process; nothing was compared."),
+    ("flaky", "Did not repeat", (Standing.FLAKY,), "Failed once, and not in every fresh process."),
+)
+
+
 def sections(report: Report) -> list[Section]:
     """The sections, in order, the empty ones too; but lost support is rare and told of only where it is."""
     made = [
-        Section(name, title, words, report.of(*standings), name == "new")
-        for name, title, standings, words in _SECTIONS
+        Section(name, title, words, report.of(*standings), name in ("new", "failing"))
+        for name, title, standings, words in (_SECTIONS if report.view.base else _ALONE)
     ]
     return [section for section in made if section.groups or section.name != "support_lost"]
 

@@ -199,9 +199,10 @@ def planned(session: Session, campaign_id: int) -> int:
 
 
 def set_toolchain(session: Session, campaign: Campaign, side: Side, row: Toolchain) -> None:
-    """Names the toolchain of one side, adding its row if the digest is new."""
+    """Names the toolchain of one side; its row is added, or told where the interpreter lies by now."""
     values = {column.key: getattr(row, column.key) for column in Toolchain.__table__.columns}
     insert_missing(session, Toolchain, [values])
+    session.get_one(Toolchain, row.digest).python = row.python  # the data folder may have moved
     setattr(campaign, f"{side.value}_toolchain", row.digest)
 
 

@@ -51,6 +51,25 @@ def test_check_run(report: Report) -> None:
     check_golden("check_run.json", json.dumps(check.check_run(report), indent=1, ensure_ascii=False) + "\n")
 
 
+def test_without_a_base_a_failure_is_just_a_failure(report: Report) -> None:
+    [example] = [group.example for group in report.of(Standing.UNJUDGED, Standing.FLAKY)][:1]
+    alone = replace(report.view, base="", base_toolchain=None, counts=report.view.counts)
+    found = build(replace(alone, findings=[replace(example, standing=Standing.UNJUDGED)]))
+    told = render.as_json(found)
+    assert told["sections"] == {"failing": 1, "flaky": 0}
+    assert re.fullmatch(r"1 kind of failure: 1 of [0-9,]+ cases fail", told["headline"])
+    assert "### Failing: 1" in check.check_run(found)["output"]["text"]
+
+
+def test_lost_support_is_told_and_not_filed(report: Report) -> None:
+    [example] = [group.example for group in report.of(Standing.REGRESSION)][:1]
+    view = replace(report.view, findings=[replace(example, standing=Standing.SUPPORT_LOST)])
+    found = build(view)
+    assert render.as_json(found)["sections"]["support_lost"] == 1
+    assert "No longer supported" in render.markdown(found)
+    assert [draft.kind for draft in render.effects(found, sample.config("auto"))] == ["check_run"]
+
+
 def test_untested_check_run_says_nothing_about_the_compiler() -> None:
     reason = "cannot install openvino==1.2.3: no such release; pin one that exists in requirements.txt"
     draft = check.untested(sample.TARGET, sample.HEAD, 12, reason)

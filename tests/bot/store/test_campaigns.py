@@ -169,6 +169,17 @@ def test_a_toolchain_is_recorded_once_for_both_sides(database: Database) -> None
             campaigns.toolchain(session, "e")
 
 
+def test_a_toolchain_that_moved_is_found_at_its_new_place(database: Database) -> None:
+    campaign_id = make(database)
+    moved = toolchain()
+    moved.python = "/elsewhere/python"
+    for row in (toolchain(), moved):
+        with database.transaction() as session:
+            campaigns.set_toolchain(session, campaigns.get(session, campaign_id), Side.HEAD, row)
+    with database.reading() as session:
+        assert campaigns.toolchain(session, "d").python == "/elsewhere/python"
+
+
 def test_counts_name_every_state(database: Database) -> None:
     make(database)
     make(database, head="c")
