@@ -168,7 +168,8 @@ def _print(told: dict[str, Any], report: Path) -> None:
     )
     groups = [group for group in told["groups"] if group["standing"] != "fixed"]
     for group in groups[:_SHOWN]:
-        console.print(f"  {group['cases']:4}  {group['standing']:15} {escape(group['title'])}")
+        standing = "failing" if group["standing"] == "unjudged" and not told["base"] else group["standing"]
+        console.print(f"  {group['cases']:4}  {standing:15} {escape(group['title'])}")
     if len(groups) > _SHOWN:
         console.print(f"        and {len(groups) - _SHOWN} more kinds of failure")
     console.print(f"{escape(told['headline'])}")
