@@ -7,6 +7,7 @@ cases that were waiting behind it go to that one.
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import time
 from collections import deque
@@ -47,6 +48,7 @@ class _Slot(Generic[Tag]):
 
     worker: WorkerProcess
     ready: bool = False
+    since: float = 0.0  # when it was given the first of what waits, or was ready
     waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
     peak: tuple[int, int] = (0, 0)  # seq, bytes
@@ -125,6 +127,8 @@ class Supervisor(Generic[Tag]):
         described, blob = protocol.pack_values(list(job.case.values()))
         program = job.case.program.to_bytes()
         header = {"seq": self._sent, "program": len(program), "inputs": described}
+        if not slot.waiting:
+            slot.since = time.monotonic()
         slot.waiting[self._sent] = job
         slot.worker.send(protocol.pack(header, program + blob))
         self._watch_writing(slot)
@@ -180,19 +184,22 @@ class Supervisor(Generic[Tag]):
         if "ready" in header:
             self._started(slot, header)
             return
-        job = slot.waiting.pop(header.get("seq", 0), None)
+        seq = header.get("seq", protocol.IDLE)
+        job = slot.waiting.pop(seq, None)
         if job is None:
             raise protocol.ProtocolError("a worker answered a case that it was not given")
-        execution = _executed(header, blob, self._peak_of(slot, header["seq"]), slot.worker)
+        execution, sound = _executed(header, blob, self._peak_of(slot, seq), slot.worker)
         self.busy_s += sum(execution.durations.values())
         self._idle_deaths = 0
         self._done.append((job.tag, execution))
-        if self._fresh:
+        if not sound:
+            self.respawns += 1
+        if self._fresh or not sound:
             self._close(slot)
 
     def _started(self, slot: _Slot[Tag], header: protocol.Header) -> None:
         if header["ready"]:
-            slot.ready = True
+            slot.ready, slot.since = True, time.monotonic()
             self._failed_starts = 0
             self.versions = {str(key): str(value) for key, value in header["versions"].items()}
             return
@@ -286,6 +293,14 @@ class Supervisor(Generic[Tag]):
                 self._watch_start(slot, now)
             elif status.seq != protocol.IDLE:
                 self._watch_case(slot, status, now)
+            elif slot.waiting and now - max(status.since, slot.since) > self.command.limits.import_s:
+                self._stuck(slot)
+
+    def _stuck(self, slot: _Slot[Tag]) -> None:
+        """The worker has cases and touches none: no case is to blame."""
+        slot.worker.abort()
+        self.respawns += 1
+        self._died_idle(self._close(slot))
 
     def _watch_start(self, slot: _Slot[Tag], now: float) -> None:
         allowed = self.command.limits.import_s
@@ -325,22 +340,26 @@ class Supervisor(Generic[Tag]):
 
     def _drain(self, slot: _Slot[Tag]) -> None:
         """Takes the answers that are in the pipe already, but not the end of the worker."""
-        for frame in slot.worker.receive():
-            if frame is not None:
-                self._take(slot, *frame)
-                if slot not in self._slots:
-                    return
+        with contextlib.suppress(protocol.ProtocolError):  # its end has come either way
+            for frame in slot.worker.receive():
+                if frame is not None:
+                    self._take(slot, *frame)
+                    if slot not in self._slots:
+                        return
 
     def _peak_of(self, slot: _Slot[Tag], seq: int) -> int:
         return slot.peak[1] if slot.peak[0] == seq else 0
 
 
-def _executed(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:
-    """The execution that a worker's answer tells of."""
+def _executed(
+    header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess
+) -> tuple[Execution, bool]:
+    """The execution that a worker's answer tells of, and whether the worker is still of use."""
     try:
-        return _read(header, blob, peak, worker)
-    except (KeyError, TypeError, ValueError) as error:
-        raise protocol.ProtocolError(f"a worker sent an answer that is none: {error!r}") from None
+        return _read(header, blob, peak, worker), True
+    except (protocol.ProtocolError, KeyError, TypeError, ValueError) as error:
+        message = f"the process sent an answer that is none: {error}"
+        return Execution("killed", Phase.RUN, message=message, peak_bytes=peak), False
 
 
 def _read(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:

@@ -24,5 +24,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     pairs = [(seconds("-m", "bot.cli", "--help"), seconds("-c", "pass")) for _ in range(args.rounds + 1)][1:]
     ours, floor = (statistics.median(column) for column in zip(*pairs, strict=True))
-    print(f"assay --help {ours:.3f} s  python {floor:.3f} s  ratio {ours / floor:.1f}  ({args.rounds} rounds)")
+    print(
+        f"assay --help {ours:.3f} s  python {floor:.3f} s  ratio {ours / floor:.1f}  ({args.rounds} rounds)"
+    )
     return 0

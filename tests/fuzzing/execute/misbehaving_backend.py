@@ -44,6 +44,8 @@ class Misbehaving(Backend):
         if phase == "run":
             _do(action)
         self._served += 1
+        if action == "nonsense":
+            return [("nonsense", _Nonsense())]
         facts = {
             "pid": os.getpid(),
             "served": self._served,
@@ -51,6 +53,14 @@ class Misbehaving(Backend):
             "home": Path.home().name.startswith("assay-worker-"),
         }
         return [*inputs, *((key, Tensor.of(np.array(int(value)))) for key, value in facts.items())]
+
+
+class _Nonsense(Tensor):
+    """A tensor whose parts do not fit one another."""
+
+    def __init__(self) -> None:
+        for name, value in {"dtype": "float32", "shape": (3,), "data": b"x"}.items():
+            object.__setattr__(self, name, value)
 
 
 class _CrashesWhenFreed:

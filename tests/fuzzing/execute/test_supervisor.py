@@ -164,6 +164,14 @@ def test_scribbling_over_every_descriptor_ends_the_worker_but_not_us() -> None:
     assert {executions[1].ending, executions[2].ending} == {"returned"}
 
 
+def test_an_answer_that_is_none_is_charged_to_its_case_alone() -> None:
+    supervisor: Supervisor[int] = Supervisor(command())
+    executions = run([FINE, "run:nonsense", FINE, FINE], supervisor)
+    assert [executions[n].ending for n in range(4)] == ["returned", "killed", "returned", "returned"]
+    assert "takes 12 bytes, 1 are given" in executions[1].message
+    assert supervisor.respawns == 1
+
+
 def test_children_of_a_killed_worker_die_with_it(tmp_path: Path) -> None:
     child = tmp_path / "pid"
     execution = one(f"run:child {child}", limits=Limits(run_s=1))
