@@ -91,7 +91,7 @@ def _compiler(python: str, kind: type[backends.Backend]) -> Compiler:
     except ProvisionError as error:
         reason = str(error).strip()
         if "ModuleNotFoundError" in reason or "No module named" in reason:
-            return Compiler(kind.name, "missing", "", f"pip install 'assay[{kind.package}]'")
+            return Compiler(kind.name, "missing", "", f"{python} -m pip install {kind.package}")
         return Compiler(kind.name, "broken", "", reason)
     return Compiler(kind.name, "ready", found.packages.get(kind.package, "?"), "")
 
