@@ -41,7 +41,9 @@ def _print(machine: Machine) -> None:
     table = Table("compiler", "state", "version", "what to do", box=None, pad_edge=False, header_style="bold")
     for one in machine.compilers:
         style = _STYLE[one.state]
-        table.add_row(one.backend, f"[{style}]{one.state}[/]", one.version, escape(one.detail.partition("\n")[0]))
+        table.add_row(
+            one.backend, f"[{style}]{one.state}[/]", one.version, escape(one.detail.partition("\n")[0])
+        )
     console.print(table)
     for gpu in machine.gpus:
         console.print(f"GPU: {gpu.name}, {gpu.memory}, driver {gpu.driver}")
