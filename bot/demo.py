@@ -18,7 +18,7 @@ import subprocess
 import sys
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +28,12 @@ from bot.errors import InfrastructureError
 
 TARGET = "octo-org/vision-app"
 BRANCH = "main"
-ZERO_SHA = "0" * 40
+CONFIG_FILE, PIN_FILE = ".github/assay.yml", "requirements.txt"
 _START_S = 60.0  # for the service to listen; it takes about one
 _STOP_S = 30.0
 
-_CONFIG = """\
+#: What the demonstration's repository says in `.github/assay.yml`.
+CONFIG = """\
 version: 1
 backend: openvino
 sources: [onnx-node-tests]
@@ -68,22 +69,34 @@ class Stage:
     head_release: str
 
 
-def make_repository(root: Path, base: str, head: str) -> Stage:
+def make_repository(root: Path, base: str, head: str, config: str = CONFIG) -> Stage:
     """A bare repository below `root` whose two commits pin the releases `base` and `head`."""
+    commits = [
+        (f"Pin OpenVINO {release}", {CONFIG_FILE: config, PIN_FILE: f"openvino=={release}\n"})
+        for release in (base, head)
+    ]
+    shas = make_commits(root, commits)
+    return Stage(shas[0], shas[1], base, head)
+
+
+def make_commits(root: Path, commits: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
+    """A bare repository below `root`; returns the ids of its commits, each a message and all its files."""
     work, bare = root / "work", root / f"{TARGET}.git"
     shutil.rmtree(root, ignore_errors=True)
-    (work / ".github").mkdir(parents=True)
+    work.mkdir(parents=True)
     _git(work, "init", "--quiet", f"--initial-branch={BRANCH}")
-    (work / ".github" / "assay.yml").write_text(_CONFIG)
     shas = []
-    for day, release in enumerate((base, head), start=1):
-        (work / "requirements.txt").write_text(f"openvino=={release}\n")
+    for day, (message, files) in enumerate(commits, start=1):
+        _git(work, "rm", "-r", "--quiet", "--ignore-unmatch", ".")
+        for name, text in files.items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(text)
         _git(work, "add", "--all")
-        _git(work, "commit", "--quiet", f"--message=Pin OpenVINO {release}", day=day)
+        _git(work, "commit", "--quiet", f"--message={message}", day=day)
         shas.append(_git(work, "rev-parse", "HEAD").strip())
     bare.parent.mkdir(parents=True)
     _git(root, "clone", "--quiet", "--bare", str(work), str(bare))
-    return Stage(shas[0], shas[1], base, head)
+    return shas
 
 
 def _git(folder: Path, *args: str, day: int = 1) -> str:
@@ -108,8 +121,11 @@ class Running:
 
 
 @contextmanager
-def service(data_dir: Path, repositories: Path, log: Path) -> Iterator[Running]:
-    """`assay serve` with its embedded defaults, GitHub in dry-run, on a free port of this machine."""
+def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> Iterator[Running]:
+    """`assay serve` with its embedded defaults, GitHub in dry-run, on a free port of this machine.
+
+    It is told of `variables` besides; its log is added to.
+    """
     secret = secrets.token_hex(16)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     env = kept | {
@@ -117,12 +133,15 @@ def service(data_dir: Path, repositories: Path, log: Path) -> Iterator[Running]:
         "ASSAY_GIT_URL": repositories.resolve().as_uri(),
         "ASSAY_WEBHOOK_SECRET": secret,
         "ASSAY_LOG_FORMAT": "json",
+        **variables,
     }
     command = [sys.executable, "-P", "-m", "bot.cli", "serve", "--host", "127.0.0.1", "--port", "0"]
-    with open(log, "w") as file:
-        process = subprocess.Popen(
+    with (
+        open(log, "a") as file,
+        subprocess.Popen(
             command, env=env, cwd=data_dir, stdout=subprocess.PIPE, stderr=file, text=True
-        )
+        ) as process,
+    ):
         try:
             yield Running(process, _address(process, log), secret)
         finally:
@@ -149,10 +168,10 @@ def _stop(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def deliver(running: Running, stage: Stage) -> str:
-    """Delivers a signed `push` as GitHub would; returns the delivery's id."""
+def deliver(running: Running, stage: Stage, delivery: str = "") -> str:
+    """Delivers a signed `push` as GitHub would; returns the delivery's id, a new one where none is given."""
     body = json.dumps(_payload(stage)).encode()
-    delivery = str(uuid.uuid4())
+    delivery = delivery or str(uuid.uuid4())
     signature = hmac.new(running.secret.encode(), body, hashlib.sha256).hexdigest()
     request = urllib.request.Request(  # noqa: S310 - our own service
         f"{running.url}/webhooks/github",

@@ -62,10 +62,15 @@ def catalogue(context: Context, source: str) -> Catalogue:
     """The catalogue of `source`; migrates it first if there is none for what is installed."""
     if not _SOURCE.fullmatch(source):
         raise UsageError(f"{source!r} cannot be the name of a source; `assay run --help` lists them")
-    path = context.corpus / "catalogues" / f"{source}-{_digest(source)}.jsonl"
+    path = place(context.corpus, source)
     if not path.exists():
         _migrate(context, source, path)
     return Catalogue(path)
+
+
+def place(corpus: Path, source: str) -> Path:
+    """The file in which the catalogue of `source` lies, or would lie, for what is installed."""
+    return corpus / "catalogues" / f"{source}-{_digest(source)}.jsonl"
 
 
 def distinct(ids: Iterable[str]) -> Iterator[str]:
