@@ -57,7 +57,8 @@ def assay(data_dir: Path, *argv: str | Path, env: dict[str, str] | None = None) 
 
 def add_case(test: str, wrong: float = 0.0) -> TestCase:
     """x + y = z on three numbers; `wrong` is added to the first number that z must be."""
-    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[3] x, float[3] y) => (float[3] z) { z = Add(x, y) }'
+    graph = "g (float[3] x, float[3] y) => (float[3] z) { z = Add(x, y) }"
+    text = '<ir_version: 8, opset_import: ["" : 17]> ' + graph
     x, y = np.array([1, 2, 3], np.float32), np.array([10, 20, 30], np.float32)
     z = x + y + np.array([wrong, 0, 0], np.float32)
     return TestCase(
