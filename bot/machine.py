@@ -68,7 +68,12 @@ class Machine:
 
 
 def examine(python: str = sys.executable) -> Machine:
-    """Looks at this machine; each compiler is really imported, in a process of its own."""
+    """Looks at this machine; each compiler is really imported, in a process of its own.
+
+    Raises ProvisionError if `python` cannot be started: nothing is known of any compiler then.
+    """
+    if not os.access(python, os.X_OK):
+        raise ProvisionError(f"{python} is no interpreter; give the path of a python executable")
     kinds = [backends.get(name) for name in backends.compilers()]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         compilers = tuple(pool.map(lambda kind: _compiler(python, kind), kinds))
@@ -90,7 +95,7 @@ def _compiler(python: str, kind: type[backends.Backend]) -> Compiler:
         found = probe(Path(python), kind.import_name)
     except ProvisionError as error:
         reason = str(error).strip()
-        if "ModuleNotFoundError" in reason or "No module named" in reason:
+        if f"No module named '{kind.import_name}'" in reason:  # and not what the compiler itself imports
             return Compiler(kind.name, "missing", "", f"{python} -m pip install {kind.package}")
         return Compiler(kind.name, "broken", "", reason)
     return Compiler(kind.name, "ready", found.packages.get(kind.package, "?"), "")

@@ -70,5 +70,8 @@ class Watch:
             return
         self._told = (name, present)
         self._console.print(
-            f"[{present - self._begun:6.1f} s] {name}: {step.note}", highlight=False, markup=False
+            f"[{present - self._begun:6.1f} s] {name}: {step.note}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
         )

@@ -14,6 +14,7 @@ from rich.table import Table
 from bot.cli.exits import Exit
 from bot.machine import Machine, examine
 
+_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 _STYLE = {"ready": "green", "missing": "yellow", "broken": "red"}
 
 
@@ -35,15 +36,14 @@ def command(python: str, as_json: bool) -> Exit:
 
 
 def _print(machine: Machine) -> None:
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else _WIDE)
     memory = machine.memory_bytes / (1 << 30)
     console.print(f"{machine.cores} cores, {memory:.0f} GiB, {machine.python}")
     table = Table("compiler", "state", "version", "what to do", box=None, pad_edge=False, header_style="bold")
     for one in machine.compilers:
         style = _STYLE[one.state]
-        table.add_row(
-            one.backend, f"[{style}]{one.state}[/]", one.version, escape(one.detail.partition("\n")[0])
-        )
+        advice = one.detail.splitlines()[-1] if one.detail else ""  # a traceback says it last
+        table.add_row(one.backend, f"[{style}]{one.state}[/]", one.version, escape(advice))
     console.print(table)
     for gpu in machine.gpus:
         console.print(f"GPU: {gpu.name}, {gpu.memory}, driver {gpu.driver}")

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from bot.cli._options import check_device
 from bot.cli.exits import Exit
 from bot.errors import ProvisionError, UsageError
 from bot.runners import LocalRunner
@@ -69,9 +70,11 @@ def command(
     CASE is the folder of a case, or the beginning of its id in the corpus. Every run has a process of its
     own. Exit code 1 if a compiler is at fault.
     """
+    for name in names:
+        check_device(name, device)
     found = _find(case, corpus)
     with Console(stderr=True).status("replaying"):
-        replayed = [_replay(found, ready, device, repeats) for ready in _toolchains(names, python)]
+        replayed = [_replay(found, ready, device, repeats) for ready in _toolchains(names, python, device)]
     if as_json:
         click.echo(json.dumps(_as_json(found, replayed)))
     else:
@@ -87,17 +90,18 @@ def _find(case: str, corpus: Path | None) -> TestCase:
     return store.get(store.find(case))
 
 
-def _toolchains(names: tuple[str, ...], python: str) -> list[Ready]:
-    """The compilers asked for; without any, those that `python` holds."""
+def _toolchains(names: tuple[str, ...], python: str, device: str) -> list[Ready]:
+    """The compilers asked for; without any, those that `python` holds and that have the device."""
     ready = []
-    for name in names or backends.compilers():
+    suitable = [name for name in backends.compilers() if device in backends.get(name).devices]
+    for name in names or suitable:
         try:
             ready.append(provision(existing_spec(name, python), Path(), lambda _line: None))
         except ProvisionError:
             if names:
                 raise
     if not ready:
-        raise UsageError(f"{python} holds no compiler that Assay knows; see `assay doctor`")
+        raise UsageError(f"{python} holds no compiler for {device} that Assay knows; see `assay doctor`")
     return ready
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
 from bot.campaigns.manual import run_once_through
+from bot.cli._options import check_device
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import campaign_services
@@ -98,6 +100,7 @@ def command(
     settings = load_settings(workers=workers)
     configure("console", "error")
     config = _config(backend, list(sources), budget, device, repeats)
+    _make_folder(report)
     with Watch() as watch:
         told = _campaign(settings, config, report, python, release, base, watch)
     if as_json:
@@ -116,9 +119,28 @@ def _config(backend: str, sources: list[str], budget: str, device: str, repeats:
         seconds = parse_duration(budget)
     except ValueError as error:
         raise UsageError(f"--budget {budget}: {error}") from None
-    return RepositoryConfig(
-        version=1, backend=backend, sources=sources, budget=seconds, device=device, repeats=repeats
-    )
+    check_device(backend, device)
+    try:
+        return RepositoryConfig(
+            version=1, backend=backend, sources=sources, budget=seconds, device=device, repeats=repeats
+        )
+    except ValidationError as error:
+        given = {"sources": f"--source {' '.join(sources)}", "budget": f"--budget {budget}"}
+        problems = [
+            f"{given.get(str(item['loc'][0]), item['loc'][0])}: {item.get('ctx', {}).get('error', item['msg'])}"
+            for item in error.errors(include_url=False)
+        ]
+        raise UsageError("; ".join(problems)) from None
+
+
+def _make_folder(report: Path) -> None:
+    """Makes the folder for the reports now: an hour of testing must not end in nothing."""
+    try:
+        report.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=report):
+            pass
+    except OSError as error:
+        raise UsageError(f"--report {report}: cannot be written to: {error.strerror}") from None
 
 
 def _campaign(

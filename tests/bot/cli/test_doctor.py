@@ -1,0 +1,65 @@
+"""`assay doctor`: what this machine can test."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.bot.cli.commands_kit import assay
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.compiler_onnxruntime
+@pytest.mark.compiler_openvino
+def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
+    ran = assay(tmp_path, "doctor", "--json")
+    assert ran.code == 0, ran.err
+    told = ran.told
+    ready = {one["backend"]: one for one in told["compilers"]}
+    assert ready.keys() == {"onnxruntime", "openvino"}
+    for name, one in ready.items():
+        assert one == {"backend": name, "state": "ready", "version": version(name), "detail": ""}
+    assert told["cores"] == len(os.sched_getaffinity(0))
+    assert told["memory_bytes"] > 1 << 28
+    shown = assay(tmp_path, "doctor")
+    assert shown.code == 0
+    rows = [line.split() for line in shown.out.splitlines()]
+    assert ["compiler", "state", "version", "what", "to", "do"] in rows
+    assert ["onnxruntime", "ready", version("onnxruntime")] in rows
+
+
+def test_an_interpreter_without_compilers_says_how_to_get_them(tmp_path: Path, bare: Path) -> None:
+    ran = assay(tmp_path, "doctor", "--python", bare)
+    assert ran.code == 1, ran.err
+    for name in ("onnxruntime", "openvino"):
+        [row] = [line for line in ran.out.splitlines() if line.startswith(name)]
+        assert row.split() == [name, "missing", "pip", "install", f"'assay[{name}]'"]
+    assert "Nothing to test with" in ran.out
+    told = assay(tmp_path, "doctor", "--python", bare, "--json")
+    assert told.code == 1
+    assert [one["state"] for one in told.told["compilers"]] == ["missing", "missing"]
+
+
+def test_a_broken_compiler_is_told_from_a_missing_one(tmp_path: Path, bare: Path) -> None:
+    """Found, but its import fails: the reason is shown, not that a file of Python's was in line 10."""
+    [site] = bare.parent.parent.glob("lib/python*/site-packages")
+    module = site / "openvino.py"
+    module.write_text("raise ImportError('libtbb.so.12: [cannot] open shared object file')\n")
+    try:
+        ran = assay(tmp_path, "doctor", "--python", bare)
+    finally:
+        module.unlink()
+    assert ran.code == 1
+    [row] = [line for line in ran.out.splitlines() if line.startswith("openvino")]
+    assert "broken" in row
+    assert "libtbb.so.12: [cannot] open shared object file" in row
+
+
+def test_no_interpreter_at_all_is_no_verdict_on_compilers(tmp_path: Path) -> None:
+    ran = assay(tmp_path, "doctor", "--python", "/nowhere/python")
+    assert (ran.code, ran.out) == (3, "")
+    assert "/nowhere/python is no interpreter" in ran.err

@@ -1,0 +1,172 @@
+"""`assay run` on the real compilers, as people and scripts see it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.bot.cli.commands_kit import BUDGET, GOOD, WRONG, Ran, assay
+
+RealRun = Callable[[str], tuple[Ran, Path]]
+Plant = Callable[..., Path]
+
+pytestmark = pytest.mark.slow
+
+COMPILERS = [
+    pytest.param(name, marks=getattr(pytest.mark, f"compiler_{name}")) for name in ("onnxruntime", "openvino")
+]
+
+
+class _Page(HTMLParser):
+    """Counts what opens and closes, and keeps the text."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "input", "link", "path", "rect", "line", "circle"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, _attrs: object) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("backend", COMPILERS)
+def test_the_reports_of_a_real_campaign_are_there_and_parse(backend: str, real_run: RealRun) -> None:
+    ran, report = real_run(backend)
+    told = json.loads((report / "report.json").read_bytes())
+    assert ran.told == told | {"report": str(report)}
+    assert told["toolchains"]["head"]["versions"][backend] == version(backend)
+    cases = told["cases"]
+    assert cases["run"] == sum(told["verdicts"]["head"].values()) > 0
+    assert cases["run"] + cases["not_run"] == cases["planned"] > 1000
+    assert told["stopped"] == ("budget" if cases["not_run"] else "")
+    assert told["verdicts"]["head"]["pass"] > 0
+    page = _Page()
+    page.feed((report / "report.html").read_text())
+    page.close()
+    assert page.open == []
+    assert told["headline"] in page.text
+    assert (report / "report.md").read_text().startswith("#")
+    for group in told["groups"]:
+        ast.parse((report / group["reproducer"]).read_text())
+
+
+@pytest.mark.parametrize("backend", COMPILERS)
+def test_json_is_one_object_on_stdout_and_all_else_on_stderr(backend: str, real_run: RealRun) -> None:
+    ran, _ = real_run(backend)
+    accused = [group for group in ran.told["groups"] if group["standing"] == "unjudged"]
+    assert ran.code == (1 if accused else 0)
+    lines = ran.err.splitlines()
+    assert any("running cases at head" in line for line in lines)
+    assert all(line.startswith("[") for line in lines), "each line of progress is one line"
+
+
+@pytest.mark.compiler_onnxruntime
+def test_a_failing_case_is_exit_code_1(planted: Plant, tmp_path: Path) -> None:
+    data, report = planted(GOOD, WRONG), tmp_path / "report"
+    ran = assay(data, "run", "--backend", "onnxruntime", "--budget", BUDGET, "--report", report)
+    assert ran.code == 1, ran.err
+    assert "2 of 2 cases ran: 1 pass, 1 wrong_result" in ran.out
+    assert f"report: {report}/report.html" in ran.out
+    told = json.loads((report / "report.json").read_bytes())
+    [group] = told["groups"]
+    assert (group["standing"], group["example"]["case"]) == ("unjudged", WRONG.id)
+    assert group["shown"][0]["head"] == {"failed": 3, "runs": 3}, "three fresh processes stand behind it"
+    assert group["title"] in ran.out
+
+
+@pytest.mark.compiler_onnxruntime
+def test_nothing_found_is_exit_code_0(planted: Plant, tmp_path: Path) -> None:
+    data, report = planted(GOOD), tmp_path / "report"
+    ran = assay(data, "run", "--backend", "onnxruntime", "--budget", BUDGET, "--report", report)
+    assert ran.code == 0, ran.err
+    assert "1 of 1 cases ran: 1 pass" in ran.out
+    assert json.loads((report / "report.json").read_bytes())["groups"] == []
+
+
+@pytest.mark.network
+@pytest.mark.compiler_onnxruntime
+def test_with_a_base_only_regressions_count(planted: Plant, tmp_path: Path) -> None:
+    """The same release twice: the case fails on both sides, so nothing is new."""
+    release = version("onnxruntime")
+    options = ("--release", release, "--base", release, "--budget", BUDGET, "--json")
+    ran = assay(
+        planted(GOOD, WRONG), "run", "--backend", "onnxruntime", *options, "--report", tmp_path / "report"
+    )
+    assert ran.code == 0, ran.err
+    assert [group["standing"] for group in ran.told["groups"]] == ["already_broken"]
+
+
+MISTAKES = {
+    "backend": (["--backend", "onxruntime"], "onnxruntime, openvino"),
+    "the reference": (["--backend", "onnx_reference"], "is the reference, not a compiler"),
+    "source": (["--source", "onnx-node-test"], "onnx-node-tests"),
+    "source with a space": (["--source", "a b"], "onnx-node-tests"),
+    "budget without a unit": (["--budget", "3"], "such as 90s, 5m or 1h"),
+    "budget of nothing": (["--budget", "0s"], "--budget 0s"),
+    "budget of a month": (["--budget", "1000h"], "--budget 1000h"),
+    "device": (["--device", "NPU"], "it has CPU"),
+    "base alone": (["--base", "1.20.0"], "--release"),
+    "repeats": (["--repeats", "0"], "1<=x<=20"),
+    "workers": (["--workers", "0"], "--workers"),
+}
+
+
+@pytest.mark.parametrize(("argv", "helps"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_mistakes_are_exit_code_2_before_anything_is_done(
+    argv: list[str], helps: str, tmp_path: Path
+) -> None:
+    report, data = tmp_path / "report", tmp_path / "data"
+    given = argv if "--backend" in argv else ["--backend", "onnxruntime", *argv]
+    ran = assay(data, "run", *given, "--report", report)
+    assert ran.code == 2, ran.err
+    assert ran.out == ""
+    first, *_, last = ran.err.splitlines()
+    assert first.startswith("assay: ")
+    assert helps in ran.err
+    assert last.startswith("  next: ")
+    assert not report.exists()
+    assert not (data / "corpus").exists()
+
+
+def test_mistakes_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
+    ran = assay(tmp_path, "run", "--backend", "nope", "--json", "--report", tmp_path / "report")
+    assert (ran.code, ran.out) == (2, "")
+    error = json.loads(ran.err)["error"]
+    assert (error["kind"], error["code"]) == ("UnknownNameError", 2)
+
+
+def test_a_report_that_cannot_be_written_is_said_before_the_campaign(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = assay(tmp_path, "run", "--backend", "onnxruntime", "--report", tmp_path / "file" / "report")
+    assert ran.code == 2, ran.err
+    assert f"--report {tmp_path}/file/report" in ran.err
+    assert "Traceback" not in ran.err
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_an_interpreter_without_the_compiler_is_exit_code_3(
+    planted: Plant, bare: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report"
+    ran = assay(planted(GOOD), "run", "--backend", "openvino", "--python", bare, "--report", report, "--json")
+    assert (ran.code, ran.out) == (3, "")
+    error = json.loads(ran.err.splitlines()[-1])["error"]
+    assert f"{bare} cannot import openvino" in error["what"]
+    assert "no compiler was judged" in error["next"]
+    assert not (report / "report.json").exists()
