@@ -22,7 +22,6 @@ from bot.store import Database, campaigns, findings, inbox, now, outbox
 from bot.store.counts import campaigns_by_state, effects_by_state
 from bot.store.models import CampaignState
 from bot.store.progress import Seen
-from bot.store.toolchains import list_toolchains
 from fuzzing.cases import Corpus
 from tests.support import campaigning
 from tests.support.campaigning import BASE, HEAD, REGRESSED, await_
@@ -148,7 +147,10 @@ def test_the_reproducers_tell_the_two_releases_apart(whole: Whole, tmp_path: Pat
     ]
     assert len(scripts) == 2
     with whole.house.database.reading() as session:
-        pythons = {chain.label: chain.python for chain in list_toolchains(session)}
+        campaign = campaigns.get(session, whole.seen.campaign)
+        digests = [campaign.head_toolchain, campaign.base_toolchain]
+        chains = [campaigns.toolchain(session, digest) for digest in digests if digest]
+    pythons = {chain.label: chain.python for chain in chains}
     issues = [text for name, text in campaigning.outbox(whole.house.data_dir).items() if name.endswith(".md")]
     for script in scripts:
         assert any(script.read_text() in issue for issue in issues), "an issue carries the very script"
