@@ -38,7 +38,7 @@ def test_an_interpreter_without_compilers_says_how_to_get_them(tmp_path: Path, b
     for name in ("onnxruntime", "openvino"):
         [row] = [line for line in ran.out.splitlines() if line.startswith(name)]
         assert row.split()[:2] == [name, "missing"]
-        assert row.endswith(f"-m pip install {name}")
+        assert row.rstrip().endswith(f"-m pip install {name}")
     assert "Nothing to test with" in ran.out
     told = assay(tmp_path, "doctor", "--python", bare, "--json")
     assert told.code == 1
