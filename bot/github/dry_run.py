@@ -27,6 +27,9 @@ class DryRun:
         text = {"method": request.method, "path": request.path, "body": request.body}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if effect.resumed:  # whoever began it died, perhaps inside a file
+                for part in path.parent.glob(f".{path.stem}.*"):
+                    part.unlink(missing_ok=True)
             _write(path.with_suffix(".md"), readable(request))
             _write(path, json.dumps(text, indent=2, ensure_ascii=False) + "\n")
         except OSError as error:

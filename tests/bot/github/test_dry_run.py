@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,22 @@ def test_every_request_is_one_github_describes(tmp_path: Path) -> None:
 )
 def test_the_judge_finds_faults(method: str, path: str, body: object, fault: str) -> None:
     assert any(fault in found for found in faults(method, path, body))
+
+
+def test_a_writer_that_died_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(_: int) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as dying:
+        dying.setattr(os, "getpid", lambda: 4711)
+        dying.setattr(os, "fsync", die)
+        with pytest.raises(SystemExit):
+            DryRun(tmp_path).send(claimed(issue("a")))
+    folder = tmp_path / sample.TARGET
+    assert len(list(folder.iterdir())) == 1
+    DryRun(tmp_path).send(replace(claimed(issue("a")), resumed=True))
+    name = f"issue-{issue('a').key}"
+    assert sorted(path.name for path in folder.iterdir()) == [f"{name}.json", f"{name}.md"]
 
 
 def test_the_text_is_what_people_would_read(tmp_path: Path) -> None:
