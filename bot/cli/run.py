@@ -126,10 +126,10 @@ def _config(backend: str, sources: list[str], budget: str, device: str, repeats:
         )
     except ValidationError as error:
         given = {"sources": f"--source {' '.join(sources)}", "budget": f"--budget {budget}"}
-        problems = [
-            f"{given.get(str(item['loc'][0]), item['loc'][0])}: {item.get('ctx', {}).get('error', item['msg'])}"
-            for item in error.errors(include_url=False)
-        ]
+        problems = []
+        for item in error.errors(include_url=False):
+            name = str(item["loc"][0])
+            problems.append(f"{given.get(name, name)}: {item.get('ctx', {}).get('error', item['msg'])}")
         raise UsageError("; ".join(problems)) from None
 
 

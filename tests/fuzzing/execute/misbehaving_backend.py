@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +14,7 @@ import numpy as np
 
 from fuzzing.backends.base import Backend, register
 from fuzzing.cases.values import Tensor, Value
+from fuzzing.execute.protocol import pack
 
 
 @register
@@ -58,6 +61,15 @@ class _CrashesWhenFreed:
         ctypes.string_at(0)
 
 
+def _write_to_pipes(data: bytes) -> None:
+    """Writes to every descriptor that there is, the supervisor's pipe among them."""
+    for fd in range(3, 64):
+        try:
+            os.write(fd, data)
+        except OSError:
+            continue
+
+
 def _do(action: str) -> None:
     kind, _, rest = action.partition(" ")
     if kind == "raise":
@@ -69,6 +81,17 @@ def _do(action: str) -> None:
         time.sleep(3600)
     elif kind == "exit":
         os._exit(int(rest))
+    elif kind == "leave":
+        sys.exit(int(rest))
+    elif kind == "abort":
+        os.abort()
+    elif kind == "wait":
+        Path(rest).write_text(str(os.getpid()))
+        time.sleep(3600)
+    elif kind == "frame":
+        _write_to_pipes(pack(json.loads(rest)))
+    elif kind == "promise":
+        _write_to_pipes(pack({}, bytes(1 << 16))[:100])
     elif kind == "eat":
         hoard = [np.ones(8 << 20, np.uint8) for _ in range(1 << 20)]
         print(len(hoard))
@@ -81,11 +104,7 @@ def _do(action: str) -> None:
             for _ in range(1 << 12):
                 file.write(bytes(1 << 20))
     elif kind == "scribble":
-        for fd in range(3, 64):
-            try:
-                os.write(fd, b"x" * 64)
-            except OSError:
-                continue
+        _write_to_pipes(b"x" * 64)
     elif kind == "child":
         if os.fork() == 0:
             Path(rest).write_text(str(os.getpid()))
