@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -14,6 +15,7 @@ import numpy as np
 
 from fuzzing.backends.base import Backend, register
 from fuzzing.cases.values import Tensor, Value
+from fuzzing.execute.protocol import _PAGE as PAGE
 from fuzzing.execute.protocol import pack
 
 
@@ -90,6 +92,12 @@ def _do(action: str) -> None:
         time.sleep(3600)
     elif kind == "frame":
         _write_to_pipes(pack(json.loads(rest)))
+    elif kind == "forge":
+        for fd in range(3, 64):
+            with contextlib.suppress(OSError):
+                if "assay-status" in os.readlink(f"/proc/self/fd/{fd}"):
+                    os.pwrite(fd, PAGE.pack(10**6, 3, 1e12, 0), 0)
+        time.sleep(3600)
     elif kind == "promise":
         _write_to_pipes(pack({}, bytes(1 << 16))[:100])
     elif kind == "eat":

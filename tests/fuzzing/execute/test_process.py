@@ -100,6 +100,9 @@ HOSTILE: dict[str, Any] = {
     "a log that is none": {
         "seq": 1, "seconds": [0], "error": "E", "message": "m", "traceback": [], "log": [float("inf"), 0],
     },
+    "a log before its beginning": {
+        "seq": 1, "seconds": [0], "error": "E", "message": "m", "traceback": [], "log": [-5, -1],
+    },
     "frames that are none": {
         "seq": 1, "seconds": [0], "error": "E", "message": "m", "traceback": 3, "log": [0, 0],
     },
@@ -118,9 +121,23 @@ def test_a_case_that_speaks_for_the_worker_harms_itself_alone(header: dict[str, 
 
 def test_a_promise_of_more_bytes_than_come_does_not_keep_us_waiting_for_ever() -> None:
     """Half a frame swallows the answers behind it, while the worker believes that it has answered."""
-    hostile, *others = run("run:promise", FINE, FINE)
+    limits = Limits(convert_s=1, compile_s=1, run_s=1)
+    hostile, *others = run("run:promise", FINE, FINE, limits=limits)
     assert hostile.ending == "killed"
     assert [other.ending for other in others] == ["returned", "returned"]
+
+
+def test_a_case_that_hides_behind_a_forged_page_is_ended() -> None:
+    """The page says that another case is in hand, and always just begun."""
+    hostile, after = run("run:forge", FINE, limits=Limits(convert_s=1, compile_s=1, run_s=1))
+    assert hostile.ending == "killed"
+    assert after.ending == "returned"
+
+
+def test_neighbours_are_not_accused_of_what_one_wrote_into_the_pipe() -> None:
+    programs = [FINE] * 5 + ["run:scribble"] + [FINE] * 5
+    endings = [execution.ending for execution in run(*programs)]
+    assert endings == ["returned"] * 5 + ["killed"] + ["returned"] * 5
 
 
 def test_what_a_worker_held_is_gone_with_it() -> None:
