@@ -55,11 +55,14 @@ class Death:
 
 
 class WorkerProcess:
-    """A started worker. Never blocks: writes are buffered, reads take what is there."""
+    """A started worker. Never blocks: writes are buffered, reads take what is there.
+
+    heard  when it last said anything
+    """
 
     def __init__(self, command: Command) -> None:
         self.command = command
-        self.started = time.monotonic()
+        self.started = self.heard = time.monotonic()
         self._reader = protocol.FrameReader()
         self._outgoing = bytearray()
         self.scratch = tempfile.mkdtemp(prefix="assay-worker-")
@@ -153,6 +156,7 @@ class WorkerProcess:
             if not data:
                 yield None
                 return
+            self.heard = time.monotonic()
             yield from self._reader.feed(data)
 
     def status(self) -> protocol.Status:

@@ -88,7 +88,7 @@ def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[st
     cursor = _Cursor(memoryview(blob), offset)
     try:
         return [(str(name), _restore(item, cursor)) for name, item in described]
-    except (CaseFormatError, TypeError, ValueError, KeyError) as error:
+    except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
         raise ProtocolError(f"a worker sent values that are none: {error}") from None
 
 
@@ -98,6 +98,8 @@ class _Cursor:
     offset: int
 
     def take(self, size: int) -> bytes:
+        if not 0 <= size <= len(self.blob) - self.offset:
+            raise ValueError(f"{size} bytes are none of those that were sent")
         data = bytes(self.blob[self.offset : self.offset + size])
         self.offset += size
         return data
@@ -116,8 +118,11 @@ def _restore(item: Any, cursor: _Cursor) -> Value:
     if item is None:
         return Absent()
     if isinstance(item, dict):
-        items = [_restore(inner, cursor) for inner in item["items"]]
-        return Sequence(tuple(inner for inner in items if isinstance(inner, Tensor)))
+        return Sequence(tuple(_restore_tensor(inner, cursor) for inner in item["items"]))
+    return _restore_tensor(item, cursor)
+
+
+def _restore_tensor(item: Any, cursor: _Cursor) -> Tensor:
     dtype, shape, size = item
     return Tensor(str(dtype), tuple(int(dim) for dim in shape), cursor.take(int(size)))
 

@@ -31,6 +31,7 @@ TICK_S = 0.05  # how often clocks and memory are looked at
 PAUSE_S = 0.002
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
+_MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
 _DYING_S = 5.0  # for a process that has closed its pipe to be gone; writing no core takes no longer
 
 Tag = TypeVar("Tag")
@@ -48,7 +49,6 @@ class _Slot(Generic[Tag]):
 
     worker: WorkerProcess
     ready: bool = False
-    since: float = 0.0  # when it was given the first of what waits, or was ready
     waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
     peak: tuple[int, int] = (0, 0)  # seq, bytes
@@ -73,6 +73,7 @@ class Supervisor(Generic[Tag]):
         self._sent = 0
         self._idle_deaths = 0
         self._failed_starts = 0
+        self._singly = 0  # cases next in turn that must be alone in their worker's pipe
         self._next_look = 0.0
         self._again: deque[_Job[Tag]] = deque()
         self._slots: list[_Slot[Tag]] = []
@@ -110,7 +111,7 @@ class Supervisor(Generic[Tag]):
         return any(slot.waiting for slot in self._slots)
 
     def _has_room(self, slot: _Slot[Tag]) -> bool:
-        ahead = 1 if self._fresh else AHEAD
+        ahead = 1 if self._fresh or self._singly else AHEAD
         return len(slot.waiting) < ahead and slot.worker.unsent < AHEAD_BYTES
 
     def _next(self, source: Iterator[tuple[Tag, TestCase]]) -> _Job[Tag] | None:
@@ -124,11 +125,12 @@ class Supervisor(Generic[Tag]):
 
     def _give(self, slot: _Slot[Tag], job: _Job[Tag]) -> None:
         self._sent += 1
+        self._singly = max(0, self._singly - 1)
+        if not slot.waiting:
+            slot.worker.heard = time.monotonic()
         described, blob = protocol.pack_values(list(job.case.values()))
         program = job.case.program.to_bytes()
         header = {"seq": self._sent, "program": len(program), "inputs": described}
-        if not slot.waiting:
-            slot.since = time.monotonic()
         slot.waiting[self._sent] = job
         slot.worker.send(protocol.pack(header, program + blob))
         self._watch_writing(slot)
@@ -176,32 +178,31 @@ class Supervisor(Generic[Tag]):
                 if slot not in self._slots:
                     return
         except protocol.ProtocolError as error:
-            # The case in hand scribbled over the pipe: that is its doing, and this worker's end.
-            slot.worker.abort()
-            self._died(slot, garbled=str(error))
+            self._garbled(slot, str(error))
 
     def _take(self, slot: _Slot[Tag], header: protocol.Header, blob: bytes) -> None:
         if "ready" in header:
             self._started(slot, header)
             return
-        seq = header.get("seq", protocol.IDLE)
-        job = slot.waiting.pop(seq, None)
-        if job is None:
+        seq = header.get("seq")
+        if not isinstance(seq, int) or seq not in slot.waiting:
             raise protocol.ProtocolError("a worker answered a case that it was not given")
-        execution, sound = _executed(header, blob, self._peak_of(slot, seq), slot.worker)
+        execution = _executed(header, blob, self._peak_of(slot, seq), slot.worker)
+        job = slot.waiting.pop(seq)  # not before its answer could be read, or it would be lost
         self.busy_s += sum(execution.durations.values())
         self._idle_deaths = 0
         self._done.append((job.tag, execution))
-        if not sound:
-            self.respawns += 1
-        if self._fresh or not sound:
+        if self._fresh:
             self._close(slot)
 
     def _started(self, slot: _Slot[Tag], header: protocol.Header) -> None:
+        versions = header.get("versions", {})
+        if slot.ready or not isinstance(versions, dict):
+            raise protocol.ProtocolError("a worker says what only a new one could say")
         if header["ready"]:
-            slot.ready, slot.since = True, time.monotonic()
+            slot.ready = True
             self._failed_starts = 0
-            self.versions = {str(key): str(value) for key, value in header["versions"].items()}
+            self.versions = {str(key): str(value) for key, value in versions.items()}
             return
         self._close(slot)
         raise ToolchainError(
@@ -217,9 +218,23 @@ class Supervisor(Generic[Tag]):
         for fd in (slot.worker.read_fd, slot.worker.write_fd):
             if fd in self._selector.get_map():
                 self._selector.unregister(fd)
-        self._again.extend(slot.waiting.values())
+        self._again.extendleft(reversed(slot.waiting.values()))
         slot.waiting.clear()
         return slot.worker.end(log_begin, grace_s=grace_s)
+
+    def _garbled(self, slot: _Slot[Tag], reason: str) -> None:
+        """Ends a worker whose words make no sense: a case wrote into the pipe.
+
+        Answers leave the worker several at a time, so any of those that wait may have been the one. None is
+        accused for its neighbours: they are run again, each alone in the pipe.
+        """
+        slot.worker.abort()
+        if not slot.ready or len(slot.waiting) <= 1:
+            self._died(slot, garbled=reason)
+            return
+        self._singly = max(self._singly, len(slot.waiting))
+        self._close(slot)
+        self.respawns += 1
 
     def _died(self, slot: _Slot[Tag], garbled: str = "") -> None:
         """The worker is gone by itself, or of no use any more because its words are `garbled`."""
@@ -293,14 +308,8 @@ class Supervisor(Generic[Tag]):
                 self._watch_start(slot, now)
             elif status.seq != protocol.IDLE:
                 self._watch_case(slot, status, now)
-            elif slot.waiting and now - max(status.since, slot.since) > self.command.limits.import_s:
-                self._stuck(slot)
-
-    def _stuck(self, slot: _Slot[Tag]) -> None:
-        """The worker has cases and touches none: no case is to blame."""
-        slot.worker.abort()
-        self.respawns += 1
-        self._died_idle(self._close(slot))
+            if slot in self._slots and slot.ready and slot.waiting:
+                self._watch_silence(slot, now)
 
     def _watch_start(self, slot: _Slot[Tag], now: float) -> None:
         allowed = self.command.limits.import_s
@@ -326,10 +335,17 @@ class Supervisor(Generic[Tag]):
         else:
             slot.overdue = status
 
+    def _watch_silence(self, slot: _Slot[Tag], now: float) -> None:
+        """The page is the worker's word, too; whatever it says, an answer is due some time."""
+        limits = self.command.limits
+        if now - slot.worker.heard > limits.convert_s + limits.compile_s + limits.run_s + _MUTE_S:
+            self._garbled(slot, "a worker has given no answer, though it says that it is not late")
+
     def _kill(self, slot: _Slot[Tag], ending: Ending, status: protocol.Status, now: float) -> None:
         """Ends a worker for what its case does, unless that case has just ended."""
         if slot.waiting and status.seq in slot.waiting:
-            self._drain(slot)
+            with contextlib.suppress(protocol.ProtocolError):  # it is ended anyway
+                self._drain(slot)
         if slot not in self._slots or status.seq not in slot.waiting:
             return
         job = slot.waiting.pop(status.seq)
@@ -340,26 +356,28 @@ class Supervisor(Generic[Tag]):
 
     def _drain(self, slot: _Slot[Tag]) -> None:
         """Takes the answers that are in the pipe already, but not the end of the worker."""
-        with contextlib.suppress(protocol.ProtocolError):  # its end has come either way
-            for frame in slot.worker.receive():
-                if frame is not None:
-                    self._take(slot, *frame)
-                    if slot not in self._slots:
-                        return
+        for frame in slot.worker.receive():
+            if frame is not None:
+                self._take(slot, *frame)
+                if slot not in self._slots:
+                    return
 
     def _peak_of(self, slot: _Slot[Tag], seq: int) -> int:
         return slot.peak[1] if slot.peak[0] == seq else 0
 
 
-def _executed(
-    header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess
-) -> tuple[Execution, bool]:
-    """The execution that a worker's answer tells of, and whether the worker is still of use."""
+def _executed(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:
+    """The execution that a worker's answer tells of."""
     try:
-        return _read(header, blob, peak, worker), True
-    except (protocol.ProtocolError, KeyError, TypeError, ValueError) as error:
-        message = f"the process sent an answer that is none: {error}"
-        return Execution("killed", Phase.RUN, message=message, peak_bytes=peak), False
+        return _read(header, blob, peak, worker)
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        OSError,
+    ) as error:  # OSError: a place before the log
+        raise protocol.ProtocolError(f"a worker sent an answer that is none: {error!r}") from None
 
 
 def _read(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:

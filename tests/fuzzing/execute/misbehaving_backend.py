@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +15,8 @@ import numpy as np
 
 from fuzzing.backends.base import Backend, register
 from fuzzing.cases.values import Tensor, Value
+from fuzzing.execute.protocol import _PAGE as PAGE
+from fuzzing.execute.protocol import pack
 
 
 @register
@@ -68,6 +73,15 @@ class _CrashesWhenFreed:
         ctypes.string_at(0)
 
 
+def _write_to_pipes(data: bytes) -> None:
+    """Writes to every descriptor that there is, the supervisor's pipe among them."""
+    for fd in range(3, 64):
+        try:
+            os.write(fd, data)
+        except OSError:
+            continue
+
+
 def _do(action: str) -> None:
     kind, _, rest = action.partition(" ")
     if kind == "raise":
@@ -79,6 +93,23 @@ def _do(action: str) -> None:
         time.sleep(3600)
     elif kind == "exit":
         os._exit(int(rest))
+    elif kind == "leave":
+        sys.exit(int(rest))
+    elif kind == "abort":
+        os.abort()
+    elif kind == "wait":
+        Path(rest).write_text(str(os.getpid()))
+        time.sleep(3600)
+    elif kind == "frame":
+        _write_to_pipes(pack(json.loads(rest)))
+    elif kind == "forge":
+        for fd in range(3, 64):
+            with contextlib.suppress(OSError):
+                if "assay-status" in str(Path(f"/proc/self/fd/{fd}").readlink()):
+                    os.pwrite(fd, PAGE.pack(10**6, 3, 1e12, 0), 0)
+        time.sleep(3600)
+    elif kind == "promise":
+        _write_to_pipes(pack({}, bytes(1 << 16))[:100])
     elif kind == "eat":
         hoard = [np.ones(8 << 20, np.uint8) for _ in range(1 << 20)]
         print(len(hoard))
@@ -91,11 +122,7 @@ def _do(action: str) -> None:
             for _ in range(1 << 12):
                 file.write(bytes(1 << 20))
     elif kind == "scribble":
-        for fd in range(3, 64):
-            try:
-                os.write(fd, b"x" * 64)
-            except OSError:
-                continue
+        _write_to_pipes(b"x" * 64)
     elif kind == "child":
         if os.fork() == 0:
             Path(rest).write_text(str(os.getpid()))

@@ -169,7 +169,6 @@ def test_an_answer_that_is_none_is_charged_to_its_case_alone() -> None:
     executions = run([FINE, "run:nonsense", FINE, FINE], supervisor)
     assert [executions[n].ending for n in range(4)] == ["returned", "killed", "returned", "returned"]
     assert "takes 12 bytes, 1 are given" in executions[1].message
-    assert supervisor.respawns == 1
 
 
 def test_children_of_a_killed_worker_die_with_it(tmp_path: Path) -> None:

@@ -1,0 +1,209 @@
+"""Frames, values and the page between supervisor and worker."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzing.cases import Absent, Sequence, Tensor, Value
+from fuzzing.errors import InfrastructureError
+from fuzzing.execute.protocol import (
+    IDLE,
+    MAX_BLOB,
+    MAX_HEADER,
+    PAGE_BYTES,
+    PHASES,
+    FrameReader,
+    ProtocolError,
+    pack,
+    pack_values,
+    read_status,
+    unpack_values,
+    write_status,
+)
+from fuzzing.outcomes import Phase
+from tests.fuzzing.cases.strategies import names, values
+
+PREFIX = struct.Struct("<4sIQ")
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+headers = st.dictionaries(st.text(), json_values, max_size=4)
+frames = st.lists(st.tuples(headers, st.binary(max_size=200)), max_size=6)
+
+
+@given(frames, st.data())
+def test_frames_survive_any_cutting(sent: list[tuple[dict[str, Any], bytes]], data: st.DataObject) -> None:
+    stream = b"".join(pack(*frame) for frame in sent)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
+    reader, got = FrameReader(), []
+    for begin, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        got.extend(reader.feed(stream[begin:end]))
+    assert got == sent
+
+
+def test_a_frame_byte_by_byte_comes_with_its_last() -> None:
+    frame, reader = pack({"seq": 1}, b"blob"), FrameReader()
+    for byte in frame[:-1]:
+        assert list(reader.feed(bytes([byte]))) == []
+    assert list(reader.feed(frame[-1:])) == [({"seq": 1}, b"blob")]
+
+
+@given(st.binary(min_size=PREFIX.size).filter(lambda data: not data.startswith(b"asy1")))
+def test_garbage_is_refused(data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        list(FrameReader().feed(data))
+
+
+@given(st.binary(max_size=300))
+def test_garbage_behind_a_good_prefix_gives_objects_or_is_refused(data: bytes) -> None:
+    stream = PREFIX.pack(b"asy1", min(len(data), 40), max(0, len(data) - 40)) + data
+    try:
+        got = list(FrameReader().feed(stream))
+    except ProtocolError:
+        return
+    assert all(isinstance(header, dict) for header, _ in got)
+
+
+def test_frames_before_the_garbage_are_given_first() -> None:
+    reader = FrameReader().feed(pack({"seq": 1}) + b"x" * 40)
+    assert next(reader) == ({"seq": 1}, b"")
+    with pytest.raises(ProtocolError, match="not a frame"):
+        next(reader)
+
+
+@pytest.mark.parametrize(("header", "blob"), [(MAX_HEADER + 1, 0), (2, MAX_BLOB + 1), (2**32 - 1, 2**64 - 1)])
+def test_lengths_are_bounded_before_anything_is_kept(header: int, blob: int) -> None:
+    with pytest.raises(ProtocolError):
+        list(FrameReader().feed(PREFIX.pack(b"asy1", header, blob)))
+
+
+@pytest.mark.parametrize("header", [b"", b"{", b"[]", b"null", b"1", b"\xff\xfe", b"[" * 200_000])
+def test_a_header_must_be_an_object(header: bytes) -> None:
+    with pytest.raises(ProtocolError, match="header"):
+        list(FrameReader().feed(PREFIX.pack(b"asy1", len(header), 0) + header))
+
+
+def test_a_protocol_error_is_the_machines() -> None:
+    assert issubclass(ProtocolError, InfrastructureError)
+
+
+@given(st.lists(st.tuples(names, values), max_size=4), st.binary(max_size=9))
+def test_values_survive(given_: list[tuple[str, Value]], before: bytes) -> None:
+    described, blob = pack_values(given_)
+    [(header, payload)] = FrameReader().feed(pack({"outputs": described}, before + blob))
+    assert unpack_values(header["outputs"], payload, len(before)) == given_
+
+
+def test_every_bit_of_a_tensor_survives() -> None:
+    odd = Tensor("float32", (2,), b"\x01\x00\xc0\x7f\x00\x00\x00\x80")  # a NaN with a payload, and -0
+    described, blob = pack_values([("odd", odd), ("s", Sequence((odd, odd))), ("none", Absent())])
+    assert len(blob) == 3 * 8
+    [(_, back), *_] = unpack_values(json.loads(json.dumps(described)), blob)
+    assert isinstance(back, Tensor)
+    assert back.data == odd.data
+
+
+FLOAT = ["float32", [2], 8]
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        None,
+        3,
+        [3],
+        [["x"]],
+        [["x", FLOAT, 1]],
+        [["x", 3]],
+        [["x", "text"]],
+        [["x", ["float32", [2]]]],
+        [["x", ["float99", [2], 8]]],
+        [["x", ["float32", [3], 8]]],
+        [["x", ["float32", [-2], 8]]],
+        [["x", ["float32", 2, 8]]],
+        [["x", ["float32", [2], "y"]]],
+        [["x", ["float32", [2], None]]],
+        [["x", ["float32", [float("inf")], 8]]],
+        [["x", ["float32", [2], float("inf")]]],
+        [["x", ["float32", [2], float("nan")]]],
+        [["x", ["float32", [2**70], 8]]],
+        [["x", {"items": 3}]],
+        [["x", {"things": []}]],
+        [["x", {"items": [["float32", [2], 99]]}]],
+        [["x", FLOAT], ["y", FLOAT]],
+    ],
+    ids=lambda described: str(described)[:40],
+)
+def test_values_that_are_none_are_refused(described: Any) -> None:
+    with pytest.raises(ProtocolError):
+        unpack_values(described, bytes(8))
+
+
+def test_values_nested_without_end_are_refused() -> None:
+    nested: Any = None
+    for _ in range(5000):
+        nested = {"items": [nested]}
+    with pytest.raises(ProtocolError):
+        unpack_values([["x", nested]], b"")
+
+
+def test_a_size_cannot_walk_backwards() -> None:
+    """An empty tensor of negative size would have the next one read what was read already."""
+    with pytest.raises(ProtocolError):
+        unpack_values([["x", FLOAT], ["y", ["float32", [0], -8]], ["z", FLOAT]], bytes(8))
+
+
+@given(values, values)
+def test_a_sequence_of_anything_but_tensors_is_refused(one: Value, other: Value) -> None:
+    described, blob = pack_values([("one", one), ("other", other)])
+    inner = [described[0][1], described[1][1]]
+    if all(isinstance(value, Tensor) for value in (one, other)):
+        [(_, value)] = unpack_values([["s", {"items": inner}]], blob)
+        assert value == Sequence((one, other))  # type: ignore[arg-type]
+    else:
+        with pytest.raises(ProtocolError):
+            unpack_values([["s", {"items": inner}]], blob)
+
+
+@given(
+    st.integers(0, 2**64 - 1),
+    st.sampled_from(range(len(PHASES))),
+    st.floats(0, allow_infinity=False, allow_nan=False),
+    st.integers(0, 2**64 - 1),
+)
+def test_the_page_says_what_was_written(seq: int, phase: int, since: float, log: int) -> None:
+    page = mmap.mmap(-1, mmap.PAGESIZE)
+    write_status(page, seq, phase, since, log)
+    status = read_status(page)
+    assert (status.seq, status.phase, status.since, status.log) == (seq, PHASES[phase], since, log)
+
+
+def test_a_new_page_says_idle() -> None:
+    status = read_status(mmap.mmap(-1, mmap.PAGESIZE))
+    assert (status.seq, status.phase) == (IDLE, Phase.IMPORT)
+
+
+@given(st.binary(min_size=PAGE_BYTES, max_size=PAGE_BYTES))
+def test_a_page_of_garbage_is_read_all_the_same(data: bytes) -> None:
+    page = bytearray(data)
+    assert read_status(page).phase in PHASES
+
+
+def test_phases_are_in_the_order_in_which_the_worker_counts_them() -> None:
+    assert PHASES == (Phase.IMPORT, Phase.CONVERT, Phase.COMPILE, Phase.RUN)
+
+
+def test_large_blobs_are_not_copied_into_text() -> None:
+    big = Tensor.of(np.zeros(1 << 20, np.uint8))
+    described, blob = pack_values([("big", big)])
+    assert len(pack({"outputs": described}, blob)) < len(blob) + 200
