@@ -60,7 +60,6 @@ def _check_undisturbed(one: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.network
-@pytest.mark.compiler_openvino
 def test_a_killed_service_does_what_an_undisturbed_one_does(tmp_path: Path) -> None:
     library = tmp_path / "library"
     known = campaigning.migrate(library)
