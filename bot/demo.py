@@ -92,7 +92,7 @@ def make_commits(root: Path, commits: Sequence[tuple[str, Mapping[str, str]]]) -
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             (work / name).write_text(text)
         _git(work, "add", "--all")
-        _git(work, "commit", "--quiet", f"--message={message}", day=day)
+        _git(work, "commit", "--quiet", "--allow-empty", f"--message={message}", day=day)
         shas.append(_git(work, "rev-parse", "HEAD").strip())
     bare.parent.mkdir(parents=True)
     _git(root, "clone", "--quiet", "--bare", str(work), str(bare))

@@ -26,7 +26,7 @@ from fuzzing.cases import Corpus
 from tests.support import campaigning
 from tests.support.campaigning import BASE, HEAD, REGRESSED, await_
 
-pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.compiler_openvino]
+pytestmark = [pytest.mark.slow, pytest.mark.network]
 
 #: In ten seconds the first third of the tests runs, with AffineGrid's among the first twenty-five.
 CONFIG = demo.CONFIG.replace("budget: 4m", "budget: 10s")

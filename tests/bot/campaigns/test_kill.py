@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +9,26 @@ from typing import Any
 
 import pytest
 
+from bot import demo
+from bot.store.models import CampaignState
 from tests.bot.campaigns.killing import WORLDS
+from tests.bot.campaigns.killing_services import DELIVERY, MOMENTS, Outside
 from tests.bot.campaigns.standins import EXPECTED
+from tests.support import campaigning
+from tests.support.campaigning import BASE, HEAD, REGRESSED
 
 ROOT = Path(__file__).parents[3]
+SEED = 9
+#: The first of the catalogue, AffineGrid's among them; and some that are broken at both, fixed, not judged.
+FIRST = 100
+ALSO = (
+    "test_bitshift_left_int8_overflow",
+    "test_linear_attention_no_past_explicit_zeros_expanded",
+    "test_castlike_FLOAT_to_FLOAT16",
+    "test_center_crop_pad_crop_axes_chw_expanded",
+    "test_split_to_sequence_1",
+    "test_col2im_5d",
+)
 
 
 @pytest.mark.slow
@@ -39,3 +56,45 @@ def _check_undisturbed(one: dict[str, Any]) -> None:
     assert len(rows["effects"]) == 4  # a check run, and an issue for each of three regressions
     assert rows["outcomes"]
     assert rows["repeats"]
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_a_killed_service_does_what_an_undisturbed_one_does(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    known = campaigning.migrate(library)
+    cases = [known[test] for test in dict.fromkeys([*list(known)[:FIRST], *ALSO])]
+    stage = demo.make_repository(tmp_path / "repositories", BASE, HEAD)
+
+    calm = Outside(tmp_path / "calm", library, cases)
+    calm.plant()
+    with calm.service() as (running, database):
+        demo.deliver(running, stage, DELIVERY)
+        calm.await_end(database)
+
+    killed = Outside(tmp_path / "killed", library, cases)
+    with killed.service() as (running, database):
+        demo.deliver(running, stage, DELIVERY)
+        killed.kill(running, database)  # right after the 202
+    draw = random.Random(SEED)
+    for moment in MOMENTS:
+        with killed.service() as (running, database):
+            killed.await_moment(moment, draw.uniform(0, moment.within_s), running, database)
+            killed.kill(running, database)
+        if moment.state is CampaignState.PLANNING:
+            assert not killed.catalogue.exists(), "half a migration makes no catalogue"
+            killed.plant()
+    with killed.service() as (_, database):
+        killed.await_end(database)
+
+    expected, left = calm.left(), killed.left()
+    assert [campaign["state"] for campaign in expected["campaigns"]] == ["done"]
+    regressions = [one["case_id"] for one in expected["findings"] if one["standing"] == "regression"]
+    assert sorted(regressions) == sorted(known[test] for test in REGRESSED)
+    assert len(calm.sent()) == 3, "a check run, and an issue for each of two bugs"
+    assert left.keys() == expected.keys()
+    for part, content in expected.items():
+        assert left[part] == content, f"{part} after kills in {killed.kills}"
+    assert killed.sent().keys() == calm.sent().keys()
+    print("killed in", *killed.kills, sep="\n  ")  # shown with -s: where the kills fell
+    assert not campaigning.processes(killed.temporary)
