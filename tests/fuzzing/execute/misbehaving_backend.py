@@ -95,7 +95,7 @@ def _do(action: str) -> None:
     elif kind == "forge":
         for fd in range(3, 64):
             with contextlib.suppress(OSError):
-                if "assay-status" in os.readlink(f"/proc/self/fd/{fd}"):
+                if "assay-status" in str(Path(f"/proc/self/fd/{fd}").readlink()):
                     os.pwrite(fd, PAGE.pack(10**6, 3, 1e12, 0), 0)
         time.sleep(3600)
     elif kind == "promise":
