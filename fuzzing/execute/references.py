@@ -23,7 +23,6 @@ from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles.reference import REFERENCE_BACKEND, reference_needed, with_expected
 
-
 #: Outputs, or why there are none.
 Record = tuple[tuple[tuple[str, Value], ...], str]
 

@@ -108,8 +108,9 @@ def test_a_spoiled_record_is_computed_again(text: str, tmp_path: Path) -> None:
 def test_trouble_with_the_machine_is_not_kept(tmp_path: Path) -> None:
     """A time or memory limit says something about the machine and the limits; others may suffice."""
     slow = (
-        "(float[2] x) => (float[2] z) { n = Constant<value_int = 100000000>() c = Constant<value_ints = [1]>() "
-        "b = Cast<to = 9>(c) z = Loop(n, b, x) <body = body (int64 i, bool go, float[2] a) => (bool on, float[2] r) "
+        "(float[2] x) => (float[2] z) { "
+        "n = Constant<value_int = 100000000>() c = Constant<value_ints = [1]>() b = Cast<to = 9>(c) "
+        "z = Loop(n, b, x) <body = body (int64 i, bool go, float[2] a) => (bool on, float[2] r) "
         "{ on = Identity(go) r = Add(a, a) }> }"
     )
     limits = Limits(run_s=0.2)
