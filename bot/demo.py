@@ -79,7 +79,7 @@ def make_repository(root: Path, base: str, head: str) -> Stage:
     for day, release in enumerate((base, head), start=1):
         (work / "requirements.txt").write_text(f"openvino=={release}\n")
         _git(work, "add", "--all")
-        _git(work, "commit", "--quiet", f"--message=Pin OpenVINO {release}", day=day)
+        _git(work, "commit", "--quiet", "--allow-empty", f"--message=Pin OpenVINO {release}", day=day)
         shas.append(_git(work, "rev-parse", "HEAD").strip())
     bare.parent.mkdir(parents=True)
     _git(root, "clone", "--quiet", "--bare", str(work), str(bare))
@@ -141,12 +141,15 @@ def _address(process: subprocess.Popen[str], log: Path) -> str:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(_STOP_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    finally:
+        process.stdout.close()
 
 
 def deliver(running: Running, stage: Stage) -> str:

@@ -45,7 +45,8 @@ frames = st.lists(st.tuples(headers, st.binary(max_size=200)), max_size=6)
 def test_frames_survive_any_cutting(sent: list[tuple[dict[str, Any], bytes]], data: st.DataObject) -> None:
     stream = b"".join(pack(*frame) for frame in sent)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
-    reader, got = FrameReader(), []
+    reader = FrameReader()
+    got: list[tuple[dict[str, Any], bytes]] = []
     for begin, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         got.extend(reader.feed(stream[begin:end]))
     assert got == sent

@@ -12,9 +12,9 @@ import onnx.parser
 import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
-from fuzzing.execute import references
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.references import References
+from fuzzing.execute.supervisor import Supervisor
 
 X = Tensor.of(np.array([1, -2], np.float32))
 ABS = "(float[2] x) => (float[2] z) { z = Abs(x) }"
@@ -33,13 +33,12 @@ def case(graph: str = ABS, **given: Any) -> TestCase:
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The evaluators that were started from here on."""
     started: list[str] = []
-    real = references.Supervisor
 
     def counted(command: Any) -> Any:
         started.append(command.backend)
-        return real(command)
+        return Supervisor(command)
 
-    monkeypatch.setattr(references, "Supervisor", counted)
+    monkeypatch.setattr("fuzzing.execute.references.Supervisor", counted)
     return started
 
 
@@ -67,7 +66,7 @@ def test_without_the_evaluator_what_is_known_still_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = complete(tmp_path, case())
-    monkeypatch.setattr(references, "Supervisor", None)
+    monkeypatch.setattr("fuzzing.execute.references.Supervisor", None)
     assert complete(tmp_path, case()) == first
 
 
