@@ -160,12 +160,15 @@ def _address(process: subprocess.Popen[str], log: Path) -> str:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(_STOP_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    finally:
+        process.stdout.close()
 
 
 def deliver(running: Running, stage: Stage, delivery: str = "") -> str:

@@ -27,7 +27,7 @@ FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
 #: Tries before a person is asked: with the waits above about half a day.
 MAX_ATTEMPTS = 16
-POLL_S = 5.0
+POLL_S = 1.0  # one indexed look at the outbox
 
 log = structlog.get_logger(__name__)
 

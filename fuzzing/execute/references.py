@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import TestCase
-from fuzzing.cases.values import value_from_json, value_to_json
+from fuzzing.cases.values import Value, value_from_json, value_to_json
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles.reference import REFERENCE_BACKEND, reference_needed, with_expected
+
+#: Outputs, or why there are none.
+Record = tuple[tuple[tuple[str, Value], ...], str]
 
 
 class References:
@@ -30,6 +33,7 @@ class References:
     def __init__(self, corpus: Path, limits: Limits) -> None:
         self._folder = corpus / ".references" / f"onnx-{version('onnx')}"
         self._limits = limits
+        self._passing: dict[str, Record] = {}  # what says more about limits and machine than about a case
 
     def complete(self, cases: Iterable[TestCase]) -> Iterator[tuple[TestCase, str]]:
         """Each case with its expected outputs, and why it is invalid ("" if it is not), in order."""
@@ -39,7 +43,8 @@ class References:
             self._compute(missing)
         for case in chunk:
             if reference_needed(case):
-                yield _completed(case, self._load(case) or {"error": "its reference vanished"})
+                outputs, error = self._load(case) or ((), "its reference vanished")
+                yield (case, error) if error else (with_expected(case, outputs), "")
             else:
                 yield case, ""
 
@@ -48,17 +53,25 @@ class References:
             Command(sys.executable, REFERENCE_BACKEND, limits=self._limits)
         )
         for case, execution in supervisor.run((case, case) for case in cases):
-            self._store(case, _record(execution))
+            if execution.ending in ("hung", "out_of_memory"):
+                self._passing[case.id] = ((), f"the ONNX reference evaluator fails: {execution.ending}")
+            else:
+                self._store(case, _record(execution))
 
     def _path(self, case: TestCase) -> Path:
         return self._folder / case.id[:2] / f"{case.id}.json"
 
-    def _load(self, case: TestCase) -> dict[str, Any] | None:
+    def _load(self, case: TestCase) -> Record | None:
+        """What is known; None too where a full disk or a crash has left no whole record."""
+        if case.id in self._passing:
+            return self._passing[case.id]
         try:
-            record: dict[str, Any] = json.loads(self._path(case).read_bytes())
-        except FileNotFoundError:
+            record = json.loads(self._path(case).read_bytes())
+            if "error" in record:
+                return (), str(record["error"])
+            return tuple((str(name), value_from_json(value)) for name, value in record["outputs"]), ""
+        except (FileNotFoundError, ValueError, TypeError, KeyError, CaseFormatError):
             return None
-        return record
 
     def _store(self, case: TestCase, record: dict[str, Any]) -> None:
         path = self._path(case)
@@ -73,13 +86,3 @@ def _record(execution: Execution) -> dict[str, Any]:
         return {"outputs": [[name, value_to_json(value)] for name, value in execution.outputs]}
     how = execution.error or execution.signal or execution.ending
     return {"error": f"the ONNX reference evaluator fails: {how} {execution.message}".strip()[:2000]}
-
-
-def _completed(case: TestCase, record: dict[str, Any]) -> tuple[TestCase, str]:
-    if "error" in record:
-        return case, str(record["error"])
-    try:
-        outputs = tuple((str(name), value_from_json(value)) for name, value in record["outputs"])
-    except CaseFormatError as error:
-        return case, f"its reference cannot be read: {error}"
-    return with_expected(case, outputs), ""

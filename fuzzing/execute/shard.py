@@ -67,6 +67,19 @@ class Shard:
     def __post_init__(self) -> None:
         if self.workers < 1 or self.repeats < 1:
             raise UsageError("a shard needs at least one worker and one repeat")
+        texts = (
+            self.corpus,
+            self.backend,
+            self.toolchain,
+            self.python,
+            self.device,
+            self.profile,
+            *self.cases,
+        )
+        if not all(isinstance(text, str) for text in texts):
+            raise UsageError("a shard's corpus, cases, backend and the like must be texts")
+        if self.budget_s is not None and not self.budget_s > 0:
+            raise UsageError(f"a shard's budget must be above 0 seconds, not {self.budget_s}")
 
     def to_json(self) -> dict[str, Any]:
         """The shard as JSON."""

@@ -1,0 +1,36 @@
+"""`assay demo`, whole: two real releases from the package index, one signed push, real reports."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.bot.cli.commands_kit import assay
+
+pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.compiler_openvino]
+
+
+def test_the_demo_ends_with_the_regression_rendered(tmp_path: Path) -> None:
+    ran = assay(tmp_path / "data", "demo", "--json", "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
+    told = ran.told
+    assert told["toolchains"] == {"base": "openvino 2024.0.0", "head": "openvino 2026.4.1"}
+    assert told["ran"]["head"] > 1000
+    assert told["regressions"], "AffineGrid converts in the older release alone"
+    assert all("AffineGrid" in one["title"] for one in told["regressions"])
+    for one in told["regressions"]:
+        ast.parse(Path(one["reproducer"]).read_text())
+    assert len(told["issues"]) == len(told["regressions"])
+    assert any("AffineGrid" in Path(path).read_text() for path in told["issues"])
+    assert len(told["check_runs"]) == 1
+    assert Path(told["report"]).is_file()
+    for line in ("delivered a signed push", "running cases at base"):
+        assert line in ran.err
+
+
+def test_a_release_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
+    ran = assay(tmp_path / "data", "demo", "--json", "--head", "1.2.3", "--out", tmp_path / "out")
+    assert (ran.code, ran.out) == (3, "")
+    assert "openvino 1.2.3 cannot be installed" in ran.err

@@ -1,0 +1,174 @@
+"""A campaign's end becomes files, bugs and effects."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.campaigns.provenance import Origin
+from bot.campaigns.services import Trouble
+from bot.campaigns.summary import FindingFacts, Summary, ToolchainFacts
+from bot.config import RepositoryConfig
+from bot.reports.campaign import CampaignReports, view_of
+from bot.store import Database, bugs, campaigns, outbox
+from bot.store.models import Base, Campaign, Side, Standing
+from fuzzing.cases import Corpus
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from tests.bot.reports.sample import case_named
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CRASH = Outcome(
+    "", "openvino", "new", "CPU", Verdict.CRASH, Phase.CONVERT, "RuntimeError: no", {"convert": 0.1},
+    Evidence("RuntimeError", "no"),
+)  # fmt: skip
+PASS = dataclasses.replace(CRASH, verdict=Verdict.PASS, toolchain="old", evidence=Evidence())
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    made = Database(f"sqlite:///{tmp_path}/assay.db")
+    Base.metadata.create_all(made.engine)
+    with made.transaction() as session:
+        row = Campaign(
+            target="acme/graphs", head="a" * 40, base="b" * 40, trigger="push",
+            config=RepositoryConfig(version=1, backend="openvino").to_json(), created_at=NOW, updated_at=NOW,
+        )  # fmt: skip
+        campaigns.create(session, row)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> CampaignReports:
+    return CampaignReports(tmp_path / "corpus", lambda campaign: tmp_path / f"out-{campaign}", lambda: NOW)
+
+
+def finding(corpus: Path, standing: Standing, operator: str) -> FindingFacts:
+    case = case_named(f"test_{operator.lower()}_{standing.value}", operator)
+    Corpus(corpus).add(case)
+    at_head = standing is not Standing.FIXED
+    at_base = standing in (Standing.FIXED, Standing.ALREADY_BROKEN)
+    head, base = (
+        dataclasses.replace(CRASH if failed else PASS, case=case.id) for failed in (at_head, at_base)
+    )
+    return FindingFacts(
+        case_id=case.id, origin=Origin("onnx-node-tests", case.provenance.test, operator, 10),
+        standing=standing, verdict=Verdict.CRASH, signature=f"{operator}-{standing.value}",
+        title=f"[ONNX] {operator}: conversion fails: no", head=head, base=base,
+        head_failed=3 * at_head, head_runs=3, base_failed=3 * at_base, base_runs=3, reason="because",
+        program_text=f"the program of {operator}",
+    )  # fmt: skip
+
+
+def summary(*findings: FindingFacts, planned: int = 12) -> Summary:
+    sides = {
+        side: ToolchainFacts(
+            label[:3], "openvino", "release", label, "/x/python", {"python": "3.11.7", "openvino": "1"},
+            ("openvino==1",),
+        )
+        for side, label in ((Side.HEAD, "openvino 2026.4.1"), (Side.BASE, "openvino 2024.0.0"))
+    }  # fmt: skip
+    return Summary(
+        campaign_id=1, target="acme/graphs", head="a" * 40, base="b" * 40, ref="main", trigger="push",
+        seed=7, config=RepositoryConfig(version=1, backend="openvino").to_json(), toolchains=sides,
+        created_at=NOW, planned=planned, counts={Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}},
+        operators={"Add": {Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}}}, findings=findings,
+        seconds={"running": 2.5}, libraries=("onnx 1.23.2",), skipped={"needs a network": 3}, note="",
+    )  # fmt: skip
+
+
+def publish(database: Database, reports: CampaignReports, given: Summary) -> tuple[list[str], dict[str, str]]:
+    """Publishes; the kinds of all effects, and signature → why nothing is said of that bug."""
+    with database.transaction() as session:
+        reports.publish(session, given)
+    with database.reading() as session:
+        kinds = sorted(effect.kind for effect in outbox.of_campaign(session, 1))
+        return kinds, {bug.signature: bug.reason for bug in bugs.of_target(session, "acme/graphs")}
+
+
+def test_the_files_are_written_and_written_again_alike(reports: CampaignReports, tmp_path: Path) -> None:
+    given = summary(finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
+    reports.write(given)
+    folder = tmp_path / "out-1"
+    first = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert {"report.md", "report.html", "report.json"} < {str(path) for path in first}
+    [reproducer] = [path for path in first if path.suffix == ".py"]
+    told = json.loads(first[Path("report.json")])
+    assert told["groups"][0]["reproducer"] == str(reproducer)
+    assert (told["library"], told["skipped"]) == ("onnx 1.23.2", {"needs a network": 3})
+    reports.write(given)
+    assert first == {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_regression_becomes_a_bug_an_issue_and_a_check_run(
+    database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    given = summary(finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
+    kinds, known = publish(database, reports, given)
+    assert (kinds, list(known)) == (["check_run", "issue"], ["Add-regression"])
+    assert publish(database, reports, given) == (kinds, known), "twice is once"
+
+
+@pytest.mark.parametrize(
+    ("standing", "known"),
+    [
+        (Standing.ALREADY_BROKEN, True),
+        (Standing.FLAKY, False),
+        (Standing.FIXED, False),
+        (Standing.UNJUDGED, False),
+        (Standing.SUPPORT_LOST, False),
+    ],
+)
+def test_nothing_else_becomes_an_issue(
+    standing: Standing, known: bool, database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    kinds, found = publish(database, reports, summary(finding(tmp_path / "corpus", standing, "Add")))
+    assert kinds == ["check_run"]
+    assert bool(found) == known
+    assert all(found.values()), "every silence records its reason"
+
+
+def test_a_campaign_that_could_not_test_says_what_to_fix(
+    database: Database, reports: CampaignReports
+) -> None:
+    trouble = Trouble(1, "acme/graphs", "a" * 40, "main", "push", "configuration", "line 3: no such backend")
+    for _ in range(2):
+        with database.transaction() as session:
+            reports.could_not_test(session, trouble)
+    with database.reading() as session:
+        [effect] = outbox.of_campaign(session, 1)
+    assert effect.kind == "check_run"
+    assert effect.payload["conclusion"] == "neutral"
+    assert "line 3: no such backend" in json.dumps(effect.payload)
+
+
+def test_the_view_says_the_same_as_the_summary(tmp_path: Path) -> None:
+    given = summary(finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
+    view = view_of(given)
+    assert (view.planned, view.stopped, view.seed, view.backend, view.device) == (
+        12,
+        "",
+        7,
+        "openvino",
+        "CPU",
+    )
+    assert sum(count.cases for count in view.counts) == 12
+    assert view.head_toolchain is not None
+    assert (view.head_toolchain.python, dict(view.head_toolchain.versions)) == ("3.11.7", {"openvino": "1"})
+    [shown] = view.findings
+    assert (shown.head_runs.failed, shown.base_runs.failed, shown.reason) == (3, 0, "because")
+
+
+def test_what_did_not_run_is_not_said_to_have_passed() -> None:
+    view = view_of(summary(planned=100))
+    assert (view.stopped, sum(count.cases for count in view.counts)) == ("budget", 12)
+
+
+def test_without_toolchains_the_configuration_names_the_backend() -> None:
+    view = view_of(dataclasses.replace(summary(), toolchains={}, counts={}, operators={}))
+    assert (view.backend, view.head_toolchain, view.base_toolchain) == ("openvino", None, None)

@@ -1,0 +1,97 @@
+"""Composition: the rooms plugged into one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from bot import compose
+from bot.campaigns.services import Services
+from bot.config import RepositoryConfig
+from bot.errors import SettingsError
+from bot.github.dry_run import DryRun
+from bot.github.live import GitHub
+from bot.settings import Settings, load_settings
+from bot.store import Database
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.shard import Shard
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
+    return load_settings()
+
+
+def test_every_part_of_a_campaign_is_there_and_can_be_replaced(settings: Settings) -> None:
+    services = compose.campaign_services(settings)
+    assert isinstance(services, Services)
+    assert all(getattr(services, name) is not None for name in vars(services))
+    marked = compose.campaign_services(settings, reports="replaced")
+    assert vars(marked)["reports"] == "replaced"
+    assert marked.parse_config is services.parse_config
+    with pytest.raises(TypeError):
+        compose.campaign_services(settings, no_such_part=print)
+
+
+def test_a_configuration_survives_the_database(settings: Settings) -> None:
+    services = compose.campaign_services(settings)
+    config = RepositoryConfig(version=1, backend="openvino")
+    assert services.restore_config(config.to_json()) == config
+
+
+def test_limits_of_a_configuration_reach_the_shard() -> None:
+    config = RepositoryConfig.model_validate(
+        {"version": 1, "backend": "openvino", "limits": {"run": 1.5, "memory": 1 << 30}}
+    )
+    shard = compose.make_shard(
+        config, corpus="c", cases=("a",), backend="openvino", toolchain="d", python="p"
+    )
+    assert isinstance(shard, Shard)
+    assert shard.limits == Limits(run_s=1.5, memory_bytes=1 << 30)
+
+
+def test_artifacts_of_two_campaigns_lie_apart(tmp_path: Path) -> None:
+    assert compose.artifacts(tmp_path, 1) != compose.artifacts(tmp_path, 2)
+    assert compose.artifacts(tmp_path, 1).is_relative_to(tmp_path)
+
+
+def test_a_rehearsal_never_holds_what_could_reach_github(settings: Settings) -> None:
+    sink, _, rehearsal = compose._sinks(settings)
+    assert sink is rehearsal
+    assert isinstance(sink, DryRun)
+
+
+def test_live_effects_go_to_github_and_rehearsed_ones_do_not(settings: Settings) -> None:
+    live = settings.model_copy(update={"github_mode": "live", "github_token": SecretStr("t0ken")})
+    sink, _, rehearsal = compose._sinks(live)
+    assert isinstance(sink, GitHub)
+    assert isinstance(rehearsal, DryRun)
+
+
+def test_a_key_file_that_cannot_be_read_names_its_variable(settings: Settings, tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    app = settings.model_copy(
+        update={"github_mode": "live", "github_app_id": "1", "github_private_key_file": key}
+    )
+    with pytest.raises(SettingsError, match="ASSAY_GITHUB_PRIVATE_KEY_FILE: cannot read"):
+        compose._sinks(app)
+    key.write_bytes(b"\xff\xfe")
+    with pytest.raises(SettingsError, match=str(key)):
+        compose._sinks(app)
+    key.write_text("PEM")
+    assert compose._credentials(app).private_key == "PEM"
+
+
+def test_a_service_has_its_campaigns_and_its_publisher(settings: Settings) -> None:
+    settings.data_dir.mkdir(parents=True)
+    database = Database(settings.database_url)
+    try:
+        database.migrate()
+        parts = compose.service(settings, database)
+        assert [getattr(one, "name", "") for one in parts.backgrounds] == ["campaigns", "publisher"]
+    finally:
+        database.close()

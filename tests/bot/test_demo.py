@@ -1,0 +1,101 @@
+"""The demonstration's stage: the same commits each time, and a service that really checks signatures."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import time
+import urllib.error
+from pathlib import Path
+
+import pytest
+
+from bot import demo
+from bot.config import parse_config
+from bot.errors import InfrastructureError
+from bot.store import Database, progress
+
+BASE, HEAD = "2024.0.0", "2026.4.1"
+
+
+def git(repository: Path, *args: str) -> str:
+    return subprocess.run(
+        ["git", "-C", repository, *args], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_the_repository_pins_one_release_after_the_other(tmp_path: Path) -> None:
+    stage = demo.make_repository(tmp_path / "repositories", BASE, HEAD)
+    bare = tmp_path / "repositories" / f"{demo.TARGET}.git"
+    assert git(bare, "rev-list", demo.BRANCH).split() == [stage.head, stage.base]
+    for sha, release in ((stage.base, BASE), (stage.head, HEAD)):
+        assert git(bare, "show", f"{sha}:requirements.txt") == f"openvino=={release}"
+        config = parse_config(git(bare, "show", f"{sha}:.github/assay.yml").encode())
+        assert (config.backend, config.reports.mode) == ("openvino", "dry-run")
+
+
+def test_its_commits_are_the_same_each_time_whoever_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = demo.make_repository(tmp_path / "one", BASE, HEAD)
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody Else")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".gitconfig").write_text("[user]\n  name = Another\n[core]\n  autocrlf = true\n")
+    assert demo.make_repository(tmp_path / "two", BASE, HEAD) == first
+    assert demo.make_repository(tmp_path / "two", BASE, HEAD) == first, "made again in the same place"
+    assert demo.make_repository(tmp_path / "three", BASE, "2025.0.0").head != first.head
+
+
+def test_without_git_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InfrastructureError, match="git is not installed"):
+        demo.make_repository(tmp_path / "repositories", BASE, HEAD)
+
+
+@pytest.mark.slow
+def test_a_signed_push_is_taken_and_a_forged_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_GITHUB_MODE", "live")  # of whoever runs the demo; it must not matter
+    stage = demo.make_repository(tmp_path / "repositories", BASE, BASE)
+    data = tmp_path / "data"
+    data.mkdir()
+    with demo.service(data, tmp_path / "repositories", tmp_path / "service.log") as running:
+        forged = dataclasses.replace(running, secret="guess")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            demo.deliver(forged, stage)
+        refused.value.close()
+        assert refused.value.code == 401
+        delivery = demo.deliver(running, stage)
+        _wait_for_the_campaign(data, delivery)
+    assert running.process.returncode is not None
+
+
+def _wait_for_the_campaign(data: Path, delivery: str) -> None:
+    database = Database(f"sqlite:///{data}/assay.db")
+    try:
+        for _ in range(6000):
+            with database.reading() as session:
+                if progress.of_delivery(session, delivery) is not None:
+                    return
+            time.sleep(0.01)
+        raise AssertionError("the delivery became no campaign")
+    finally:
+        database.close()
+
+
+@pytest.mark.slow
+def test_a_service_that_cannot_start_shows_the_end_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "assay.toml").write_text("workers = 'none'\n")
+    with (
+        pytest.raises(InfrastructureError, match="did not start") as told,
+        demo.service(data, tmp_path, tmp_path / "log"),
+    ):
+        raise AssertionError("it must not start")
+    assert "next:" in str(told.value)
+    assert os.listdir(data) == ["assay.toml"]

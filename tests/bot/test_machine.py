@@ -1,0 +1,95 @@
+"""What this machine can test: every state a compiler can be in."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from bot import machine
+from bot.errors import ProvisionError
+from bot.machine import examine
+from tests.bot.cli.commands_kit import bare_python
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """An interpreter that holds nothing yet."""
+    return bare_python(tmp_path / "venv")
+
+
+def install(python: Path, name: str, code: str) -> None:
+    [site] = python.parent.parent.glob("lib/python*/site-packages")
+    (site / f"{name}.py").write_text(code)
+    info = site / f"{name}-1.2.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.3\n")
+
+
+def states(python: Path) -> dict[str, tuple[str, str]]:
+    return {one.backend: (one.state, one.version) for one in examine(str(python)).compilers}
+
+
+def test_missing_ready_and_broken(python: Path) -> None:
+    assert states(python) == {"onnxruntime": ("missing", ""), "openvino": ("missing", "")}
+    install(python, "openvino", "")
+    assert states(python) == {"onnxruntime": ("missing", ""), "openvino": ("ready", "1.2.3")}
+    install(python, "onnxruntime", "raise OSError('libcudart.so: cannot open')")
+    assert states(python)["onnxruntime"] == ("broken", "")
+    found = examine(str(python))
+    assert [one.backend for one in found.testable] == ["openvino"]
+    [broken] = [one for one in found.compilers if one.state == "broken"]
+    assert broken.detail.splitlines()[-1] == "OSError: libcudart.so: cannot open"
+
+
+@pytest.mark.parametrize("code", ["import no_such_numpy", "import os; os.abort()", "raise SystemExit(0)"])
+def test_a_compiler_that_is_there_is_broken_not_missing(code: str, python: Path) -> None:
+    """Whoever reads "missing" installs it again, which does not bring what it lacks."""
+    install(python, "openvino", code)
+    assert states(python)["openvino"] == ("broken", "")
+
+
+def test_no_interpreter_is_no_state_of_a_compiler(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no program")
+    for python in (tmp_path / "nowhere", tmp_path / "file"):
+        with pytest.raises(ProvisionError, match="is no interpreter"):
+            examine(str(python))
+
+
+SMI = """\
+#!{python}
+import sys
+assert sys.argv[1:] == ["--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+print({text!r})
+sys.exit({code})
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "names"),
+    [
+        ("NVIDIA H200, 143771 MiB, 570.1\nNVIDIA H200, 143771 MiB, 570.1", 0, ["NVIDIA H200"] * 2),
+        ("No devices were found", 0, []),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", 9, []),
+    ],
+)
+def test_gpus_are_what_their_driver_says(
+    text: str, code: int, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(textwrap.dedent(SMI).format(python=sys.executable, text=text, code=code))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert [gpu.name for gpu in machine._gpus()] == names
+
+
+def test_a_machine_without_git_is_told_what_it_is_for(
+    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [git] = examine(str(python)).tools
+    assert (git.name, git.path, git.why) == ("git", "", "reads the commits of a target")
+    assert examine(str(python)).gpus == ()

@@ -1,0 +1,291 @@
+"""Shards through their own command line, as a runner starts them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.errors import UsageError
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.references import References
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome, Verdict
+
+MISBEHAVING = str(Path(__file__).parent / "misbehaving_backend.py")
+ADD = "(float[2] x, float[2] y) => (float[2] z) { z = Add(x, y) }"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a shard's process printed and how it ended."""
+
+    code: int
+    events: list[dict[str, Any]]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """The outcomes, in the order in which they came."""
+        return [Outcome.from_json(event["outcome"]) for event in self.events if event["event"] == "outcome"]
+
+
+def run(arguments: list[str]) -> Ended:
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzzing.execute.shard", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ended(done.returncode, [json.loads(line) for line in done.stdout.splitlines()])
+
+
+def execute(folder: Path, cases: Iterable[TestCase | str], **given: Any) -> Ended:
+    """Runs a shard of these cases; a text stands for the id of a case that nobody stored."""
+    corpus = Corpus(folder / "corpus")
+    ids = []
+    for case in cases:
+        if isinstance(case, TestCase):
+            corpus.add(case)
+        ids.append(case.id if isinstance(case, TestCase) else case)
+    fields = {"backend": MISBEHAVING, "toolchain": "digest", "python": sys.executable} | given
+    shard = Shard(corpus=str(corpus.root), cases=tuple(ids), **fields)
+    path = folder / "shard.json"
+    path.write_text(json.dumps(shard.to_json()))
+    return run([str(path)])
+
+
+def bad(program: str, expected: bool = True) -> TestCase:
+    """A case of the misbehaving backend."""
+    given = () if expected else None
+    return TestCase(OnnxModel(program.encode()), (), Provenance("tests", program, "", "", ""), expected=given)
+
+
+def onnx_case(graph: str = ADD, expected: tuple[tuple[str, Tensor], ...] | None = None) -> TestCase:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {graph}')
+    inputs = (
+        ("x", Tensor.of(np.array([1, 2], np.float32))),
+        ("y", Tensor.of(np.array([10, 20], np.float32))),
+    )
+    origin = Provenance("tests", graph, "", "", "")
+    return TestCase(OnnxModel(model.SerializeToString()), inputs, origin, expected=expected)
+
+
+def test_events_come_in_order(tmp_path: Path) -> None:
+    cases = [bad(f"none:{n}") for n in range(5)]
+    ended = execute(tmp_path, cases)
+    assert ended.code == 0
+    first, *middle, last = ended.events
+    assert first == {"event": "start", "cases": 5}
+    assert [event["event"] for event in middle] == ["outcome"] * 5
+    assert [outcome.case for outcome in ended.outcomes] == [case.id for case in cases]
+    assert {outcome.verdict for outcome in ended.outcomes} == {Verdict.PASS}
+    assert {(one.toolchain, one.device, one.backend) for one in ended.outcomes} == {
+        ("digest", "CPU", "misbehaving")
+    }
+    assert (last["event"], last["outcomes"], last["respawns"], last["stopped"]) == ("end", 5, 0, "")
+    assert last["versions"]["numpy"] == np.__version__
+    assert 0 <= last["busy"] <= last["seconds"]
+
+
+def test_no_cases_are_no_trouble(tmp_path: Path) -> None:
+    ended = execute(tmp_path, [])
+    assert (ended.code, [event["event"] for event in ended.events]) == (0, ["start", "end"])
+
+
+def test_what_goes_wrong_has_its_verdict(tmp_path: Path) -> None:
+    programs = {
+        "none:": Verdict.PASS,
+        "compile:raise odd shape": Verdict.CRASH,
+        "run:segfault": Verdict.CRASH,
+        "compile:abort": Verdict.CRASH,
+        "run:exit 3": Verdict.CRASH,
+        "run:hang": Verdict.HANG,
+        "run:eat": Verdict.OUT_OF_MEMORY,
+        "run:reserve": Verdict.OUT_OF_MEMORY,
+        "none:last": Verdict.PASS,
+    }
+    cases = {bad(program).id: program for program in programs}
+    limits = Limits(run_s=1, memory_bytes=400 << 20)
+    ended = execute(tmp_path, [bad(program) for program in programs], limits=limits)
+    assert ended.code == 0
+    assert {cases[outcome.case]: outcome.verdict for outcome in ended.outcomes} == programs
+    assert len(ended.outcomes) == len(programs)
+    assert ended.events[-1]["respawns"] == 5
+    by_program = {cases[outcome.case]: outcome for outcome in ended.outcomes}
+    assert by_program["run:segfault"].evidence.signal == "SIGSEGV"
+    assert by_program["run:eat"].peak_bytes > 400 << 20
+    assert "about to hang" in by_program["run:hang"].evidence.log
+
+
+def test_repeats_and_fresh_processes(tmp_path: Path) -> None:
+    cases = [bad("none:"), bad("run:segfault")]
+    ended = execute(tmp_path, cases, repeats=3, fresh=True, workers=2)
+    seen = Counter(
+        (event["outcome"]["case"], event["repeat"]) for event in ended.events if event["event"] == "outcome"
+    )
+    assert seen == Counter({(case.id, repeat): 1 for case in cases for repeat in range(3)})
+    assert {outcome.verdict for outcome in ended.outcomes if outcome.case == cases[1].id} == {Verdict.CRASH}
+    assert ended.events[-1]["outcomes"] == 6
+
+
+def test_a_spent_budget_stops_the_drawing(tmp_path: Path) -> None:
+    """The hang takes longer than the budget, and in fresh processes nothing is drawn ahead of it."""
+    cases = [bad("run:hang"), *(bad(f"none:{n}") for n in range(5))]
+    ended = execute(tmp_path, cases, budget_s=0.5, fresh=True, limits=Limits(run_s=1))
+    assert ended.code == 0
+    assert ended.events[-1]["stopped"] == "budget"
+    assert [outcome.verdict for outcome in ended.outcomes] == [Verdict.HANG]
+
+
+def test_a_budget_that_suffices_stops_nothing(tmp_path: Path) -> None:
+    ended = execute(tmp_path, [bad("none:")], budget_s=600.0)
+    assert (ended.events[-1]["stopped"], len(ended.outcomes)) == ("", 1)
+
+
+@pytest.mark.compiler_onnxruntime
+def test_cases_without_outputs_are_judged_by_the_evaluator_under_their_own_id(tmp_path: Path) -> None:
+    """With its reference a case is another, with another id; the campaign planned this one."""
+    bare = onnx_case()
+    shipped = replace(bare, expected=(("z", Tensor.of(np.array([11, 22], np.float32))),))
+    assert bare.id != shipped.id
+    ended = execute(tmp_path, [bare, shipped], backend="onnxruntime", repeats=2)
+    assert ended.code == 0
+    seen = Counter((outcome.case, outcome.verdict) for outcome in ended.outcomes)
+    assert seen == Counter({(bare.id, Verdict.PASS): 2, (shipped.id, Verdict.PASS): 2})
+
+
+@pytest.mark.compiler_onnxruntime
+def test_what_fails_in_its_own_library_is_invalid(tmp_path: Path) -> None:
+    wrong = onnx_case(
+        "(float[2] x, float[2] y) => (float[3] z) { s = Constant<value_ints = [3]>() z = Reshape(x, s) }"
+    )
+    good = onnx_case()
+    ended = execute(tmp_path, [wrong, good], backend="onnxruntime", repeats=2)
+    assert ended.code == 0
+    seen = Counter((outcome.case, outcome.verdict) for outcome in ended.outcomes)
+    assert seen == Counter({(wrong.id, Verdict.INVALID): 2, (good.id, Verdict.PASS): 2})
+    [summary] = {outcome.summary for outcome in ended.outcomes if outcome.case == wrong.id}
+    assert "reference evaluator fails" in summary
+
+
+@pytest.mark.compiler_onnxruntime
+def test_a_shard_of_nothing_but_invalid_cases_ends_well(tmp_path: Path) -> None:
+    cases = [replace(bad(f"no model {n}"), expected=None) for n in range(3)]
+    ended = execute(tmp_path, cases, backend="onnxruntime")
+    assert ended.code == 0
+    assert [outcome.verdict for outcome in ended.outcomes] == [Verdict.INVALID] * 3
+    assert ended.events[-1]["outcomes"] == 3
+
+
+@pytest.mark.compiler_onnxruntime
+def test_references_are_kept_by_content(tmp_path: Path) -> None:
+    """What a second shard judges by is what lies on the disk: planted there, it is believed."""
+    case = onnx_case()
+    first = execute(tmp_path, [case], backend="onnxruntime")
+    assert [outcome.verdict for outcome in first.outcomes] == [Verdict.PASS]
+    [kept] = (tmp_path / "corpus" / ".references").rglob(f"{case.id}.json")
+    other = Tensor.of(np.array([11, 23], np.float32))
+    record = json.loads(kept.read_text())
+    kept.write_text(kept.read_text().replace(record["outputs"][0][1]["data"], _data(other)))
+    second = execute(tmp_path, [case], backend="onnxruntime")
+    assert [outcome.verdict for outcome in second.outcomes] == [Verdict.WRONG_RESULT]
+
+
+def _data(tensor: Tensor) -> str:
+    from fuzzing.cases.values import value_to_json
+
+    text = value_to_json(tensor)["data"]
+    assert isinstance(text, str)
+    return text
+
+
+BAD_SHARDS: dict[str, Any] = {
+    "not JSON": "{",
+    "a list": [],
+    "empty": {},
+    "unknown key": {"color": "red"},
+    "no worker": {"workers": 0},
+    "no repeat": {"repeats": 0},
+    "workers in words": {"workers": "two"},
+    "budget in words": {"budget_s": "soon"},
+    "unknown backend": {"backend": "nope"},
+    "no backend file": {"backend": "/nowhere/backend.py"},
+    "unknown device": {"device": "NPU"},
+    "unknown limit": {"limits": {"cpu_s": 1}},
+    "limit below zero": {"limits": {"run_s": -1}},
+    "no case id": {"cases": ["../../etc/passwd"]},
+    "case that is not there": {"cases": ["0" * 64]},
+    "cases that are none": {"cases": [3]},
+    "unknown profile": {"profile": "nope"},
+    "corpus that is none": {"corpus": 3},
+}
+
+
+@pytest.mark.parametrize("change", BAD_SHARDS.values(), ids=BAD_SHARDS.keys())
+def test_bad_shards_are_exit_code_2(change: Any, tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "corpus")
+    corpus.add(bad("none:"))
+    good = Shard(str(corpus.root), (bad("none:").id,), MISBEHAVING, "digest", sys.executable).to_json()
+    spec = good | change if isinstance(change, dict) and change else change
+    path = tmp_path / "shard.json"
+    path.write_text(spec if isinstance(spec, str) else json.dumps(spec))
+    ended = run([str(path)])
+    assert ended.code == 2
+    assert (ended.events[-1]["event"], ended.events[-1]["kind"]) == ("error", "usage")
+    assert ended.events[-1]["message"]
+    assert not ended.outcomes
+
+
+@pytest.mark.parametrize("arguments", [[], ["/nowhere/shard.json"], ["a", "b"]])
+def test_bad_command_lines_are_exit_code_2(arguments: list[str]) -> None:
+    ended = run(arguments)
+    assert (ended.code, [event["kind"] for event in ended.events]) == (2, ["usage"])
+
+
+@pytest.mark.parametrize(
+    ("given", "helps"),
+    [
+        ({"python": "/nowhere/python"}, "cannot start /nowhere/python"),
+        ({"options": {"load": "raise"}}, "no such compiler here"),
+        ({"options": {"load": "segfault"}}, "SIGSEGV"),
+        ({"options": {"load": "hang"}, "limits": Limits(import_s=0.5)}, "took more than 0.5 s"),
+    ],
+)
+def test_a_broken_toolchain_is_exit_code_3_and_no_verdict(
+    given: dict[str, Any], helps: str, tmp_path: Path
+) -> None:
+    ended = execute(tmp_path, [bad("none:")], **given)
+    assert ended.code == 3
+    assert ended.events[-1]["kind"] == "toolchain"
+    assert helps in ended.events[-1]["message"]
+    assert not ended.outcomes
+
+
+def test_json_and_back() -> None:
+    shard = Shard("c", ("a", "b"), "b", "t", "p", limits=Limits(run_s=1), repeats=2, budget_s=1.5)
+    assert Shard.from_json(json.loads(json.dumps(shard.to_json()))) == shard
+    with pytest.raises(UsageError):
+        Shard.from_json({"cases": []})
+
+
+def test_references_live_beside_the_cases(tmp_path: Path) -> None:
+    """They are no cases: a corpus passes over them."""
+    case = onnx_case()
+    corpus = Corpus(tmp_path)
+    corpus.add(case)
+    [(completed, error)] = References(tmp_path, Limits()).complete([case])
+    assert error == ""
+    assert completed.expected == (("z", Tensor.of(np.array([11, 22], np.float32))),)
+    assert list(corpus.ids()) == [case.id]
