@@ -16,6 +16,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class AssayError(Exception):
     """Base of the tree above."""
@@ -54,11 +56,15 @@ class RefusalError(AssayError):
 
 
 class InfrastructureError(AssayError):
-    """Our machines failed; nothing is said about a compiler."""
+    """Our machines failed; nothing is said about a compiler. `passing`: it may work if tried again."""
+
+    passing: ClassVar[bool] = True
 
 
 class ProvisionError(InfrastructureError):
-    """A toolchain cannot be made; the message says what to fix."""
+    """A toolchain cannot be made; the message says what to fix. Trying again would not."""
+
+    passing: ClassVar[bool] = False
 
 
 class RunnerError(InfrastructureError):

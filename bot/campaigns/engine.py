@@ -168,12 +168,13 @@ class Engine:
     def _record(self, context: Context, error: Exception) -> None:
         state = context.step.state.value
         kind = next((kind for classes, kind in _FINAL if isinstance(error, classes)), "infrastructure")
-        if kind == "infrastructure" and not context.last_attempt:
+        passing = kind == "infrastructure" and getattr(error, "passing", True)
+        if passing and not context.last_attempt:
             self._postpone(context, error)
             return
         log.warning("campaign_failed", state=state, kind=kind, error=str(error))
         times = len(self._backoff) + 1
-        again = f"{state} failed {times} times: " if kind == "infrastructure" and times > 1 else ""
+        again = f"{state} failed {times} times: " if passing and times > 1 else ""
         self._end(context, kind, f"{again}{error}")
         self._tell(context, error)
 

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import uv
 
@@ -47,6 +48,8 @@ _NOISE = re.compile(r"^(Using Python|Resolved|Prepared|Downloading|Downloaded|wa
 
 class IndexUnreachableError(ProvisionError):
     """Nothing can be said about a release: the package index does not answer."""
+
+    passing: ClassVar[bool] = True
 
 
 class Installer:

@@ -47,7 +47,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_wheel(folder, "tinyc", "5.0", code="import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     use_index(folder, tmp_path, monkeypatch)
     monkeypatch.setattr(backends, "get", lambda _: Tiny)
-    monkeypatch.setattr(backends, "names", lambda: ("tiny",))
+    monkeypatch.setattr(backends, "compilers", lambda: ("tiny",))
     return folder
 
 
