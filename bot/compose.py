@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -29,6 +29,10 @@ from bot.webhooks import Intent
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
 from fuzzing.triage.signature import sign
+
+#: A second push to the same branch within this time spares the first one's campaign; people do it to mend a
+#: slip, tools when they push many commits one by one.
+SETTLE = timedelta(seconds=1)
 
 
 def campaign_services(settings: Settings, **replaced: Any) -> Services:
@@ -57,7 +61,7 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     publisher = Publisher(database, *_sinks(settings))
 
     def handle(session: Session, intent: Intent) -> None:
-        intents.handle(session, intent, wake=engine.wake)
+        intents.handle(session, intent, wake=engine.wake, settle=SETTLE)
 
     return service_parts.Services(
         handle=handle,

@@ -5,6 +5,7 @@ Started in that order, stopped in the reverse; whoever composes a process (`bot.
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,6 +25,8 @@ from bot.webhooks.writer import InboxWriter
 
 #: The inbox is looked through this often even when nobody wakes its reader.
 SWEEP_S = 5.0
+#: So often the database's log is moved into its file.
+CHECKPOINT_S = 5.0
 #: How long a background thread may take to stop before the process leaves without it. Nothing is lost
 #: then: whatever it was doing is done again from its rows.
 GRACE_S = 20.0
@@ -123,7 +126,11 @@ class Service:
             self.metrics.watch(database)
             services = self._compose(self.settings, database)
             reader = InboxReader(database, services.handle)
-            jobs = (Job("inbox-sweep", SWEEP_S, reader.wake), *services.jobs)
+            jobs = (
+                Job("inbox-sweep", SWEEP_S, reader.wake),
+                Job("checkpoint", CHECKPOINT_S, database.checkpoint),
+                *services.jobs,
+            )
             stack.callback(self._stop_threads)
             for work in (reader, *services.backgrounds):
                 self._start_thread(work)
@@ -135,6 +142,9 @@ class Service:
             scheduler = self._schedule(jobs)
             stack.callback(scheduler.shutdown)
             self.database, self.writer = database, writer
+            # What was imported lives as long as we do: to look through it again takes 100 ms each time.
+            gc.collect()
+            gc.freeze()
             self._open = stack.pop_all()
 
     def close(self) -> None:

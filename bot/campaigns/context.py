@@ -60,7 +60,7 @@ class Context:
     @contextmanager
     def transaction(self) -> Iterator[tuple[Session, Campaign]]:
         """A transaction over the campaign, locked; raises Abandoned if it is no longer ours."""
-        with self.database.transaction() as session:
+        with self.database.transaction(durable=False) as session:
             yield session, campaigns.held(session, self.campaign_id, self.owner)
 
     @contextmanager

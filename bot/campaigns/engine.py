@@ -110,7 +110,7 @@ class Engine:
         with self._database.reading() as session:
             if not campaigns.any_due(session, present):
                 return False
-        with self._database.transaction() as session:
+        with self._database.transaction(durable=False) as session:
             campaign = campaigns.claim(session, self.owner, present, present + LEASE)
         if campaign is None:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Protocol
 
 import structlog
@@ -48,11 +49,13 @@ def handle(
     intent: CampaignIntent,
     *,
     wake: Callable[[], None] | None = None,
+    settle: timedelta = timedelta(0),
 ) -> Campaign:
     """The campaign for the intent, made if (target, head, base, trigger) has none yet.
 
     A new one supersedes the older unfinished ones of the same target, trigger and ref. `wake` is called
-    once the session's transaction is committed. A doubled delivery changes nothing.
+    once the session's transaction is committed. A doubled delivery changes nothing. Work on a new one
+    begins after `settle`, so that a storm of pushes costs one campaign and not the beginnings of many.
     """
     present = now()
     campaign, new = campaigns.create(
@@ -66,6 +69,7 @@ def handle(
             delivery=intent.delivery,
             state=CampaignState.PLANNING.value,
             seed=_seed(intent.target, intent.head),
+            lease_until=present + settle if settle else None,
             created_at=present,
             updated_at=present,
         ),

@@ -173,7 +173,7 @@ class _Batches:
     def _flush(self) -> None:
         context, job = self._context, self._job
         present = context.services.clock.monotonic()
-        with context.database.transaction() as session:
+        with context.database.transaction(durable=False) as session:
             if self._runs:
                 self._write(session, self._runs)
             # Outcomes are facts, kept whoever owns the campaign by now; its row may no longer be ours.

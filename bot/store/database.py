@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from bot.errors import InfrastructureError, SettingsError
 
 BUSY_TIMEOUT_S = 30  # how long a writer waits for another before SQLite gives up
+CHECKPOINT_PAGES = 16_384  # 64 MiB of log, should nobody call `checkpoint`
 
 
 def now() -> datetime:
@@ -61,6 +62,8 @@ class Database:
             event.listen(self.engine, "connect", _set_pragmas)
             event.listen(self.engine, "begin", _begin)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+        quick = self.engine.execution_options(durable=False)
+        self._quick_sessions = sessionmaker(quick, expire_on_commit=False)
         reader = self.engine.execution_options(read_only=True)
         self._readers = sessionmaker(reader, expire_on_commit=False)
         # SQLite lets one writer in and makes the others poll, 100 ms at a time in the end. The threads
@@ -73,14 +76,20 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        """A session that commits at the end and rolls back on any exception."""
+    def transaction(self, *, durable: bool = True) -> Iterator[Session]:
+        """A session that commits at the end and rolls back on any exception.
+
+        A commit survives the death of the process, whatever kills it. It survives a power cut if it is
+        `durable`, or followed by one that is: SQLite loses the end of its log, never its middle. What
+        would only be done again need not wait for the disk.
+        """
+        sessions = self._sessions if durable else self._quick_sessions
         with self._explained():
             if not self.is_sqlite:
-                with self._sessions() as session, session.begin():
+                with sessions() as session, session.begin():
                     yield session
             else:
-                with self._turn, self._sessions() as session, session.begin():
+                with self._turn, sessions() as session, session.begin():
                     yield session
 
     @contextmanager
@@ -100,6 +109,20 @@ class Database:
         """Whether the tables are those that this version of Assay works on."""
         with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
             return MigrationContext.configure(connection).get_current_revision() == _newest()
+
+    def checkpoint(self) -> None:
+        """Moves SQLite's log into its file, beside readers and writers; a service does so now and then.
+
+        By default the commit that fills the log does it, and its caller waits for the disk, 150 ms here.
+        """
+        if not self.is_sqlite:
+            return
+        with self._explained():
+            connection = self.engine.raw_connection()
+            try:
+                connection.cursor().execute("pragma wal_checkpoint(passive)")
+            finally:
+                connection.close()
 
     def ping(self) -> None:
         """Raises InfrastructureError if the database cannot be read."""
@@ -177,7 +200,7 @@ def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     _use_wal(cursor)
-    cursor.execute("pragma synchronous=full")  # an acknowledged delivery survives a power cut
+    cursor.execute(f"pragma wal_autocheckpoint={CHECKPOINT_PAGES}")
     cursor.execute("pragma foreign_keys=on")
     cursor.execute("pragma journal_size_limit=67108864")
     cursor.close()
@@ -200,5 +223,10 @@ def _use_wal(cursor: sqlite3.Cursor) -> None:
 def _begin(connection: Any) -> None:
     # A reader that becomes a writer half-way fails at once with "database is locked"; taking the
     # write lock first makes it wait instead.
-    reads = connection.get_execution_options().get("read_only", False)
-    connection.exec_driver_sql("begin" if reads else "begin immediate")
+    options = connection.get_execution_options()
+    if options.get("read_only", False):
+        connection.exec_driver_sql("begin")
+        return
+    level = "full" if options.get("durable", True) else "normal"
+    connection.exec_driver_sql(f"pragma synchronous={level}")
+    connection.exec_driver_sql("begin immediate")
