@@ -21,7 +21,7 @@ from bot.store import Database, progress
 from bot.store.models import CampaignState
 
 #: ONNX's node tests tell these two apart: 2024.0.0 converts the function bodies of AffineGrid, whose
-#: `If` has a branch that no input takes; every release since refuses it.
+#: `If` has a branch that no input takes; 2024.6.0, 2025.0.0, 2026.0.0 and 2026.4.1 refuse it.
 BASE, HEAD = "2024.0.0", "2026.4.1"
 POLL_S = 0.5
 
