@@ -11,7 +11,7 @@ from typing import Any, Literal, Union
 
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.recipes import Recipe
-from fuzzing.cases.values import Tensor, Value, check_text, value_from_json, value_to_json
+from fuzzing.cases.values import Value, check_text, value_from_json, value_to_json
 from fuzzing.errors import CaseFormatError
 
 FORMAT = 1
@@ -241,14 +241,3 @@ def _provenance(obj: object) -> Provenance:
     for text in texts:
         check_text(text)
     return Provenance(**obj)
-
-
-def input_names(case: TestCase) -> tuple[str, ...]:
-    """The names of the inputs, in order."""
-    return tuple(name for name, _ in case.inputs)
-
-
-def is_plain(case: TestCase) -> bool:
-    """Whether every input and expected output is a tensor or a recipe for one."""
-    given = [value for _, value in (*case.inputs, *(case.expected or ()))]
-    return all(isinstance(value, (Tensor, Recipe)) for value in given)
