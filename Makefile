@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# One release, taken by pip, which finds a build for the CPU where one is offered; the rest by uv.
+TORCH  := torch==2.13.0
+COMPILERS := iree,keras,onnxruntime,openvino,torch,tvm
 
 .PHONY: install demo test check format bench clean
 .DEFAULT_GOAL := help
@@ -18,7 +21,8 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[onnxruntime,openvino]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[$(COMPILERS)]' --group dev
 	@touch $@
 
 install: $(VENV)/.core ## make .venv with what the service needs

@@ -1,8 +1,34 @@
-"""Hypothesis without a clock: a slow machine must not fail a law."""
+"""What holds for all tests: Hypothesis without a clock, and marks for what a machine may lack."""
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+from fuzzing import backends
+
 settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("assay")
+settings.load_profile("assay")  # a slow machine must not fail a law
+
+_COMPILER = "compiler_"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Gives every backend its mark `compiler_<name>`."""
+    for name in backends.names():
+        package = backends.get(name).package
+        config.addinivalue_line("markers", f"{_COMPILER}{name}: needs {package}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips what this machine cannot run, and says why."""
+    for mark in item.iter_markers():
+        if mark.name.startswith(_COMPILER):
+            backend = backends.get(mark.name.removeprefix(_COMPILER))
+            if importlib.util.find_spec(backend.import_name.partition(".")[0]) is None:
+                pytest.skip(f"{backend.package} is not installed here")
+        elif mark.name == "gpu" and shutil.which("nvidia-smi") is None:
+            pytest.skip("no CUDA device here")

@@ -1,5 +1,27 @@
 """Backends: one small file for each compiler."""
 
-from fuzzing.backends.base import Backend, Pattern, Unsupported, compilers, get, names, register
+from fuzzing.backends.base import (
+    Backend,
+    Named,
+    Pattern,
+    Rung,
+    Unsupported,
+    compilers,
+    get,
+    names,
+    reference_of,
+    register,
+)
 
-__all__ = ["Backend", "Pattern", "Unsupported", "compilers", "get", "names", "register"]
+__all__ = [
+    "Backend",
+    "Named",
+    "Pattern",
+    "Rung",
+    "Unsupported",
+    "compilers",
+    "get",
+    "names",
+    "reference_of",
+    "register",
+]

@@ -11,10 +11,14 @@ import importlib
 import importlib.util
 import os
 import pkgutil
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Dict, List, NamedTuple, Tuple, TypeVar
 
+from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Value
-from fuzzing.errors import UnknownNameError
+from fuzzing.errors import UnknownNameError, UsageError
+
+#: Values by name, in the order of the program or of the compiler.
+Named = List[Tuple[str, Value]]
 
 
 class Pattern(NamedTuple):
@@ -30,6 +34,17 @@ class Pattern(NamedTuple):
     why: str
 
 
+class Rung(NamedTuple):
+    """A step of a backend's ablation ladder.
+
+    options    what to set for it, beside what the run sets anyway
+    component  the part of the compiler that this rung adds to the one before: guilty if it fails first
+    """
+
+    options: Dict[str, str]
+    component: str
+
+
 class Unsupported(Exception):  # noqa: N818 - a statement about the case, not an error of ours
     """Raised by a backend's own code: this compiler's API cannot express the case's inputs."""
 
@@ -40,6 +55,10 @@ class Backend:
     name         what `--backend` takes
     package      distribution on the Python package index
     import_name  the module that must be importable
+    kinds        the program kinds it takes
+    options      what can be set, with the values allowed, the default first
+    ladder       from the least of the compiler to all of it; () if it cannot be taken apart
+    sticky       messages (regular expressions) after which the process, or its device, is of no more use
     devices      device names the backend accepts, the default first
     unsupported  how the compiler says that it lacks something
     environment  variables its worker needs
@@ -50,7 +69,11 @@ class Backend:
     name: ClassVar[str]
     package: ClassVar[str]
     import_name: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = ("OnnxModel",)
     devices: ClassVar[tuple[str, ...]] = ("CPU",)
+    options: ClassVar[dict[str, tuple[str, ...]]] = {}
+    ladder: ClassVar[tuple[Rung, ...]] = ()
+    sticky: ClassVar[tuple[str, ...]] = ()
     unsupported: ClassVar[tuple[Pattern, ...]] = ()
     environment: ClassVar[dict[str, str]] = {}
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
@@ -61,19 +84,31 @@ class Backend:
         """What pip must install, as exact as needed, to get this compiler at `version`."""
         return [f"{cls.package}=={version}"]
 
+    @classmethod
+    def settle(cls, given: dict[str, str]) -> dict[str, str]:
+        """`given` with the default of every other option; raises UsageError for what is not allowed."""
+        for name, value in given.items():
+            if name not in cls.options:
+                known = ", ".join(sorted(cls.options)) or "none"
+                raise UsageError(f"{cls.name} has no option {name!r}; it has: {known}")
+            if value not in cls.options[name]:
+                allowed = ", ".join(cls.options[name])
+                raise UsageError(f"{cls.name}'s option {name} is one of {allowed}, not {value!r}")
+        return {name: given.get(name, allowed[0]) for name, allowed in cls.options.items()}
+
     def load(self, device: str, options: dict[str, Any]) -> None:
-        """Imports the compiler and prepares `device`; once per worker."""
+        """Imports the compiler and prepares `device`; once per worker. `options` may leave out defaults."""
         raise NotImplementedError
 
-    def convert(self, program: bytes) -> Any:
-        """From the program's bytes to the compiler's own representation."""
+    def convert(self, program: Program, inputs: Named) -> Any:
+        """From the program to the compiler's own representation; `inputs` are those it will be run on."""
         raise NotImplementedError
 
     def compile(self, model: Any) -> Any:
         """From the compiler's representation to something that runs."""
         raise NotImplementedError
 
-    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    def run(self, executable: Any, inputs: Named) -> Named:
         """Runs on the inputs, matched by name where the compiler keeps names; the outputs in order."""
         raise NotImplementedError
 
@@ -89,14 +124,24 @@ def register(cls: B) -> B:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all backends, in alphabetical order: every module here but this one and the package."""
+    """The names of all backends, in alphabetical order: the modules here but this one and `_shared` ones."""
     package = importlib.import_module("fuzzing.backends")
-    return tuple(sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name != "base"))
+    found = (info.name for info in pkgutil.iter_modules(package.__path__))
+    return tuple(sorted(name for name in found if name != "base" and not name.startswith("_")))
 
 
 def compilers() -> tuple[str, ...]:
     """The names of the backends that are compilers on trial."""
     return tuple(name for name in names() if not get(name).reference)
+
+
+def reference_of(kind: str) -> type[Backend]:
+    """The backend that judges programs of this kind: their own library. Raises UnknownNameError."""
+    for name in names():
+        backend = get(name)
+        if backend.reference and kind in backend.kinds:
+            return backend
+    raise UnknownNameError(f"no reference backend runs programs of kind {kind!r}")
 
 
 def get(name: str) -> type[Backend]:

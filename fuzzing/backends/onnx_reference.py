@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fuzzing.backends.base import Backend, Pattern, register
+from fuzzing.backends.base import Backend, Named, Pattern, register
+from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
 
 
@@ -35,9 +36,9 @@ class OnnxReference(Backend):
         }
         self._names = {dtype: name for name, dtype in self._raw.items()}
 
-    def convert(self, program: bytes) -> Any:
+    def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
         """A checked ModelProto."""
-        model = self._onnx.load_from_string(program)
+        model = self._onnx.load_from_string(program.to_bytes())
         self._onnx.checker.check_model(model)
         return model
 
@@ -45,7 +46,7 @@ class OnnxReference(Backend):
         """An evaluator over the model."""
         return self._onnx.reference.ReferenceEvaluator(model)
 
-    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    def run(self, executable: Any, inputs: Named) -> Named:
         """Evaluates node by node with numpy."""
         feeds = {name: self._array(value) for name, value in inputs}
         outputs = executable.run(None, feeds)

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fuzzing.backends.base import Backend, Pattern, Unsupported, register
+from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
+from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
 
 #: onnx.TensorProto.DataType of the types numpy lacks (onnx.proto), and ONNX Runtime's names for them.
@@ -72,15 +73,15 @@ class OnnxRuntime(Backend):
         self._options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
         self._providers = [f"{device}ExecutionProvider"]
 
-    def convert(self, program: bytes) -> Any:
+    def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
         """The bytes themselves: ONNX Runtime has no step of its own here."""
-        return program
+        return program.to_bytes()
 
     def compile(self, model: Any) -> Any:
         """A session."""
         return self._ort.InferenceSession(model, self._options, providers=self._providers)
 
-    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    def run(self, executable: Any, inputs: Named) -> Named:
         """Runs the session; inputs that it no longer has are left out."""
         outputs = executable.get_outputs()
         wanted = {arg.name for arg in executable.get_inputs()}

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fuzzing.backends.base import Backend, Pattern, Unsupported, register
+from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
+from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
 
 #: Element types by OpenVINO's name. 4- and 2-bit types are packed there and are left out.
@@ -71,15 +72,15 @@ class OpenVino(Backend):
             # One case at a time and one worker per core: more threads would only fight over them.
             self._config["INFERENCE_NUM_THREADS"] = "1"
 
-    def convert(self, program: bytes) -> Any:
+    def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
         """The ONNX frontend's model."""
-        return self._core.read_model(program)
+        return self._core.read_model(program.to_bytes())
 
     def compile(self, model: Any) -> Any:
         """The device's compiled model."""
         return self._core.compile_model(model, self._device, self._config)
 
-    def run(self, executable: Any, inputs: list[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    def run(self, executable: Any, inputs: Named) -> Named:
         """One inference; inputs that the compiler folded away are left out."""
         request = executable.create_infer_request()
         for port, value in _matched(list(executable.inputs), dict(inputs)):

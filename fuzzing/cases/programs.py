@@ -12,9 +12,15 @@ MAX_PROGRAM_BYTES = 256 << 20
 
 
 class Program(Protocol):
-    """What a case compiles. `kind` names it in `case.json`; `filename` holds its one file."""
+    """What a case compiles.
+
+    kind      its name in `case.json`
+    frontend  the part of a compiler that loads it, named as `--frontend` takes it: onnx, torch, keras
+    filename  the one file that holds it
+    """
 
     kind: ClassVar[str]
+    frontend: ClassVar[str]
     filename: ClassVar[str]
 
     def to_bytes(self) -> bytes:
@@ -52,6 +58,7 @@ class OnnxModel:
     """A serialised ONNX ModelProto, kept as the bytes it came in."""
 
     kind: ClassVar[str] = "OnnxModel"
+    frontend: ClassVar[str] = "onnx"
     filename: ClassVar[str] = "model.onnx"
 
     model: bytes

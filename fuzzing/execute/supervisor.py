@@ -130,7 +130,8 @@ class Supervisor(Generic[Tag]):
             slot.worker.heard = time.monotonic()
         described, blob = protocol.pack_values(list(job.case.values()))
         program = job.case.program.to_bytes()
-        header = {"seq": self._sent, "program": len(program), "inputs": described}
+        kind = job.case.program.kind
+        header = {"seq": self._sent, "kind": kind, "program": len(program), "inputs": described}
         slot.waiting[self._sent] = job
         slot.worker.send(protocol.pack(header, program + blob))
         self._watch_writing(slot)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fuzzing.backends.base import Backend
+    from fuzzing.cases.programs import Program
     from fuzzing.cases.values import Value
 
     Answer = tuple[dict[str, Any], bytes]
@@ -63,9 +64,11 @@ class Worker:
     """Serves cases from one pipe to another."""
 
     def __init__(self, spec: dict[str, Any], page: Any) -> None:
+        from fuzzing.cases.programs import kind_named
         from fuzzing.execute import protocol
 
         self._protocol = protocol
+        self._kind_named = kind_named
         self._page = page
         self._in: int = spec["in"]
         self._out: int = spec["out"]
@@ -93,9 +96,10 @@ class Worker:
                     flushed = self._flush(answers)
             flushed = self._flush(answers)
 
-    def _job(self, header: dict[str, Any], blob: bytes) -> tuple[int, bytes, list[tuple[str, Value]]]:
+    def _job(self, header: dict[str, Any], blob: bytes) -> tuple[int, Program, list[tuple[str, Value]]]:
         size = header["program"]
-        return header["seq"], blob[:size], self._protocol.unpack_values(header["inputs"], blob, size)
+        program = self._kind_named(header["kind"]).from_bytes(blob[:size])
+        return header["seq"], program, self._protocol.unpack_values(header["inputs"], blob, size)
 
     def ready(self, versions: dict[str, str]) -> None:
         """Says that the compiler is imported."""
@@ -116,7 +120,7 @@ class Worker:
         answers.clear()
         return monotonic()
 
-    def _case(self, backend: Backend, seq: int, program: bytes, inputs: list[tuple[str, Value]]) -> Answer:
+    def _case(self, backend: Backend, seq: int, program: Program, inputs: list[tuple[str, Value]]) -> Answer:
         log = os.fstat(self._log).st_size
         marks = [perf_counter()]
         reply: dict[str, Any] = {"seq": seq}
@@ -128,7 +132,7 @@ class Worker:
         model = executable = None
         try:
             enter(1)
-            model = backend.convert(program)
+            model = backend.convert(program, inputs)
             marks.append(perf_counter())
             enter(2)
             executable = backend.compile(model)

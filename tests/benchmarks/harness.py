@@ -36,13 +36,13 @@ from fuzzing import backends
 from fuzzing.cases import Corpus
 corpus = Corpus(sys.argv[1])
 cases = [corpus.get(case_id) for case_id in json.loads(sys.argv[3])]
-prepared = [(case.program.to_bytes(), list(case.values())) for case in cases]
+prepared = [(case.program, list(case.values())) for case in cases]
 backend = backends.get(sys.argv[2])()
 backend.load("CPU", {})
 
 def once(program, inputs):
     try:
-        backend.run(backend.compile(backend.convert(program)), inputs)
+        backend.run(backend.compile(backend.convert(program, inputs)), inputs)
     except Exception:
         pass
 

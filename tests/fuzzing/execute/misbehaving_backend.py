@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fuzzing.backends.base import Backend, register
+from fuzzing.backends.base import Backend, Named, register
+from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Tensor, Value
 from fuzzing.execute.protocol import _PAGE as PAGE
 from fuzzing.execute.protocol import pack
@@ -32,8 +33,8 @@ class Misbehaving(Backend):
             _do(options["load"])
         self._served = 0
 
-    def convert(self, program: bytes) -> Any:
-        phase, _, action = program.decode().partition(":")
+    def convert(self, program: Program, inputs: Named) -> Any:
+        phase, _, action = program.to_bytes().decode().partition(":")
         if phase == "convert":
             _do(action)
         return phase, action

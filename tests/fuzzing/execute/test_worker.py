@@ -37,7 +37,7 @@ class Spy(Backend):
         self._wanted = options["wanted"]
         self._backend = options["backend"]
 
-    def convert(self, program):
+    def convert(self, program, inputs):
         return program
 
     def compile(self, model):
