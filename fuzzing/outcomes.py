@@ -52,6 +52,11 @@ class Mismatch:
     max_abs, max_rel   largest absolute and relative error; None where an infinity or NaN is involved
     worst       index of the worst element, with `got` and `want` there, as text
     rtol, atol  the bounds applied
+    ulps        how many elements are off by 0, 1, 2-3, 4-7, 8-15, … units in the last place of the output's
+                type, up to the farthest; NaN or infinity on one side only counts in a last bin of its own
+    passes_at   the smallest t for which rtol = atol = t would let this output pass; None if none would
+    compiled_error, library_error  largest distance to a float64 run of the same program, of the compiled
+                program and of the library itself; None where there was no such run
     """
 
     output: str
@@ -65,6 +70,10 @@ class Mismatch:
     want: str = ""
     rtol: float = 0.0
     atol: float = 0.0
+    ulps: tuple[int, ...] = ()
+    passes_at: float | None = None
+    compiled_error: float | None = None
+    library_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,8 @@ class Evidence:
     native      what faulthandler saw at a native crash
     log         the end of what the process printed during the case
     mismatches  outputs that differ
+    rungs       (options, verdict) of the same case with ever more of the compiler switched on, least first
+    component   the part of the compiler that the first failing rung added, "" if not looked for
     """
 
     error: str = ""
@@ -87,12 +98,15 @@ class Evidence:
     native: str = ""
     log: str = ""
     mismatches: tuple[Mismatch, ...] = ()
+    rungs: tuple[tuple[str, str], ...] = ()
+    component: str = ""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What one case did on one toolchain and device.
 
+    configuration  options and profile that are not the default, as "optimization=disabled profile=isra"
     summary     one line for people
     durations   seconds spent in each phase that was entered
     peak_bytes  the worker's largest resident set while the case ran, 0 if not sampled
@@ -108,6 +122,7 @@ class Outcome:
     durations: dict[str, float] = field(default_factory=dict)
     evidence: Evidence = Evidence()
     peak_bytes: int = 0
+    configuration: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as JSON."""
@@ -119,16 +134,20 @@ class Outcome:
         try:
             fields = dict(obj)
             evidence = dict(fields.pop("evidence"))
-            mismatches = tuple(
-                Mismatch(**(item | {"worst": tuple(item["worst"])})) for item in evidence.pop("mismatches")
-            )
+            mismatches = tuple(_mismatch(item) for item in evidence.pop("mismatches"))
+            rungs = tuple((str(options), str(verdict)) for options, verdict in evidence.pop("rungs", ()))
             trace = tuple(map(str, evidence.pop("traceback")))
             texts = {key: str(value)[:MAX_TEXT] for key, value in evidence.items()}
             return cls(
-                evidence=Evidence(mismatches=mismatches, traceback=trace, **texts),
+                evidence=Evidence(mismatches=mismatches, traceback=trace, rungs=rungs, **texts),
                 verdict=Verdict(fields.pop("verdict")),
                 phase=Phase(fields.pop("phase")),
                 **fields,
             )
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise InfrastructureError(f"a runner sent an outcome that is none: {error}") from None
+
+
+def _mismatch(item: dict[str, Any]) -> Mismatch:
+    lists = {key: tuple(item[key]) for key in ("worst", "ulps") if key in item}
+    return Mismatch(**(item | lists))
