@@ -149,5 +149,5 @@ class Outcome:
 
 
 def _mismatch(item: dict[str, Any]) -> Mismatch:
-    lists = {key: tuple(item[key]) for key in ("worst", "ulps") if key in item}
+    lists: dict[str, Any] = {key: tuple(item[key]) for key in ("worst", "ulps") if key in item}
     return Mismatch(**(item | lists))
