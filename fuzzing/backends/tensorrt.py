@@ -236,7 +236,7 @@ class _Execution:
             else:
                 self._outputs[name] = allocator = _allocator(self)
                 self._context.set_output_allocator(name, allocator)
-        ended = self._context.execute_async_v3(self._stream)
+        ended: bool = self._context.execute_async_v3(self._stream)
         self._cuda.wait(self._stream)
         return ended
 
@@ -273,7 +273,8 @@ class _Execution:
     def _on_host(self, name: str) -> bool:
         import tensorrt
 
-        return self._engine.get_tensor_location(name) == tensorrt.TensorLocation.HOST
+        location = self._engine.get_tensor_location(name)
+        return bool(location == tensorrt.TensorLocation.HOST)
 
     def free(self) -> None:
         """Gives all memory back."""
@@ -282,7 +283,7 @@ class _Execution:
 
 
 def _allocator(execution: _Execution) -> Any:
-    """Told by TensorRT how much an output takes and, at the end, what shape it has: both may depend on data."""
+    """Told by TensorRT how much memory an output takes and what shape it has: both may depend on data."""
     import tensorrt
 
     class Allocator(tensorrt.IOutputAllocator):  # type: ignore[misc, unused-ignore]
@@ -297,7 +298,12 @@ def _allocator(execution: _Execution) -> Any:
             return self.address
 
         def reallocate_output_async(
-            self, tensor_name: str, memory: Any, size: int, alignment: int, stream: int  # noqa: ARG002
+            self,
+            tensor_name: str,
+            memory: Any,
+            size: int,
+            alignment: int,
+            stream: int,  # noqa: ARG002
         ) -> int:
             return self.reallocate_output(tensor_name, memory, size, alignment)
 
