@@ -64,7 +64,19 @@ class Tvm(Backend):
     # One case at a time and one worker per core: threads of its own would only fight over them.
     environment: ClassVar[Dict[str, str]] = {"TVM_NUM_THREADS": "1"}
     packages: ClassVar[Tuple[str, ...]] = ("apache-tvm", "apache-tvm-ffi", "onnx", "numpy")
-    unsupported: ClassVar[Tuple[Pattern, ...]] = ()
+    unsupported: ClassVar[Tuple[Pattern, ...]] = (
+        Pattern("OpNotImplemented", r"not supported for frontend ONNX: ([^\n]+)", r"no \1"),
+        Pattern("AssertionError", r"Unsupported function types \[([^\n]+)\]", r"no \1"),
+        Pattern("NotImplemented", r"([^\n]+)", r"\1"),
+        Pattern("ValueError", r"unknown dtype `object`", "no string tensors"),
+        Pattern("ValueError", r"unknown dtype `(\w+)`", r"no \1 tensors"),
+        Pattern("ValueError", r"cannot handle ShapeExpr inputs", "a computed shape as this operator's input"),
+        Pattern("ValueError|AssertionError", r"(\w+) must be a constant", r"no \1 known only when it runs"),
+        Pattern("ValueError|AssertionError", r"[Oo]nly constant (\w+)", r"no \1 known only when they run"),
+        Pattern("TypeError", r"(\w+ param datatype should be one of [^\n]+)", r"\1"),
+        Pattern(".*", r"(?i)([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"),
+        Pattern(".*", r"([^\n]*\b(?:does not support|[Oo]nly supports?|supports only)\b[^\n]*)", r"\1"),
+    )
 
     @classmethod
     def requirements(cls, version: str) -> List[str]:
