@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ _ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKI
 class Command:
     """How to start a worker: an interpreter, a backend, a device, the backend's options, limits.
 
+    environment  variables beside the backend's own
     cache  folder that outlives workers, for a backend whose environment asks for one with "{cache}";
            by default one for each backend and toolchain in the user's cache folder
     """
@@ -47,6 +48,7 @@ class Command:
     device: str = "CPU"
     options: dict[str, Any] | None = None
     limits: Limits = field(default_factory=Limits)
+    environment: Mapping[str, str] = field(default_factory=dict)
     cache: str = ""
 
 
@@ -129,7 +131,7 @@ class WorkerProcess:
             environment["ASSAY_CACHE"] = cache
         for name, value in backend.environment.items():
             environment[name] = value.replace("{scratch}", self.scratch).replace("{cache}", cache)
-        return environment
+        return environment | dict(self.command.environment)
 
     @property
     def write_fd(self) -> int:

@@ -25,6 +25,7 @@ class Misbehaving(Backend):
     name: ClassVar[str] = "misbehaving"
     package: ClassVar[str] = "numpy"
     import_name: ClassVar[str] = "numpy"
+    options: ClassVar[dict[str, tuple[str, ...]]] = {"load": ("", "raise", "segfault", "hang")}
 
     def load(self, device: str, options: dict[str, Any]) -> None:
         if options.get("load") == "raise":
