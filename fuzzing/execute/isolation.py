@@ -25,7 +25,9 @@ from typing import Callable, Dict, List, NamedTuple, Tuple
 
 NAMESPACES, LANDLOCK, NONE = LEVELS = ("namespaces", "landlock", "none")
 
-_PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
+# linux/prctl.h, linux/capability.h
+_PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_DROP = 38, 24
+_CAPABILITY_VERSION_3 = 0x20080522
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -82,7 +84,7 @@ def _roads() -> Dict[str, Callable[[Walls], None]]:
 
     def by_namespaces(walls: Walls) -> None:
         namespaces.enter(walls)
-        no_new_privileges()
+        _give_up_privileges()
         for more in (landlock.scope, seccomp.close_sockets):  # beyond what makes the level
             try:
                 more()
@@ -90,7 +92,7 @@ def _roads() -> Dict[str, Callable[[Walls], None]]:
                 continue
 
     def by_landlock(walls: Walls) -> None:
-        no_new_privileges()
+        _give_up_privileges()
         landlock.enter(walls)
         seccomp.close_sockets()
 
@@ -100,6 +102,16 @@ def _roads() -> Dict[str, Callable[[Walls], None]]:
 def no_new_privileges() -> None:
     """No setuid program, file capability or the like gives this process more than it has."""
     checked(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+
+
+def _give_up_privileges() -> None:
+    """For ever. Under Landlock, too, root's capabilities would let a case read any process's environment."""
+    no_new_privileges()
+    capability = 0
+    while LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:  # fails after the last, or if we have none
+        capability += 1
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    checked(LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
 def checked(result: int, what: str) -> int:

@@ -18,9 +18,6 @@ _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 1 << 12, 1 << 14, 
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _SYS_MOUNT_SETATTR = 442  # of every architecture: numbers from 403 on are common
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000  # linux/fcntl.h
-# linux/capability.h, linux/prctl.h
-_CAPABILITY_VERSION_3 = 0x20080522
-_PR_CAPBSET_DROP = 24
 _SHARED = b"/dev/shm"
 
 
@@ -31,7 +28,8 @@ class _MountAttr(ctypes.Structure):
 def enter(walls: Walls) -> None:
     """Enters them; raises isolation.Refused, after which this process may be in half of them.
 
-    That half harms nobody: it can still be confined by Landlock, and does without a network already.
+    That half harms nobody: it can still be confined by Landlock, and does without a network already. Who
+    owns namespaces has all capabilities in them, which the caller must drop, or the walls can be moved.
     """
     uid, gid = os.getuid(), os.getgid()
     checked(LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWNET), "unshare")
@@ -48,7 +46,6 @@ def enter(walls: Walls) -> None:
         _set(path, _MountAttr(0, _ATTR_RDONLY, 0, 0), recursive=False)
     _mount_shared(walls.shared)
     _move_over()
-    _drop_capabilities()
 
 
 def _map(uid: int, gid: int) -> None:
@@ -91,12 +88,3 @@ def _move_over() -> None:
         os.chdir(os.getcwd())  # noqa: PTH109
     except OSError:  # it was removed, or cannot be entered any more
         os.chdir("/")
-
-
-def _drop_capabilities() -> None:
-    """Whoever owns a namespace could make its mounts writable again."""
-    capability = 0
-    while LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
-        capability += 1
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    checked(LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")
