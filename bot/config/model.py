@@ -151,6 +151,35 @@ class ReportsConfig(_Section):
     issues_per_day: int = Field(2, ge=0, le=100, description="New issues a day, at most.", examples=[2])
 
 
+#: One mistake inside a field: "unknown_name" if the key is at fault, else "refused"; path, value, message.
+_Wrong = tuple[Literal["unknown_name", "refused"], tuple[str | int, ...], Any, str]
+
+
+def _frontends(known: dict[str, Any]) -> tuple[str, ...]:
+    """The frontends whose cases are wanted, with what is known of a configuration so far."""
+    if known.get("frontend"):
+        return (known["frontend"],)
+    return names.frontends(known["backend"]) if "backend" in known else names.all_frontends()
+
+
+def _default_sources(known: dict[str, Any]) -> list[str]:
+    return list(names.default_sources(_frontends(known)[0]))
+
+
+def _devices(known: dict[str, Any]) -> tuple[str, ...]:
+    return backends.get(known["backend"]).devices if "backend" in known else ("CPU",)
+
+
+def _refuse(title: str, problems: Iterable[_Wrong]) -> None:
+    """Raises a ValidationError for each problem, if there is any."""
+    details = [
+        InitErrorDetails(type=PydanticCustomError(kind, "{why}", {"why": why}), loc=path, input=value)
+        for kind, path, value, why in problems
+    ]
+    if details:
+        raise ValidationError.from_exception_data(title, details)
+
+
 class RepositoryConfig(_Section):
     """All of `.github/assay.yml`."""
 
@@ -165,7 +194,7 @@ class RepositoryConfig(_Section):
         examples=["onnx"],
     )
     sources: list[Annotated[str, AfterValidator(source_name)]] = Field(
-        default_factory=lambda known: _default_sources(known),
+        default_factory=_default_sources,
         max_length=20,
         validate_default=True,
         description="Where test cases come from. Default: the tests of the frontend's own library.",
@@ -260,32 +289,3 @@ class RepositoryConfig(_Section):
     def from_json(cls, obj: dict[str, Any]) -> RepositoryConfig:
         """The inverse of `to_json`, for what Assay stored itself; raises pydantic's ValidationError."""
         return cls.model_validate(obj)
-
-
-#: One mistake inside a field: "unknown_name" if the key is at fault, else "refused"; path, value, message.
-_Wrong = tuple[Literal["unknown_name", "refused"], tuple[str | int, ...], Any, str]
-
-
-def _frontends(known: dict[str, Any]) -> tuple[str, ...]:
-    """The frontends whose cases are wanted, with what is known of a configuration so far."""
-    if known.get("frontend"):
-        return (known["frontend"],)
-    return names.frontends(known["backend"]) if "backend" in known else names.all_frontends()
-
-
-def _default_sources(known: dict[str, Any]) -> list[str]:
-    return list(names.default_sources(_frontends(known)[0]))
-
-
-def _devices(known: dict[str, Any]) -> tuple[str, ...]:
-    return backends.get(known["backend"]).devices if "backend" in known else ("CPU",)
-
-
-def _refuse(title: str, problems: Iterable[_Wrong]) -> None:
-    """Raises a ValidationError for each problem, if there is any."""
-    details = [
-        InitErrorDetails(type=PydanticCustomError(kind, "{why}", {"why": why}), loc=path, input=value)
-        for kind, path, value, why in problems
-    ]
-    if details:
-        raise ValidationError.from_exception_data(title, details)
