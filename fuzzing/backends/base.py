@@ -61,7 +61,8 @@ class Backend:
     sticky       messages (regular expressions) after which the process, or its device, is of no more use
     devices      device names the backend accepts, the default first
     unsupported  how the compiler says that it lacks something
-    environment  variables its worker needs
+    environment  variables its worker needs; "{scratch}" becomes the folder that dies with the worker,
+                 "{cache}" one that outlives it (also exported as ASSAY_CACHE; its TMPDIR stays scratch)
     packages     distributions whose versions belong into a report
     reference    whether it is the judge rather than a compiler on trial
     """

@@ -22,6 +22,7 @@ import fuzzing
 from fuzzing import backends
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import protocol
+from fuzzing.execute.cache import cache_of
 from fuzzing.execute.limits import Limits
 from fuzzing.outcomes import MAX_TEXT
 
@@ -35,13 +36,18 @@ _ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKI
 
 @dataclass(frozen=True)
 class Command:
-    """How to start a worker: an interpreter, a backend, a device, the backend's options, limits."""
+    """How to start a worker: an interpreter, a backend, a device, the backend's options, limits.
+
+    cache  folder that outlives workers, for a backend whose environment asks for one with "{cache}";
+           by default one for each backend and toolchain in the user's cache folder
+    """
 
     python: str
     backend: str
     device: str = "CPU"
     options: dict[str, Any] | None = None
     limits: Limits = field(default_factory=Limits)
+    cache: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,6 @@ class WorkerProcess:
             "log": log,
             "page": self._page_fd,
         }
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        environment |= {"HOME": self.scratch, "TMPDIR": self.scratch, "LANG": "C.UTF-8"}
-        environment |= backend.environment
         return subprocess.Popen(
             [
                 str(Path(command.python).absolute()),
@@ -115,9 +118,18 @@ class WorkerProcess:
             stderr=log,
             pass_fds=(theirs_in, theirs_out, log, self._page_fd),
             cwd=self.scratch,
-            env=environment,
+            env=self._environment(backend, cache_of(command)),
             start_new_session=True,
         )
+
+    def _environment(self, backend: type[backends.Backend], cache: str) -> dict[str, str]:
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment |= {"HOME": self.scratch, "TMPDIR": self.scratch, "LANG": "C.UTF-8"}
+        if cache:
+            environment["ASSAY_CACHE"] = cache
+        for name, value in backend.environment.items():
+            environment[name] = value.replace("{scratch}", self.scratch).replace("{cache}", cache)
+        return environment
 
     @property
     def write_fd(self) -> int:

@@ -191,7 +191,7 @@ def test_a_file_of_ones_own_is_a_backend_too(tmp_path: Any) -> None:
 
 
 def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match="there are onnx_reference, onnxruntime, openvino"):
+    with pytest.raises(UnknownNameError, match=r"there are .*onnx_reference, onnxruntime, openvino"):
         backends.get("glow")
 
 
