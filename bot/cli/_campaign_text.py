@@ -21,8 +21,8 @@ def show(told: dict[str, Any], report: Path | None) -> None:
     label = told["toolchains"]["head"]["label"]
     how = f" ({told['configuration']})" if told["configuration"] else ""
     console.print(
-        f"[bold]{escape(label)}[/]{escape(how)}: {told['cases']['run']} of {told['cases']['planned']} cases ran: "
-        f"{counts or 'none'}"
+        f"[bold]{escape(label)}[/]{escape(how)}: "
+        f"{told['cases']['run']} of {told['cases']['planned']} cases ran: {counts or 'none'}"
     )
     for line in _phases(told):
         console.print(escape(line))

@@ -11,8 +11,7 @@ from pathlib import Path
 import fuzzing
 from fuzzing import backends as adapters
 from fuzzing.cases.programs import kind_named
-from fuzzing.errors import UnknownNameError
-from fuzzing.oracles.profiles import profile_named
+from fuzzing.oracles.profiles import profiles
 
 #: The sources of a frontend where nobody names one: its library's own tests. Others have to be asked for.
 DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {"onnx": ("onnx-node-tests",), "torch": ("torch-opinfo",)}
@@ -112,11 +111,7 @@ def source_name(word: str) -> str:
 
 def profile_name(word: str) -> str:
     """Checks the name of a tolerance profile."""
-    try:
-        profile_named(word)
-    except UnknownNameError as error:
-        raise ValueError(f"is unknown: {error}") from None
-    return word
+    return _one_of("tolerance profile", word, profiles())
 
 
 def frontend_name(word: str, backend: str) -> str:

@@ -17,13 +17,8 @@ from sqlalchemy.orm import aliased
 
 from bot.store.campaigns import CHUNK, Session, chunks, insert_missing
 from bot.store.models import Campaign, CampaignCase, OutcomeRow, Repeat, Side
+from fuzzing.oracles.profiles import configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
-
-
-def configuration(options: Mapping[str, str], profile: str) -> str:
-    """Until fuzzing.oracles has it."""
-    named = {**options} | ({"profile": profile} if profile != "default" else {})
-    return " ".join(f"{name}={value}" for name, value in sorted(named.items()))
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def test_the_error_carries_the_place_of_the_first_mistake() -> None:
         (b"sources: []", "sources must be given"),
         (b"frontend: onxx", "did you mean 'onnx'?"),
         (b"device: CPUU", "did you mean 'CPU'?"),
-        (b"profile: defualt", "there are: default"),
+        (b"profile: defualt", "did you mean 'default'?"),
         (b"options: {nothing: 1}", "nothing is no option of openvino"),
         (b"options: {1: 2, 1: 3}", "is given twice"),
         (b"options: fast", "must be a mapping of keys to values; it is 'fast'"),
