@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from fuzzing.backends._torch import from_torch
 from fuzzing.backends.base import Unsupported
@@ -27,6 +26,9 @@ from fuzzing.cases.arguments import check_dotted
 from fuzzing.cases.sources import SPARSE
 from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import CaseFormatError
+
+if TYPE_CHECKING:
+    import torch
 
 MAX_TENSOR_BYTES = 1 << 20  # of one input; what a library's own tests take is a few kilobytes
 _MAX_SPREAD = 64  # memory of a strided view, as a multiple of its elements
@@ -60,6 +62,8 @@ class Teller:
 
     def argument(self, value: Any, name: str) -> Argument:
         """One argument, whose tensors are named after `name`. Raises CannotTellError."""
+        import torch
+
         if value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str):
             return value
         if isinstance(value, torch.Tensor):
@@ -73,6 +77,8 @@ class Teller:
         return _atom(value)
 
     def _sequence(self, value: Sequence[Any], name: str) -> Argument:
+        import torch
+
         items = [self.argument(item, name) for item in value]
         if type(value) is list:
             return items
@@ -98,22 +104,22 @@ class Teller:
 
 
 def _atom(value: Any) -> Argument:
-    kind: Any = next((cls for types, cls in _ATOMS if isinstance(value, types)), None)
-    if kind is not None:
-        return kind(str(value).removeprefix("torch."))
+    import torch
+
+    atoms: tuple[tuple[type, Any], ...] = (
+        (torch.dtype, Dtype),
+        (torch.layout, Layout),
+        (torch.memory_format, MemoryFormat),
+        (torch.device, Device),
+    )
+    for kind, form in atoms:
+        if isinstance(value, kind):
+            return form(str(value).removeprefix("torch."))
     if isinstance(value, np.generic):
         return value.item()
     if callable(value):
         return Name(public_name(value))
     raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
-
-
-_ATOMS: tuple[tuple[type, Any], ...] = (
-    (torch.dtype, Dtype),
-    (torch.layout, Layout),
-    (torch.memory_format, MemoryFormat),
-    (torch.device, Device),
-)
 
 
 def public_name(function: Any) -> str:
@@ -132,6 +138,8 @@ def public_name(function: Any) -> str:
 
 def resolve(dotted: str) -> Any:
     """What a dotted name below torch stands for; None if there is nothing."""
+    import torch
+
     found: Any = torch
     for part in dotted.split(".")[1:]:
         found = getattr(found, part, None)
@@ -140,6 +148,8 @@ def resolve(dotted: str) -> Any:
 
 def tell_tensor(tensor: torch.Tensor, name: str) -> tuple[TensorArg, Input]:
     """A tensor as an input called `name`, and the argument that lays it out. Raises CannotTellError."""
+    import torch
+
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise CannotTellError("an argument is a tensor subclass", type(tensor).__name__)
     if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
@@ -171,6 +181,8 @@ def _tell_sparse(tensor: torch.Tensor, name: str) -> TensorArg:
 
 
 def _same_parts(one: torch.Tensor, other: torch.Tensor) -> bool:
+    import torch
+
     if one.layout is torch.sparse_coo:
         if not one.is_coalesced() or one.sparse_dim() != other.sparse_dim():
             return False

@@ -36,8 +36,12 @@ _SEED = 0
 @register_source(NAME, library=LIBRARY)
 def migrate() -> Iterator[TestCase | Skip]:
     """Every sample of every operator of the installed torch, in its order."""
+    import torch
+
+    entries = database()
+    torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
     seen: dict[str, int] = {}
-    for entry in database():
+    for entry in entries:
         yield from operator_cases(entry, _unique_name(entry, seen))
 
 
