@@ -18,6 +18,8 @@ from bot.reports.text import clean
 from bot.reports.view import Tally, ToolchainView
 from bot.store.models import Side, Standing
 from bot.store.outbox import ISSUE, Draft
+from bot.store.work import Work
+from fuzzing.outcomes import Phase, Verdict
 
 FORMAT = 1  # of report.json
 HELD = "reports.mode is held: a maintainer releases each report"
@@ -142,6 +144,10 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "skipped": dict(view.skipped),
         "durations": dict(view.durations),
+        "phases": {side.value: _by_phase(phases) for side, phases in view.phases.items()},
+        "cached": {side.value: cases for side, cases in view.cached.items()},
+        "work": {step: _work(work) for step, work in view.work.items()},
+        "configuration": view.configuration,
         "config": dict(view.config),
     }
 
@@ -157,6 +163,19 @@ def _scrub(value: Any) -> Any:
 
 def _named(counts: Mapping[Any, int]) -> dict[str, int]:
     return {name.value: number for name, number in counts.items()}
+
+
+def _by_phase(phases: Mapping[Phase, Mapping[Verdict, int]]) -> dict[str, dict[str, int]]:
+    return {phase.value: _named(verdicts) for phase, verdicts in phases.items()}
+
+
+def _work(work: Work) -> dict[str, Any]:
+    """What a step's shards cost, with cases a second and the harness's share; None where nothing ran."""
+    return work.to_json() | {"rate": _rounded(work.rate), "overhead": _rounded(work.overhead)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
 
 
 def _toolchain(toolchain: ToolchainView | None) -> dict[str, Any] | None:

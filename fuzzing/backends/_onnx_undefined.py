@@ -8,14 +8,14 @@ reference worker.
     Div, Mod        integer, by zero; the least number by -1
     Pow             an integer to a negative integer
     Cast, CastLike  NaN, an infinity, or a float beyond the integer type's range, to an integer
-    BitShift        by the type's width or more
+    BitShift        by less than 0, or by the type's width or more; defined since opset 28
     Add, Sub, Mul, Neg, Abs, Pow, Sum, ReduceSum, ReduceSumSquare, ReduceL1, ReduceProd, CumSum, MatMul
                     signed integers whose result does not fit; unsigned ones wrap by definition
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, Tuple
 
 import numpy as np
@@ -24,6 +24,7 @@ _OVERFLOWING = frozenset(
     {"Add", "Sub", "Mul", "Neg", "Abs", "Sum", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd"}
     | {"CumSum", "MatMul"}
 )
+_SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
 _WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift"}
 
 
@@ -42,7 +43,7 @@ def evaluator(onnx: Any, model: Any, fill: int) -> Any:
     return Filling(model)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _filling(implementation: Any, op_type: str, fill: int) -> Any:
     def run(self: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
         given = _defined_inputs(op_type, inputs)
@@ -74,6 +75,8 @@ def _left_open(
     if op_type in ("Cast", "CastLike"):
         return _beyond(np.trunc(first.astype(np.float64)), result.dtype) if _is_float(first) else None
     if op_type == "BitShift":
+        if node.run_params["opsets"].get(node.onnx_node.domain, 0) >= _SHIFTS_DEFINED:
+            return None
         by = inputs[1]
         return np.broadcast_to((by < 0) | (by >= 8 * first.dtype.itemsize), result.shape)
     if op_type in ("Div", "Mod"):

@@ -87,10 +87,15 @@ def execute(source: str, filename: str) -> Dict[str, Any]:
 
 
 def reseed() -> None:
-    """Puts torch's generators, on all devices, where every run starts."""
+    """Puts torch's generators, on the CPU and on CUDA devices in use, where every run starts.
+
+    `torch.manual_seed` would also note down a traceback for each device that is not in use yet: 5 ms.
+    """
     import torch
 
-    torch.manual_seed(RNG_SEED)
+    torch.default_generator.manual_seed(RNG_SEED)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(RNG_SEED)
 
 
 @contextlib.contextmanager

@@ -48,7 +48,8 @@ def lay(tensor, strides, offset):
     return memory.as_strided(tensor.shape, strides, offset)
 '''
 
-_SPARSE = {"sparse_coo": "to_sparse", "sparse_csr": "to_sparse_csr", "sparse_csc": "to_sparse_csc"}
+#: How a dense tensor is made one of another layout.
+SPARSE = {"sparse_coo": "to_sparse", "sparse_csr": "to_sparse_csr", "sparse_csc": "to_sparse_csc"}
 
 
 def arranged(tensor: TensorArg) -> str:
@@ -57,7 +58,7 @@ def arranged(tensor: TensorArg) -> str:
     if tensor.strides is not None:
         return f"lay({given}, {tensor.strides!r}, {tensor.offset})"
     if tensor.layout != "strided":
-        return f"{given}.{_SPARSE[tensor.layout]}()"
+        return f"{given}.{SPARSE[tensor.layout]}()"
     return f"{given}.clone()"
 
 

@@ -74,7 +74,8 @@ def ranks(dtype: str, raw: Array) -> Array:
         bits = raw.dtype.itemsize * 8
         code = raw.view(f"i{raw.dtype.itemsize}").astype(np.int64)
         magnitude = code & ((1 << (bits - 1)) - 1)
-        return np.where(code < 0, -magnitude, magnitude)
+        ranked: Array = np.where(code < 0, -magnitude, magnitude)
+        return ranked
     return _ranks(dtype)[raw]
 
 

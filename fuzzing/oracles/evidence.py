@@ -56,7 +56,8 @@ class Pair:
         if mine.dtype.kind in "iu":
             return _gap(mine, reference)
         wide = np.complex128 if mine.dtype.kind == "c" else np.float64
-        return np.abs(mine.astype(wide) - reference.astype(wide))
+        distance: Array = np.abs(mine.astype(wide) - reference.astype(wide))
+        return distance
 
     @cached_property
     def steps(self) -> Array:
@@ -66,7 +67,8 @@ class Pair:
             part = f"f{mine.dtype.itemsize // 2}"
             width = "float32" if part == "f4" else "float64"
             both = _gap(ranks(width, mine.ravel().view(part)), ranks(width, reference.ravel().view(part)))
-            return both.reshape(*mine.shape, 2).max(axis=-1)
+            farther: Array = both.reshape(*mine.shape, 2).max(axis=-1)
+            return farther
         return _gap(ranks(self.want.dtype, mine), ranks(self.want.dtype, reference))
 
 
