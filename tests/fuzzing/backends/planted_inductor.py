@@ -52,12 +52,13 @@ def _plant_in_aot_autograd() -> None:
     import torch
     from torch._dynamo.backends import common
 
-    given = common.aot_module_simplified
+    module: Any = common  # the name is not among those that it exports
+    given = module.aot_module_simplified
 
     def planted(graph: Graph, *args: Any, **kwargs: Any) -> Any:
         return given(_swap(graph, torch.erf, torch.erfc), *args, **kwargs)
 
-    common.aot_module_simplified = planted
+    module.aot_module_simplified = planted
 
 
 def _plant_in_decompositions() -> None:
