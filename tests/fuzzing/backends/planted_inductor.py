@@ -41,10 +41,7 @@ def _plant_in_dynamo(rung: str) -> Callable[[Graph, Any], Any]:
 
     def planted(graph: Graph, inputs: Any) -> Any:
         if any(node.target is torch.trunc for node in graph.graph.nodes):
-            sizes = [
-                node.meta["example_value"].shape for node in graph.graph.nodes if node.op == "placeholder"
-            ]
-            symbols = any(isinstance(size, torch.SymInt) for shape in sizes for size in shape)
+            symbols = any(isinstance(given, torch.SymInt) for given in inputs)  # dynamo hands them in first
             raise RuntimeError(f"sizes are {'symbols' if symbols else 'numbers'}")
         return behind(_swap(graph, torch.sin, torch.cos), inputs)
 
@@ -55,12 +52,13 @@ def _plant_in_aot_autograd() -> None:
     import torch
     from torch._dynamo.backends import common
 
-    given = common.aot_module_simplified
+    module: Any = common  # the name is not among those that it exports
+    given = module.aot_module_simplified
 
     def planted(graph: Graph, *args: Any, **kwargs: Any) -> Any:
         return given(_swap(graph, torch.erf, torch.erfc), *args, **kwargs)
 
-    common.aot_module_simplified = planted
+    module.aot_module_simplified = planted
 
 
 def _plant_in_decompositions() -> None:

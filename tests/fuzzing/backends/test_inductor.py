@@ -92,6 +92,12 @@ def run(backend: str, cases: Sequence[TestCase], **options: str) -> list[Executi
     return [ended[place] for place in range(len(cases))]
 
 
+def on_cuda(backend: str, given: TestCase) -> Execution:
+    supervisor: Supervisor[None] = Supervisor(Command(sys.executable, backend, device="CUDA"))
+    [(_, execution)] = supervisor.run([(None, given)])
+    return execution
+
+
 def judged(given: TestCase, execution: Execution) -> Outcome:
     return judge(given, execution, backends.get("inductor"), "toolchain", "CPU")
 
@@ -169,17 +175,15 @@ def test_without_a_cpp_compiler_the_toolchain_is_broken_not_torch(
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has a CUDA device")
-def test_without_a_cuda_device_the_toolchain_says_so() -> None:
-    supervisor: Supervisor[None] = Supervisor(Command(sys.executable, "inductor", device="CUDA"))
-    with pytest.raises(ToolchainError, match="torch finds no CUDA device"):
-        list(supervisor.run([(None, call("torch.tanh"))]))
+def test_without_a_cuda_device_loading_says_so() -> None:
+    with pytest.raises(RuntimeError, match="torch finds no CUDA device"):
+        backends.get("inductor")().load("CUDA", {})
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", GOOD)
 def test_cuda_gives_what_eager_torch_gives_there(name: str) -> None:
-    commands = [Command(sys.executable, backend, device="CUDA") for backend in ("torch_eager", "inductor")]
-    eager, found = (next(iter(Supervisor(command).run([(None, GOOD[name])])))[1] for command in commands)
+    eager, found = (on_cuda(backend, GOOD[name]) for backend in ("torch_eager", "inductor"))
     assert judged(replace(GOOD[name], expected=eager.outputs), found).verdict is Verdict.PASS
 
 
