@@ -36,7 +36,12 @@ class Built:
         self._arrange = arrange
 
     def arrange(self, inputs: Named, device: str = "cpu") -> List[Any]:
-        """The module's arguments as fresh tensors on `device`, with the strides the program asks for."""
+        """The module's arguments as fresh tensors on `device`, with the strides the program asks for.
+
+        Raises Unsupported for what is no tensor: a torch program has no such inputs.
+        """
+        if not all(isinstance(value, Tensor) for _, value in inputs):
+            raise Unsupported("a torch program takes tensors only, neither sequences nor absent inputs")
         given = {name: to_torch(value, device) for name, value in inputs}
         if self.precision == "float64":
             from fuzzing.backends._torch_wide import widen_tensor

@@ -6,13 +6,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fuzzing.backends import _onnx, _torch
+from fuzzing.backends import _graphs, _onnx, _torch
 from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
 
 #: Element types by OpenVINO's name. 4- and 2-bit types are packed there and are left out.
 _RAW = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0"}
+#: Its exceptions: the first for all, until the frontends got classes of their own (GeneralFailure, ...).
+_SAYS = r"RuntimeError|\w+Failure"
 _RAW_NAMES = {short: name for name, short in _RAW.items()}
 
 
@@ -56,19 +58,20 @@ class OpenVino(Backend):
     environment: ClassVar[dict[str, str]] = {"CI": "true", "OMP_NUM_THREADS": "1", **_onnx.ENVIRONMENT}
     unsupported: ClassVar[tuple[Pattern, ...]] = (
         Pattern(
-            "RuntimeError", r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"
+            _SAYS, r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"
         ),
-        Pattern("RuntimeError", r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
-        Pattern("RuntimeError", r"[Nn]ot supported operations?:? ([^\n]+)", r"\1"),
-        Pattern("RuntimeError", r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
+        Pattern(_SAYS, r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
+        Pattern(_SAYS, r"[Nn]ot supported operations?:? ([^\n]+)", r"\1"),
+        Pattern(_SAYS, r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
         Pattern(
-            "RuntimeError",
+            _SAYS,
             r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)",
             r"type \1",
         ),
-        Pattern("RuntimeError", r"([^\n]*(?:is|are) not (?:yet )?supported[^\n]*)", r"\1"),
-        Pattern("RuntimeError", r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
-        Pattern("RuntimeError", r"([^\n]*(?:NotImplemented|not implemented)[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*(?:NotImplemented|not implemented)[^\n]*)", r"\1"),
     )
 
     @classmethod
@@ -104,14 +107,25 @@ class OpenVino(Backend):
             model = self._core.read_model(_onnx.model_bytes(program, inputs))
             found = _Model(model, None, program.kind != "OnnxModel")
         else:
-            built = _torch.build(program)
-            model = self._ov.convert_model(_torch.capture(built, inputs, self._capture))
-            feeds = [_torch.from_torch(tensor) for tensor in built.arrange(inputs)]
-            found = _Model(model, feeds, by_place=True)
+            found = self._from_torch(program, inputs)
         if self._static:
             fed = self._fed(found, inputs)
-            model.reshape({port: list(value.shape) for port, value in fed if isinstance(value, Tensor)})
+            shapes = {port: list(value.shape) for port, value in fed if isinstance(value, Tensor)}
+            found.model.reshape(shapes)
         return found
+
+    def _from_torch(self, program: Program, inputs: Named) -> _Model:
+        """What `convert_model` makes of the captured program. What its API cannot even take or give, complex
+        numbers above all, it is not asked for.
+        """
+        built = _torch.build(program)
+        feeds = [_torch.from_torch(tensor) for tensor in built.arrange(inputs)]
+        for value in feeds:
+            self._tensor(value)
+        graph = _graphs.capture(built, inputs, self._capture)
+        if any(dtype.startswith("complex") for dtype in _graphs.output_dtypes(graph)):
+            raise Unsupported("OpenVINO gives no complex tensors")
+        return _Model(self._ov.convert_model(graph), feeds, by_place=True)
 
     def compile(self, model: _Model) -> _Model:
         """The device's compiled model."""

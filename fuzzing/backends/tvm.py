@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
-from fuzzing.backends import _onnx, _torch
+from fuzzing.backends import _graphs, _onnx, _torch
 from fuzzing.backends.base import Backend, Named, Pattern, Rung, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, STRING, Sequence, Tensor, Value
@@ -176,7 +176,7 @@ def _from_torch(program: Program, inputs: Named) -> _Model:
     from tvm.relax.frontend.torch import from_exported_program
 
     built = _torch.build(program)
-    module = from_exported_program(_torch.capture(built, inputs, "exported"))
+    module = from_exported_program(_graphs.capture(built, inputs, "exported"))
     feeds: List[Value] = [_torch.from_torch(tensor) for tensor in built.arrange(inputs)]
     return _Model(module, feeds, [])
 

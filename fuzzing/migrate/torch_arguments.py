@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import torch
 
 MAX_TENSOR_BYTES = 1 << 20  # of one input; what a library's own tests take is a few kilobytes
+_PUBLIC = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor")  # where people look first
 _MAX_SPREAD = 64  # memory of a strided view, as a multiple of its elements
 
 
@@ -124,15 +125,16 @@ def _atom(value: Any) -> Argument:
 
 def public_name(function: Any) -> str:
     """The dotted name below torch by which a function is found. Raises CannotTellError if there is none."""
-    name = getattr(function, "__qualname__", "") or getattr(function, "__name__", "")
-    modules = (getattr(function, "__module__", None) or "", "torch", "torch.nn.functional", "torch.Tensor")
-    for module in modules:
-        try:
-            dotted = check_dotted(f"{module}.{name}", "torch")
-        except CaseFormatError:
-            continue
-        if resolve(dotted) is function:
-            return dotted
+    own = getattr(function, "__module__", None) or ""
+    names = {getattr(function, part, None) or "" for part in ("__name__", "__qualname__")}
+    for module in (*_PUBLIC, own):
+        for name in sorted(names):
+            try:
+                dotted = check_dotted(f"{module}.{name}", "torch")
+            except CaseFormatError:
+                continue
+            if resolve(dotted) is function:
+                return dotted
     raise CannotTellError("an argument is a function without a name in torch", repr(function)[:80])
 
 
