@@ -123,8 +123,6 @@ def artifacts(data_dir: Path, campaign: int) -> Path:
 
 def make_shard(config: RepositoryConfig, **fields: Any) -> Shard:
     """A shard under the limits of a configuration."""
-    if "ablate" not in Shard.__dataclass_fields__:
-        del fields["ablate"]  # until the shard knows it
     return Shard(limits=Limits.from_json(config.limits.overrides()), **fields)
 
 

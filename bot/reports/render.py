@@ -70,7 +70,7 @@ def silence(standing: Standing) -> str:
 
 
 def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
-    """Writes report.md, report.html, report.json and reproducers/; returns the files, in that order.
+    """Writes report.md, report.html, report.json and reproducers/; returns them but for the cases kept.
 
     Writing again gives the same files; each appears whole or not at all.
     """
@@ -81,8 +81,10 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
         + "\n",
     }
     for group in report.groups:
-        if group.script:
-            files[f"reproducers/{group.filename}"] = group.script
+        if group.script or group.page:
+            files[f"reproducers/{group.filename}"] = group.script or group.page
+        for name, data in group.kept.items():
+            _write(folder / "reproducers" / group.folder / name, data)
         if group.standing is Standing.REGRESSION:
             text = f"# {issue_title(group)}\n\n{issue_body(report, group)}"
             files[f"reproducers/{group.signature}.md"] = text
@@ -91,10 +93,10 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in files)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8", errors="replace")
+    part.write_bytes(content if isinstance(content, bytes) else content.encode(errors="replace"))
     part.replace(path)
 
 
@@ -197,7 +199,8 @@ def _group(group: Group) -> dict[str, Any]:
         "title": group.title,
         "standing": group.standing.value,
         "cases": group.cases,
-        "reproducer": f"reproducers/{group.filename}" if group.script else None,
+        "reproducer": f"reproducers/{group.filename}" if group.script or group.page else None,
+        "replay": group.replay or None,
         "example": {
             "case": example.case,
             "test": example.test,

@@ -68,21 +68,18 @@ class Inductor(Backend):
         """
         import torch
         import torch._dynamo
-        import torch._functorch.config
-        import torch._inductor.compile_fx
-        import torch._inductor.config
 
         torch.set_num_threads(1)
         self._device = device.lower()
-        self._rung: str = options.get("rung", "inductor")
-        self._dynamic = options.get("dynamic", "off") == "on"
-        torch._inductor.config.fx_graph_cache = False
-        torch._functorch.config.enable_autograd_cache = False
-        torch._inductor.config.fallback_random = True  # the library's own generators, so its own numbers
         if self._device == "cuda" and not torch.cuda.is_available():
             raise RuntimeError("torch finds no CUDA device on this machine, or is built without CUDA")
+        self._rung: str = options.get("rung", "inductor")
+        self._dynamic = options.get("dynamic", "off") == "on"
         self._kept = Kept()
+        _configure()
         if self._rung == "inductor" and self._device == "cpu":
+            import torch._inductor.compile_fx
+
             self._kept = kept_in(os.environ.get("ASSAY_CACHE", ""))
             _prepare(self._kept)
 
@@ -113,6 +110,16 @@ class Inductor(Backend):
         """The second call; see the head of this file."""
         built: _torch.Built = executable
         return built.run(inputs, self._device)
+
+
+def _configure() -> None:
+    """No caches of whole graphs; the library's own random generators, so that its numbers come out."""
+    import torch._functorch.config
+    import torch._inductor.config
+
+    torch._inductor.config.fx_graph_cache = False
+    torch._functorch.config.enable_autograd_cache = False
+    torch._inductor.config.fallback_random = True
 
 
 def _prepare(kept: Kept) -> None:

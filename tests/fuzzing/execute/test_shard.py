@@ -118,7 +118,7 @@ def test_what_goes_wrong_has_its_verdict(tmp_path: Path) -> None:
         "none:last": Verdict.PASS,
     }
     cases = {bad(program).id: program for program in programs}
-    limits = Limits(run_s=1, memory_bytes=400 << 20)
+    limits = Limits(run_s=3, memory_bytes=400 << 20)
     ended = execute(tmp_path, [bad(program) for program in programs], limits=limits)
     assert ended.code == 0
     assert {cases[outcome.case]: outcome.verdict for outcome in ended.outcomes} == programs
