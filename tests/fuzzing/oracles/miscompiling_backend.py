@@ -1,6 +1,6 @@
 """A compiler with planted faults: onnxruntime, whose outputs are spoiled as the model's producer_name says.
 
-A fault that changes nothing, such as a flipped sign where all is 0, is no fault: the case is then Unsupported.
+A fault that changes nothing, such as a flipped sign where all is 0, is none: the case is then Unsupported.
 """
 
 from __future__ import annotations
