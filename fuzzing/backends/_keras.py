@@ -26,11 +26,13 @@ class Built:
 
     model    the functional keras.Model that `make()` gave, with its weights drawn
     program  what it was built from, in double precision if that was asked for
+    floatx   Keras's default type for it
     """
 
-    def __init__(self, model: Any, arrange: Any, program: KerasLayer) -> None:
+    def __init__(self, model: Any, arrange: Any, program: KerasLayer, floatx: str) -> None:
         self.model = model
         self.program = program
+        self.floatx = floatx
         self._arrange = arrange
 
     def arrange(self, inputs: Named) -> List[Any]:
@@ -56,7 +58,7 @@ class Built:
 
         arguments = self.arrange(inputs)
         _torch.reseed()
-        with torch.no_grad():
+        with torch.no_grad(), _floatx(self.floatx):
             return _torch.named_outputs(self.model(arguments, training=False))
 
 
@@ -64,25 +66,23 @@ def build(program: KerasLayer, precision: str = "native") -> Built:
     """Runs the text of a KerasLayer. Raises what the text raises."""
     import keras
 
-    if precision == "float64":
-        narrow = build(program)
-        program = program.widened()
-        with _floatx("float64"):
-            built = _build(program)
-        # Both runs have the same weights, not the same draws.
-        for wide, weight in zip(built.model.weights, narrow.model.weights):
-            wide.assign(keras.ops.convert_to_numpy(weight.value))
-        return built
-    return _build(program)
+    native = _build(program, "float32")
+    if precision == "native":
+        return native
+    wide = _build(program.widened(), "float64")
+    for weight, drawn in zip(wide.model.weights, native.model.weights):
+        weight.assign(keras.ops.convert_to_numpy(drawn.value))  # the same weights, not the same draws
+    return wide
 
 
-def _build(program: KerasLayer) -> Built:
+def _build(program: KerasLayer, floatx: str) -> Built:
     import keras
 
     keras.utils.clear_session(free_memory=False)  # collecting garbage would cost 0.2 s a case
     keras.utils.set_random_seed(_torch.RNG_SEED)
-    space: Dict[str, Any] = _torch.execute(program.source(), program.filename)
-    return Built(space["make"](), space["arrange"], program)
+    with _floatx(floatx):
+        space: Dict[str, Any] = _torch.execute(program.source(), program.filename)
+        return Built(space["make"](), space["arrange"], program, floatx)
 
 
 @contextlib.contextmanager

@@ -66,36 +66,45 @@ class Iree(Backend):
     `iree-compile` for the CPU. One session serves one case: MLIR keeps every type it has seen. The module
     travels as text, since handing it over in memory (`Invocation.import_module`) crashes in 3.13.
 
-    options: `optimization`, `--iree-opt-level`; `cpu`, the processor to compile for. `generic` is what
-    `iree-compile` takes by itself and gives the same code on every machine; `host` uses all of this one.
+    By itself the compiler turns float64 into float32, and takes buffers of the one for the other; here it
+    is told to compute in the type that the model says.
+
+    options: `optimization`, `--iree-opt-level`; `cpu`, the processor to compile for. O0 and `generic` are
+    what `iree-compile` takes by itself; `generic` gives the same code on every machine, `host` uses all of
+    this one.
     """
 
     name: ClassVar[str] = "iree"
     package: ClassVar[str] = "iree-base-compiler"
     import_name: ClassVar[str] = "iree.compiler"
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {
-        "optimization": ("default", "O0", "O1", "O2", "O3"),
+        "optimization": ("O0", "O1", "O2", "O3"),
         "cpu": ("generic", "host"),
     }
     ladder: ClassVar[Tuple[Rung, ...]] = (
-        Rung({"optimization": "O0"}, "importer and code generation"),
-        Rung({"optimization": "O1"}, "optimiser at O1"),
-        Rung({"optimization": "O2"}, "optimiser at O2"),
-        Rung({"optimization": "default"}, "optimiser as configured"),
+        Rung({"optimization": "O0"}, "importer, lowering and code generation"),
+        Rung({"optimization": "O1"}, "optimiser, level O1"),
+        Rung({"optimization": "O2"}, "optimiser, level O2"),
+        Rung({"optimization": "O3"}, "optimiser, level O3"),
     )
     packages: ClassVar[Tuple[str, ...]] = ("iree-base-compiler", "iree-base-runtime", "onnx", "numpy")
     unsupported: ClassVar[Tuple[Pattern, ...]] = (
-        # How MLIR's conversion says that no rule takes this operation, or not in this form.
+        # How MLIR's conversion says that no rule takes this operation, or not in this form. Below the torch
+        # dialect the compiler has accepted the program, and the same words are a failure of its own.
         Pattern(
             "IreeError",
-            r"failed to legalize operation 'torch\.operator' that was explicitly marked illegal: [^\n]*?\"(onnx\.\w+)\"",
+            r"failed to legalize operation 'torch\.operator' that was explicitly marked illegal: "
+            r"[^\n]*?\"(onnx\.\w+)\"",
             r"no lowering of \1 in this form",
         ),
         Pattern(
             "IreeError",
-            r"failed to legalize operation '(torch\.(?:aten|prims)\.[\w.]+)' that was explicitly marked illegal",
+            r"failed to legalize operation '(torch\.[\w.]+)' that was explicitly marked illegal",
             r"no lowering of \1 in this form",
         ),
+        Pattern("IreeError", r"unhandled torch type: '([^\n]+)'", r"no values of type \1"),
+        Pattern("OnnxImportError", r"(does not support [^\n:]+)", r"its importer \1"),
+        Pattern("OnnxImportError", r"(Unsupported [^\n]+)", r"\1"),
         Pattern("OnnxImportError", r"Unknown ONNX tensor element type: (\d+)", r"no element type \1 of ONNX"),
     )
 
@@ -115,12 +124,12 @@ class Iree(Backend):
         self._onnx, self._importer, self._api, self._runtime = onnx, onnx_importer, api, iree.runtime
         self._config = iree.runtime.Config("local-sync")
         self._flags = [
+            "--iree-input-demote-f64-to-f32=false",
+            f"--iree-opt-level={settled['optimization']}",
             "--iree-hal-target-device=local",
             "--iree-hal-local-target-device-backends=llvm-cpu",
             f"--iree-llvmcpu-target-cpu={settled['cpu']}",
         ]
-        if settled["optimization"] != "default":
-            self._flags.append(f"--iree-opt-level={settled['optimization']}")
 
     def convert(self, program: Program, inputs: Named) -> _Imported:  # noqa: ARG002
         """The model as MLIR text."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
+from fuzzing.backends import _graphs, _onnx, _torch
 from fuzzing.backends.base import Backend, Named, Pattern, Rung, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, STRING, Sequence, Tensor, Value
@@ -14,19 +15,14 @@ from fuzzing.cases.values import RAW_DTYPES, STRING, Sequence, Tensor, Value
 _RAW = tuple(name for name in sorted(RAW_DTYPES) if name.startswith(("bfloat16", "float8")))
 
 
-class _Imported(NamedTuple):
-    """A Relax module with the names of what goes in and comes out, in order."""
+class _Model(NamedTuple):
+    """A Relax module, or a virtual machine that holds it compiled; what goes in, and the outputs' names.
+
+    outputs  [] if only their number at run time tells them
+    """
 
     module: Any
-    inputs: List[str]
-    outputs: List[str]
-
-
-class _Loaded(NamedTuple):
-    """A virtual machine that holds the compiled module."""
-
-    machine: Any
-    inputs: List[str]
+    feeds: List[Value]
     outputs: List[str]
 
 
@@ -46,6 +42,7 @@ class Tvm(Backend):
     name: ClassVar[str] = "tvm"
     package: ClassVar[str] = "apache-tvm"
     import_name: ClassVar[str] = "tvm"
+    kinds: ClassVar[Tuple[str, ...]] = (*_onnx.KINDS, "TorchCall", "TorchProgram")
     devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {
         "pipeline": ("zero", "default"),
@@ -62,9 +59,33 @@ class Tvm(Backend):
     )
     sticky: ClassVar[Tuple[str, ...]] = (r"CUDA_ERROR_(?:ILLEGAL|LAUNCH|MISALIGNED|HARDWARE)\w*",)
     # One case at a time and one worker per core: threads of its own would only fight over them.
-    environment: ClassVar[Dict[str, str]] = {"TVM_NUM_THREADS": "1"}
-    packages: ClassVar[Tuple[str, ...]] = ("apache-tvm", "apache-tvm-ffi", "onnx", "numpy")
-    unsupported: ClassVar[Tuple[Pattern, ...]] = ()
+    environment: ClassVar[Dict[str, str]] = {
+        "TVM_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        **_onnx.ENVIRONMENT,
+    }
+    packages: ClassVar[Tuple[str, ...]] = (
+        "apache-tvm",
+        "apache-tvm-ffi",
+        "onnx",
+        "numpy",
+        "torch",
+        "keras",
+        "onnxscript",
+    )
+    unsupported: ClassVar[Tuple[Pattern, ...]] = (
+        Pattern("OpNotImplemented", r"not supported for frontend ONNX: ([^\n]+)", r"no \1"),
+        Pattern("AssertionError", r"Unsupported function types \[([^\n]+)\]", r"no \1"),
+        Pattern("NotImplemented", r"([^\n]+)", r"\1"),
+        Pattern("ValueError", r"unknown dtype `object`", "no string tensors"),
+        Pattern("ValueError", r"unknown dtype `(\w+)`", r"no \1 tensors"),
+        Pattern("ValueError", r"cannot handle ShapeExpr inputs", "a computed shape as this operator's input"),
+        Pattern("ValueError|AssertionError", r"(\w+) must be a constant", r"no \1 known only when it runs"),
+        Pattern("ValueError|AssertionError", r"[Oo]nly constant (\w+)", r"no \1 known only when they run"),
+        Pattern("TypeError", r"(\w+ param datatype should be one of [^\n]+)", r"\1"),
+        Pattern(".*", r"(?i)([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"),
+        Pattern(".*", r"([^\n]*\b(?:does not support|[Oo]nly supports?|supports only)\b[^\n]*)", r"\1"),
+    )
 
     @classmethod
     def requirements(cls, version: str) -> List[str]:
@@ -94,31 +115,37 @@ class Tvm(Backend):
             target["mcpu"] = self._tvm.target.codegen.llvm_get_system_cpu()
         return target
 
-    def convert(self, program: Program, inputs: Named) -> _Imported:  # noqa: ARG002
-        """The Relax module of an ONNX model."""
+    def convert(self, program: Program, inputs: Named) -> _Model:
+        """The Relax module of an ONNX model, of a Keras program's export, or of torch's ExportedProgram."""
+        return self._from_onnx(program, inputs) if program.kind in _onnx.KINDS else _from_torch(program, inputs)
+
+    def _from_onnx(self, program: Program, inputs: Named) -> _Model:
         import onnx
         from tvm.relax.frontend.onnx import from_onnx
 
-        model = onnx.load_from_string(program.to_bytes())
+        model = onnx.load_from_string(_onnx.model_bytes(program, inputs))
         weights = {tensor.name for tensor in model.graph.initializer}
-        names = [given.name for given in model.graph.input if given.name not in weights]
-        return _Imported(from_onnx(model), names, [out.name for out in model.graph.output])
+        given = dict(inputs)
+        feeds = [given[port.name] for port in model.graph.input if port.name not in weights]
+        names = [out.name for out in model.graph.output]
+        return _Model(from_onnx(model), feeds, names if program.kind == "OnnxModel" else [])
 
-    def compile(self, model: _Imported) -> _Loaded:
+    def compile(self, model: _Model) -> _Model:
         """A virtual machine over what `tvm.compile` gives."""
         module = model.module
         with self._tvm.transform.PassContext(opt_level=self._level), self._target:
             if self._pipeline is not None:
                 module = self._pipeline(module)
             executable = self._tvm.compile(module, self._target)
-        machine = self._relax.VirtualMachine(executable, self._device)
-        return _Loaded(machine, model.inputs, model.outputs)
+        return model._replace(module=self._relax.VirtualMachine(executable, self._device))
 
-    def run(self, executable: _Loaded, inputs: Named) -> Named:
+    def run(self, executable: _Model, inputs: Named) -> Named:  # noqa: ARG002 - convert has put them in order
         """Calls `main`; what it gives is named in the order of the program's outputs."""
-        given = dict(inputs)
-        arguments = [self._argument(given[name]) for name in executable.inputs]
-        result = executable.machine["main"](*arguments)
+        arguments = [self._argument(value) for value in executable.feeds]
+        result = executable.module["main"](*arguments)
+        if not executable.outputs:
+            results = _flat(result, self._tvm.runtime.Tensor)
+            return [(name, self._value(found)) for name, found in zip(_onnx.places(len(results)), results)]
         results = [result] if len(executable.outputs) == 1 else list(result)
         return [(name, self._value(found)) for name, found in zip(executable.outputs, results)]
 
@@ -143,3 +170,21 @@ class Tvm(Backend):
         if isinstance(found, self._tvm.runtime.ShapeTuple):
             return Tensor.of(np.array(list(found), np.int64))
         return Sequence(tuple(Tensor.of(item.numpy()) for item in found))
+
+
+def _from_torch(program: Program, inputs: Named) -> _Model:
+    from tvm.relax.frontend.torch import from_exported_program
+
+    built = _torch.build(program)
+    module = from_exported_program(_graphs.capture(built, inputs, "exported"))
+    feeds: List[Value] = [_torch.from_torch(tensor) for tensor in built.arrange(inputs)]
+    return _Model(module, feeds, [])
+
+
+def _flat(result: Any, leaf: Any) -> List[Any]:
+    """The tensors of nested tuples, in order; a program may return None beside them."""
+    if result is None:
+        return []
+    if isinstance(result, leaf):
+        return [result]
+    return [tensor for item in result for tensor in _flat(item, leaf)]

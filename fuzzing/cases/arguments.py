@@ -453,3 +453,16 @@ def render_call(args: Tuple[Argument, ...], kwargs: Kwargs) -> str:
     plain = [f"{name}={render(value)}" for name, value in kwargs if not keyword.iskeyword(name)]
     odd = {name: value for name, value in kwargs if keyword.iskeyword(name)}  # torch has `from`
     return ", ".join([*map(render, args), *plain, *([f"**{render(odd)}"] if odd else [])])
+
+
+def render_subscript(argument: Argument) -> str:
+    """What stands between the brackets of a subscript."""
+    if isinstance(argument, tuple) and argument:
+        return ", ".join(map(_render_index, argument)) + ("," if len(argument) == 1 else "")
+    return _render_index(argument)
+
+
+def _render_index(argument: Argument) -> str:
+    if isinstance(argument, slice) and argument.step is None:
+        return ":".join("" if part is None else render(part) for part in (argument.start, argument.stop))
+    return render(argument)

@@ -43,12 +43,14 @@ def lay(tensor, strides, offset):
     size = offset + 1 + sum((dim - 1) * step for dim, step in zip(tensor.shape, strides) if dim)
     memory = torch.zeros(size, dtype=tensor.dtype, device=tensor.device)
     places = torch.arange(size, device=tensor.device).as_strided(tensor.shape, strides, offset).reshape(-1)
-    bits = torch.uint8 if tensor.element_size() == 1 else tensor.dtype  # float8 tensors cannot be indexed
+    widths = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # not every type can be indexed
+    bits = widths.get(tensor.element_size(), tensor.dtype)
     memory.view(bits)[places] = tensor.view(bits).reshape(-1)
     return memory.as_strided(tensor.shape, strides, offset)
 '''
 
-_SPARSE = {"sparse_coo": "to_sparse", "sparse_csr": "to_sparse_csr", "sparse_csc": "to_sparse_csc"}
+#: How a dense tensor is made one of another layout.
+SPARSE = {"sparse_coo": "to_sparse", "sparse_csr": "to_sparse_csr", "sparse_csc": "to_sparse_csc"}
 
 
 def arranged(tensor: TensorArg) -> str:
@@ -57,7 +59,7 @@ def arranged(tensor: TensorArg) -> str:
     if tensor.strides is not None:
         return f"lay({given}, {tensor.strides!r}, {tensor.offset})"
     if tensor.layout != "strided":
-        return f"{given}.{_SPARSE[tensor.layout]}()"
+        return f"{given}.{SPARSE[tensor.layout]}()"
     return f"{given}.clone()"
 
 

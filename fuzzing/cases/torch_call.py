@@ -19,6 +19,7 @@ from fuzzing.cases.arguments import (
     list_from_json,
     render,
     render_call,
+    render_subscript,
     sorted_kwargs,
     tensors_in,
 )
@@ -149,7 +150,7 @@ class TorchCall:
         if method in _PROPERTIES and not rest and not self.kwargs:
             return f"{tensor}.{method}"
         if method == "__getitem__" and len(rest) == 1:
-            return f"{tensor}[{render(rest[0])}]"
+            return f"{tensor}[{render_subscript(rest[0])}]"
         return f"{tensor}.{method}({render_call(rest, self.kwargs)})"
 
 

@@ -8,28 +8,30 @@ import json
 import mmap
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import fuzzing
 from fuzzing import backends
 from fuzzing.errors import ToolchainError
-from fuzzing.execute import protocol
+from fuzzing.execute import isolation, protocol
 from fuzzing.execute.cache import cache_of
+from fuzzing.execute.gpu import VARIABLE
 from fuzzing.execute.limits import Limits
+from fuzzing.execute.scratch import Scratch, sweep
 from fuzzing.outcomes import MAX_TEXT
 
 _PACKAGE = Path(fuzzing.__file__).parent
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 #: Of the supervisor's environment a worker sees only these; no credential has one of these names.
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "TZ")
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "TZ")
 PIPE_BYTES = 1 << 20  # so that the cases sent ahead fit; Linux lets anyone ask for this much
 _ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKILL
 
@@ -41,6 +43,7 @@ class Command:
     environment  variables beside the backend's own
     cache  folder that outlives workers, for a backend whose environment asks for one with "{cache}";
            by default one for each backend and toolchain in the user's cache folder
+    isolation  the best level to take (isolation.LEVELS); the kernel may allow only a lower one
     """
 
     python: str
@@ -50,6 +53,7 @@ class Command:
     limits: Limits = field(default_factory=Limits)
     environment: Mapping[str, str] = field(default_factory=dict)
     cache: str = ""
+    isolation: str = isolation.NAMESPACES
 
 
 @dataclass(frozen=True)
@@ -62,18 +66,28 @@ class Death:
     log: str
 
 
+@cache
+def _sweep_once() -> None:
+    """The first worker of a process removes what those of killed processes left."""
+    sweep()
+
+
 class WorkerProcess:
     """A started worker. Never blocks: writes are buffered, reads take what is there.
 
-    heard  when it last said anything
+    cuda     the CUDA device it sees, none by default
+    started  when
     """
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, cuda: str = "") -> None:
+        _sweep_once()
         self.command = command
-        self.started = self.heard = time.monotonic()
+        self.cuda = cuda
+        self.started = time.monotonic()
         self._reader = protocol.FrameReader()
         self._outgoing = bytearray()
-        self.scratch = tempfile.mkdtemp(prefix="assay-worker-")
+        self._folder = Scratch()
+        self.scratch = self._folder.path
         self._log = tempfile.TemporaryFile(prefix="log-", dir=self.scratch, buffering=0)  # noqa: SIM115
         self._page_fd = os.memfd_create("assay-status")
         os.ftruncate(self._page_fd, mmap.PAGESIZE)
@@ -96,6 +110,7 @@ class WorkerProcess:
     def _start(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes]:
         command, log = self.command, self._log.fileno()
         backend = backends.get(command.backend)
+        kept = cache_of(command)
         spec = {
             "backend": command.backend,
             "device": command.device,
@@ -107,6 +122,8 @@ class WorkerProcess:
             "out": theirs_out,
             "log": log,
             "page": self._page_fd,
+            "isolation": command.isolation,
+            "writable": [self.scratch, *([kept] if kept else [])],
         }
         return subprocess.Popen(
             [
@@ -120,17 +137,18 @@ class WorkerProcess:
             stderr=log,
             pass_fds=(theirs_in, theirs_out, log, self._page_fd),
             cwd=self.scratch,
-            env=self._environment(backend, cache_of(command)),
+            env=self._environment(backend, kept),
             start_new_session=True,
         )
 
-    def _environment(self, backend: type[backends.Backend], cache: str) -> dict[str, str]:
+    def _environment(self, backend: type[backends.Backend], kept: str) -> dict[str, str]:
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         environment |= {"HOME": self.scratch, "TMPDIR": self.scratch, "LANG": "C.UTF-8"}
-        if cache:
-            environment["ASSAY_CACHE"] = cache
+        environment[VARIABLE] = self.cuda
+        if kept:
+            environment["ASSAY_CACHE"] = kept
         for name, value in backend.environment.items():
-            environment[name] = value.replace("{scratch}", self.scratch).replace("{cache}", cache)
+            environment[name] = value.replace("{scratch}", self.scratch).replace("{cache}", kept)
         return environment | dict(self.command.environment)
 
     @property
@@ -170,7 +188,6 @@ class WorkerProcess:
             if not data:
                 yield None
                 return
-            self.heard = time.monotonic()
             yield from self._reader.feed(data)
 
     def status(self) -> protocol.Status:
@@ -220,7 +237,7 @@ class WorkerProcess:
         for fd in (self._page_fd, self._write_fd, self.read_fd):
             os.close(fd)
         self._log.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self._folder.remove()
 
 
 _NATIVE = re.compile(r"^Fatal Python error: |^Fatal error", re.MULTILINE)

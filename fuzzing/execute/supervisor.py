@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
-from fuzzing.execute import protocol
+from fuzzing.execute import gpu, isolation, protocol
 from fuzzing.execute.execution import Ending, Execution
 from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
@@ -48,6 +48,8 @@ class _Slot(Generic[Tag]):
     """One place for a worker, and what is known about the one that has it."""
 
     worker: WorkerProcess
+    gpu: gpu.Slot | None = None
+    heard: float = 0.0  # when it last answered, or was given what it has to answer
     ready: bool = False
     waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
@@ -55,21 +57,31 @@ class _Slot(Generic[Tag]):
 
 
 class Supervisor(Generic[Tag]):
-    """Runs cases on `workers` processes of one toolchain.
+    """Runs cases on `workers` processes of one toolchain; on CUDA, on no more than there are free devices.
 
-    fresh     every case gets a process of its own, for evidence rather than speed
-    respawns  how many processes were started to replace one that a case had ended
-    busy_s    seconds spent inside the compiler's phases, all workers together
-    versions  what the toolchain says it holds, known once the first worker is up
+    fresh      every case gets a process of its own, for evidence rather than speed
+    mute_s     how long a worker may owe an answer, whatever it says that it is doing; by default the time
+               of all phases and some more
+    respawns   how many processes were started to replace one that a case had ended
+    busy_s     seconds spent inside the compiler's phases, all workers together
+    versions   what the toolchain says it holds, known once the first worker is up
+    isolation  the level that holds for the workers (isolation.LEVELS), known then too; "" before
     """
 
-    def __init__(self, command: Command, *, workers: int = 1, fresh: bool = False) -> None:
+    def __init__(
+        self, command: Command, *, workers: int = 1, fresh: bool = False, mute_s: float | None = None
+    ) -> None:
         self.command = command
         self.respawns = 0
         self.busy_s = 0.0
         self.versions: dict[str, str] = {}
+        self.isolation = ""
         self._workers = workers
         self._fresh = fresh
+        limits = command.limits
+        phases_s = limits.convert_s + limits.compile_s + limits.run_s
+        self._mute_s = phases_s + _MUTE_S if mute_s is None else mute_s
+        self._gpus = gpu.Pool() if command.device == gpu.DEVICE else None
         self._sent = 0
         self._idle_deaths = 0
         self._failed_starts = 0
@@ -98,6 +110,8 @@ class Supervisor(Generic[Tag]):
                 slot.worker.end()
             self._slots.clear()
             self._selector.close()
+            if self._gpus is not None:
+                self._gpus.close()
 
     # -- feeding ---------------------------------------------------------------------------------
 
@@ -107,7 +121,12 @@ class Supervisor(Generic[Tag]):
             while self._has_room(slot) and (job := self._next(source)) is not None:
                 self._give(slot, job)
         while len(self._slots) < self._workers and (job := self._next(source)) is not None:
-            self._give(self._open(), job)
+            opened = self._open()
+            if opened is None:
+                self._again.appendleft(job)
+                self._workers = len(self._slots)
+            else:
+                self._give(opened, job)
         return any(slot.waiting for slot in self._slots)
 
     def _has_room(self, slot: _Slot[Tag]) -> bool:
@@ -127,7 +146,7 @@ class Supervisor(Generic[Tag]):
         self._sent += 1
         self._singly = max(0, self._singly - 1)
         if not slot.waiting:
-            slot.worker.heard = time.monotonic()
+            slot.heard = time.monotonic()
         described, blob = protocol.pack_values(list(job.case.values()))
         program = job.case.program.to_bytes()
         kind = job.case.program.kind
@@ -136,8 +155,14 @@ class Supervisor(Generic[Tag]):
         slot.worker.send(protocol.pack(header, program + blob))
         self._watch_writing(slot)
 
-    def _open(self) -> _Slot[Tag]:
-        slot: _Slot[Tag] = _Slot(WorkerProcess(self.command))
+    def _open(self) -> _Slot[Tag] | None:
+        """A slot with a new worker; None if there is no device for one more. The first waits for its own."""
+        device = None
+        if self._gpus is not None:
+            device = self._gpus.try_take() if self._slots else self._gpus.take()
+            if device is None:
+                return None
+        slot: _Slot[Tag] = _Slot(WorkerProcess(self.command, device.name if device else ""), device)
         self._slots.append(slot)
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
@@ -190,20 +215,27 @@ class Supervisor(Generic[Tag]):
             raise protocol.ProtocolError("a worker answered a case that it was not given")
         execution = _executed(header, blob, self._peak_of(slot, seq), slot.worker)
         job = slot.waiting.pop(seq)  # not before its answer could be read, or it would be lost
+        slot.heard = time.monotonic()
         self.busy_s += sum(execution.durations.values())
         self._idle_deaths = 0
         self._done.append((job.tag, execution))
         if self._fresh:
             self._close(slot)
+        elif header.get("sticky") is True:
+            self._close(slot, grace_s=_DYING_S)
+            self.respawns += 1
 
     def _started(self, slot: _Slot[Tag], header: protocol.Header) -> None:
-        versions = header.get("versions", {})
-        if slot.ready or not isinstance(versions, dict):
+        versions, level = header.get("versions", {}), header.get("isolation")
+        well_formed = isinstance(versions, dict) and (level in isolation.LEVELS or not header["ready"])
+        if slot.ready or not well_formed:
             raise protocol.ProtocolError("a worker says what only a new one could say")
         if header["ready"]:
             slot.ready = True
+            slot.heard = time.monotonic()
             self._failed_starts = 0
             self.versions = {str(key): str(value) for key, value in versions.items()}
+            self.isolation = str(level)
             return
         self._close(slot)
         raise ToolchainError(
@@ -221,7 +253,10 @@ class Supervisor(Generic[Tag]):
                 self._selector.unregister(fd)
         self._again.extendleft(reversed(slot.waiting.values()))
         slot.waiting.clear()
-        return slot.worker.end(log_begin, grace_s=grace_s)
+        death = slot.worker.end(log_begin, grace_s=grace_s)
+        if self._gpus is not None and slot.gpu is not None:
+            self._gpus.give_back(slot.gpu)
+        return death
 
     def _garbled(self, slot: _Slot[Tag], reason: str) -> None:
         """Ends a worker whose words make no sense: a case wrote into the pipe.
@@ -338,8 +373,7 @@ class Supervisor(Generic[Tag]):
 
     def _watch_silence(self, slot: _Slot[Tag], now: float) -> None:
         """The page is the worker's word, too; whatever it says, an answer is due some time."""
-        limits = self.command.limits
-        if now - slot.worker.heard > limits.convert_s + limits.compile_s + limits.run_s + _MUTE_S:
+        if now - slot.heard > self._mute_s:
             self._garbled(slot, "a worker has given no answer, though it says that it is not late")
 
     def _kill(self, slot: _Slot[Tag], ending: Ending, status: protocol.Status, now: float) -> None:

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import mmap
 import os
+import re
 import sys
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
@@ -44,13 +45,17 @@ def adopt_package(root: str) -> None:
     spec.loader.exec_module(module)
 
 
-def confine(limits: dict[str, Any]) -> None:
-    """Sets the limits that the kernel keeps for us."""
-    import ctypes
+def confine(spec: dict[str, Any]) -> str:
+    """Shuts this process in and sets the limits that the kernel keeps for us; the level of isolation."""
     import resource
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)  # no orphan survives a kill -9 of the supervisor
+    from fuzzing.execute import isolation
+
+    limits = spec["limits"]
+    walls = isolation.Walls(tuple(spec["writable"]), int(limits["file_bytes"]))
+    level, _ = isolation.enter(walls, spec["isolation"])
+    # No orphan survives a kill -9 of the supervisor. Not before: who changes privileges loses it.
+    isolation.LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     size = int(limits["file_bytes"])
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
@@ -58,6 +63,7 @@ def confine(limits: dict[str, Any]) -> None:
     # counts; this catches one huge allocation before it is touched, and compilers reserve generously.
     data = 4 * int(limits["memory_bytes"])
     resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    return level
 
 
 class Worker:
@@ -77,7 +83,7 @@ class Worker:
         self._reader = protocol.FrameReader()
 
     def serve(self, backend: Backend) -> None:
-        """Runs cases until the pipe is closed.
+        """Runs cases until the pipe is closed, or until an error after which nothing here is worth a case.
 
         Frames are read and answers written several at a time: between two compiles the caches are cold,
         and each then costs four times as much. What a crash swallows is at most FLUSH_S of answers,
@@ -92,6 +98,9 @@ class Worker:
             jobs = [self._job(header, blob) for header, blob in self._reader.feed(data)]
             for job in jobs:
                 answers.append(self._case(backend, *job))
+                if "sticky" in answers[-1][0]:
+                    self._flush(answers)
+                    return
                 if monotonic() - flushed > _FLUSH_S:
                     flushed = self._flush(answers)
             flushed = self._flush(answers)
@@ -101,9 +110,9 @@ class Worker:
         program = self._kind_named(header["kind"]).from_bytes(blob[:size])
         return header["seq"], program, self._protocol.unpack_values(header["inputs"], blob, size)
 
-    def ready(self, versions: dict[str, str]) -> None:
-        """Says that the compiler is imported."""
-        self._send({"ready": True, "versions": versions})
+    def ready(self, versions: dict[str, str], isolation: str) -> None:
+        """Says that the compiler is imported, and behind which walls."""
+        self._send({"ready": True, "versions": versions, "isolation": isolation})
 
     def fail(self, error: BaseException) -> None:
         """Says that the compiler cannot be imported."""
@@ -142,6 +151,8 @@ class Worker:
             reply["outputs"], outputs = self._protocol.pack_values(results)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
             reply.update(self._raised(error))
+            if any(re.search(pattern, str(error)) for pattern in backend.sticky):
+                reply["sticky"] = True
             reply["log"] = [log, os.fstat(self._log).st_size]
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
@@ -197,8 +208,8 @@ def main(argument: str) -> None:
     import faulthandler
 
     spec = json.loads(argument)
-    confine(spec["limits"])
     adopt_package(spec["root"])
+    isolation = confine(spec)  # before anything of the toolchain is imported
     page = mmap.mmap(spec["page"], 0)
     worker = Worker(spec, page)
     faulthandler.enable(spec["log"])
@@ -208,7 +219,7 @@ def main(argument: str) -> None:
     except Exception as error:  # noqa: BLE001 - reported to the supervisor, which raises it
         worker.fail(error)
         return
-    worker.ready(_versions(spec["packages"]))
+    worker.ready(_versions(spec["packages"]), isolation)
     worker.serve(backend)
     # Compilers' own exit handlers may crash or hang; nothing of ours is left to do.
     os._exit(0)

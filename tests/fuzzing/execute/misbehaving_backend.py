@@ -16,8 +16,8 @@ import numpy as np
 from fuzzing.backends.base import Backend, Named, Rung, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Tensor, Value
+from fuzzing.execute.protocol import _MAGIC, _PREFIX, MAX_BLOB, pack
 from fuzzing.execute.protocol import _PAGE as PAGE
-from fuzzing.execute.protocol import pack
 
 
 @register
@@ -27,6 +27,7 @@ class Misbehaving(Backend):
     import_name: ClassVar[str] = "numpy"
     options: ClassVar[dict[str, tuple[str, ...]]] = {"load": ("", "raise", "segfault", "hang")}
     ladder: ClassVar[tuple[Rung, ...]] = (Rung({"load": ""}, "everything"),)
+    sticky: ClassVar[tuple[str, ...]] = (r"device \d+ is lost",)
 
     def load(self, device: str, options: dict[str, Any]) -> None:
         if options.get("load") == "raise":
@@ -113,6 +114,11 @@ def _do(action: str) -> None:
         time.sleep(3600)
     elif kind == "promise":
         _write_to_pipes(pack({}, bytes(1 << 16))[:100])
+    elif kind == "trickle":
+        _write_to_pipes(_PREFIX.pack(_MAGIC, 2, MAX_BLOB) + b"{}")
+        while True:
+            _write_to_pipes(b"x")
+            time.sleep(0.01)
     elif kind == "eat":
         hoard = [np.ones(8 << 20, np.uint8) for _ in range(1 << 20)]
         print(len(hoard))

@@ -30,8 +30,11 @@ def case(program: str) -> TestCase:
     return TestCase(OnnxModel(program.encode()), (), Provenance("tests", program, "", "", ""), expected=())
 
 
-def run(*programs: str, limits: Limits | None = None) -> list[Execution]:
-    supervisor: Supervisor[int] = Supervisor(Command(sys.executable, BACKEND, limits=limits or Limits()))
+def run(
+    *programs: str, limits: Limits | None = None, cache: str = "", mute_s: float | None = None
+) -> list[Execution]:
+    command = Command(sys.executable, BACKEND, limits=limits or Limits(), cache=cache)
+    supervisor: Supervisor[int] = Supervisor(command, mute_s=mute_s)
     executions = dict(supervisor.run((n, case(text)) for n, text in enumerate(programs)))
     return [executions[n] for n in range(len(programs))]
 
@@ -72,7 +75,7 @@ def test_sigkill_by_somebody_else_is_memory_running_out(tmp_path: Path) -> None:
 
     killer = threading.Thread(target=kill)
     killer.start()
-    killed, after = run(f"compile:wait {pid_file}", FINE)
+    killed, after = run(f"compile:wait {pid_file}", FINE, cache=str(tmp_path))
     killer.join()
     assert (killed.ending, killed.phase, killed.signal) == ("out_of_memory", Phase.COMPILE, "SIGKILL")
     assert verdict(killed).verdict is Verdict.OUT_OF_MEMORY
@@ -119,19 +122,17 @@ def test_a_case_that_speaks_for_the_worker_harms_itself_alone(header: dict[str, 
     assert [other.ending for other in others] == ["returned", "returned"]
 
 
-@pytest.mark.slow
-def test_a_promise_of_more_bytes_than_come_does_not_keep_us_waiting_for_ever() -> None:
-    """Half a frame swallows the answers behind it, while the worker believes that it has answered."""
-    limits = Limits(convert_s=1, compile_s=1, run_s=1)
-    hostile, *others = run("run:promise", FINE, FINE, limits=limits)
+@pytest.mark.parametrize("action", ["promise", "trickle"])
+def test_a_promise_of_more_bytes_than_come_does_not_keep_us_waiting_for_ever(action: str) -> None:
+    """Half a frame swallows the answers behind it, be it that its rest comes byte by byte."""
+    hostile, *others = run(f"run:{action}", FINE, FINE, mute_s=0.3)
     assert hostile.ending == "killed"
     assert [other.ending for other in others] == ["returned", "returned"]
 
 
-@pytest.mark.slow
 def test_a_case_that_hides_behind_a_forged_page_is_ended() -> None:
     """The page says that another case is in hand, and always just begun."""
-    [hostile] = run("run:forge", limits=Limits(convert_s=1, compile_s=1, run_s=1))
+    [hostile] = run("run:forge", mute_s=0.3)
     assert hostile.ending == "killed"
 
 

@@ -23,8 +23,8 @@ FINE = "none:"
 
 
 def command(**given: Any) -> Command:
-    limits = given.pop("limits", Limits())
-    return Command(sys.executable, BACKEND, options=given, limits=limits)
+    limits, cache = given.pop("limits", Limits()), given.pop("cache", "")
+    return Command(sys.executable, BACKEND, options=given, limits=limits, cache=cache)
 
 
 def case(program: str, *inputs: tuple[str, Value]) -> TestCase:
@@ -115,6 +115,17 @@ def test_a_crash_while_freeing_belongs_to_the_case() -> None:
     assert [executions[n].ending for n in range(3)] == ["returned", "killed", "returned"]
 
 
+def test_a_sticky_error_is_reported_and_nothing_more_is_run_where_it_happened() -> None:
+    supervisor: Supervisor[int] = Supervisor(command())
+    executions = run([FINE, "run:raise the device 3 is lost", FINE, FINE], supervisor)
+    assert [executions[n].ending for n in range(4)] == ["returned", "raised", "returned", "returned"]
+    assert executions[1].message == "the device 3 is lost"
+    first, *rest = (facts(executions[n])["pid"] for n in (0, 2, 3))
+    assert len(set(rest)) == 1
+    assert first not in rest
+    assert supervisor.respawns == 1
+
+
 def test_an_exit_is_no_answer() -> None:
     executions = run(["compile:exit 7", FINE], Supervisor(command()))
     assert (executions[0].ending, executions[0].exit_code, executions[0].signal) == ("killed", 7, "")
@@ -173,7 +184,7 @@ def test_an_answer_that_is_none_is_charged_to_its_case_alone() -> None:
 
 def test_children_of_a_killed_worker_die_with_it(tmp_path: Path) -> None:
     child = tmp_path / "pid"
-    execution = one(f"run:child {child}", limits=Limits(run_s=1))
+    execution = one(f"run:child {child}", limits=Limits(run_s=1), cache=str(tmp_path))
     assert execution.ending == "hung"
     wait_until_gone(int(child.read_text()))
 

@@ -123,7 +123,7 @@ def test_odd_numbers_on_both_sides_need_none() -> None:
 def test_one_rounding_is_half_a_step_at_one(dtype: str) -> None:
     rounding, least = ROUNDING[dtype]
     part = {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
-    info = ml_dtypes.finfo(part if part != "bfloat16" else ml_dtypes.bfloat16)
+    info = ml_dtypes.finfo(part if part != "bfloat16" else ml_dtypes.bfloat16)  # type: ignore[no-untyped-call]
     assert rounding == float(info.eps) / 2
     assert least == float(info.smallest_subnormal)
 

@@ -1,0 +1,141 @@
+"""GPU slots: one for each CUDA device, held by one worker at a time.
+
+Two programs on one device disturb each other's memory and clocks, and one that kills the device kills
+both. So a slot is a lock file, whoever runs Assay here: the kernel frees it when its holder dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzzing.errors import ToolchainError
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+DEVICE = "CUDA"
+_WAIT_S = 3600.0  # for a device that another run holds: a shard seldom takes longer
+_POLL_S = 0.5
+_ASK_S = 30.0  # for nvidia-smi, which wakes sleeping devices
+#: `nvidia-smi -L`: "GPU 0: NVIDIA H200 (UUID: GPU-…)", and below it "  MIG 1g.18gb  Device 0: (UUID: MIG-…)".
+_LISTED = re.compile(r"^(GPU|\s+MIG)\b.*\(UUID: ([\w/-]+)\)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A device that is ours: its name for CUDA_VISIBLE_DEVICES, and the lock (a file descriptor)."""
+
+    name: str
+    lock: int
+
+
+def slots() -> tuple[str, ...]:
+    """The devices there are, as CUDA_VISIBLE_DEVICES names them: those it allows us, or all."""
+    if VARIABLE in os.environ:
+        return tuple(name.strip() for name in os.environ[VARIABLE].split(",") if name.strip())
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ()
+    try:
+        listed = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=_ASK_S, check=True)
+    except (OSError, subprocess.SubprocessError):  # a driver that does not answer has no devices for us
+        return ()
+    return parse(listed.stdout)
+
+
+def parse(listed: str) -> tuple[str, ...]:
+    """The devices of `nvidia-smi -L`; a device in parts (MIG) counts as its parts."""
+    found: list[tuple[str, list[str]]] = []
+    for kind, name in _LISTED.findall(listed):
+        if kind == "GPU":
+            found.append((name, []))
+        elif found:
+            found[-1][1].append(name)
+    return tuple(part for whole, parts in found for part in (parts or [whole]))
+
+
+class Pool:
+    """The slots of one supervisor: taken as its workers need them, kept from one worker to the next."""
+
+    def __init__(self, devices: Iterable[str] | None = None) -> None:
+        self._devices = slots() if devices is None else tuple(devices)
+        if not self._devices:
+            raise ToolchainError(
+                f"there is no CUDA device here: nvidia-smi lists none, or {VARIABLE} is empty; "
+                "run on another machine, or on the device CPU"
+            )
+        self._free: list[Slot] = []
+        self._held: list[Slot] = []
+
+    def try_take(self) -> Slot | None:
+        """A slot, or None if all are held."""
+        if not self._free:
+            ours = {slot.name for slot in self._held}
+            taken = (_try_lock(device) for device in self._devices if device not in ours)
+            slot = next((slot for slot in taken if slot is not None), None)
+            if slot is None:
+                return None
+            self._held.append(slot)
+            return slot
+        return self._free.pop()
+
+    def take(self, wait_s: float = _WAIT_S) -> Slot:
+        """A slot, as soon as one is free; raises ToolchainError after `wait_s` seconds."""
+        until = time.monotonic() + wait_s
+        while (slot := self.try_take()) is None:
+            if time.monotonic() >= until:
+                raise ToolchainError(
+                    f"all CUDA devices ({', '.join(self._devices)}) are held by other runs for more than "
+                    f"{wait_s:g} s; wait until they end, or end them"
+                )
+            time.sleep(_POLL_S)
+        return slot
+
+    def give_back(self, slot: Slot) -> None:
+        """The worker that had the slot is gone; the next one can have it."""
+        self._free.append(slot)
+
+    def close(self) -> None:
+        """Leaves all slots to others."""
+        for slot in self._held:
+            os.close(slot.lock)
+        self._held.clear()
+        self._free.clear()
+
+
+def _try_lock(device: str) -> Slot | None:
+    path = _folder() / f"{re.sub(r'[^A-Za-z0-9-]', '_', device)}.lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return Slot(device, lock)
+    os.close(lock)
+    return None
+
+
+def _folder() -> Path:
+    """Where this user's locks lie: all runs of one user must find the same, and no other user's."""
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
+    if not base.is_dir():
+        base = Path(tempfile.gettempdir())
+    folder = base / f"assay-gpu-{os.getuid()}"
+    try:
+        folder.mkdir(exist_ok=True, mode=0o700)
+        found = folder.lstat()
+    except OSError as error:
+        raise ToolchainError(
+            f"cannot make the folder {folder} for the locks of the devices: {error.strerror}; "
+            "set XDG_RUNTIME_DIR to a folder that can be written"
+        ) from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise ToolchainError(f"{folder} is not ours; remove it, or set XDG_RUNTIME_DIR to a folder of yours")
+    return folder

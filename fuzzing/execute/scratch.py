@@ -1,0 +1,68 @@
+"""Scratch folders: one for each worker, gone with it; what a killed supervisor left, with the next.
+
+The folder is locked for as long as its owner lives: the kernel frees the lock of whoever is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PREFIX = "assay-worker-"
+
+
+class Scratch:
+    """A new folder, removed by `remove`.
+
+    path  where it is
+    """
+
+    def __init__(self) -> None:
+        while True:
+            self.path = tempfile.mkdtemp(prefix=PREFIX)
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            if _locked(self._lock) and os.path.isdir(self.path):  # noqa: PTH112
+                return
+            os.close(self._lock)  # somebody sweeps, and saw it before it was locked
+
+    def remove(self) -> None:
+        """Removes the folder with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def sweep() -> int:
+    """Removes the folders whose owners are dead; how many those were."""
+    removed = 0
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with _opened(path) as folder:
+            if folder is not None and os.fstat(folder).st_uid == os.getuid() and _locked(folder):
+                shutil.rmtree(path, ignore_errors=True)
+                removed += 1
+    return removed
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int | None]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # gone, no folder, or another user's
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

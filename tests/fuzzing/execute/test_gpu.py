@@ -1,0 +1,145 @@
+"""GPU slots, with a stand-in list of devices: one worker for each, whoever asks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fuzzing.errors import ToolchainError
+from fuzzing.execute import gpu
+from fuzzing.execute.supervisor import Supervisor
+from tests.fuzzing.execute import probing
+
+#: As `nvidia-smi -L` prints it (NVIDIA's MIG user guide, "Device Enumeration").
+LISTED = """\
+GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)
+GPU 1: A100-SXM4-40GB (UUID: GPU-b1028956-cfa2-0990-bf4a-5da9abb51763)
+  MIG 3g.20gb     Device  0: (UUID: MIG-4f4e1b2c-0d5a-5c9a-8b45-0d2b3a5e8f11)
+  MIG 3g.20gb     Device  1: (UUID: MIG-GPU-b1028956-cfa2-0990-bf4a-5da9abb51763/2/0)
+"""
+HOLD = """
+import sys
+from fuzzing.execute.gpu import Pool
+print(Pool(["0", "1"]).take(0).name, flush=True)
+sys.stdin.read()
+"""
+SEEN = "import os; result = os.environ['CUDA_VISIBLE_DEVICES']"
+
+
+@pytest.fixture(autouse=True)
+def _runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def test_a_device_in_parts_counts_as_its_parts() -> None:
+    assert gpu.parse(LISTED) == (
+        "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77",
+        "MIG-4f4e1b2c-0d5a-5c9a-8b45-0d2b3a5e8f11",
+        "MIG-GPU-b1028956-cfa2-0990-bf4a-5da9abb51763/2/0",
+    )
+    assert gpu.parse("No devices found.\n") == ()
+
+
+def test_the_environment_says_which_devices_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(gpu.VARIABLE, "1, GPU-abc")
+    assert gpu.slots() == ("1", "GPU-abc")
+    monkeypatch.setenv(gpu.VARIABLE, "")
+    assert gpu.slots() == ()
+
+
+@pytest.fixture
+def listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A stand-in for nvidia-smi, first on the path."""
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    monkeypatch.delenv(gpu.VARIABLE, raising=False)
+    yield program
+    program.unlink(missing_ok=True)
+
+
+def test_the_driver_is_asked(listing: Path) -> None:
+    listing.write_text(f"#!/bin/sh\n[ $1 = -L ] && cat <<'END'\n{LISTED}END\n")
+    listing.chmod(0o755)
+    assert gpu.slots() == gpu.parse(LISTED)
+
+
+def test_a_driver_that_fails_has_no_devices(listing: Path) -> None:
+    listing.write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed' >&2\nexit 9\n")
+    listing.chmod(0o755)
+    assert gpu.slots() == ()
+
+
+def test_a_slot_is_held_by_one_until_it_is_left() -> None:
+    first, second = gpu.Pool(["0", "1"]), gpu.Pool(["0", "1"])
+    assert {first.take(0).name, second.take(0).name} == {"0", "1"}
+    assert first.try_take() is None
+    assert second.try_take() is None
+    second.close()
+    assert first.take(0).name == "1"
+    first.close()
+
+
+def test_a_slot_given_back_is_kept_for_the_next_worker() -> None:
+    ours, others = gpu.Pool(["0"]), gpu.Pool(["0"])
+    slot = ours.take(0)
+    ours.give_back(slot)
+    assert others.try_take() is None
+    assert ours.take(0) is slot
+    ours.close()
+
+
+def test_the_kernel_frees_what_a_killed_process_held() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "0\n"
+        pool = gpu.Pool(["0", "1"])
+        assert pool.take(0).name == "1"
+        with pytest.raises(ToolchainError, match="held by other runs"):
+            pool.take(0)
+        holder.kill()
+        holder.wait()
+        assert pool.take(0).name == "0"
+        pool.close()
+
+
+def seen_devices(count: int, workers: int, *, fresh: bool = False) -> list[str]:
+    supervisor: Supervisor[str] = Supervisor(probing.command(device="CUDA"), workers=workers, fresh=fresh)
+    found = probing.answers(supervisor, {str(number): SEEN for number in range(count)})
+    return sorted(set(found.values()))
+
+
+def test_each_worker_sees_its_own_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(gpu.VARIABLE, "4,GPU-7")
+    assert seen_devices(6, workers=3, fresh=True) == ["4", "GPU-7"]
+    pool = gpu.Pool()
+    held = pool.take(0)
+    assert held.name == "4"  # free again once the run was over
+    assert seen_devices(2, workers=3) == ["GPU-7"]
+    pool.close()
+
+
+def test_a_run_on_the_cpu_sees_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(gpu.VARIABLE, "0,1")
+    supervisor: Supervisor[str] = Supervisor(probing.command())
+    assert probing.answers(supervisor, {"": SEEN}) == {"": ""}
+
+
+def test_no_device_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(gpu.VARIABLE, "")
+    with pytest.raises(ToolchainError, match="no CUDA device here"):
+        Supervisor(probing.command(device="CUDA"))
+
+
+def test_the_locks_of_others_are_not_touched(tmp_path: Path) -> None:
+    import os
+
+    (tmp_path / f"assay-gpu-{os.getuid()}").write_text("")
+    with pytest.raises(ToolchainError, match="XDG_RUNTIME_DIR"):
+        gpu.Pool(["0"]).try_take()
