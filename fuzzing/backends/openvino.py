@@ -57,9 +57,7 @@ class OpenVino(Backend):
     # openvino_telemetry knows no switch but this: it sends nothing from CI (its utils/opt_in_checker.py).
     environment: ClassVar[dict[str, str]] = {"CI": "true", "OMP_NUM_THREADS": "1", **_onnx.ENVIRONMENT}
     unsupported: ClassVar[tuple[Pattern, ...]] = (
-        Pattern(
-            _SAYS, r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"
-        ),
+        Pattern(_SAYS, r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"),
         Pattern(_SAYS, r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
         Pattern(_SAYS, r"[Nn]ot supported operations?:? ([^\n]+)", r"\1"),
         Pattern(_SAYS, r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
