@@ -1,4 +1,4 @@
-"""One service for each data folder: a lock that its process holds and that dies with it."""
+"""One process for each data folder, or for a part of it: a lock that its holder takes into death."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from bot.store import now
 
 
 class DataLock:
-    """The lock on `data_dir/assay.lock`; the file says who holds it."""
+    """A lock on `data_dir`, or on what `name` stands for in it; the file `NAME.lock` says who holds it.
 
-    def __init__(self, data_dir: Path) -> None:
-        self.path = data_dir / "assay.lock"
+    who   what its holder is, for whoever is refused
+    """
+
+    def __init__(self, data_dir: Path, name: str = "assay", who: str = "Assay service") -> None:
+        self.path = data_dir / f"{name}.lock"
+        self._who = who
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
@@ -35,8 +39,8 @@ class DataLock:
             holder = _describe(file)
             file.close()
             raise InfrastructureError(
-                f"another Assay service works on {self.path.parent}: {holder}; "
-                "stop it, or give this one a folder of its own with ASSAY_DATA_DIR"
+                f"another {self._who} works on {self.path.parent}: {holder}; "
+                "wait for its end or stop it, or give this one a folder of its own with ASSAY_DATA_DIR"
             ) from None
         file.truncate(0)
         json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": now().isoformat()}, file)

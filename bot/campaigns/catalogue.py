@@ -12,17 +12,20 @@ import hashlib
 import json
 import os
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import fuzzing
 from bot.campaigns.attend import attend
 from bot.campaigns.context import Context
+from bot.campaigns.provenance import origin
+from bot.campaigns.services import Config
 from bot.errors import InfrastructureError, UsageError
+from fuzzing.cases import Corpus
 
 _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Parts of `fuzzing` whose code decides what a source's cases are.
@@ -35,6 +38,16 @@ class Ending:
 
     library: str
     skipped: dict[str, int]
+
+
+class Cases(Protocol):
+    """Cases to be planned, from one place."""
+
+    def cases(self) -> Iterator[str]:
+        """Their ids, in order, streamed."""
+
+    def ending(self) -> Ending:
+        """Where they come from, and what was left out."""
 
 
 class Catalogue:
@@ -56,6 +69,43 @@ class Catalogue:
     def _lines(self) -> Iterator[dict[str, Any]]:
         with open(self.path, encoding="utf-8") as file:
             yield from map(json.loads, file)
+
+
+class Folder:
+    """The cases of a corpus somebody has already, as far as they are of one of `kinds`, by id."""
+
+    def __init__(self, root: Path, kinds: Collection[str]) -> None:
+        self._corpus, self._kinds = Corpus(root), frozenset(kinds)
+
+    def cases(self) -> Iterator[str]:
+        """The ids, streamed. Raises UsageError: the folder holds no such case, or a broken one."""
+        left_out = found = 0
+        for case_id in self._corpus.ids():
+            if self._kind(case_id) in self._kinds:
+                found += 1
+                yield case_id
+            else:
+                left_out += 1
+        if not found:
+            held = f"{left_out} cases of other kinds" if left_out else "none"
+            raise UsageError(
+                f"{self._corpus.root} holds no case of kind {' or '.join(sorted(self._kinds))}, but {held}; "
+                "name a corpus: a folder of folders such as ab/ab12…, each with a case.json"
+            )
+
+    def ending(self) -> Ending:
+        """How many cases were left out, by kind."""
+        kinds = Counter(map(self._kind, self._corpus.ids()))
+        others = {kind: count for kind, count in sorted(kinds.items()) if kind not in self._kinds}
+        return Ending("", {f"a program of kind {kind}": count for kind, count in others.items()})
+
+    def _kind(self, case_id: str) -> str:
+        return origin(self._corpus.root, case_id).kind
+
+
+def migrated(context: Context, config: Config) -> list[Catalogue]:
+    """The catalogues of a configuration's sources; what is not yet migrated is."""
+    return [catalogue(context, source) for source in config.sources]
 
 
 def catalogue(context: Context, source: str) -> Catalogue:

@@ -55,7 +55,7 @@ class Context:
     @property
     def corpus(self) -> Path:
         """The folder of the corpus."""
-        return self.settings.data_dir / "corpus"
+        return self.services.corpus or self.settings.data_dir / "corpus"
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[Session, Campaign]]:

@@ -19,6 +19,8 @@ from bot.store.campaigns import Session
 from fuzzing.outcomes import Outcome
 
 if TYPE_CHECKING:
+    from bot.campaigns.catalogue import Cases
+    from bot.campaigns.context import Context
     from bot.campaigns.summary import Summary
 
 #: Reads a file of one commit; None if it is not there.
@@ -61,6 +63,10 @@ class Config(Protocol):
     @property
     def device(self) -> str:
         """The device, such as CPU."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The backend's options that are not at their default."""
 
     @property
     def profile(self) -> str:
@@ -145,9 +151,11 @@ class ShardMaker(Protocol):
         python: str,
         device: str,
         profile: str,
+        options: dict[str, str],
         workers: int,
         fresh: bool,
         repeats: int,
+        ablate: bool,
         budget_s: float | None,
     ) -> Any:
         """The shard of these fields."""
@@ -224,7 +232,10 @@ class Services:
     `resolve`, `provision`, `restore_config` and `make_shard` hand the other rooms' own objects back to
     them, hence `Any`: this room sees them through the protocols above only.
 
-    run_tool  runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
+    sign       (outcome, operator, frontend as people call it) → what makes it the same bug as others
+    catalogues the cases of a configuration, by where they come from
+    corpus     where they lie; None for the folder in the data folder
+    run_tool   runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
     """
 
     repositories: Repositories
@@ -236,6 +247,8 @@ class Services:
     make_shard: ShardMaker
     runner: Runner
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
-    sign: Callable[[Outcome, str], Signature]
+    sign: Callable[[Outcome, str, str], Signature]
     reports: Reports
+    catalogues: Callable[[Context, Any], Sequence[Cases]]
+    corpus: Path | None = None
     clock: Clock = field(default_factory=SystemClock)

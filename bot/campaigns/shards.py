@@ -14,6 +14,7 @@ from bot.store import campaigns, outcomes
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, Side
 from bot.store.outcomes import CacheKey
+from bot.store.work import Work
 from fuzzing.outcomes import Outcome, Verdict
 
 #: Outcomes of one transaction, and the seconds after which fewer are written too: what a kill may lose.
@@ -39,13 +40,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Job:
-    """What a shard is for: where it runs, whose clock it is charged to, and how."""
+    """What a shard is for: where it runs, whose clock it is charged to, and how.
+
+    ablate  whether the part of the compiler that is to blame is looked for, in what accuses it
+    """
 
     place: Place
     step: str
     budget: float
     fresh: bool = False
     repeats: int = 1
+    ablate: bool = False
 
 
 def place_of(session: Session, campaign: Campaign, config: Config, side: Side) -> Place | None:
@@ -53,7 +58,7 @@ def place_of(session: Session, campaign: Campaign, config: Config, side: Side) -
     digest = campaign.head_toolchain if side is Side.HEAD else campaign.base_toolchain
     if digest is None:
         return None
-    key = CacheKey(digest, config.backend, config.device)
+    key = CacheKey.of(digest, config.to_json())
     return Place(side, key, campaigns.toolchain(session, digest).python)
 
 
@@ -108,9 +113,11 @@ def execute(context: Context, config: Config, job: Job, cases: Sequence[str], wr
         python=job.place.python,
         device=job.place.key.device,
         profile=config.profile,
+        options=dict(config.options),
         workers=context.settings.workers,
         fresh=job.fresh,
         repeats=job.repeats,
+        ablate=job.ablate,
         budget_s=left(context, job),
     )
     sink = _Batches(context, job, cases, write)
@@ -132,11 +139,13 @@ class _Batches:
         self._runs: list[Run] = []
         self._charged = self._written = context.services.clock.monotonic()
         self._end: str | None = None
+        self._work: Work | None = None  # of the whole shard, told at its end and not yet charged
 
     def add(self, event: dict[str, Any]) -> None:
         """Takes an outcome or the end; other events say nothing that must be kept."""
         if event.get("event") == "end":
             self._end = str(event.get("stopped", ""))
+            self._work = Work.of_event(event, self._context.settings.workers)
         elif event.get("event") == "outcome":
             self._runs.append(self._checked(event))
 
@@ -182,6 +191,9 @@ class _Batches:
                 out_of_time = job.budget if self._end == "budget" else 0.0
                 campaigns.spend(campaign, job.step, present - self._charged, at_least=out_of_time)
                 campaign.lease_until = context.services.clock.now() + LEASE
+                if self._work is not None:
+                    campaigns.charge(campaign, job.step, self._work)
+        self._work = None
         self._charged = self._written = present
         self._runs = []
         done = self._total - len(self._awaited)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,8 @@ from bot.campaigns.shards import Place, place_of
 from bot.store import campaigns, findings, outcomes
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, Finding, Side, Standing
-from fuzzing.outcomes import Outcome, Verdict
+from bot.store.work import Work
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,12 @@ class FindingFacts:
 class Summary:
     """One campaign, told whole.
 
+    configuration  options and profile that are not the default, as `Outcome.configuration`
     counts     side → verdict → planned cases with it; what was not run is in no count
     operators  operator → side → verdict → cases
+    phases     side → phase → verdict → planned cases that ended there with it
+    cached     side → planned cases whose verdict an earlier campaign had left
+    work       step → what its shards cost
     seconds    step → seconds spent in it
     libraries  where the cases come from, such as "onnx 1.23.2"
     skipped    reason → tests of the sources that became no case
@@ -84,11 +89,15 @@ class Summary:
     trigger: str
     seed: int
     config: dict[str, Any]
+    configuration: str
     toolchains: dict[Side, ToolchainFacts]
     created_at: datetime
     planned: int
     counts: dict[Side, dict[Verdict, int]]
     operators: dict[str, dict[Side, dict[Verdict, int]]]
+    phases: dict[Side, dict[Phase, dict[Verdict, int]]]
+    cached: dict[Side, int]
+    work: dict[str, Work]
     findings: tuple[FindingFacts, ...]
     seconds: dict[str, float]
     libraries: tuple[str, ...]
@@ -126,14 +135,21 @@ def gather(context: Context, endings: Sequence[Ending]) -> Summary:
             trigger=campaign.trigger,
             seed=campaign.seed,
             config=campaign.config,
+            configuration=sides[Side.HEAD].key.configuration if Side.HEAD in sides else "",
             toolchains={side: _toolchain(session, place) for side, place in sides.items()},
             created_at=campaign.created_at,
             planned=campaigns.planned(session, campaign.id),
             counts=counts,
             operators=_by_operator(context, session, sides),
+            phases={side: outcomes.by_phase(session, campaign.id, at.key) for side, at in sides.items()},
+            cached={
+                side: outcomes.cached(session, campaign.id, place.key, campaign.created_at)
+                for side, place in sides.items()
+            },
+            work={step: campaigns.worked(campaign, step) for step in campaign.work},
             findings=tuple(_findings(context, session, campaign, sides)),
             seconds={step: float(spent) for step, spent in campaign.clock.items()},
-            libraries=tuple(ending.library for ending in endings),
+            libraries=tuple(ending.library for ending in endings if ending.library),
             skipped=_skipped(endings),
             note=campaign.reason,
         )
@@ -179,7 +195,18 @@ def _findings(
 ) -> Iterator[FindingFacts]:
     for row in findings.of_campaign(session, campaign.id):
         seen = {side: outcomes.get(session, row.case_id, place.key) for side, place in sides.items()}
-        yield _finding(context, row, seen.get(Side.HEAD), seen.get(Side.BASE))
+        head = seen.get(Side.HEAD)
+        if head is not None:
+            head = _blamed(head, outcomes.blamed(session, campaign.id, Side.HEAD, row.case_id))
+        yield _finding(context, row, head, seen.get(Side.BASE))
+
+
+def _blamed(outcome: Outcome, evidence: Evidence | None) -> Outcome:
+    """The outcome with the part of the compiler that a repeat found to blame."""
+    if evidence is None:
+        return outcome
+    found = replace(outcome.evidence, rungs=evidence.rungs, component=evidence.component)
+    return replace(outcome, evidence=found)
 
 
 def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome | None) -> FindingFacts:
@@ -198,5 +225,5 @@ def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome
         base_runs=row.base_runs,
         reason=row.reason,
     )
-    title = context.services.sign(facts.accused, facts.origin.operator).title
-    return FindingFacts(**(vars(facts) | {"title": title}))
+    title = context.services.sign(facts.accused, facts.origin.operator, facts.origin.frontend).title
+    return replace(facts, title=title)

@@ -1,9 +1,34 @@
-"""Checks of options that several commands have."""
+"""Options that several commands have, and their checks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import click
+
 from bot.errors import UsageError
 from fuzzing import backends
+
+option_option = click.option(
+    "--option",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set an option of the backend; may be repeated. `assay doctor` lists them.",
+)
+
+
+def parse_options(given: Iterable[str]) -> dict[str, str]:
+    """Options by name, from `name=value` texts; raises UsageError."""
+    options: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--option {text}: write NAME=VALUE, such as optimization=basic")
+        if name in options:
+            raise UsageError(f"--option {name} is given twice; keep one")
+        options[name] = value
+    return options
 
 
 def check_device(backend: str, device: str) -> None:

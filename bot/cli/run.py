@@ -5,31 +5,35 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import click
 from pydantic import ValidationError
-from rich.console import Console
-from rich.markup import escape
 
+from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
-from bot.cli._options import check_device
+from bot.cli import _campaign_text
+from bot.cli._options import option_option, parse_options
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import campaign_services
 from bot.config import RepositoryConfig
+from bot.config.parse import mistakes
 from bot.config.units import parse_duration
 from bot.errors import UsageError
 from bot.logs import configure
 from bot.reports.campaign import CampaignReports
+from bot.runs import kept_verdicts, opened
 from bot.settings import Settings, load_settings
 from bot.store import Database
-from bot.toolchains.existing import existing_spec
+from bot.toolchains.existing import existing_spec, public
 from fuzzing import backends
-
-_SHOWN = 15  # groups listed on the terminal; the report has them all
+from fuzzing.cases.programs import kind_named
 
 
 @dataclass(frozen=True)
@@ -39,35 +43,60 @@ class _Pins:
     package: str
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
-        return f"{self.package}=={sha}\n".encode() if path == "requirements.txt" else None
+        """The release, and the judges' own libraries as they are here, should cases need them beside it."""
+        if path != "requirements.txt":
+            return None
+        judges = [backends.get(name) for name in backends.names() if backends.get(name).reference]
+        beside = {package for judge in judges for package in judge.packages} - {self.package, "numpy"}
+        pins = [f"{self.package}=={sha}"]
+        for package in sorted(beside):
+            with suppress(PackageNotFoundError):
+                pins.append(f"{package}=={public(version(package))}")
+        return "\n".join(pins).encode()
 
     def default_branch(self, _target: str) -> str:
         return "main"
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What the command line says, beside the configuration."""
+
+    python: str
+    release: str
+    base: str
+    cases: Path | None
+    keep: bool
+
+
 @click.command()
 @click.option("--backend", required=True, help="Compiler to test.")
+@click.option("--frontend", help="The part of it to test: onnx, torch, keras. [default: as the cases need]")
 @click.option(
     "--source",
     "sources",
     multiple=True,
-    default=["onnx-node-tests"],
-    show_default=True,
-    help="Where cases come from; may be repeated.",
+    help="Where cases come from; may be repeated. [default: the tests of the frontend's own library]",
+)
+@click.option(
+    "--cases",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Run the cases of this corpus folder instead.",
 )
 @click.option("--budget", default="5m", show_default=True, help="Time for running cases, such as 90s or 5m.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for the reports.",
+    help="Folder for report.html, report.md, report.json and reproducers. [default: none is written]",
 )
 @click.option(
     "--python", default=sys.executable, help="Interpreter that holds the compiler. [default: Assay's]"
 )
 @click.option("--release", default="", help="Test this release instead, in an environment made for it.")
 @click.option("--base", default="", help="Compare with this release; needs --release.")
-@click.option("--device", default="CPU", show_default=True, help="Device to compile for.")
+@click.option("--device", help="Device to compile for. [default: the backend's first]")
+@option_option
+@click.option("--profile", default="default", show_default=True, help="Tolerance profile of the oracle.")
 @click.option(
     "--repeats",
     default=3,
@@ -76,123 +105,143 @@ class _Pins:
     help="Fresh processes behind each accusation.",
 )
 @click.option("--workers", type=click.IntRange(1), help="Cases at a time. [default: one for each core]")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of other runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     backend: str,
+    frontend: str | None,
     sources: tuple[str, ...],
+    cases: Path | None,
     budget: str,
-    report: Path,
+    report: Path | None,
     python: str,
     release: str,
     base: str,
-    device: str,
+    device: str | None,
+    given: tuple[str, ...],
+    profile: str,
     repeats: int,
     workers: int | None,
+    no_cache: bool,
     as_json: bool,
 ) -> Exit:
     """Run a campaign on a compiler that is installed here, or on releases of it.
 
-    Writes report.html, report.md, report.json and a reproducer for each failure. Exit code 1 if the
-    compiler fails a case (with --base: if a case that passes there fails here).
+    Says how many cases came to which verdict, in which phase, and how fast. Verdicts are kept: a second run
+    on the same compiler runs only what is new. Exit code 1 if the compiler fails a case (with --base: if a
+    case that passes there fails here).
     """
     if base and not release:
         raise UsageError("--base names a release to compare with, so --release must name the other one")
+    if cases is not None and sources:
+        raise UsageError("--cases and --source both say where cases come from; keep one")
     settings = load_settings(workers=workers)
     configure("console", "error")
-    config = _config(backend, list(sources), budget, device, repeats)
-    _make_folder(report)
-    with Watch() as watch:
-        told = _campaign(settings, config, report, python, release, base, watch)
+    options, seconds = parse_options(given), _seconds(budget)
+    wanted = {"frontend": frontend, "device": device, "sources": list(sources) or None}
+    config = _config(
+        {"backend": backend, "budget": seconds, "options": options, "profile": profile, "repeats": repeats}
+        | {key: value for key, value in wanted.items() if value is not None}
+    )
+    if not config.sources and cases is None:
+        raise UsageError(f"no source has cases for {frontend or backend} yet; name a corpus with --cases")
+    asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache)
+    with _folder(report) as folder, Watch() as watch:
+        told = _campaign(settings, config, folder, asked, watch)
     if as_json:
-        click.echo(json.dumps(told | {"report": str(report)}))
+        click.echo(json.dumps(told | {"report": str(report) if report else None}))
     else:
-        _print(told, report)
+        _campaign_text.show(told, report)
     speaks = ("regression",) if base else ("regression", "unjudged")
     return Exit.FOUND if any(group["standing"] in speaks for group in told["groups"]) else Exit.OK
 
 
-def _config(backend: str, sources: list[str], budget: str, device: str, repeats: int) -> RepositoryConfig:
-    kind = backends.get(backend)
-    if kind.reference:
-        raise UsageError(f"{backend} is the reference, not a compiler: {', '.join(backends.compilers())}")
+def _seconds(budget: str) -> float:
     try:
-        seconds = parse_duration(budget)
+        return parse_duration(budget)
     except ValueError as error:
         raise UsageError(f"--budget {budget}: {error}") from None
-    check_device(backend, device)
+
+
+def _config(given: dict[str, Any]) -> RepositoryConfig:
+    kind = backends.get(given["backend"])
+    if kind.reference:
+        raise UsageError(f"{kind.name} is the reference, not a compiler: {', '.join(backends.compilers())}")
     try:
-        return RepositoryConfig(
-            version=1, backend=backend, sources=sources, budget=seconds, device=device, repeats=repeats
-        )
+        return RepositoryConfig.model_validate({"version": 1} | given)
     except ValidationError as error:
-        given = {"sources": f"--source {' '.join(sources)}", "budget": f"--budget {budget}"}
         problems = []
-        for item in error.errors(include_url=False):
-            name, why = str(item["loc"][0]), item.get("ctx", {}).get("error", item["msg"])
-            problems.append(f"{given.get(name, name)}: {why}")
+        for item in mistakes(error):
+            flag, *rest = map(str, item["loc"])
+            flag = {"sources": "source", "options": "option"}.get(flag, flag)
+            context = item.get("ctx", {})
+            why = context.get("why") or context.get("error") or item["msg"]
+            name = rest[0] if rest and flag == "option" else item["input"]
+            problems.append(f"--{flag} {name}: {why}")
         raise UsageError("; ".join(problems)) from None
 
 
-def _make_folder(report: Path) -> None:
-    """Makes the folder for the reports now: an hour of testing must not end in nothing."""
+@contextmanager
+def _folder(report: Path | None) -> Iterator[Path]:
+    """The folder for the reports, made now: an hour of testing must not end in nothing."""
+    if report is None:
+        with tempfile.TemporaryDirectory(prefix="assay-report-") as folder:
+            yield Path(folder)
+        return
     try:
         report.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=report):
             pass
     except OSError as error:
         raise UsageError(f"--report {report}: cannot be written to: {error.strerror}") from None
+    yield report
 
 
 def _campaign(
-    settings: Settings,
-    config: RepositoryConfig,
-    report: Path,
-    python: str,
-    release: str,
-    base: str,
-    watch: Watch,
+    settings: Settings, config: RepositoryConfig, folder: Path, asked: _Asked, watch: Watch
 ) -> dict[str, Any]:
-    """Runs it on a database of its own and returns what report.json says."""
+    """Runs it and returns what report.json says."""
+    corpus = asked.cases or settings.data_dir / "corpus"
     changes: dict[str, Any] = {
         "repositories": _Pins(backends.get(config.backend).package),
-        "reports": CampaignReports(settings.data_dir / "corpus", lambda _campaign: report),
+        "reports": CampaignReports(corpus, lambda _campaign: folder),
+        "corpus": corpus,
     }
-    if not release:
-        spec = existing_spec(config.backend, python)
+    if asked.cases is not None:
+        cases = Folder(asked.cases, _kinds(config))
+        changes["catalogues"] = lambda _context, _config: [cases]
+    if not asked.release:
+        spec = existing_spec(config.backend, asked.python)
         changes["resolve"] = lambda _config, _read: spec
-    services = campaign_services(settings, **changes)
-    with tempfile.TemporaryDirectory(prefix="assay-run-") as folder:
-        database = Database(f"sqlite:///{folder}/run.db")
-        database.migrate()
-        try:
-            run_once_through(
-                database,
-                settings,
-                services,
-                config,
-                target=config.backend,
-                head=release or "installed",
-                base=base,
-                on_progress=watch,
-            )
-        finally:
-            database.close()
-    told: dict[str, Any] = json.loads((report / "report.json").read_bytes())
+    with _database(settings, config, asked) as database:
+        run_once_through(
+            database,
+            settings,
+            campaign_services(settings, **changes),
+            config,
+            target=config.backend,
+            head=asked.release or "installed",
+            base=asked.base,
+            on_progress=watch,
+        )
+    told: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
     return told
 
 
-def _print(told: dict[str, Any], report: Path) -> None:
-    console = Console(soft_wrap=True, highlight=False)
-    counts = ", ".join(f"{cases} {verdict}" for verdict, cases in told["verdicts"]["head"].items())
-    label = told["toolchains"]["head"]["label"]
-    console.print(
-        f"[bold]{escape(label)}[/]: {told['cases']['run']} of {told['cases']['planned']} cases ran: {counts}"
-    )
-    groups = [group for group in told["groups"] if group["standing"] != "fixed"]
-    for group in groups[:_SHOWN]:
-        standing = "failing" if group["standing"] == "unjudged" and not told["base"] else group["standing"]
-        console.print(f"  {group['cases']:4}  {standing:15} {escape(group['title'])}")
-    if len(groups) > _SHOWN:
-        console.print(f"        and {len(groups) - _SHOWN} more kinds of failure")
-    console.print(f"{escape(told['headline'])}")
-    console.print(f"report: {report / 'report.html'}  reproducers: {report / 'reproducers'}")
+def _kinds(config: RepositoryConfig) -> list[str]:
+    """The program kinds wanted: those of the frontend, of all the backend takes."""
+    kinds = backends.get(config.backend).kinds
+    return [kind for kind in kinds if config.frontend in (None, kind_named(kind).frontend)]
+
+
+@contextmanager
+def _database(settings: Settings, config: RepositoryConfig, asked: _Asked) -> Iterator[Database]:
+    if asked.keep:
+        with kept_verdicts(settings.data_dir, config.backend) as database:
+            yield database
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="assay-run-") as folder,
+        opened(Path(folder) / "run.db") as database,
+    ):
+        yield database

@@ -18,11 +18,16 @@ Read = Callable[[str], bytes | None]
 def default_config(read: Read) -> RepositoryConfig | None:
     """The configuration for a repository without `.github/assay.yml`.
 
+    A package that is also the judge's, such as torch, decides nothing: most repositories pin it for other
+    reasons than to test its compiler.
+
     The first exact pin of a known backend's package, in requirements.txt and then pyproject.toml, decides
     the backend; everything else is the documented default. None if nothing is pinned: such a repository
     is left alone. `read` gives the content of a file of the repository, None if it is not there.
     """
+    judges = {backends.get(name).package for name in backends.names() if backends.get(name).reference}
     packages = {backends.get(name).package: name for name in names.backends()}
+    packages = {package: name for package, name in packages.items() if package not in judges}
     for file in PIN_FILES:
         content = read(file)
         if content is None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 import fuzzing
 from fuzzing import backends as adapters
+from fuzzing.cases.programs import kind_named
+from fuzzing.oracles.profiles import profiles
+
+#: The sources of a frontend where nobody names one: its library's own tests. Others have to be asked for.
+DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {"onnx": ("onnx-node-tests",), "torch": ("torch-opinfo",)}
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
 
@@ -19,19 +24,45 @@ def backends() -> tuple[str, ...]:
     return adapters.compilers()
 
 
-@cache
+def frontends(backend: str) -> tuple[str, ...]:
+    """The frontends of a backend, that of its first program kind first."""
+    return tuple(dict.fromkeys(kind_named(kind).frontend for kind in adapters.get(backend).kinds))
+
+
+def all_frontends() -> tuple[str, ...]:
+    """The frontends of all backends, sorted."""
+    return tuple(sorted({frontend for name in backends() for frontend in frontends(name)}))
+
+
 def sources() -> tuple[str, ...]:
-    """Every case source of `fuzzing.migrate`.
+    """Every case source of `fuzzing.migrate`."""
+    return tuple(source_libraries())
+
+
+def sources_of(frontend: str) -> tuple[str, ...]:
+    """The sources whose cases this frontend loads: those of the library it is called after."""
+    return tuple(name for name, library in source_libraries().items() if library == frontend)
+
+
+def default_sources(frontend: str) -> tuple[str, ...]:
+    """The sources to use for a frontend where none is named; () if it has none."""
+    known = sources_of(frontend)
+    return tuple(name for name in DEFAULT_SOURCES.get(frontend, known) if name in known)
+
+
+@cache
+def source_libraries() -> Mapping[str, str]:
+    """Each case source, sorted, with the library whose tests it takes.
 
     Read from its files, because the control plane must not import them (law 1).
     """
     folder = Path(next(iter(fuzzing.__path__))) / "migrate"
     trees = (ast.parse(path.read_bytes()) for path in sorted(folder.glob("*.py")))
-    return tuple(sorted(name for tree in trees for name in _registered(tree)))
+    return dict(sorted(pair for tree in trees for pair in _registered(tree)))
 
 
-def _registered(tree: ast.Module) -> Iterator[str]:
-    """The names under which a file registers sources: `@register_source("…")` or `@register_source(NAME)`."""
+def _registered(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """What a file registers: `@register_source("…", library="…")`, or names bound to such texts."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -39,13 +70,18 @@ def _registered(tree: ast.Module) -> Iterator[str]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+
+    def text(node: ast.expr) -> str | None:
+        value = constants.get(node.id) if isinstance(node, ast.Name) else node
+        return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+
     for node in tree.body:
         for call in getattr(node, "decorator_list", ()):
             if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_REGISTER_SOURCE) and call.args:
-                first = call.args[0]
-                value = constants.get(first.id) if isinstance(first, ast.Name) else first
-                if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield value.value
+                name = text(call.args[0])
+                library = [text(word.value) for word in call.keywords if word.arg == "library"]
+                if name is not None:
+                    yield name, next(filter(None, library), "")
 
 
 def provisioners() -> tuple[str, ...]:
@@ -71,6 +107,21 @@ def backend_name(word: str) -> str:
 def source_name(word: str) -> str:
     """Checks the name of a case source."""
     return _one_of("case source", word, sources())
+
+
+def profile_name(word: str) -> str:
+    """Checks the name of a tolerance profile."""
+    return _one_of("tolerance profile", word, profiles())
+
+
+def frontend_name(word: str, backend: str) -> str:
+    """Checks that a backend has this frontend."""
+    return _one_of(f"frontend of {backend}", word, frontends(backend))
+
+
+def device_name(word: str, backend: str) -> str:
+    """Checks that a backend has this device."""
+    return _one_of(f"device of {backend}", word, adapters.get(backend).devices)
 
 
 def provisioner_name(word: str) -> str:

@@ -38,16 +38,23 @@ def parse_config(text: bytes, name: str = CONFIG_PATH) -> RepositoryConfig:
     try:
         config = RepositoryConfig.model_validate(document.data, context=FROM_FILE)
     except ValidationError as error:
-        found = [_problem(detail, document) for detail in error.errors(include_url=False)]
+        found = [_problem(detail, document) for detail in mistakes(error)]
         raise InvalidConfigError(name, [*document.problems, *found]) from None
     if document.problems:
         raise InvalidConfigError(name, document.problems)
     return config
 
 
+def mistakes(error: ValidationError) -> Iterator[ErrorDetails]:
+    """What is wrong, without the defaults that could not be told because of it."""
+    for detail in error.errors(include_url=False):
+        if detail["type"] != "default_factory_not_called":
+            yield detail
+
+
 def _problem(detail: ErrorDetails, document: Document) -> Problem:
     path: Path = detail["loc"]
-    unknown = detail["type"] == "extra_forbidden"
+    unknown = detail["type"] in ("extra_forbidden", "unknown_name")
     line, column = document.where(path, key=unknown)
     return Problem(line, column, dotted(path), _message(detail, path))
 
@@ -62,6 +69,8 @@ def _message(detail: ErrorDetails, path: Path) -> str:
         return f"must be {context['expected']}; it is {_show(detail['input'])}"
     if kind == "value_error":
         return str(context["error"])
+    if kind in ("refused", "unknown_name"):
+        return str(context["why"])
     if kind in _TYPES:
         return f"{_TYPES[kind]}; it is {_show(detail['input'])}"
     message = detail["msg"]

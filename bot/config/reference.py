@@ -37,8 +37,10 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, ...]]:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "must be given"
+    if field.default_factory_takes_validated_data:
+        return "–"
     value = field.get_default(call_default_factory=True, validated_data={})
-    if value is None or value == []:
+    if value is None or value in ([], {}):
         return "–"
     return f"`{_yaml(_in_units(field, value))}`"
 
@@ -55,6 +57,8 @@ def _in_units(field: FieldInfo, value: Any) -> Any:
 def _yaml(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_yaml, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_yaml(item)}' for key, item in value.items())}}}"
     if isinstance(value, str):
         return value if not set(value) & set("*&!{}[],#|>@`\"'%:") else json.dumps(value)
     return str(value)

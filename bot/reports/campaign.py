@@ -90,6 +90,10 @@ def view_of(summary: Summary) -> CampaignView:
         skipped=summary.skipped,
         library=", ".join(summary.libraries),
         durations=summary.seconds,
+        phases=summary.phases,
+        cached=summary.cached,
+        work=summary.work,
+        configuration=summary.configuration,
         config=summary.config,
         started_at=summary.created_at,
     )

@@ -47,7 +47,9 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
         raise InternalError(f"an issue about {group.signature}, which has no outcome at head")
     view = report.view
     toolchain = view.head_toolchain
-    how = f"{pip_line(toolchain)}\npython {group.filename}" if toolchain else f"python {group.filename}"
+    how = f"python {group.filename}" if group.script or not group.replay else group.replay
+    if toolchain:
+        how = f"{pip_line(toolchain, outcome.backend, group.frontend)}\n{how}"
     body = render(
         "reports/issue.md.j2",
         report=report,

@@ -109,3 +109,12 @@ def _same(source: str, value: Tensor) -> bool:
         and array.shape == value.shape
         and array.tobytes() == value.data
     )
+
+
+def text_literal(text: str) -> str:
+    """A Python expression for `text`, shown as it is where that gives the same characters."""
+    plain = text.isascii() and all(char.isprintable() or char == "\n" for char in text)
+    if plain and "\\" not in text and "'''" not in text and not text.endswith("'"):
+        return f"'''\\\n{text}'''"
+    lines = "\n".join(f"    {line!a}" for line in text.splitlines(keepends=True))
+    return f"(\n{lines}\n)" if lines else "''"

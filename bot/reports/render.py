@@ -18,6 +18,8 @@ from bot.reports.text import clean
 from bot.reports.view import Tally, ToolchainView
 from bot.store.models import Side, Standing
 from bot.store.outbox import ISSUE, Draft
+from bot.store.work import Work
+from fuzzing.outcomes import Phase, Verdict
 
 FORMAT = 1  # of report.json
 HELD = "reports.mode is held: a maintainer releases each report"
@@ -68,7 +70,7 @@ def silence(standing: Standing) -> str:
 
 
 def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
-    """Writes report.md, report.html, report.json and reproducers/; returns the files, in that order.
+    """Writes report.md, report.html, report.json and reproducers/; returns them but for the cases kept.
 
     Writing again gives the same files; each appears whole or not at all.
     """
@@ -79,8 +81,10 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
         + "\n",
     }
     for group in report.groups:
-        if group.script:
-            files[f"reproducers/{group.filename}"] = group.script
+        if group.script or group.page:
+            files[f"reproducers/{group.filename}"] = group.script or group.page
+        for name, data in group.kept.items():
+            _write(folder / "reproducers" / group.folder / name, data)
         if group.standing is Standing.REGRESSION:
             text = f"# {issue_title(group)}\n\n{issue_body(report, group)}"
             files[f"reproducers/{group.signature}.md"] = text
@@ -89,10 +93,10 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in files)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8", errors="replace")
+    part.write_bytes(content if isinstance(content, bytes) else content.encode(errors="replace"))
     part.replace(path)
 
 
@@ -142,6 +146,10 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "skipped": dict(view.skipped),
         "durations": dict(view.durations),
+        "phases": {side.value: _by_phase(phases) for side, phases in view.phases.items()},
+        "cached": {side.value: cases for side, cases in view.cached.items()},
+        "work": {step: _work(work) for step, work in view.work.items()},
+        "configuration": view.configuration,
         "config": dict(view.config),
     }
 
@@ -157,6 +165,19 @@ def _scrub(value: Any) -> Any:
 
 def _named(counts: Mapping[Any, int]) -> dict[str, int]:
     return {name.value: number for name, number in counts.items()}
+
+
+def _by_phase(phases: Mapping[Phase, Mapping[Verdict, int]]) -> dict[str, dict[str, int]]:
+    return {phase.value: _named(verdicts) for phase, verdicts in phases.items()}
+
+
+def _work(work: Work) -> dict[str, Any]:
+    """What a step's shards cost, with cases a second and the harness's share; None where nothing ran."""
+    return work.to_json() | {"rate": _rounded(work.rate), "overhead": _rounded(work.overhead)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
 
 
 def _toolchain(toolchain: ToolchainView | None) -> dict[str, Any] | None:
@@ -178,7 +199,8 @@ def _group(group: Group) -> dict[str, Any]:
         "title": group.title,
         "standing": group.standing.value,
         "cases": group.cases,
-        "reproducer": f"reproducers/{group.filename}" if group.script else None,
+        "reproducer": f"reproducers/{group.filename}" if group.script or group.page else None,
+        "replay": group.replay or None,
         "example": {
             "case": example.case,
             "test": example.test,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bot.reports import reproducer
 from bot.reports.view import CampaignView, FindingView, Tally
@@ -19,7 +19,7 @@ SHOWN = 200
 REPRODUCED = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN, Standing.UNJUDGED})
 
 #: Licences of the libraries whose tests we migrate, as their own packages state them.
-LICENCES: Mapping[str, str] = {"onnx": "Apache-2.0"}
+LICENCES: Mapping[str, str] = {"onnx": "Apache-2.0", "torch": "BSD-3-Clause", "keras": "Apache-2.0"}
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,12 @@ class Group:
     cases     how many findings there are; `shown` lists up to SHOWN of them, the smallest first
     example   the finding whose program is the smallest
     program   its model as text, "" if it could not be had
-    script    its reproducer, "" for standings that get none; `filename` is its name
+    script    its reproducer, "" for standings that get none and where there is no template for one
+    page      how to replay it with Assay, where there is no script; `filename` is the name of either
+    replay    the command that runs the case again, "" without an outcome at head
+    kept      the case's files by name, where a page needs them
     origin    where its case came from, None if the case could not be read
+    frontend  what loads its program: onnx, torch, keras
     """
 
     signature: str
@@ -54,14 +58,25 @@ class Group:
     example: FindingView
     program: str = ""
     script: str = ""
+    page: str = ""
+    replay: str = ""
+    kept: Mapping[str, bytes] = field(default_factory=dict)
     origin: Provenance | None = None
+    frontend: str = "onnx"
 
     @property
     def filename(self) -> str:
-        """The reproducer's file name; one signature may show both new and old failures."""
-        return (
-            f"{self.signature}{'' if self.standing is Standing.REGRESSION else '-' + self.standing.value}.py"
-        )
+        """The reproducer's file name, or the page's; one signature may show both new and old failures."""
+        return f"{self._stem}.{'txt' if self.page else 'py'}"
+
+    @property
+    def folder(self) -> str:
+        """The folder, beside the page, in which the case is kept."""
+        return f"{self._stem}-case"
+
+    @property
+    def _stem(self) -> str:
+        return f"{self.signature}{'' if self.standing is Standing.REGRESSION else '-' + self.standing.value}"
 
     @property
     def licence(self) -> str:
@@ -210,12 +225,18 @@ def _with_evidence(
     if find_case is None:
         return replace(group, program=program)
     case = find_case(group.example.case)
-    script = ""
+    frontend = case.program.frontend
+    told = replace(group, program=program, origin=case.provenance, frontend=frontend)
     outcome, toolchain = group.example.head, view.head_toolchain
-    wanted = group.standing in REPRODUCED and outcome is not None and outcome.verdict.accuses
-    if wanted and outcome is not None and toolchain is not None:
-        script = reproducer.render(case, outcome, toolchain, filename=group.filename)
-    return replace(group, program=program, script=script, origin=case.provenance)
+    if outcome is None or toolchain is None:
+        return told
+    told = replace(told, replay=reproducer.replay_command(outcome, case.id[:16]))
+    if group.standing not in REPRODUCED or not outcome.verdict.accuses:
+        return told
+    if reproducer.can_render(outcome.backend, frontend):
+        return replace(told, script=reproducer.render(case, outcome, toolchain, filename=group.filename))
+    page = reproducer.replay_page(case, outcome, toolchain, group.folder)
+    return replace(told, page=page, kept=case.files())
 
 
 def _operators(view: CampaignView, standings: Mapping[str, Counter[Standing]]) -> tuple[OperatorRow, ...]:

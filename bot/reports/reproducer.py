@@ -1,8 +1,9 @@
-"""One Python file that shows a bug to somebody who has numpy, the compiler and nothing else.
+"""One Python file that shows a bug to somebody who has numpy, the compiler and nothing else of ours.
 
-What drives a compiler lies in `templates/reproducers/<backend>.py.j2`; the rest is in `base.py.j2`.
-A new backend brings one such file, with a `compiler` block that defines load, versions, convert,
-build and run.
+What drives a compiler lies in `templates/reproducers/BACKEND.FRONTEND.py.j2`, what makes a frontend's
+programs run in `templates/reproducers/programs/FRONTEND.py.j2`, the rest in `base.py.j2`. A new backend
+brings one file for each of its frontends, with a `compiler` block that defines load, versions, convert,
+build and run. Until it does, its bugs are told with how to replay them (`replay_page`).
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ from __future__ import annotations
 import shlex
 import zlib
 from collections.abc import Mapping
+from typing import Any, cast
 
 import jinja2
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from bot.errors import InternalError
 from bot.reports import text
-from bot.reports.literals import base64_lines, literal
+from bot.reports.literals import base64_lines, literal, text_literal
 from bot.reports.templating import environment
 from bot.reports.view import Installed
-from fuzzing.cases import OnnxModel, Sequence, Tensor, TestCase, Value
+from fuzzing import backends
+from fuzzing.cases import Sequence, Tensor, TestCase, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
+from fuzzing.errors import UnknownNameError
 from fuzzing.oracles.compare import bounds_of
-from fuzzing.oracles.profiles import Bounds
+from fuzzing.oracles.profiles import DEFAULT, EXACT, Bounds, profile_named
 from fuzzing.outcomes import Outcome, Verdict
 
 #: Seconds a phase may take; the defaults of `fuzzing.execute.limits`.
@@ -31,36 +37,41 @@ MEMORY_BYTES = 4 << 30
 #: Smaller models are shown as they are; only long ones are packed.
 PACKED_BYTES = 4096
 
-#: TensorProto.DataType of onnx.proto, for the element types that numpy lacks.
-ONNX_TYPES = {
-    "bfloat16": 16,
-    "float8_e4m3fn": 17,
-    "float8_e4m3fnuz": 18,
-    "float8_e5m2": 19,
-    "float8_e5m2fnuz": 20,
-    "uint4": 21,
-    "int4": 22,
-    "float4_e2m1fn": 23,
-    "float8_e8m0fnu": 24,
-    "uint2": 25,
-    "int2": 26,
+#: What a program of a frontend needs beside the compiler: only then is it named in a `pip install`.
+_BESIDE: Mapping[str, frozenset[str]] = {
+    "torch": frozenset({"torch"}),
+    "keras": frozenset({"keras", "torch", "onnxscript"}),
 }
-#: openvino.Type's names for them; it has none for the fnuz kinds.
-OV_TYPES = {
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2",
-    "float8_e8m0fnu": "f8e8m0",
-    "float4_e2m1fn": "f4e2m1",
-    "int4": "i4",
-    "uint4": "u4",
-    "uint2": "u2",
-}
+_SOMETIMES = frozenset().union(*_BESIDE.values(), {"triton"})
 
 
-def pip_line(toolchain: Installed) -> str:
-    """The command that installs what the reproducer needs."""
-    return "pip install " + " ".join(shlex.quote(text.one_line(item)) for item in toolchain.requirements)
+def pip_line(toolchain: Installed, backend: str = "", frontend: str = "") -> str:
+    """The command that installs what is needed; with a backend and a frontend, only for such a case."""
+    wanted = toolchain.requirements
+    if backend:
+        own = canonicalize_name(backends.get(backend).package) if backend in backends.names() else ""
+        extra = _BESIDE.get(frontend, frozenset())
+        wanted = [item for item in wanted if _name(item) == own or _name(item) not in _SOMETIMES - extra]
+        given = {_name(item) for item in wanted}
+        wanted = [*wanted, *sorted(extra - given - {"onnxscript"})]
+    return "pip install " + " ".join(shlex.quote(text.one_line(item)) for item in wanted)
+
+
+def _name(requirement: str) -> str:
+    try:
+        return canonicalize_name(Requirement(requirement).name)
+    except InvalidRequirement:
+        return requirement
+
+
+def can_render(backend: str, frontend: str) -> bool:
+    """Whether there is a template for bugs of this backend in programs of this frontend."""
+    try:
+        environment().get_template(_template(backend, frontend))
+        environment().get_template(f"reproducers/programs/{frontend}.py.j2")
+    except jinja2.TemplateNotFound:
+        return False
+    return True
 
 
 def render(
@@ -74,26 +85,24 @@ def render(
 ) -> str:
     """The reproducer of an accusing `outcome` of `case`, as the text of one Python file.
 
-    Raises InternalError for what cannot be reproduced so: a verdict that accuses nobody, a program
-    that is no ONNX model, a backend without a template.
+    Raises InternalError for a verdict that accuses nobody, and where `can_render` says no.
     """
     if not outcome.verdict.accuses:
         raise InternalError(f"{outcome.verdict.value} is no bug to reproduce")
-    if not isinstance(case.program, OnnxModel):
-        raise InternalError(f"no reproducer for programs of kind {case.program.kind}")
-    try:
-        template = environment().get_template(f"reproducers/{outcome.backend}.py.j2")
-    except jinja2.TemplateNotFound as error:
-        raise InternalError(f"{outcome.backend} has no reproducer: add templates/{error.name}") from None
+    frontend = case.program.frontend
+    if not can_render(outcome.backend, frontend):
+        raise InternalError(f"no reproducer for {outcome.backend}: {_template(outcome.backend, frontend)}")
+    options, profile = _configuration(outcome)
     inputs = [(name, _dtype(value), literal(value, 8)) for name, value in case.values()]
-    expected = _expected(case)
-    raw = sorted(RAW_DTYPES.intersection(row[1] for row in (*inputs, *expected)))
-    return template.render(
+    return environment().get_template(_template(outcome.backend, frontend)).render(
         header=_header(case, outcome, toolchain),
         provenance=_provenance(case),
-        pip=pip_line(toolchain),
+        pip=pip_line(toolchain, outcome.backend, frontend),
+        needs=", but the first run of inductor needs a C++ compiler" if outcome.backend == "inductor" else "",
         filename=filename,
+        frontend=frontend,
         device=outcome.device,
+        options=options,
         verdict=outcome.verdict.value,
         phase=outcome.phase.value,
         error=text.one_line(outcome.evidence.error),
@@ -101,19 +110,65 @@ def render(
         compare=case.comparison,
         limits=dict(limits),
         memory=memory,
-        carriers={name: CARRIERS[name] for name in raw},
-        onnx_types={name: ONNX_TYPES[name] for name in raw if name in ONNX_TYPES},
-        ov_types={name: OV_TYPES[name] for name in raw if name in OV_TYPES},
+        carriers={name: CARRIERS[name] for name in sorted(RAW_DTYPES)},
         inputs=inputs,
-        expected=expected,
-        packed=len(case.program.model) > PACKED_BYTES,
-        model=base64_lines(_packed(case.program.model)),
-    )
+        known=case.expected is not None,
+        expected=_expected(case, profile),
+        bounds=_all_bounds(case, profile),
+        rule=profile_named(profile)("float32", case.tolerance),
+        **_program(case),
+    )  # fmt: skip
 
 
-def _packed(model: bytes) -> bytes:
-    """Models repeat the names of their tensors again and again; packed they are a tenth."""
-    return zlib.compress(model, 9) if len(model) > PACKED_BYTES else model
+def replay_page(case: TestCase, outcome: Outcome, toolchain: Installed, folder: str) -> str:
+    """How to see a bug for which there is no script: the case is kept as a folder, `folder`."""
+    return environment().get_template("reproducers/replay.txt.j2").render(
+        header=_header(case, outcome, toolchain),
+        provenance=_provenance(case),
+        pip=pip_line(toolchain, outcome.backend, case.program.frontend),
+        command=replay_command(outcome, folder),
+        folder=folder,
+    )  # fmt: skip
+
+
+def replay_command(outcome: Outcome, case: str) -> str:
+    """`assay replay` for an outcome, under its configuration."""
+    options, profile = _given(outcome)
+    words = ["assay", "replay", case, "--backend", outcome.backend, "--device", outcome.device]
+    for name, value in options.items():
+        words += ["--option", f"{name}={value}"]
+    return shlex.join([*words, *(["--profile", profile] if profile != DEFAULT else [])])
+
+
+def _template(backend: str, frontend: str) -> str:
+    return f"reproducers/{backend}.{frontend}.py.j2"
+
+
+def _given(outcome: Outcome) -> tuple[dict[str, str], str]:
+    """The options and the profile that a configuration names, see `fuzzing.oracles.configuration`."""
+    options = dict(word.split("=", 1) for word in outcome.configuration.split() if "=" in word)
+    return options, options.pop("profile", DEFAULT)
+
+
+def _configuration(outcome: Outcome) -> tuple[dict[str, str], str]:
+    """All options, those at their default too, and the profile."""
+    options, profile = _given(outcome)
+    try:
+        return backends.get(outcome.backend).settle(options), profile
+    except UnknownNameError:  # a backend that is no part of this Assay
+        return options, profile
+
+
+def _program(case: TestCase) -> dict[str, Any]:
+    """What the frontend's part of the script shows of the program."""
+    data = case.program.to_bytes()
+    if case.program.frontend == "onnx":
+        # Models repeat the names of their tensors again and again; packed they are a tenth.
+        packed = len(data) > PACKED_BYTES
+        return {"packed": packed, "model": base64_lines(zlib.compress(data, 9) if packed else data)}
+    program = cast("Any", case.program)
+    names = [tensor.name for tensor in program.tensors] if case.program.frontend == "keras" else []
+    return {"packed": False, "text": text_literal(program.source()), "names": names}
 
 
 def _header(case: TestCase, outcome: Outcome, toolchain: Installed) -> str:
@@ -127,14 +182,18 @@ def _header(case: TestCase, outcome: Outcome, toolchain: Installed) -> str:
     }[outcome.verdict]
     operator = case.provenance.operator or "a model"
     summary = text.cut(text.one_line(outcome.summary), 500)
-    return f"{outcome.backend} {what}: {operator}\n{summary}\nSeen with {versions}:"
+    how = f", set to {text.one_line(outcome.configuration)}" if outcome.configuration else ""
+    blamed = text.one_line(outcome.evidence.component)
+    first = f"First fails at: {blamed}\n" if blamed else ""
+    return f"{outcome.backend} {what}: {operator}\n{summary}\n{first}Seen with {versions}{how}:"
 
 
 def _provenance(case: TestCase) -> str:
     origin = case.provenance
+    kept = "and its expected outputs are" if case.expected is not None else "is"
     return (
         "Found and written by a machine: Assay. "
-        f"The model and its expected outputs are {origin.library} {origin.version}'s test {origin.test}."
+        f"The program {kept} {origin.library} {origin.version}'s test {origin.test}."
     )
 
 
@@ -144,18 +203,25 @@ def _dtype(value: Value) -> str:
     return value.dtype if isinstance(value, Tensor) else ""
 
 
-def _expected(case: TestCase) -> list[tuple[str, str, str, float, float]]:
+def _expected(case: TestCase, profile: str) -> list[tuple[str, str, str, float, float]]:
     """The outputs to compare, with the bounds that the oracle applies to each."""
     rows: list[tuple[str, str, str, float, float]] = []
     for name, value in case.expected or ():
-        bounds = _bounds(value, case)
+        bounds = _bounds(value, case, profile)
         rows.append((name, _dtype(value), literal(value, 8), bounds.rtol, bounds.atol))
     return rows
 
 
-def _bounds(value: Value, case: TestCase) -> Bounds:
+def _bounds(value: Value, case: TestCase, profile: str) -> Bounds:
     """One bound for a whole output: a sequence's is its loosest item's."""
     if isinstance(value, Sequence):
-        each = [bounds_of(item, case.tolerance) for item in value.items]
+        each = [bounds_of(item, case.tolerance, profile) for item in value.items]
         return max(each, key=lambda one: (one.rtol, one.atol), default=Bounds())
-    return bounds_of(value, case.tolerance) if isinstance(value, Tensor) else Bounds()
+    return bounds_of(value, case.tolerance, profile) if isinstance(value, Tensor) else Bounds()
+
+
+def _all_bounds(case: TestCase, profile: str) -> list[tuple[str, float, float]]:
+    """The bounds for every element type that has any, for outputs that are computed when the script runs."""
+    rule = profile_named(profile)
+    found = ((dtype, rule(dtype, case.tolerance)) for dtype in sorted(CARRIERS))
+    return [(dtype, bounds.rtol, bounds.atol) for dtype, bounds in found if bounds != EXACT]

@@ -9,6 +9,8 @@ from bot.reports import text
 from bot.reports.picture import ORDER, name_of
 from bot.reports.report import Group, Report
 from bot.reports.reproducer import pip_line
+from bot.reports.templating import counted, seconds, thousands
+from bot.reports.view import CampaignView
 from bot.store.models import Side, Standing
 
 
@@ -90,8 +92,23 @@ def context(report: Report) -> dict[str, Any]:
         "provenance": text.plain(found),
         "toolchains": [(name, toolchain) for name, toolchain in toolchains if toolchain is not None],
         "pip": pip_line,
+        "speed": _speed(view),
         "name_of": name_of,
     }
+
+
+def _speed(view: CampaignView) -> list[tuple[str, str]]:
+    """What the run at head cost, in a few figures; [] where nothing was run."""
+    work, cached = view.work.get("running"), view.cached.get(Side.HEAD, 0)
+    rows = [("verdicts from the cache", thousands(cached))] if cached else []
+    if work is None or not work.runs:
+        return rows
+    rows.append(("cases run", thousands(work.runs)))
+    if work.rate is not None:
+        rows.append(("cases a second", f"{work.rate:.3g}"))
+    if work.overhead is not None:
+        rows.append((f"wall time of {counted(work.workers, 'worker')} over work", f"{work.overhead:.2f}"))
+    return [*rows, *((f"in {phase}", seconds(spent)) for phase, spent in work.phases.items())]
 
 
 def _found(report: Report) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import jinja2
 
-from bot.reports import text
+from bot.reports import evidence, text
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -43,6 +43,8 @@ def environment() -> jinja2.Environment:
         "py": ascii,  # a Python literal, in ASCII
         "thousands": thousands,
         "counted": counted,
+        "ulp_bins": evidence.ulp_bins,
+        "verdict_lines": evidence.verdict_lines,
         "seconds": seconds,
     }
     return env

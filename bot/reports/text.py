@@ -50,7 +50,7 @@ _WINDOWS_HOMES = re.compile(r"\b[A-Za-z]:\\{1,2}Users\\{1,2}[^\\\s:\"']+")
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()|~!#$^])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_LINE_STARTS = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+_LINE_STARTS = re.compile(r"^(\s*\d*)([-+=.)])")
 
 
 def clean(text: str) -> str:

@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from bot.store.models import Side, Standing
-from fuzzing.outcomes import Outcome, Verdict
+from bot.store.work import Work
+from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
 class Installed(Protocol):
@@ -113,6 +114,10 @@ class CampaignView:
     skipped       reason → tests of the source that never became cases
     library       where the cases come from, such as "onnx 1.23.2"
     durations     step → seconds
+    phases        side → phase → verdict → cases that ended there with it
+    cached        side → cases whose verdict an earlier campaign had left
+    work          step → what its shards cost
+    configuration options and profile that are not the default, as `Outcome.configuration`
     config        the configuration in force, as JSON
     """
 
@@ -134,6 +139,10 @@ class CampaignView:
     skipped: Mapping[str, int] = field(default_factory=dict)
     library: str = ""
     durations: Mapping[str, float] = field(default_factory=dict)
+    phases: Mapping[Side, Mapping[Phase, Mapping[Verdict, int]]] = field(default_factory=dict)
+    cached: Mapping[Side, int] = field(default_factory=dict)
+    work: Mapping[str, Work] = field(default_factory=dict)
+    configuration: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session as Session
 
 from bot.errors import InternalError
 from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
+from bot.store.work import Work
 
 #: What the database raises when it, not our SQL, is in trouble: locked, full, gone.
 DATABASE_TROUBLE: tuple[type[Exception], ...] = (OperationalError, InterfaceError, PoolTimeout)
@@ -176,6 +177,16 @@ def spend(campaign: Campaign, step: str, seconds: float, at_least: float = 0.0) 
 def spent(campaign: Campaign, step: str) -> float:
     """Seconds the campaign has spent in a step, over all restarts."""
     return float(campaign.clock.get(step, 0.0))
+
+
+def charge(campaign: Campaign, step: str, work: Work) -> None:
+    """Adds what a shard cost to the work of a step."""
+    campaign.work = campaign.work | {step: (worked(campaign, step) + work).to_json()}
+
+
+def worked(campaign: Campaign, step: str) -> Work:
+    """What the shards of a step cost, over all restarts."""
+    return Work.from_json(campaign.work.get(step, {}))
 
 
 def write_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:

@@ -167,6 +167,7 @@ class Campaign(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     clock: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → seconds spent
+    work: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → bot.store.work.Work.to_json()
 
 
 class CampaignCase(Base):
@@ -180,7 +181,7 @@ class CampaignCase(Base):
 
 
 class OutcomeRow(Base):
-    """Verdicts, cached by (case, toolchain, backend, device)."""
+    """Verdicts, cached by (case, toolchain, backend, device, configuration)."""
 
     __tablename__ = "outcomes"
 
@@ -188,6 +189,7 @@ class OutcomeRow(Base):
     toolchain: Mapped[str] = mapped_column(String(64), primary_key=True)
     backend: Mapped[str] = mapped_column(String(32), primary_key=True)
     device: Mapped[str] = mapped_column(String(32), primary_key=True)
+    configuration: Mapped[str] = mapped_column(primary_key=True, default="")  # as in Outcome
     verdict: Mapped[str] = mapped_column(String(24))
     body: Mapped[dict[str, Any]]  # fuzzing.outcomes.Outcome.to_json()
     recorded_at: Mapped[datetime]

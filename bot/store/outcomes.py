@@ -1,14 +1,14 @@
 """Outcomes and repeats in the database, and what a campaign still has to run.
 
-A verdict is cached by (case, toolchain, backend, device) for every campaign there will ever be; the
-last three are a `CacheKey`. The first verdict recorded under a key stays. Nothing here holds more than
+A verdict is cached by (case, toolchain, backend, device, configuration) for every campaign there will ever
+be; the last four are a `CacheKey`. The first verdict recorded under a key stays. Nothing here holds more than
 a chunk of a campaign's outcomes at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,24 +17,31 @@ from sqlalchemy.orm import aliased
 
 from bot.store.campaigns import CHUNK, Session, chunks, insert_missing
 from bot.store.models import Campaign, CampaignCase, OutcomeRow, Repeat, Side
-from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.oracles.profiles import configuration
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Where a case ran: a toolchain's digest, the backend driving it, the device."""
+    """Where and how a case ran: a toolchain's digest, the backend driving it, the device, the options.
+
+    configuration  as `Outcome.configuration`: "" where all is default
+    """
 
     toolchain: str
     backend: str
     device: str
+    configuration: str = ""
+
+    @classmethod
+    def of(cls, toolchain: str, config: Mapping[str, Any]) -> CacheKey:
+        """The key of a toolchain under a campaign's configuration, as JSON."""
+        named = configuration(dict(config.get("options", {})), str(config.get("profile", "default")))
+        return cls(toolchain, str(config["backend"]), str(config["device"]), named)
 
     def fits(self, outcome: Outcome) -> bool:
         """Whether the outcome was made there."""
-        return (outcome.toolchain, outcome.backend, outcome.device) == (
-            self.toolchain,
-            self.backend,
-            self.device,
-        )
+        return self == CacheKey(outcome.toolchain, outcome.backend, outcome.device, outcome.configuration)
 
 
 def record(session: Session, outcomes: Iterable[Outcome], at: datetime) -> int:
@@ -45,6 +52,7 @@ def record(session: Session, outcomes: Iterable[Outcome], at: datetime) -> int:
             "toolchain": outcome.toolchain,
             "backend": outcome.backend,
             "device": outcome.device,
+            "configuration": outcome.configuration,
             "verdict": outcome.verdict.value,
             "body": outcome.to_json(),
             "recorded_at": at,
@@ -96,6 +104,37 @@ def pending(
         other = aliased(OutcomeRow)
         query = query.join(other, _at(other, head)).where(other.verdict.in_([v.value for v in verdicts]))
     return list(session.scalars(query))
+
+
+def cached(session: Session, campaign_id: int, key: CacheKey, before: datetime) -> int:
+    """How many planned cases had their outcome under `key` already at the time `before`."""
+    query = (
+        select(func.count())
+        .select_from(CampaignCase)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .where(CampaignCase.campaign_id == campaign_id, OutcomeRow.recorded_at < before)
+    )
+    return session.scalar(query) or 0
+
+
+def by_phase(session: Session, campaign_id: int, key: CacheKey) -> dict[Phase, dict[Verdict, int]]:
+    """Phase → verdict → planned cases that ended there with it under `key`."""
+    phase = OutcomeRow.body["phase"].as_string()
+    query = (
+        select(phase, OutcomeRow.verdict, func.count())
+        .select_from(CampaignCase)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .where(CampaignCase.campaign_id == campaign_id)
+        .group_by(phase, OutcomeRow.verdict)
+    )
+    found: dict[Phase, dict[Verdict, int]] = {}
+    for name, verdict, count in session.execute(query):
+        found.setdefault(Phase(name), {})[Verdict(verdict)] = count
+    return {
+        phase: {verdict: found[phase][verdict] for verdict in Verdict if verdict in found[phase]}
+        for phase in Phase
+        if phase in found
+    }
 
 
 def ran(session: Session, campaign_id: int, key: CacheKey) -> int:
@@ -205,6 +244,7 @@ def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> 
                 OutcomeRow.toolchain == key.toolchain,
                 OutcomeRow.backend == key.backend,
                 OutcomeRow.device == key.device,
+                OutcomeRow.configuration == key.configuration,
             ),
         )
         .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value)
@@ -213,9 +253,20 @@ def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> 
     return {case_id: (int(k), int(n)) for case_id, k, n in session.execute(query)}
 
 
+def blamed(session: Session, campaign_id: int, side: Side, case_id: str) -> Evidence | None:
+    """The evidence of the first repeat that looked for the part to blame; None if none did."""
+    query = (
+        select(Repeat.body)
+        .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value, Repeat.case_id == case_id)
+        .order_by(Repeat.number)
+    )
+    seen = (Outcome.from_json(body).evidence for body in session.scalars(query))
+    return next((evidence for evidence in seen if evidence.rungs), None)
+
+
 def get(session: Session, case_id: str, key: CacheKey) -> Outcome | None:
     """The cached outcome of one case."""
-    row = session.get(OutcomeRow, (case_id, key.toolchain, key.backend, key.device))
+    row = session.get(OutcomeRow, (case_id, *astuple(key)))
     return None if row is None else Outcome.from_json(row.body)
 
 
@@ -225,6 +276,7 @@ def _at(row: type[OutcomeRow], key: CacheKey) -> ColumnElement[bool]:
         row.toolchain == key.toolchain,
         row.backend == key.backend,
         row.device == key.device,
+        row.configuration == key.configuration,
     )
 
 
@@ -260,6 +312,7 @@ def _repeats_elsewhere(campaign_id: int, key: CacheKey, cases: list[str], repeat
             Repeat.body["toolchain"].as_string() == key.toolchain,
             Repeat.body["backend"].as_string() == key.backend,
             Repeat.body["device"].as_string() == key.device,
+            func.coalesce(Repeat.body["configuration"].as_string(), "") == key.configuration,
             side_is_key,
         )
         .order_by(Repeat.campaign_id, Repeat.number)

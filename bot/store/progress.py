@@ -57,7 +57,7 @@ def _ran(session: Session, campaign: Campaign, side: Side) -> tuple[int, int, st
     digest = campaign.head_toolchain if side is Side.HEAD else campaign.base_toolchain
     if digest is None:
         return 0, 0, ""
-    key = CacheKey(digest, str(campaign.config["backend"]), str(campaign.config["device"]))
+    key = CacheKey.of(digest, campaign.config)
     done, total = outcomes.ran(session, campaign.id, key), campaigns.planned(session, campaign.id)
     label = campaigns.toolchain(session, digest).label
     return done, total, f"{done} of {total} cases on {label}"

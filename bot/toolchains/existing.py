@@ -27,9 +27,17 @@ def existing_spec(backend_name: str, python: str = sys.executable) -> Spec:
     return Spec("existing", backend_name, (), f"{backend_name} of {path}", python=path)
 
 
+def public(version: str) -> str:
+    """A version as the index knows it: 2.13.0 for the build 2.13.0+cpu."""
+    return version.partition("+")[0]
+
+
 @provisioner("existing", offered=False)
 class Existing:
-    """Takes an interpreter as it is; its digest changes with the packages in it."""
+    """Takes an interpreter as it is; its digest changes with every file of the packages in it.
+
+    Verdicts are kept by digest, so an upgraded package, or one edited in place, must give another.
+    """
 
     def resolve(self, _config: RepositoryConfig, _read: Read) -> Spec:
         """Raises UsageError: no configuration can name an interpreter."""
@@ -41,10 +49,13 @@ class Existing:
         if not os.access(spec.python, os.X_OK):
             raise ProvisionError(f"{spec.python} is no interpreter; give the path of a python executable")
         progress(f"{adapter.name}: importing it once with {spec.python}")
-        found = probe(Path(spec.python), adapter.import_name)
+        modules = [adapter.import_name, *(name.replace("-", "_") for name in adapter.packages)]
+        found = probe(Path(spec.python), adapter.import_name, beside=modules)
         wanted = dict.fromkeys(map(canonicalize_name, (adapter.package, *adapter.packages)))
         packages = [name for name in wanted if name in found.packages]
-        digest = hashlib.sha256(json.dumps([spec.digest, found.python, found.packages]).encode()).hexdigest()
+        digest = hashlib.sha256(
+            json.dumps([spec.digest, found.python, found.packages, found.content]).encode()
+        ).hexdigest()
         versions = {"python": found.python} | {name: found.packages[name] for name in packages}
-        requirements = tuple(f"{name}=={found.packages[name]}" for name in packages)
+        requirements = tuple(f"{name}=={public(found.packages[name])}" for name in packages)
         return Ready(spec, digest, spec.python, versions, requirements)

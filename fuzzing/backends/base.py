@@ -163,7 +163,10 @@ def _from_file(path: str) -> type[Backend]:
     if spec is None or spec.loader is None or not os.path.isfile(path):  # noqa: PTH113 - worker: keep it small
         raise UnknownNameError(f"there is no backend file {path}")
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    added = [cls for name, cls in _BACKENDS.items() if before.get(name) is not cls]
+    # Those that the file imports, to build on, are not its own.
+    added = [
+        cls for name, cls in _BACKENDS.items() if before.get(name) is not cls and cls.__module__ == spec.name
+    ]
     if len(added) != 1:
         raise UnknownNameError(f"{path} registers {len(added)} backends; it must register one")
     return added[0]

@@ -6,31 +6,51 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fuzzing.backends import _onnx_float64, _onnx_undefined
 from fuzzing.backends.base import Backend, Named, Pattern, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
 
+_WIDE = {
+    "float16": np.float64,
+    "bfloat16": np.float64,
+    "float32": np.float64,
+    "complex64": np.complex128,
+}
+
 
 @register
 class OnnxReference(Backend):
-    """`onnx.reference.ReferenceEvaluator`; convert parses and checks, compile builds the evaluator."""
+    """`onnx.reference.ReferenceEvaluator`; convert parses and checks, compile builds the evaluator.
+
+    options: `precision`, float64 for all floats wider than the model says, but for float8 and less
+    (`_onnx_float64`); `undefined`, the number to put where the standard leaves an integer result open
+    (`_onnx_undefined`), by default numpy's.
+    """
 
     name: ClassVar[str] = "onnx_reference"
     package: ClassVar[str] = "onnx"
     import_name: ClassVar[str] = "onnx"
     reference: ClassVar[bool] = True
+    options: ClassVar[dict[str, tuple[str, ...]]] = {
+        "precision": ("native", "float64"),
+        "undefined": ("native", "0", "1"),
+    }
     packages: ClassVar[tuple[str, ...]] = ("onnx", "ml_dtypes", "numpy")
     unsupported: ClassVar[tuple[Pattern, ...]] = (
         Pattern("NotImplementedError", r"(.*)", r"the reference evaluator lacks this: \1"),
     )
 
     def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
-        """Imports onnx; `device` and `options` mean nothing here."""
+        """Imports onnx; `device` means nothing here."""
         import ml_dtypes
         import onnx
         import onnx.reference
 
         self._onnx = onnx
+        self._wide = options.get("precision") == "float64"
+        fill = options.get("undefined", "native")
+        self._fill = None if fill == "native" else int(fill)
         self._raw = {
             name: np.dtype(getattr(ml_dtypes, name)) for name in RAW_DTYPES if hasattr(ml_dtypes, name)
         }
@@ -40,10 +60,12 @@ class OnnxReference(Backend):
         """A checked ModelProto."""
         model = self._onnx.load_from_string(program.to_bytes())
         self._onnx.checker.check_model(model)
-        return model
+        return _onnx_float64.widen(model) if self._wide else model
 
     def compile(self, model: Any) -> Any:
         """An evaluator over the model."""
+        if self._fill is not None:
+            return _onnx_undefined.evaluator(self._onnx, model, self._fill)
         return self._onnx.reference.ReferenceEvaluator(model)
 
     def run(self, executable: Any, inputs: Named) -> Named:
@@ -55,7 +77,8 @@ class OnnxReference(Backend):
     def _array(self, value: Value) -> Any:
         if isinstance(value, Tensor):
             array = value.array()
-            return array.view(self._raw[value.dtype]) if value.dtype in self._raw else array
+            array = array.view(self._raw[value.dtype]) if value.dtype in self._raw else array
+            return array.astype(_WIDE.get(value.dtype, array.dtype)) if self._wide else array
         if isinstance(value, Sequence):
             return [self._array(item) for item in value.items]
         return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, List, NamedTuple
 
 import numpy as np
 
-from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
+from fuzzing.backends import _onnx
+from fuzzing.backends.base import Backend, Named, Pattern, Rung, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
 
@@ -20,7 +21,27 @@ _ELEMENT_TYPES = {
 }
 _NAMES = {element: (number, name) for name, (number, element) in _ELEMENT_TYPES.items()}
 _FATAL = 4  # what it logs as an error it also raises
-_LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "all": "ORT_ENABLE_ALL"}
+#: Levels by our name for them, with GraphOptimizationLevel's, and what each adds to the one before.
+_LEVELS = {
+    "disabled": ("ORT_DISABLE_ALL", "kernels"),
+    "basic": ("ORT_ENABLE_BASIC", "graph optimiser, level basic"),
+    "extended": ("ORT_ENABLE_EXTENDED", "graph optimiser, level extended"),
+    "all": ("ORT_ENABLE_ALL", "graph optimiser, level all (layouts)"),
+}
+
+
+class _Model(NamedTuple):
+    """A ModelProto's bytes; `by_place` if its outputs' names are not the program's."""
+
+    data: bytes
+    by_place: bool
+
+
+class _Loaded(NamedTuple):
+    """A session, and the names of what it gives."""
+
+    session: Any
+    outputs: List[str]
 
 
 @register
@@ -28,13 +49,27 @@ class OnnxRuntime(Backend):
     """`onnxruntime.InferenceSession`. Its constructor parses, optimises and plans at once, so all of that
     is the compile phase, and convert only hands the bytes on.
 
-    options: `optimization`, one of disabled, basic, all (the default).
+    options: `optimization`, the level of its graph optimiser.
     """
 
     name: ClassVar[str] = "onnxruntime"
     package: ClassVar[str] = "onnxruntime"
     import_name: ClassVar[str] = "onnxruntime"
-    packages: ClassVar[tuple[str, ...]] = ("onnxruntime", "numpy")
+    kinds: ClassVar[tuple[str, ...]] = _onnx.KINDS
+    devices: ClassVar[tuple[str, ...]] = ("CPU", "CUDA")
+    options: ClassVar[dict[str, tuple[str, ...]]] = {
+        "optimization": ("all", "disabled", "basic", "extended"),
+    }
+    ladder: ClassVar[tuple[Rung, ...]] = tuple(
+        Rung({"optimization": level}, component) for level, (_, component) in _LEVELS.items()
+    )
+    # cudaError_t's that leave a context of no use (cuda_runtime_api.h: "the only way to continue …").
+    sticky: ClassVar[tuple[str, ...]] = (
+        r"CUDA (?:failure|error) (?:700|702|709|710|713|714|715|716|717|718|719)\b",
+        r"CUDA error cudaError(?:IllegalAddress|LaunchTimeout|Assert|LaunchFailure|MisalignedAddress)",
+    )
+    environment: ClassVar[dict[str, str]] = {"OMP_NUM_THREADS": "1", **_onnx.ENVIRONMENT}
+    packages: ClassVar[tuple[str, ...]] = ("onnxruntime", "numpy", "keras", "torch", "onnxscript")
     unsupported: ClassVar[tuple[Pattern, ...]] = (
         Pattern("NotImplemented", r"Could not find an implementation for (\w+)\(", r"no kernel for \1"),
         Pattern("NotImplemented", r"NOT_IMPLEMENTED : (.*)", r"\1"),
@@ -48,7 +83,9 @@ class OnnxRuntime(Backend):
         ),
         Pattern(".*", r"[Uu]nsupported model IR version: (\d+)", r"no models of IR version \1"),
         Pattern("InvalidGraph", r"Unrecognized attribute: (\w+) for operator (\w+)", r"no \1 of \2"),
-        Pattern(".*", r"([^\n]*(?:is|are) not (?:yet |currently )?supported[^\n]*)", r"\1"),
+        Pattern(
+            ".*", r"([^\n]*(?:is|are) not (?:yet |currently )?(?:registered or )?supported[^\n]*)", r"\1"
+        ),
         # A matter of the machine: the compiler asks the C library for a locale that is not installed.
         Pattern(".*", r"Failed to construct locale with name:(\S+)", r"this machine lacks the locale \1"),
         Pattern(
@@ -69,35 +106,41 @@ class OnnxRuntime(Backend):
         # One case at a time and one worker per core: threads of its own would only fight over them.
         self._options.intra_op_num_threads = 1
         self._options.inter_op_num_threads = 1
-        level = _LEVELS[options.get("optimization", "all")]
+        level, _ = _LEVELS[self.settle(options)["optimization"]]
         self._options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-        self._providers = [f"{device}ExecutionProvider"]
+        provider = f"{device}ExecutionProvider"
+        if provider not in onnxruntime.get_available_providers():
+            raise RuntimeError(f"this onnxruntime has no {provider}: for CUDA install onnxruntime-gpu")
+        # A node that the provider lacks must run somewhere, as it does for everyone else.
+        self._providers = [provider, *(["CPUExecutionProvider"] if device != "CPU" else [])]
 
-    def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
-        """The bytes themselves: ONNX Runtime has no step of its own here."""
-        return program.to_bytes()
+    def convert(self, program: Program, inputs: Named) -> _Model:
+        """The model's bytes: ONNX Runtime has no step of its own here."""
+        return _Model(_onnx.model_bytes(program, inputs), program.kind != "OnnxModel")
 
-    def compile(self, model: Any) -> Any:
+    def compile(self, model: _Model) -> _Loaded:
         """A session."""
-        return self._ort.InferenceSession(model, self._options, providers=self._providers)
+        session = self._ort.InferenceSession(model.data, self._options, providers=self._providers)
+        names = [out.name for out in session.get_outputs()]
+        return _Loaded(session, _onnx.places(len(names)) if model.by_place else names)
 
-    def run(self, executable: Any, inputs: Named) -> Named:
+    def run(self, executable: _Loaded, inputs: Named) -> Named:
         """Runs the session; inputs that it no longer has are left out."""
-        outputs = executable.get_outputs()
-        wanted = {arg.name for arg in executable.get_inputs()}
+        session = executable.session
+        wanted = {arg.name for arg in session.get_inputs()}
         given = [(name, value) for name, value in inputs if name in wanted]
-        if _has_raw(value for _, value in given) or any(out.type in _NAMES for out in outputs):
-            return self._run_raw(executable, given, outputs)
-        results = executable.run(None, {name: _plain(value) for name, value in given})
-        return [(out.name, _value(result)) for out, result in zip(outputs, results)]
+        if _has_raw(value for _, value in given) or any(out.type in _NAMES for out in session.get_outputs()):
+            found = self._run_raw(session, given)
+        else:
+            results = session.run(None, {name: _plain(value) for name, value in given})
+            found = [_value(result) for result in results]
+        return list(zip(executable.outputs, found))
 
-    def _run_raw(
-        self, executable: Any, inputs: list[tuple[str, Value]], outputs: Any
-    ) -> list[tuple[str, Value]]:
+    def _run_raw(self, session: Any, inputs: Named) -> list[Value]:
         """The road for element types that numpy lacks: OrtValues, whose memory is read as raw integers."""
         feeds = {name: self._ort_value(value) for name, value in inputs}
-        results = executable.run_with_ort_values([out.name for out in outputs], feeds)
-        return [(out.name, self._read(result)) for out, result in zip(outputs, results)]
+        names = [out.name for out in session.get_outputs()]
+        return [self._read(result) for result in session.run_with_ort_values(names, feeds)]
 
     def _ort_value(self, value: Value) -> Any:
         if not isinstance(value, Tensor):

@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fuzzing.backends import _graphs, _onnx, _torch
 from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
 
 #: Element types by OpenVINO's name. 4- and 2-bit types are packed there and are left out.
 _RAW = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0"}
+#: Its exceptions: the first for all, until the frontends got classes of their own (GeneralFailure, ...).
+_SAYS = r"RuntimeError|\w+Failure"
 _RAW_NAMES = {short: name for name, short in _RAW.items()}
+
+
+class _Model(NamedTuple):
+    """A model or a compiled model.
+
+    feeds     what to run it on, in the order of its inputs; None to go by the names of an ONNX model
+    by_place  whether its outputs' names are not the program's
+    """
+
+    model: Any
+    feeds: Any
+    by_place: bool
 
 
 @register
 class OpenVino(Backend):
-    """`Core.read_model` and `Core.compile_model`.
+    """Its frontends, and `Core.compile_model`.
 
-    CPUs with bfloat16 units compute in it by default and are off by 5e-3 in every convolution, so single
-    precision is asked for; options: `precision`, the INFERENCE_PRECISION_HINT (default f32).
+    ONNX models go through `Core.read_model`, Keras programs through their export to ONNX, torch programs
+    through `openvino.convert_model`.
+
+    options: `precision`, the INFERENCE_PRECISION_HINT; CPUs with bfloat16 units compute in it by default
+    and are off by 5e-3 in every convolution, so single precision is asked for. `capture`, how torch hands
+    its program over: as torch.export sees it, or as a trace. `shapes`: `dynamic` leaves what the frontend
+    makes of them, which for torch are dynamic ones; `static` fixes them before compiling.
     """
 
     name: ClassVar[str] = "openvino"
     package: ClassVar[str] = "openvino"
     import_name: ClassVar[str] = "openvino"
+    kinds: ClassVar[tuple[str, ...]] = (*_onnx.KINDS, "TorchCall", "TorchProgram")
     devices: ClassVar[tuple[str, ...]] = ("CPU", "GPU")
-    packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy")
+    options: ClassVar[dict[str, tuple[str, ...]]] = {
+        "precision": ("f32", "f16", "bf16"),
+        "capture": ("exported", "traced"),
+        "shapes": ("dynamic", "static"),
+    }
+    packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy", "torch", "keras", "onnxscript")
     # openvino_telemetry knows no switch but this: it sends nothing from CI (its utils/opt_in_checker.py).
-    environment: ClassVar[dict[str, str]] = {"CI": "true"}
+    environment: ClassVar[dict[str, str]] = {"CI": "true", "OMP_NUM_THREADS": "1", **_onnx.ENVIRONMENT}
     unsupported: ClassVar[tuple[Pattern, ...]] = (
+        Pattern(_SAYS, r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"),
+        Pattern(_SAYS, r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
+        Pattern(_SAYS, r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
         Pattern(
-            "RuntimeError", r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"
-        ),
-        Pattern("RuntimeError", r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
-        Pattern("RuntimeError", r"[Nn]ot supported operations?:? ([^\n]+)", r"\1"),
-        Pattern("RuntimeError", r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
-        Pattern(
-            "RuntimeError",
+            _SAYS,
             r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)",
             r"type \1",
         ),
-        Pattern("RuntimeError", r"([^\n]*(?:is|are) not (?:yet )?supported[^\n]*)", r"\1"),
-        Pattern("RuntimeError", r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
-        Pattern("RuntimeError", r"([^\n]*(?:NotImplemented|not implemented)[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
     )
 
     @classmethod
@@ -66,27 +89,63 @@ class OpenVino(Backend):
         probe = np.arange(3, dtype=np.float32)
         if not np.array_equal(openvino.Tensor(probe).data, probe):
             raise RuntimeError(f"this openvino cannot read arrays of numpy {np.__version__}: install numpy<2")
+        settled = self.settle(options)
         self._device = device
-        self._config = {"INFERENCE_PRECISION_HINT": options.get("precision", "f32")}
+        self._capture, self._static = settled["capture"], settled["shapes"] == "static"
+        self._config = {"INFERENCE_PRECISION_HINT": settled["precision"]}
         if device == "CPU":
             # One case at a time and one worker per core: more threads would only fight over them.
             self._config["INFERENCE_NUM_THREADS"] = "1"
 
-    def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
-        """The ONNX frontend's model."""
-        return self._core.read_model(program.to_bytes())
+    def convert(self, program: Program, inputs: Named) -> _Model:
+        """The frontend's model."""
+        if program.kind in _onnx.KINDS:
+            model = self._core.read_model(_onnx.model_bytes(program, inputs))
+            found = _Model(model, None, program.kind != "OnnxModel")
+        else:
+            found = self._from_torch(program, inputs)
+        if self._static:
+            fed = self._fed(found, inputs)
+            shapes = {port: list(value.shape) for port, value in fed if isinstance(value, Tensor)}
+            found.model.reshape(shapes)
+        return found
 
-    def compile(self, model: Any) -> Any:
+    def _from_torch(self, program: Program, inputs: Named) -> _Model:
+        """What `convert_model` makes of the captured program. What its API cannot even take or give, complex
+        numbers above all, it is not asked for.
+        """
+        built = _torch.build(program)
+        feeds = [_torch.from_torch(tensor) for tensor in built.arrange(inputs)]
+        for value in feeds:
+            self._tensor(value)
+        graph = _graphs.capture(built, inputs, self._capture)
+        if any(dtype.startswith("complex") for dtype in _graphs.output_dtypes(graph)):
+            raise Unsupported("OpenVINO gives no complex tensors")
+        return _Model(self._ov.convert_model(graph), feeds, by_place=True)
+
+    def compile(self, model: _Model) -> _Model:
         """The device's compiled model."""
-        return self._core.compile_model(model, self._device, self._config)
+        return model._replace(model=self._core.compile_model(model.model, self._device, self._config))
 
-    def run(self, executable: Any, inputs: Named) -> Named:
+    def run(self, executable: _Model, inputs: Named) -> Named:
         """One inference; inputs that the compiler folded away are left out."""
-        request = executable.create_infer_request()
-        for port, value in _matched(list(executable.inputs), dict(inputs)):
+        compiled = executable.model
+        request = compiled.create_infer_request()
+        for port, value in self._fed(executable, inputs):
             request.set_tensor(port, self._tensor(value))
         request.infer()
-        return [(_name(port), self._value(request.get_tensor(port), port)) for port in executable.outputs]
+        ports = list(compiled.outputs)
+        names = _onnx.places(len(ports)) if executable.by_place else [_name(port) for port in ports]
+        return [(name, self._value(request.get_tensor(port), port)) for name, port in zip(names, ports)]
+
+    def _fed(self, executable: _Model, inputs: Named) -> list[tuple[Any, Value]]:
+        """The compiled model's inputs with their values."""
+        ports = list(executable.model.inputs)
+        if executable.feeds is None:
+            return _matched(ports, dict(inputs))
+        if len(ports) != len(executable.feeds):
+            raise Unsupported(f"the compiled model has {len(ports)} of {len(executable.feeds)} inputs")
+        return list(zip(ports, executable.feeds))
 
     def _tensor(self, value: Value) -> Any:
         if not isinstance(value, Tensor):

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -40,6 +40,7 @@ _ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKI
 class Command:
     """How to start a worker: an interpreter, a backend, a device, the backend's options, limits.
 
+    environment  variables beside the backend's own
     cache  folder that outlives workers, for a backend whose environment asks for one with "{cache}";
            by default one for each backend and toolchain in the user's cache folder
     isolation  the best level to take (isolation.LEVELS); the kernel may allow only a lower one
@@ -50,6 +51,7 @@ class Command:
     device: str = "CPU"
     options: dict[str, Any] | None = None
     limits: Limits = field(default_factory=Limits)
+    environment: Mapping[str, str] = field(default_factory=dict)
     cache: str = ""
     isolation: str = isolation.NAMESPACES
 
@@ -147,7 +149,7 @@ class WorkerProcess:
             environment["ASSAY_CACHE"] = kept
         for name, value in backend.environment.items():
             environment[name] = value.replace("{scratch}", self.scratch).replace("{cache}", kept)
-        return environment
+        return environment | dict(self.command.environment)
 
     @property
     def write_fd(self) -> int:

@@ -3,12 +3,13 @@
 `python -m fuzzing.execute.shard SHARD.json` prints what happens as JSON lines on stdout:
 
     {"event": "start", "cases": N}
-    {"event": "outcome", "repeat": R, "outcome": {…}}            in the order in which cases end
+    {"event": "outcome", "repeat": R, "outcome": {…}}            in the order in which they are settled
     {"event": "end", "outcomes": N, "respawns": R, "seconds": S, "busy": B, "stopped": "" | "budget",
-     "versions": {…}}
+     "versions": {…}, "cached": {"references": N}, "phases": {phase: seconds}}
     {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
 
-Exit codes: 0 after "end", 2 for a bad shard or case, 3 if the toolchain cannot be started.
+Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain cannot be started. A case whose files are
+spoiled, or that fails in its own library, is an outcome like others: invalid.
 """
 
 from __future__ import annotations
@@ -16,25 +17,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
-from itertools import islice
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from fuzzing import backends
-from fuzzing.cases import Corpus, TestCase
 from fuzzing.errors import InfrastructureError, UsageError
-from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
-from fuzzing.execute.process import Command
-from fuzzing.execute.references import References
-from fuzzing.execute.supervisor import Supervisor
-from fuzzing.oracles import judge
-from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
-
-Key = tuple[str, int]  # case id, repeat
-_CHUNK = 64  # cases looked up at a time; what is held of a corpus of any size
+from fuzzing.execute.run import Run
 
 
 @dataclass(frozen=True)
@@ -48,6 +37,8 @@ class Shard:
     fresh      a new process for every single run: evidence rather than speed
     repeats    how often each case is run
     budget_s   stop drawing cases after so many seconds; None for no bound
+    ablate     find the part of the compiler that is to blame for what fails, by the backend's ladder; only
+               the first repeat of a case is taken apart
     """
 
     corpus: str
@@ -63,6 +54,7 @@ class Shard:
     repeats: int = 1
     limits: Limits = field(default_factory=Limits)
     budget_s: float | None = None
+    ablate: bool = False
 
     def __post_init__(self) -> None:
         if self.workers < 1 or self.repeats < 1:
@@ -97,77 +89,6 @@ class Shard:
             raise UsageError(f"this is not a shard: {error}") from None
 
 
-class Run:
-    """One execution of a shard."""
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
-        self._corpus = Corpus(shard.corpus)
-        self._backend = backends.get(shard.backend)
-        if shard.device not in self._backend.devices:
-            allowed = ", ".join(self._backend.devices)
-            raise UsageError(f"{shard.backend} has no device {shard.device!r}; it has {allowed}")
-        command = Command(shard.python, shard.backend, shard.device, shard.options, shard.limits)
-        self.supervisor: Supervisor[Key] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
-        self._references = References(self._corpus.root, shard.limits)
-        self._running: dict[Key, TestCase] = {}
-        self._invalid: list[Outcome] = []
-        self._deadline = float("inf")
-        self.stopped = ""
-
-    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
-        """(repeat, outcome) of each run, as they end."""
-        if self._shard.budget_s is not None:
-            self._deadline = time.monotonic() + self._shard.budget_s
-        for key, execution in self.supervisor.run(self._draw()):
-            yield from self._take_invalid()
-            yield key[1], self._judge(key, execution)
-        yield from self._take_invalid()
-
-    def _judge(self, key: Key, execution: Execution) -> Outcome:
-        shard, case = self._shard, self._running.pop(key)
-        outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
-        return replace(outcome, case=key[0])  # a case that got its reference here has another id
-
-    def _draw(self) -> Iterator[tuple[Key, TestCase]]:
-        """The cases with their references; those that have none are set aside as invalid."""
-        for case_id, case, error in self._completed():
-            if error:
-                self._invalid.append(self._invalid_outcome(case_id, error))
-                continue
-            for repeat in range(self._shard.repeats):
-                if time.monotonic() > self._deadline:
-                    self.stopped = "budget"
-                    return
-                self._running[case_id, repeat] = case
-                yield (case_id, repeat), case
-
-    def _completed(self) -> Iterator[tuple[str, TestCase, str]]:
-        ids = iter(self._shard.cases)
-        while chunk := list(islice(ids, _CHUNK)):
-            cases = [self._corpus.get(case_id) for case_id in chunk]
-            for case_id, (case, error) in zip(chunk, self._references.complete(cases), strict=True):
-                yield case_id, case, error
-
-    def _invalid_outcome(self, case_id: str, error: str) -> Outcome:
-        shard = self._shard
-        return Outcome(
-            case=case_id,
-            backend=shard.backend,
-            toolchain=shard.toolchain,
-            device=shard.device,
-            verdict=Verdict.INVALID,
-            phase=Phase.IMPORT,
-            summary=error.splitlines()[0][:200],
-            evidence=Evidence(message=error),
-        )
-
-    def _take_invalid(self) -> Iterator[tuple[int, Outcome]]:
-        while self._invalid:
-            outcome = self._invalid.pop()
-            yield from ((repeat, outcome) for repeat in range(self._shard.repeats))
-
-
 def execute(shard: Shard, out: TextIO) -> None:
     """Runs `shard` and prints its events to `out`."""
 
@@ -189,6 +110,8 @@ def execute(shard: Shard, out: TextIO) -> None:
         busy=run.supervisor.busy_s,
         stopped=run.stopped,
         versions=run.supervisor.versions,
+        cached={"references": run.references.cached},
+        phases=dict(run.phases),
     )
 
 

@@ -1,4 +1,4 @@
-"""Element types that numpy lacks, decoded with numpy alone.
+"""Element types as numbers: those that numpy lacks, decoded with numpy alone, and the order of all floats.
 
 Layouts are those of the ONNX standard (docs/docsgen/source/technical/float8.md, float4.md, int4.md) and
 of the OCP Microscaling specification for e8m0 and e2m1.
@@ -52,12 +52,36 @@ def decode(dtype: str, raw: Array) -> Array:
     return _values(dtype)[raw]
 
 
-def ranks(dtype: str, raw: Array) -> Array:
-    """Where each element stands in the order of its small float type: neighbours differ by one.
+#: Of each float type: one rounding, relative to the value rounded (half the distance of 1 to its neighbour,
+#: IEEE 754's unit roundoff), and the smallest number above 0.
+ROUNDING = {
+    "float16": (2.0**-11, 2.0**-24),
+    "bfloat16": (2.0**-8, 2.0**-133),
+    "float32": (2.0**-24, 2.0**-149),
+    "float64": (2.0**-53, 2.0**-1074),
+    "complex64": (2.0**-24, 2.0**-149),
+    "complex128": (2.0**-53, 2.0**-1074),
+}
 
-    Both zeros stand at 0. NaN and infinities get a place too; it means nothing.
+
+def ranks(dtype: str, raw: Array) -> Array:
+    """Where each element stands in the order of its float type, as int64: neighbours differ by one.
+
+    Both zeros stand at 0. NaN and infinities get a place too; it means nothing. Complex types have no order:
+    take the ranks of their parts.
     """
+    if dtype in ROUNDING:
+        bits = raw.dtype.itemsize * 8
+        code = raw.view(f"i{raw.dtype.itemsize}").astype(np.int64)
+        magnitude = code & ((1 << (bits - 1)) - 1)
+        ranked: Array = np.where(code < 0, -magnitude, magnitude)
+        return ranked
     return _ranks(dtype)[raw]
+
+
+def is_float(dtype: str) -> bool:
+    """Whether a type holds floats, real or complex."""
+    return dtype in ROUNDING or dtype in _LAYOUTS or dtype == "float8_e8m0fnu"
 
 
 @cache
@@ -73,13 +97,13 @@ def _values(dtype: str) -> Array:
 
 @cache
 def _ranks(dtype: str) -> Array:
-    codes = np.arange(256, dtype=np.int16)
+    codes = np.arange(256, dtype=np.int64)
     if dtype == "float8_e8m0fnu":
         return codes
     layout = _LAYOUTS[dtype]
     sign = 1 << (layout.exponent + layout.mantissa)
     magnitude = codes & (sign - 1)
-    return np.where(codes & sign, -magnitude, magnitude).astype(np.int16)
+    return np.where(codes & sign, -magnitude, magnitude)
 
 
 def _integers(bits: int, *, signed: bool) -> Array:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol
 
@@ -79,6 +79,13 @@ class Ruling:
     mismatches: tuple[Mismatch, ...] = ()
 
 
+def wrong(mismatches: tuple[Mismatch, ...]) -> Ruling:
+    """The ruling that outputs, at least one, are wrong."""
+    first = mismatches[0]
+    count = "" if len(mismatches) == 1 else f" (and {len(mismatches) - 1} more)"
+    return Ruling(Verdict.WRONG_RESULT, f"output {first.output}: {first.detail}{count}", mismatches)
+
+
 Oracle = Callable[[Trial], "Ruling | None"]
 
 _ORACLES: dict[int, Oracle] = {}
@@ -128,6 +135,16 @@ def judge(
         durations=dict(execution.durations),
         evidence=_evidence(execution, ruling.mismatches),
         peak_bytes=execution.peak_bytes,
+    )
+
+
+def ruled(outcome: Outcome, ruling: Ruling) -> Outcome:
+    """The outcome under another ruling."""
+    return replace(
+        outcome,
+        verdict=ruling.verdict,
+        summary=_one_line(ruling.summary),
+        evidence=replace(outcome.evidence, mismatches=ruling.mismatches),
     )
 
 

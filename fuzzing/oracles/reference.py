@@ -1,7 +1,7 @@
 """The reference: what a case's outputs ought to be, computed apart from any compiler under test.
 
-Where the library ships the outputs with its test they are the reference. Otherwise the ONNX reference
-evaluator computes them, as a backend of its own in a worker of its own.
+Where the library ships the outputs with its test they are the reference. Otherwise the library that the
+program belongs to computes them, as a backend of its own in a worker of its own.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ from dataclasses import replace
 
 from fuzzing.cases import TestCase, Value
 from fuzzing.errors import InternalError
-
-#: The backend that computes references; `fuzzing.backends` holds it.
-REFERENCE_BACKEND = "onnx_reference"
 
 
 def reference_needed(case: TestCase) -> bool:

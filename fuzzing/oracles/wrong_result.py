@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fuzzing.oracles.compare import compare
-from fuzzing.oracles.judging import Ruling, Trial, register_oracle
-from fuzzing.outcomes import Verdict
+from fuzzing.oracles.judging import Ruling, Trial, register_oracle, wrong
 
 
 @register_oracle(rank=60)
@@ -20,8 +19,4 @@ def wrong_result(trial: Trial) -> Ruling | None:
         comparison=case.comparison,
         profile=trial.profile,
     )
-    if not mismatches:
-        return None
-    first = mismatches[0]
-    count = "" if len(mismatches) == 1 else f" (and {len(mismatches) - 1} more)"
-    return Ruling(Verdict.WRONG_RESULT, f"output {first.output}: {first.detail}{count}", mismatches)
+    return wrong(mismatches) if mismatches else None

@@ -47,11 +47,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def describe(program: Program) -> str:
     """`program` as text of at most MAX_PROGRAM characters."""
-    text = onnx_text(program.model) if isinstance(program, OnnxModel) else f"a program of kind {program.kind}"
+    if isinstance(program, OnnxModel):
+        text = onnx_text(program.model)
+    else:
+        source = getattr(program, "source", None)  # the text a worker runs, which says it all
+        text = source() if callable(source) else _as_text(program)
     if len(text) <= MAX_PROGRAM:
         return text
     note = "\n… cut here"
     return text[: MAX_PROGRAM - len(note)] + note
+
+
+def _as_text(program: Program) -> str:
+    """The program's own file, where it is text."""
+    try:
+        return program.to_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return f"a program of kind {program.kind}, which is no text"
 
 
 def onnx_text(model: bytes) -> str:

@@ -57,7 +57,8 @@ def _finding(context: Context, seen: Seen) -> Finding | None:
         return None
     accused = seen.head if seen.head.verdict is judgement.verdict else seen.base
     assert accused is not None
-    signature = context.services.sign(accused, origin(context.corpus, accused.case).operator)
+    about = origin(context.corpus, accused.case)
+    signature = context.services.sign(accused, about.operator, about.frontend)
     return Finding(
         campaign_id=context.campaign_id,
         case_id=accused.case,

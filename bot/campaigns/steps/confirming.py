@@ -22,11 +22,13 @@ ACCUSING = tuple(verdict for verdict in Verdict if verdict.accuses)
 def confirm(context: Context) -> None:
     """Reads the accusing outcomes at head; writes base's outcomes of the same cases, and repeats.
 
+    The repeats at head also look for the part of the compiler that is to blame.
+
     A head on which everything fails must not cost hours of fresh processes: the step has a budget of its
     own, as large as the head's; what is not repeated within it stays unjudged.
     """
     config, head, base = places(context)
-    at_head = Job(head, context.step.state.value, config.budget)
+    at_head = Job(head, context.step.state.value, config.budget, ablate=True)
     if base is None:
         with context.reading() as (session, campaign):
             repeat(context, config, at_head, outcomes.having(session, campaign.id, head.key, ACCUSING))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 
 from bot.campaigns.attend import attend
-from bot.campaigns.catalogue import Catalogue, catalogue, distinct
+from bot.campaigns.catalogue import Cases, distinct
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.services import Config
@@ -33,7 +33,7 @@ def plan(context: Context) -> None:
         with context.transaction() as (_, campaign):
             context.move(campaign, CampaignState.DONE, reason)
         return
-    catalogues = [catalogue(context, source) for source in config.sources]
+    catalogues = context.services.catalogues(context, config)
     with context.transaction() as (session, campaign):
         count = campaigns.write_plan(session, campaign.id, distinct(_cases(catalogues)))
         campaign.config = config.to_json()
@@ -71,6 +71,6 @@ def _unwatched(context: Context, campaign: Campaign, config: Config) -> str | No
     )
 
 
-def _cases(catalogues: list[Catalogue]) -> Iterator[str]:
+def _cases(catalogues: Sequence[Cases]) -> Iterator[str]:
     for one in catalogues:
         yield from one.cases()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.campaigns.attend import attend
-from bot.campaigns.catalogue import Ending, catalogue
+from bot.campaigns.catalogue import Ending
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.summary import FindingFacts, Summary, gather
@@ -30,10 +30,10 @@ def report(context: Context) -> None:
 
 
 def _endings(context: Context) -> list[Ending]:
-    """How the migration of each source ended."""
+    """Where the cases come from, and what was left out."""
     with context.reading() as (_, campaign):
-        sources = context.config(campaign).sources
-    return [catalogue(context, source).ending() for source in sources]
+        config = context.config(campaign)
+    return [one.ending() for one in context.services.catalogues(context, config)]
 
 
 def _described(context: Context, summary: Summary) -> Summary:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bot.campaigns.catalogue import migrated
 from bot.campaigns.services import OnEvent, Read, Services, Trouble
 from bot.campaigns.summary import Summary
 from bot.errors import ConfigError
@@ -74,6 +75,7 @@ class PlainConfig:
     budget: float = 300.0
     branches: tuple[str, ...] | None = None
     device: str = "CPU"
+    options: dict[str, str] = field(default_factory=dict)
     profile: str = "default"
     repeats: int = 3
 
@@ -161,9 +163,11 @@ class PlainShard:
     python: str
     device: str
     profile: str
+    options: dict[str, str]
     workers: int
     fresh: bool
     repeats: int
+    ablate: bool
     budget_s: float | None
 
 
@@ -233,7 +237,8 @@ class Runner:
                 spent += self.seconds
                 on_event({"event": "outcome", "repeat": number, "outcome": outcome.to_json()})
                 sent += 1
-        on_event({"event": "end", "outcomes": sent, "stopped": ""})
+        end = {"outcomes": sent, "seconds": 2.0, "busy": 1.5, "respawns": 1, "phases": {"compile": 1.25}}
+        on_event({"event": "end", "stopped": "", "cached": {"references": 3}, **end})
 
     @property
     def executed(self) -> int:
@@ -267,7 +272,7 @@ class PlainSignature:
     title: str
 
 
-def sign(outcome: Outcome, operator: str) -> PlainSignature:
+def sign(outcome: Outcome, operator: str, frontend: str) -> PlainSignature:
     text = f"{outcome.verdict.value} {outcome.phase.value} {operator}"
     return PlainSignature(hashlib.sha256(text.encode()).hexdigest()[:16], text)
 
@@ -348,5 +353,6 @@ def services(**replaced: Any) -> Services:
         "run_tool": Tools(),
         "sign": sign,
         "reports": Reports(),
+        "catalogues": migrated,
     }
     return Services(**(fields | replaced))

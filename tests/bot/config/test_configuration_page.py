@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.config import InvalidConfigError, parse_config
+from bot.config import InvalidConfigError, names, parse_config
 from bot.config.reference import table
 
 PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text(encoding="utf-8")
@@ -43,4 +43,8 @@ def test_the_mistakes_are_shown_as_they_are_told() -> None:
     assert shown
     with pytest.raises(InvalidConfigError) as caught:
         parse_config(b"version: 1\nbackend: openvivo\nbudgt: 5m\n")
-    assert str(caught.value) == shown[1]
+    # The page need not change with each new backend (law 4), so it names the first and leaves out the rest.
+    told = str(caught.value).replace(
+        f"There are: {', '.join(names.backends())}", "There are: onnxruntime, openvino, …"
+    )
+    assert told == shown[1]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bot.config import InvalidConfigError, RepositoryConfig, parse_config
 from bot.config.document import MAX_ALIASES, MAX_BYTES, MAX_DEPTH
 from bot.errors import ConfigError
+from fuzzing import backends
 
 SMALLEST = b"version: 1\nbackend: openvino\n"
 
@@ -125,7 +126,13 @@ def test_the_error_carries_the_place_of_the_first_mistake() -> None:
         (b"repeats: '3'", "must be a whole number; it is '3'"),
         (b"device:", "must be text; it is empty"),
         (b"branches: main", "must be a list; it is 'main'"),
-        (b"sources: []", "at least 1 item"),
+        (b"sources: []", "sources must be given"),
+        (b"frontend: onxx", "did you mean 'onnx'?"),
+        (b"device: CPUU", "did you mean 'CPU'?"),
+        (b"profile: defualt", "did you mean 'default'?"),
+        (b"options: {nothing: 1}", "nothing is no option of openvino"),
+        (b"options: {1: 2, 1: 3}", "is given twice"),
+        (b"options: fast", "must be a mapping of keys to values; it is 'fast'"),
         (b"toolchain: {pin: ../../etc/passwd}", "path of a file in this repository"),
         (b"toolchain: {pin: /etc/passwd}", "path of a file in this repository"),
         (b"toolchain: {package: 'openvino>=1'}", "without a version"),
@@ -219,3 +226,32 @@ def test_any_bytes_give_a_configuration_or_a_config_error(text: bytes) -> None:
     assert all(problem.message for problem in problems)
     places = [(problem.line, problem.column) for problem in problems]
     assert all(first <= second for first, second in pairwise(places))
+
+
+def test_options_are_checked_against_the_backend_where_they_stand() -> None:
+    text = b"version: 1\nbackend: onnxruntime\noptions:\n  optimisation: basic\n  optimization: basci\n"
+    assert mistakes(text) == [(4, 3, "options.optimisation"), (5, 17, "options.optimization")]
+    assert "did you mean 'optimization'?" in message(text)
+    assert "cannot be 'basci'; did you mean 'basic'?" in message(text)
+
+
+def test_an_option_at_its_default_is_no_configuration_of_its_own() -> None:
+    first = backends.get("onnxruntime").options["optimization"][0]
+    plain = parse_config(b"version: 1\nbackend: onnxruntime\n")
+    assert (
+        parse_config(f"version: 1\nbackend: onnxruntime\noptions: {{optimization: {first}}}".encode())
+        == plain
+    )
+    set_ = parse_config(b"version: 1\nbackend: onnxruntime\noptions: {optimization: basic}")
+    assert set_.options == {"optimization": "basic"}
+    assert RepositoryConfig.from_json(set_.to_json()) == set_
+
+
+def test_device_and_frontend_are_those_of_the_backend() -> None:
+    assert "did you mean" not in message(b"version: 1\nbackend: onnxruntime\ndevice: GPU9\n")
+    assert "'GPU' is no device of onnxruntime" in message(b"version: 1\nbackend: onnxruntime\ndevice: GPU\n")
+    assert parse_config(b"version: 1\nbackend: openvino\ndevice: GPU\nfrontend: onnx\n").device == "GPU"
+
+
+def test_one_mistake_is_told_once_though_defaults_hang_on_it() -> None:
+    assert mistakes(b"version: 1\nbackend: openvivo\n") == [(2, 10, "backend")]

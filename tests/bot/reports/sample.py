@@ -12,6 +12,7 @@ import numpy as np
 from bot.reports.report import Report, build
 from bot.reports.view import CampaignView, Count, FindingView, Tally, ToolchainView
 from bot.store.models import Side, Standing
+from bot.store.work import Work
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 
@@ -117,9 +118,15 @@ def findings() -> list[FindingView]:
         log="reading\nToken ghp_0123456789abcdefghijABCDEFGHIJ012345\n",
     )
     value = Mismatch(
-        "Y", "value", "12 of 96 elements", 0.125, 0.4375, 0.07, (0, 2, 5), "3.5625", "4.0", 1e-3, 1e-7
+        "Y", "value", "12 of 96 elements", 0.125, 0.4375, 0.07, (0, 2, 5), "3.5625", "4.0", 1e-3, 1e-7,
+        ulps=(60, 14, 8, 2, *([0] * 14), 1, 5, 6, 0), passes_at=0.0875, compiled_error=0.4374,
+        library_error=2.1e-7,
+    )  # fmt: skip
+    wrong = Evidence(
+        mismatches=(value,),
+        rungs=(("optimization=disabled", "pass"), ("optimization=basic", "wrong_result")),
+        component="graph optimiser, level basic",
     )
-    wrong = Evidence(mismatches=(value,))
     killed = Evidence(
         signal="SIGSEGV", native="Fatal Python error: Segmentation fault\n\nCurrent thread 0x01"
     )
@@ -228,6 +235,9 @@ def view() -> CampaignView:
         skipped={"a sequence as graph input": 21, "needs an opset beyond 26": 17},
         library="onnx 1.23.2",
         durations={"planning": 6.2, "provisioning": 11.0, "running": 74.5, "comparing": 140.0},
+        phases={Side.HEAD: {Phase.CONVERT: {Verdict.CRASH: 7}, Phase.RUN: {Verdict.WRONG_RESULT: 3}}},
+        cached={Side.HEAD: 100, Side.BASE: 738},
+        work={"running": Work(638, 74.2, 118.72, 2, 3, {"convert": 60.5, "compile": 41.25, "run": 12.5}, 90)},
         config={"version": 1, "backend": "openvino", "reports": {"mode": "dry-run"}},
         started_at=datetime(2026, 11, 20, 9, 30, tzinfo=UTC),
         ended_at=datetime(2026, 11, 20, 9, 34, 13, tzinfo=UTC),

@@ -17,6 +17,7 @@ from bot.config import RepositoryConfig
 from bot.reports.campaign import CampaignReports, view_of
 from bot.store import Database, bugs, campaigns, outbox
 from bot.store.models import Base, Campaign, Side, Standing
+from bot.store.work import Work
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from tests.bot.reports.sample import case_named
@@ -78,6 +79,8 @@ def summary(*findings: FindingFacts, planned: int = 12) -> Summary:
         seed=7, config=RepositoryConfig(version=1, backend="openvino").to_json(), toolchains=sides,
         created_at=NOW, planned=planned, counts={Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}},
         operators={"Add": {Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}}}, findings=findings,
+        configuration="optimization=basic", phases={Side.HEAD: {Phase.CONVERT: {Verdict.CRASH: 2}}},
+        cached={Side.HEAD: 4}, work={"running": Work(8, 2.0, 3.2, 2, phases={"compile": 3.0})},
         seconds={"running": 2.5}, libraries=("onnx 1.23.2",), skipped={"needs a network": 3}, note="",
     )  # fmt: skip
 
@@ -101,6 +104,10 @@ def test_the_files_are_written_and_written_again_alike(reports: CampaignReports,
     told = json.loads(first[Path("report.json")])
     assert told["groups"][0]["reproducer"] == str(reproducer)
     assert (told["library"], told["skipped"]) == ("onnx 1.23.2", {"needs a network": 3})
+    assert (told["configuration"], told["cached"]) == ("optimization=basic", {"head": 4})
+    assert told["phases"] == {"head": {"convert": {"crash": 2}}}
+    running = told["work"]["running"]
+    assert (running["runs"], running["rate"], running["overhead"]) == (8, 4.0, 1.25)
     reports.write(given)
     assert first == {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 

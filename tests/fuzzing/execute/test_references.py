@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import onnx.parser
 import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.execute.library import Libraries
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.references import References
 from fuzzing.execute.supervisor import Supervisor
@@ -38,12 +40,12 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         started.append(command.backend)
         return Supervisor(command)
 
-    monkeypatch.setattr("fuzzing.execute.references.Supervisor", counted)
+    monkeypatch.setattr("fuzzing.execute.library.Supervisor", counted)
     return started
 
 
 def complete(folder: Path, *cases: TestCase) -> list[tuple[TestCase, str]]:
-    return list(References(folder, Limits()).complete(cases))
+    return list(References(Libraries(folder, sys.executable, Limits())).complete(cases))
 
 
 def test_a_second_time_nothing_is_computed(tmp_path: Path, evaluated: list[str]) -> None:
@@ -66,7 +68,7 @@ def test_without_the_evaluator_what_is_known_still_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = complete(tmp_path, case())
-    monkeypatch.setattr("fuzzing.execute.references.Supervisor", None)
+    monkeypatch.setattr("fuzzing.execute.library.Supervisor", None)
     assert complete(tmp_path, case()) == first
 
 
@@ -81,7 +83,7 @@ def test_what_fails_says_why_and_keeps_its_place(tmp_path: Path) -> None:
     bad, good = case(BAD), case()
     [(same, error), (completed, none)] = complete(tmp_path, bad, good)
     assert same is bad
-    assert error.startswith("the ONNX reference evaluator fails: ")
+    assert error.startswith("onnx_reference fails: ")
     assert len(error) <= 2000
     assert (completed.expected is not None, none) == (True, "")
 
@@ -113,6 +115,6 @@ def test_trouble_with_the_machine_is_not_kept(tmp_path: Path) -> None:
         "{ on = Identity(go) r = Add(a, a) }> }"
     )
     limits = Limits(run_s=0.2)
-    [(_, error)] = References(tmp_path, limits).complete([case(slow)])
+    [(_, error)] = References(Libraries(tmp_path, sys.executable, limits)).complete([case(slow)])
     assert "hung" in error
     assert not list((tmp_path / ".references").rglob("*.json"))

@@ -342,5 +342,7 @@ def test_the_onnx_profile_is_the_runners() -> None:
 
 
 def test_an_unknown_profile_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="default, onnx"):
+    with pytest.raises(
+        UnknownNameError, match="default, eagle, eagle-batch, graph-fuzz, isra, isra-code, onnx, opera"
+    ):
         compare((), (), profile="strict")

@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 
 from fuzzing.cases import Tensor, Tolerance
 from fuzzing.oracles import compare
-from fuzzing.oracles.compare import bounds_of
-from fuzzing.oracles.profiles import COARSE_DTYPES, DTYPE_TOLERANCES, NOISE, Bounds, profile_named
+from fuzzing.oracles.compare import bounds_of as bounds_under
+from fuzzing.oracles.profiles import COARSE_DTYPES, DTYPE_TOLERANCES, NOISE, UNREFEREED, Bounds, profile_named
 
 FLOATS = sorted(NOISE)
+
+
+def bounds_of(want: Tensor, own: Tolerance | None, profile: str = UNREFEREED) -> Bounds:
+    return bounds_under(want, own, profile)
+
+
 #: Mantissa bits behind the point, from IEEE 754 and, for bfloat16, from its definition.
 BITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "complex64": 23, "complex128": 52}
 
@@ -24,7 +30,7 @@ def of(*items: complex, dtype: str = "float32") -> Tensor:
     return Tensor.of(np.array(items, dtype))
 
 
-def same(want: Tensor, got: Tensor, tolerance: Tolerance | None = None, profile: str = "default") -> bool:
+def same(want: Tensor, got: Tensor, tolerance: Tolerance | None = None, profile: str = UNREFEREED) -> bool:
     return compare((("y", want),), (("y", got),), tolerance=tolerance, profile=profile) == ()
 
 
@@ -89,7 +95,13 @@ def test_other_types_have_no_noise() -> None:
     assert bounds_of(Tensor.of(np.array(["a"])), None) == Bounds()
     assert bounds_of(Tensor.of(np.array([True])), None) == Bounds()
     for dtype in COARSE_DTYPES:
-        assert profile_named("default")(dtype, None) == Bounds(steps=1)
+        assert profile_named(UNREFEREED)(dtype, None) == Bounds(steps=1)
+
+
+def test_the_default_knows_no_noise() -> None:
+    """A float64 run tells noise from error, where there is one."""
+    assert bounds_of(of(1024), None, "default") == Bounds(1.3e-6, 1e-5)
+    assert not same(of(1024, 0), of(1024, 4e-4), profile="default")
 
 
 def test_the_onnx_profile_knows_no_noise() -> None:
@@ -123,7 +135,7 @@ def test_bounds_grow_with_the_largest_element_and_with_nothing_else(items: list[
 
 
 def test_the_message_tells_the_bounds_that_were_applied() -> None:
-    [mismatch] = compare((("y", of(1024, 0)),), (("y", of(1024, 1)),))
+    [mismatch] = compare((("y", of(1024, 0)),), (("y", of(1024, 1)),), profile=UNREFEREED)
     bounds = bounds_of(of(1024, 0), None)
     assert (mismatch.rtol, mismatch.atol) == (bounds.rtol, bounds.atol)
     assert f"(allowed: {bounds.atol:g} + {bounds.rtol:g}·|reference|)" in mismatch.detail

@@ -1,0 +1,73 @@
+"""What `assay run` says at its end, for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from bot.reports.templating import counted, seconds
+
+_SHOWN = 15  # groups listed on the terminal; the report has them all
+_PHASES = ("import", "convert", "compile", "run")
+
+
+def show(told: dict[str, Any], report: Path | None) -> None:
+    """Prints a report.json; `report` is the folder it lies in, None where none was asked for."""
+    console = Console(soft_wrap=True, highlight=False)
+    counts = ", ".join(f"{cases} {verdict}" for verdict, cases in told["verdicts"]["head"].items())
+    label = told["toolchains"]["head"]["label"]
+    how = f" ({told['configuration']})" if told["configuration"] else ""
+    console.print(
+        f"[bold]{escape(label)}[/]{escape(how)}: "
+        f"{told['cases']['run']} of {told['cases']['planned']} cases ran: {counts or 'none'}"
+    )
+    for line in _phases(told):
+        console.print(escape(line))
+    console.print(escape(_speed(told)))
+    _groups(console, told)
+    console.print(escape(told["headline"]))
+    if report is None:
+        console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
+    else:
+        console.print(f"report: {report / 'report.html'}  reproducers: {report / 'reproducers'}")
+
+
+def _phases(told: dict[str, Any]) -> list[str]:
+    """Where the time went and where cases ended otherwise than well, one line for each phase."""
+    spent = told["work"].get("running", {}).get("phases", {})
+    ended = told["phases"].get("head", {})
+    lines = []
+    for phase in _PHASES:
+        bad = {verdict: cases for verdict, cases in ended.get(phase, {}).items() if verdict != "pass"}
+        if phase not in spent and not bad:
+            continue
+        time = f"{spent[phase]:8.2f} s" if phase in spent else " " * 10
+        lines.append(
+            f"  {phase:8} {time}  {', '.join(f'{n} {verdict}' for verdict, n in bad.items())}".rstrip()
+        )
+    return lines
+
+
+def _speed(told: dict[str, Any]) -> str:
+    work, cached = told["work"].get("running"), told["cached"].get("head", 0)
+    known = f"{counted(cached, 'verdict')} from the cache"
+    if work is None or not work["runs"]:
+        return f"  {known}; nothing was compiled" if cached else "  nothing was run"
+    said = f"  {counted(work['runs'], 'case')} in {seconds(work['seconds'])}"
+    if work["rate"] is not None:
+        said += f", {work['rate']:.3g} a second with {counted(work['workers'], 'worker')}"
+    if work["overhead"] is not None:
+        said += f", overhead {work['overhead']:.2f}"
+    return f"{said}; {known}"
+
+
+def _groups(console: Console, told: dict[str, Any]) -> None:
+    groups = [group for group in told["groups"] if group["standing"] != "fixed"]
+    for group in groups[:_SHOWN]:
+        standing = "failing" if group["standing"] == "unjudged" and not told["base"] else group["standing"]
+        console.print(f"  {group['cases']:4}  {standing:15} {escape(group['title'])}")
+    if len(groups) > _SHOWN:
+        console.print(f"        and {len(groups) - _SHOWN} more kinds of failure")

@@ -1,0 +1,36 @@
+"""Torch programs as the graphs that other compilers take. What cannot be compared is refused here."""
+
+from __future__ import annotations
+
+from typing import Any, List
+
+from fuzzing.backends import _torch
+from fuzzing.backends.base import Named, Unsupported
+
+
+def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
+    """`_torch.capture`, of a program that returns tensors and None only; raises Unsupported for others.
+
+    A Python number has no element type: the tensor that a compiler makes of one cannot be held against it.
+    """
+    graph = _torch.capture(built, inputs, how)
+    if how == "exported":
+        for given in graph.graph_signature.output_specs:
+            kind = type(given.arg).__name__
+            if kind != "TensorArgument" and getattr(given.arg, "value", given) is not None:
+                raise Unsupported(
+                    f"the program returns a Python value ({kind}), which compilers give no type"
+                )
+    return graph
+
+
+def output_dtypes(graph: Any) -> List[str]:
+    """The element types of what a captured graph returns, by torch's names; those it knows not left out."""
+    if hasattr(graph, "graph_signature"):
+        values = {node.name: node.meta.get("val") for node in graph.graph.nodes}
+        found = [values.get(name) for name in graph.graph_signature.user_outputs]
+        return [str(value.dtype)[len("torch.") :] for value in found if hasattr(value, "dtype")]
+    types = [value.type() for value in graph.inlined_graph.outputs()]
+    leaves = [leaf for kind in types for leaf in (kind.elements() if kind.kind() == "TupleType" else [kind])]
+    dtypes = [leaf.dtype() for leaf in leaves if leaf.kind() == "TensorType"]
+    return [str(dtype)[len("torch.") :] for dtype in dtypes if dtype is not None]

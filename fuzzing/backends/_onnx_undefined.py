@@ -1,0 +1,124 @@
+"""Where an ONNX program leaves its result open: integer overflow, division by zero, and the like.
+
+The standard leaves these to the implementation, and in C they are undefined behaviour, so no two compilers
+need agree. An evaluator that puts a chosen number wherever such a result arises shows by two runs, with two
+numbers, which elements of the outputs depend on one: those that differ. Needs onnx; runs inside the
+reference worker.
+
+    Div, Mod        integer, by zero; the least number by -1
+    Pow             an integer to a negative integer
+    Cast, CastLike  NaN, an infinity, or a float beyond the integer type's range, to an integer
+    BitShift        by less than 0, or by the type's width or more; defined since opset 28
+    Add, Sub, Mul, Neg, Abs, Pow, Sum, ReduceSum, ReduceSumSquare, ReduceL1, ReduceProd, CumSum, MatMul
+                    signed integers whose result does not fit; unsigned ones wrap by definition
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Tuple
+
+import numpy as np
+
+_OVERFLOWING = frozenset(
+    {"Add", "Sub", "Mul", "Neg", "Abs", "Sum", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd"}
+    | {"CumSum", "MatMul"}
+)
+_SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
+_WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift"}
+
+
+def evaluator(onnx: Any, model: Any, fill: int) -> Any:
+    """A reference evaluator of `model` that puts `fill` wherever the result is left open."""
+    base: Any = onnx.reference.ReferenceEvaluator
+
+    class Filling(base):  # type: ignore[misc]
+        """Wraps the implementations of the operators watched, in subgraphs and functions too."""
+
+        def _load_impl(self, node: Any, *rest: Any) -> Any:
+            found = super()._load_impl(node, *rest)
+            watched = node.domain in ("", "ai.onnx") and node.op_type in _WATCHED
+            return _filling(found, node.op_type, fill) if watched and isinstance(found, type) else found
+
+    return Filling(model)
+
+
+@cache
+def _filling(implementation: Any, op_type: str, fill: int) -> Any:
+    def run(self: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
+        given = _defined_inputs(op_type, inputs)
+        with np.errstate(all="ignore"):
+            results = implementation._run(self, *given, **attributes)
+            result = np.asarray(results[0])
+            if result.dtype.kind not in "iu":
+                return tuple(results)
+            open_ = _left_open(implementation, self, op_type, inputs, attributes, result)
+        if open_ is None or not np.any(open_):
+            return tuple(results)
+        return (np.where(open_, result.dtype.type(fill), result), *results[1:])
+
+    return type(implementation.__name__, (implementation,), {"_run": run})
+
+
+def _defined_inputs(op_type: str, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:
+    """The inputs, or where numpy itself would refuse them, harmless ones."""
+    if op_type == "Pow" and all(array.dtype.kind in "iu" for array in inputs):
+        return inputs[0], np.maximum(inputs[1], 0)
+    return inputs
+
+
+def _left_open(
+    implementation: Any, node: Any, op_type: str, inputs: Tuple[Any, ...], attributes: Any, result: Any
+) -> Any:
+    """Which elements of an integer result are left open; None if none is."""
+    first = np.asarray(inputs[0])
+    if op_type in ("Cast", "CastLike"):
+        return _beyond(np.trunc(first.astype(np.float64)), result.dtype) if _is_float(first) else None
+    if op_type == "BitShift":
+        if node.run_params["opsets"].get(node.onnx_node.domain, 0) >= _SHIFTS_DEFINED:
+            return None
+        by = inputs[1]
+        return np.broadcast_to((by < 0) | (by >= 8 * first.dtype.itemsize), result.shape)
+    if op_type in ("Div", "Mod"):
+        least = (first == _range(first.dtype)[0]) & (inputs[1] == -1) if first.dtype.kind == "i" else False
+        return (inputs[1] == 0) | least
+    if op_type == "Pow":
+        if inputs[1].dtype.kind in "iu" and first.dtype.kind in "iu":
+            negative = np.broadcast_to(inputs[1] < 0, result.shape)
+            return negative | _beyond(np.power(first.astype(np.float64), inputs[1]), result.dtype)
+        return None
+    return _overflow(implementation, node, inputs, attributes, result)
+
+
+def _overflow(implementation: Any, node: Any, inputs: Tuple[Any, ...], attributes: Any, result: Any) -> Any:
+    """Where the same operator in float64 leaves the range of the signed type."""
+    if result.dtype.kind != "i" or any(np.asarray(array).dtype != result.dtype for array in inputs[:1]):
+        return None
+    wide = [
+        array.astype(np.float64) if array is not None and position in _operands(node, inputs) else array
+        for position, array in enumerate(inputs)
+    ]
+    [exact, *_] = implementation._run(node, *wide, **attributes)
+    return _beyond(np.asarray(exact, np.float64), result.dtype)
+
+
+def _operands(node: Any, inputs: Tuple[Any, ...]) -> range:
+    """Positions of the inputs that are numbers to compute with, not axes."""
+    name = node.onnx_node.op_type
+    return range(1 if name.startswith("Reduce") or name == "CumSum" else len(inputs))
+
+
+def _is_float(array: Any) -> bool:
+    # numpy extensions such as bfloat16 are of kind V
+    return array.dtype.kind == "f" or (array.dtype.kind == "V" and "float" in array.dtype.name)
+
+
+def _range(dtype: Any) -> Tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def _beyond(exact: Any, dtype: Any) -> Any:
+    """Where a float64 does not fit an integer type. Next to 2**63 float64 cannot tell, and says beyond."""
+    least, most = _range(dtype)
+    return ~((exact >= float(least)) & (exact < float(most + 1)))

@@ -1,0 +1,192 @@
+"""PyTorch's inductor and the layers above it: `torch.compile`, releases 2.6 and later.
+
+What counts is the second call. The first one compiles, as `torch.compile` is lazy, and belongs to the
+compile phase; before the second one the module's parameters, buffers and attributes are put back to what
+they were, the generators are seeded anew, and the inputs are made afresh, so that it must give what the
+library's only call gives. It also shows what the first cannot: guards that do not hold, and memory reused
+between calls. What a program writes into its inputs is no output, on either side, unless it returns it.
+
+Every program is compiled in full. Dynamo and the caches that inductor keeps in the process are reset
+before each, and its caches of whole graphs, in memory and on disk, are off: a key that forgets something
+would hide one program's bug behind another's result. A kernel's shared object is found again by the text
+of its source and command within one worker, never across two: there a file half written by a killed
+process could accuse the innocent. What is shared between workers is in `_inductor_cache`.
+
+UNRUN on CUDA: no machine on which this was written has such a device.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Dict, List, Tuple
+
+from fuzzing.backends import _cuda, _torch
+from fuzzing.backends._inductor_cache import Kept, kept_in
+from fuzzing.backends.base import Backend, Named, Pattern, Rung, register
+from fuzzing.cases.programs import Program
+
+
+@register
+class Inductor(Backend):
+    """`torch.compile(module, fullgraph=False)`: graph breaks are no failures.
+
+    options: `rung`, the backend that torch.compile is given, from inductor (the default) down to eager,
+    which is dynamo alone; `dynamic`, off (the default) or on: whether sizes are symbols from the start.
+    A second size is not run, as there is no reference for it; it is another case.
+    """
+
+    name: ClassVar[str] = "inductor"
+    package: ClassVar[str] = "torch"
+    import_name: ClassVar[str] = "torch"
+    kinds: ClassVar[Tuple[str, ...]] = ("TorchCall", "TorchProgram")
+    devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
+    options: ClassVar[Dict[str, Tuple[str, ...]]] = {
+        "rung": ("inductor", "aot_eager_decomp_partition", "aot_eager", "eager"),
+        "dynamic": ("off", "on"),
+    }
+    # As in PyTorch's own guide to trouble with torch.compile ("ablation").
+    ladder: ClassVar[Tuple[Rung, ...]] = (
+        Rung({"rung": "eager"}, "dynamo"),
+        Rung({"rung": "aot_eager"}, "aot_autograd"),
+        Rung({"rung": "aot_eager_decomp_partition"}, "decompositions and partitioner"),
+        Rung({"rung": "inductor"}, "inductor"),
+    )
+    sticky: ClassVar[Tuple[str, ...]] = _cuda.STICKY
+    packages: ClassVar[Tuple[str, ...]] = ("torch", "triton", "numpy")
+    environment: ClassVar[Dict[str, str]] = {"ASSAY_CACHE": "{cache}", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    unsupported: ClassVar[Tuple[Pattern, ...]] = ()
+
+    @classmethod
+    def requirements(cls, version: str) -> List[str]:
+        """What torch asks for, and numpy, which a worker needs."""
+        return [f"torch=={version}", "numpy"]
+
+    def load(self, device: str, options: Dict[str, Any]) -> None:
+        """Imports torch.compile's layers; the first worker of a toolchain also prepares what all share.
+
+        Raises RuntimeError if the machine lacks what inductor needs: a C++ compiler, or the CUDA device.
+        """
+        import torch
+        import torch._dynamo
+
+        torch.set_num_threads(1)
+        self._device = device.lower()
+        if self._device == "cuda" and not torch.cuda.is_available():
+            raise RuntimeError("torch finds no CUDA device on this machine, or is built without CUDA")
+        self._rung: str = options.get("rung", "inductor")
+        self._dynamic = options.get("dynamic", "off") == "on"
+        self._kept = Kept()
+        _configure()
+        if self._rung == "inductor" and self._device == "cpu":
+            import torch._inductor.compile_fx
+
+            self._kept = kept_in(os.environ.get("ASSAY_CACHE", ""))
+            _prepare(self._kept)
+
+    def convert(self, program: Program, inputs: Named) -> Any:
+        """The program's module, and the inputs that it will be compiled on."""
+        _reset()
+        return _torch.build(program, self._device), inputs
+
+    def compile(self, model: Any) -> Any:
+        """The compiled module, as good as never called."""
+        import torch
+
+        built: _torch.Built
+        built, inputs = model
+        before = _State(built.module)
+        built.module = torch.compile(built.module, backend=self._rung, fullgraph=False, dynamic=self._dynamic)
+        arguments = built.arrange(inputs, self._device)
+        with torch.no_grad():
+            _torch.reseed()
+            built.module(*arguments)
+        before.restore()
+        if self._kept.is_new():
+            with self._kept.lock():
+                self._kept.publish()
+        return built
+
+    def run(self, executable: Any, inputs: Named) -> Named:
+        """The second call; see the head of this file."""
+        built: _torch.Built = executable
+        return built.run(inputs, self._device)
+
+
+def _configure() -> None:
+    """No caches of whole graphs; the library's own random generators, so that its numbers come out."""
+    import torch._functorch.config
+    import torch._inductor.config
+
+    torch._inductor.config.fx_graph_cache = False
+    torch._functorch.config.enable_autograd_cache = False
+    torch._inductor.config.fallback_random = True
+
+
+def _prepare(kept: Kept) -> None:
+    """Does what the first kernel of a process asks for, if no worker before has; others wait meanwhile.
+
+    What is done is published step by step: a slow machine that runs out of time goes on where it was.
+    """
+    import torch
+    from torch._inductor import cpu_vec_isa
+
+    if kept.adopt():
+        return
+    with kept.lock():
+        if not kept.adopt():
+            cpu_vec_isa.pick_vec_isa()
+            kept.publish()
+            torch.compile(torch.neg, dynamic=False)(torch.zeros(64))
+            kept.publish()
+
+
+class _State:
+    """What a module's attributes, parameters and buffers hold at one moment.
+
+    Lists and the like that an attribute holds are not looked into.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._attributes = [(vars(part), _shallow(vars(part))) for part in module.modules()]
+        tensors = [*module.parameters(), *module.buffers()]
+        self._tensors = [(tensor, tensor.detach().clone()) for tensor in tensors]
+
+    def restore(self) -> None:
+        """Puts all of it back, into the same objects, as guards ask for."""
+        import torch
+
+        for now, then in self._attributes:
+            _put_back(now, then)
+        with torch.no_grad():
+            for tensor, values in self._tensors:
+                tensor.copy_(values)
+
+
+#: Where torch.nn.Module keeps what it holds, each a dict by name.
+_REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+
+def _shallow(attributes: Dict[str, Any]) -> Dict[str, Any]:
+    return {**attributes, **{name: dict(attributes[name]) for name in _REGISTRIES}}
+
+
+def _put_back(now: Dict[str, Any], then: Dict[str, Any]) -> None:
+    for name in [name for name in now if name not in then]:
+        del now[name]
+    for name, value in then.items():
+        if name in _REGISTRIES:
+            _put_back(now[name], value)
+        elif now.get(name, _MISSING) is not value:
+            now[name] = value
+
+
+_MISSING = object()
+
+
+def _reset() -> None:
+    """Makes the process as if it had compiled nothing yet."""
+    import torch._dynamo
+    import torch._inductor.utils
+
+    torch._dynamo.reset()
+    torch._inductor.utils.clear_inductor_caches()

@@ -1,0 +1,51 @@
+"""Eager Keras on its torch backend: the judge of KerasLayer, in the shard's own interpreter."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from fuzzing.backends import _keras
+from fuzzing.backends.base import Backend, Named, Pattern, register
+from fuzzing.cases.keras_layer import KerasLayer
+from fuzzing.cases.programs import Program
+from fuzzing.errors import InternalError
+
+
+@register
+class KerasEager(Backend):
+    """Calls the model as it is; options: `precision`, "float64" for the referee's run."""
+
+    name: ClassVar[str] = "keras_eager"
+    package: ClassVar[str] = "keras"
+    import_name: ClassVar[str] = "keras"
+    kinds: ClassVar[tuple[str, ...]] = ("KerasLayer",)
+    options: ClassVar[dict[str, tuple[str, ...]]] = {"precision": ("native", "float64")}
+    environment: ClassVar[dict[str, str]] = _keras.ENVIRONMENT
+    packages: ClassVar[tuple[str, ...]] = ("keras", "torch", "numpy")
+    reference: ClassVar[bool] = True
+    unsupported: ClassVar[tuple[Pattern, ...]] = (
+        Pattern("NotImplementedError", r"([^\n]*)", r"Keras lacks this: \1"),
+    )
+
+    def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
+        """Imports keras; one thread, as the machine's cores serve other workers."""
+        import keras  # noqa: F401
+        import torch
+
+        torch.set_num_threads(1)
+        self._precision: str = options.get("precision", "native")
+
+    def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
+        """The program's model."""
+        if not isinstance(program, KerasLayer):
+            raise InternalError(f"keras_eager was given a {program.kind}")
+        return _keras.build(program, self._precision)
+
+    def compile(self, model: Any) -> Any:
+        """Nothing to do."""
+        return model
+
+    def run(self, executable: Any, inputs: Named) -> Named:
+        """One call, seeded."""
+        built: _keras.Built = executable
+        return built.run(inputs)

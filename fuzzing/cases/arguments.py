@@ -1,0 +1,468 @@
+"""Typed arguments of a call: Python values that have one form as JSON and one as Python text.
+
+JSON says null, true, 3, 1.5, "text" and [..] for themselves (a whole float keeps its point: 1.0); all
+else is an object with one tag, such as {"tuple": [1, 2]}, {"dtype": "float32"} or {"tensor": "x"}.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
+
+from fuzzing.cases.values import check_text, element_count
+from fuzzing.errors import CaseFormatError
+
+MAX_DEPTH = 24  # arguments of real calls nest three or four levels
+MAX_STORAGE = 1 << 28  # elements of the memory behind a strided view, as values.MAX_ELEMENTS
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1  # what torch's scalars hold: int64 and uint64
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DEVICE = re.compile(r"[a-z]+(:[0-9]{1,3})?")
+LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc")
+_TAKEN = frozenset({"self", "torch", "keras", "np", "hashlib"})  # names the text uses itself
+
+
+@dataclass(frozen=True)
+class TensorArg:
+    """An input of the case, by name; dtype and data come from there, and for torch the shape too.
+
+    strides, offset   where its elements lie in memory, in elements; None for C order from the start.
+                      Strides of 0, and views that overlap, are allowed if the data agrees
+    layout            one of LAYOUTS; the data is given densely all the same
+    dtype, shape      what the program declares of it; None where the program takes what comes (torch)
+    """
+
+    name: str
+    strides: Optional[Tuple[int, ...]] = None
+    offset: int = 0
+    layout: str = "strided"
+    dtype: Optional[str] = None
+    shape: Optional[Tuple[int, ...]] = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if self.layout not in LAYOUTS:
+            raise CaseFormatError(f"a tensor's layout is one of {', '.join(LAYOUTS)}, not {self.layout!r}")
+        if self.strides is None and self.offset:
+            raise CaseFormatError("a tensor with an offset needs strides")
+        if self.strides is not None and self.layout != "strided":
+            raise CaseFormatError(f"a {self.layout} tensor has no strides")
+        if any(not 0 <= number < MAX_STORAGE for number in (*(self.strides or ()), self.offset)):
+            raise CaseFormatError(f"strides and offset must lie in 0..{MAX_STORAGE - 1}")
+        if self.shape is not None:
+            element_count(self.shape)
+        if self.dtype is not None and not _IDENTIFIER.fullmatch(self.dtype):
+            raise CaseFormatError(f"{self.dtype!r} is no element type")
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """`torch.<name>`, such as float32."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_identifier(self.name)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`torch.<name>`, such as sparse_coo."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_identifier(self.name)
+
+
+@dataclass(frozen=True)
+class MemoryFormat:
+    """`torch.<name>`, such as channels_last."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_identifier(self.name)
+
+
+@dataclass(frozen=True)
+class Device:
+    """`torch.device(<name>)`. "cpu" means the device under test: the text names it DEVICE."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not _DEVICE.fullmatch(self.name):
+            raise CaseFormatError(f"{self.name!r} is no device")
+
+
+@dataclass(frozen=True)
+class Name:
+    """Something of the library, by its dotted name: a function passed as an argument."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        check_dotted(self.name, "torch", "keras")
+
+
+@dataclass(frozen=True, eq=False)
+class New:
+    """An object of the library, made on the spot: the layer inside a wrapper, an initialiser."""
+
+    api: str
+    args: Tuple[Argument, ...] = ()
+    kwargs: Tuple[Tuple[str, Argument], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_dotted(self.api, "torch", "keras")
+        object.__setattr__(self, "args", tuple(self.args))
+        object.__setattr__(self, "kwargs", sorted_kwargs(dict(self.kwargs)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, New) and argument_to_json(self) == argument_to_json(other)
+
+    def __hash__(self) -> int:
+        return hash(self.api)
+
+
+#: None, bool, int, float, complex, str, Ellipsis, slice, list, tuple, dict with text keys, and the
+#: classes above, nested at will.
+Argument = Any
+Kwargs = Tuple[Tuple[str, Argument], ...]
+
+
+def check_dotted(name: object, *roots: str) -> str:
+    """`name`, if it is a dotted identifier below one of `roots`; raises CaseFormatError."""
+    parts = name.split(".") if isinstance(name, str) else []
+    if len(parts) < 2 or parts[0] not in roots or not all(_is_identifier(part) for part in parts):
+        raise CaseFormatError(f"{name!r} is not a dotted name below {' or '.join(roots)}")
+    return ".".join(parts)
+
+
+def check_name(name: object) -> str:
+    """`name`, if it can name an input in Python text; raises CaseFormatError."""
+    if not isinstance(name, str) or not _is_identifier(name) or name in _TAKEN:
+        raise CaseFormatError(f"{name!r} cannot name an input: it must be a Python identifier of its own")
+    return name
+
+
+def _check_identifier(name: object) -> None:
+    if not isinstance(name, str) or not _is_identifier(name):
+        raise CaseFormatError(f"{name!r} is not an identifier")
+
+
+def _is_identifier(text: str) -> bool:
+    return bool(_IDENTIFIER.fullmatch(text)) and not keyword.iskeyword(text)
+
+
+def sorted_kwargs(kwargs: Dict[Any, Argument]) -> Kwargs:
+    """Keyword arguments in order of their names: written differently, a call is still one call."""
+    for name in kwargs:
+        if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
+            raise CaseFormatError(f"{name!r} cannot name a keyword argument")
+    return tuple(sorted(kwargs.items(), key=lambda item: item[0]))
+
+
+def tensors_in(arguments: Iterator[Argument]) -> Tuple[TensorArg, ...]:
+    """The inputs named in `arguments`, each once; raises CaseFormatError if two descriptions differ."""
+    found: Dict[str, TensorArg] = {}
+    for argument in arguments:
+        for tensor in _walk(argument):
+            if found.setdefault(tensor.name, tensor) != tensor:
+                raise CaseFormatError(f"the input {tensor.name!r} is described in two ways")
+    return tuple(found.values())
+
+
+def _walk(argument: Argument) -> Iterator[TensorArg]:
+    if isinstance(argument, TensorArg):
+        yield argument
+    elif isinstance(argument, (list, tuple)):
+        for item in argument:
+            yield from _walk(item)
+    elif isinstance(argument, dict):
+        for item in argument.values():
+            yield from _walk(item)
+    elif isinstance(argument, slice):
+        yield from _walk((argument.start, argument.stop, argument.step))
+    elif isinstance(argument, New):
+        yield from _walk((argument.args, dict(argument.kwargs)))
+
+
+# To JSON ---------------------------------------------------------------------------------------------
+
+
+def argument_to_json(argument: Argument, depth: int = 0) -> Any:
+    """The argument as JSON; raises CaseFormatError for a Python value that has no form."""
+    if depth > MAX_DEPTH:
+        raise CaseFormatError(f"arguments nest deeper than {MAX_DEPTH} levels")
+    write = _WRITERS.get(type(argument))
+    if write is None:
+        raise CaseFormatError(f"an argument of type {type(argument).__name__} cannot be told as text")
+    return write(argument, depth + 1)
+
+
+def _int_to_json(value: int, _: int) -> int:
+    if not _LEAST <= value <= _MOST:
+        raise CaseFormatError("a whole number must lie in -2**63..2**64-1")
+    return value
+
+
+def _float_to_json(value: float, _: int = 0) -> Any:
+    return value if math.isfinite(value) else {"float": str(value)}
+
+
+def _dict_to_json(value: Dict[Any, Any], depth: int) -> Any:
+    if not all(type(key) is str for key in value):
+        raise CaseFormatError("a dict's keys must be texts")
+    return {"dict": [[check_text(key), argument_to_json(item, depth)] for key, item in value.items()]}
+
+
+def _tensor_to_json(value: TensorArg, _: int) -> Any:
+    obj: Dict[str, Any] = {"tensor": value.name}
+    if value.strides is not None:
+        obj.update(strides=list(value.strides), offset=value.offset)
+    if value.layout != "strided":
+        obj["layout"] = value.layout
+    if value.dtype is not None:
+        obj["dtype"] = value.dtype
+    if value.shape is not None:
+        obj["shape"] = list(value.shape)
+    return obj
+
+
+def _new_to_json(value: New, depth: int) -> Any:
+    return {
+        "new": value.api,
+        "args": [argument_to_json(item, depth) for item in value.args],
+        "kwargs": kwargs_to_json(value.kwargs, depth),
+    }
+
+
+def kwargs_to_json(kwargs: Kwargs, depth: int = 0) -> Dict[str, Any]:
+    """Keyword arguments as JSON."""
+    return {name: argument_to_json(value, depth) for name, value in kwargs}
+
+
+def _tagged(tag: str) -> Callable[[Any, int], Any]:
+    return lambda value, _: {tag: value.name}
+
+
+_WRITERS: Dict[type, Callable[[Any, int], Any]] = {
+    type(None): lambda value, _: value,
+    bool: lambda value, _: value,
+    int: _int_to_json,
+    float: _float_to_json,
+    str: lambda value, _: check_text(value),
+    complex: lambda value, _: {"complex": [_float_to_json(value.real), _float_to_json(value.imag)]},
+    type(Ellipsis): lambda _, __: {"ellipsis": True},
+    list: lambda value, depth: [argument_to_json(item, depth) for item in value],
+    tuple: lambda value, depth: {"tuple": [argument_to_json(item, depth) for item in value]},
+    dict: _dict_to_json,
+    slice: lambda value, depth: {
+        "slice": [argument_to_json(item, depth) for item in (value.start, value.stop, value.step)]
+    },
+    Dtype: _tagged("dtype"),
+    Layout: _tagged("layout"),
+    MemoryFormat: _tagged("memory_format"),
+    Device: _tagged("device"),
+    Name: _tagged("name"),
+    TensorArg: _tensor_to_json,
+    New: _new_to_json,
+}
+
+
+# From JSON -------------------------------------------------------------------------------------------
+
+
+def argument_from_json(obj: Any, depth: int = 0) -> Argument:
+    """The inverse of `argument_to_json`; raises CaseFormatError for anything else."""
+    if depth > MAX_DEPTH:
+        raise CaseFormatError(f"arguments nest deeper than {MAX_DEPTH} levels")
+    if obj is None or isinstance(obj, (bool, str, float)):
+        return check_text(obj) if isinstance(obj, str) else obj
+    if isinstance(obj, int):
+        return _int_to_json(obj, 0)
+    if isinstance(obj, list):
+        return [argument_from_json(item, depth + 1) for item in obj]
+    if isinstance(obj, dict):
+        for tag, read in _READERS.items():
+            if tag in obj:
+                return read(obj, depth + 1)
+    raise CaseFormatError(f"an argument has no known tag: {sorted(map(str, obj))[:5]}")
+
+
+def kwargs_from_json(obj: Any, depth: int = 0) -> Kwargs:
+    """The inverse of `kwargs_to_json`; raises CaseFormatError."""
+    if not isinstance(obj, dict):
+        raise CaseFormatError("keyword arguments must be an object")
+    return sorted_kwargs({name: argument_from_json(value, depth) for name, value in obj.items()})
+
+
+def list_from_json(obj: Any, depth: int = 0) -> Tuple[Argument, ...]:
+    """Arguments in order; raises CaseFormatError."""
+    if not isinstance(obj, list):
+        raise CaseFormatError("arguments must be a list")
+    return tuple(argument_from_json(item, depth) for item in obj)
+
+
+def integers_from_json(obj: Any, what: str) -> Tuple[int, ...]:
+    """A list of whole numbers; raises CaseFormatError."""
+    if not isinstance(obj, list) or not all(type(item) is int for item in obj):
+        raise CaseFormatError(f"{what} must be a list of whole numbers")
+    return tuple(obj)
+
+
+def _only(obj: Dict[str, Any], key: str, kind: type) -> Any:
+    if obj.keys() != {key} or type(obj[key]) is not kind:
+        raise CaseFormatError(f"{{{key!r}: …}} must hold a {kind.__name__} and nothing else")
+    return obj[key]
+
+
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def _real_from_json(obj: Any) -> float:
+    """A finite float as it stands, or {"float": "nan"}."""
+    if type(obj) is float:
+        return obj
+    text = _only(obj, "float", str) if isinstance(obj, dict) else ""
+    if text not in _NOT_FINITE:
+        raise CaseFormatError(f"{text!r} must be one of {', '.join(_NOT_FINITE)}")
+    return _NOT_FINITE[text]
+
+
+def _complex_from_json(obj: Dict[str, Any], _: int) -> complex:
+    parts = _only(obj, "complex", list)
+    if len(parts) != 2:
+        raise CaseFormatError("a complex number has two parts")
+    return complex(*(_real_from_json(part) for part in parts))
+
+
+def _dict_from_json(obj: Dict[str, Any], depth: int) -> Dict[str, Argument]:
+    items = _only(obj, "dict", list)
+    if not all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in items):
+        raise CaseFormatError("a dict is a list of pairs of a text and an argument")
+    found = {check_text(key): argument_from_json(value, depth) for key, value in items}
+    if len(found) != len(items):
+        raise CaseFormatError("a dict has a key twice")
+    return found
+
+
+def _slice_from_json(obj: Dict[str, Any], depth: int) -> slice:
+    parts = _only(obj, "slice", list)
+    if len(parts) != 3:
+        raise CaseFormatError("a slice has three parts")
+    return slice(*(argument_from_json(part, depth) for part in parts))
+
+
+def _ellipsis_from_json(obj: Dict[str, Any], _: int) -> Any:
+    if not _only(obj, "ellipsis", bool):
+        raise CaseFormatError('an ellipsis is {"ellipsis": true}')
+    return Ellipsis
+
+
+def _tensor_from_json(obj: Dict[str, Any], _: int) -> TensorArg:
+    if not obj.keys() <= {"tensor", "strides", "offset", "layout", "dtype", "shape"}:
+        raise CaseFormatError(f"a tensor argument cannot have the keys {sorted(map(str, obj))}")
+    strides, offset, shape = obj.get("strides"), obj.get("offset", 0), obj.get("shape")
+    if type(offset) is not int:
+        raise CaseFormatError("a tensor's offset must be a whole number")
+    dtype, layout = obj.get("dtype"), obj.get("layout", "strided")
+    if not isinstance(layout, str) or not (dtype is None or isinstance(dtype, str)):
+        raise CaseFormatError("a tensor's dtype and layout must be texts")
+    return TensorArg(
+        check_name(obj["tensor"]),
+        None if strides is None else integers_from_json(strides, "strides"),
+        offset,
+        layout,
+        dtype,
+        None if shape is None else integers_from_json(shape, "a shape"),
+    )
+
+
+def _new_from_json(obj: Dict[str, Any], depth: int) -> New:
+    if obj.keys() != {"new", "args", "kwargs"}:
+        raise CaseFormatError("a new object needs new, args and kwargs")
+    return New(obj["new"], list_from_json(obj["args"], depth), kwargs_from_json(obj["kwargs"], depth))
+
+
+def _reader_of(tag: str, kind: Callable[[str], Any]) -> Callable[[Dict[str, Any], int], Any]:
+    return lambda obj, _: kind(_only(obj, tag, str))
+
+
+#: By tag, those that may stand beside other keys first: a tensor may have a dtype and a layout.
+_READERS: Dict[str, Callable[[Dict[str, Any], int], Any]] = {
+    "tensor": _tensor_from_json,
+    "new": _new_from_json,
+    "tuple": lambda obj, depth: tuple(argument_from_json(item, depth) for item in _only(obj, "tuple", list)),
+    "float": lambda obj, _: _real_from_json(obj),
+    "complex": _complex_from_json,
+    "dict": _dict_from_json,
+    "slice": _slice_from_json,
+    "ellipsis": _ellipsis_from_json,
+    "dtype": _reader_of("dtype", Dtype),
+    "layout": _reader_of("layout", Layout),
+    "memory_format": _reader_of("memory_format", MemoryFormat),
+    "device": _reader_of("device", Device),
+    "name": _reader_of("name", Name),
+}
+
+
+# To Python -------------------------------------------------------------------------------------------
+
+
+def render(argument: Argument) -> str:
+    """The argument as a Python expression; inputs stand under their names."""
+    if isinstance(argument, (list, tuple, dict, slice)):
+        return _render_nested(argument)
+    if isinstance(argument, float):
+        return _render_float(argument)
+    if isinstance(argument, complex):
+        return f"complex({_render_float(argument.real)}, {_render_float(argument.imag)})"
+    if isinstance(argument, (TensorArg, Name)):
+        return argument.name
+    if isinstance(argument, (Dtype, Layout, MemoryFormat)):
+        return f"torch.{argument.name}"
+    if isinstance(argument, Device):
+        return f"torch.device({'DEVICE' if argument.name == 'cpu' else repr(argument.name)})"
+    if isinstance(argument, New):
+        return f"{argument.api}({render_call(argument.args, argument.kwargs)})"
+    return "..." if argument is Ellipsis else repr(argument)
+
+
+def _render_nested(argument: Union[List[Any], Tuple[Any, ...], Dict[str, Any], slice]) -> str:
+    if isinstance(argument, dict):
+        return "{" + ", ".join(f"{key!r}: {render(item)}" for key, item in argument.items()) + "}"
+    if isinstance(argument, slice):
+        return f"slice({render(argument.start)}, {render(argument.stop)}, {render(argument.step)})"
+    items = ", ".join(render(item) for item in argument)
+    if isinstance(argument, list):
+        return f"[{items}]"
+    return f"({items},)" if len(argument) == 1 else f"({items})"
+
+
+def _render_float(value: float) -> str:
+    return repr(value) if math.isfinite(value) else f'float("{value}")'
+
+
+def render_call(args: Tuple[Argument, ...], kwargs: Kwargs) -> str:
+    """What stands between a call's parentheses."""
+    plain = [f"{name}={render(value)}" for name, value in kwargs if not keyword.iskeyword(name)]
+    odd = {name: value for name, value in kwargs if keyword.iskeyword(name)}  # torch has `from`
+    return ", ".join([*map(render, args), *plain, *([f"**{render(odd)}"] if odd else [])])
+
+
+def render_subscript(argument: Argument) -> str:
+    """What stands between the brackets of a subscript."""
+    if isinstance(argument, tuple) and argument:
+        return ", ".join(map(_render_index, argument)) + ("," if len(argument) == 1 else "")
+    return _render_index(argument)
+
+
+def _render_index(argument: Argument) -> str:
+    if isinstance(argument, slice) and argument.step is None:
+        return ":".join("" if part is None else render(part) for part in (argument.start, argument.stop))
+    return render(argument)

@@ -1,0 +1,165 @@
+"""KerasLayer: one layer, activation or operation of Keras 3 with one setting of its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Tuple
+
+from fuzzing.cases import canonical, sources
+from fuzzing.cases.arguments import (
+    Argument,
+    Kwargs,
+    New,
+    TensorArg,
+    argument_to_json,
+    check_dotted,
+    kwargs_from_json,
+    kwargs_to_json,
+    list_from_json,
+    render_call,
+    sorted_kwargs,
+    tensors_in,
+)
+from fuzzing.cases.programs import register_kind
+from fuzzing.errors import CaseFormatError
+
+_KEYS = frozenset({"layer", "kwargs", "inputs", "call", "seed"})
+_NARROW = frozenset({"float16", "bfloat16", "float32"})
+
+#: Weights lie in [-0.5, 0.5), variances in [0.5, 1.5); the state of a seed generator is left alone. Names
+#: of layers count up as a process makes them, so a weight goes by its own name and its place.
+_FILL = (
+    sources.DRAW
+    + '''
+
+def fill(model, seed):
+    """Gives every floating weight of the model a value of its own."""
+    for place, weight in enumerate(model.weights):
+        name = weight.path.rsplit("/", 1)[-1]
+        if "float" in str(weight.dtype):
+            low = 0.5 if "variance" in name else -0.5
+            weight.assign(low + draw(f"{place}:{name}", tuple(weight.shape), seed))
+    return model
+'''
+)
+
+
+@register_kind
+@dataclass(frozen=True, eq=False)
+class KerasLayer:
+    """`layer` applied to inputs, as a functional model.
+
+    layer   a class below keras.layers, made with `kwargs` and called with `inputs` and `call`; or a function
+            (keras.activations.relu, keras.ops.add), called with `inputs` and `kwargs`
+    inputs  positional arguments of the call. Each tensor among them has its dtype and shape, batch
+            dimension included, for Keras declares its inputs
+    seed    from which the weights are drawn, 0 ≤ seed < 2**64
+    """
+
+    kind: ClassVar[str] = "KerasLayer"
+    frontend: ClassVar[str] = "keras"
+    filename: ClassVar[str] = "layer.json"
+
+    layer: str
+    kwargs: Kwargs = ()
+    inputs: Tuple[Argument, ...] = ()
+    call: Kwargs = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_dotted(self.layer, "keras")
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        object.__setattr__(self, "kwargs", sorted_kwargs(dict(self.kwargs)))
+        object.__setattr__(self, "call", sorted_kwargs(dict(self.call)))
+        if type(self.seed) is not int or not 0 <= self.seed < 1 << 64:
+            raise CaseFormatError("a program's seed must lie in 0..2**64-1")
+        if self.call and not self._is_layer:
+            raise CaseFormatError(f"{self.layer} is a function: its keyword arguments are its kwargs")
+        if not self.tensors:
+            raise CaseFormatError("a Keras model needs at least one input")
+        if any(tensor.dtype is None or tensor.shape is None for tensor in self.tensors):
+            raise CaseFormatError("an input of a Keras model needs its dtype and its shape")
+        if any(tensor.strides is not None or tensor.layout != "strided" for tensor in self.tensors):
+            raise CaseFormatError("an input of a Keras model has neither strides nor a layout")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KerasLayer) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    @property
+    def _is_layer(self) -> bool:
+        return self.layer.rsplit(".", 1)[-1][:1].isupper()
+
+    @cached_property
+    def tensors(self) -> Tuple[TensorArg, ...]:
+        """The inputs, in the order in which the model takes them."""
+        return tensors_in(iter((self.inputs, dict(self.kwargs), dict(self.call))))
+
+    def to_bytes(self) -> bytes:
+        """The layer as JSON, in its one spelling."""
+        return canonical.to_text(
+            {
+                "layer": self.layer,
+                "kwargs": kwargs_to_json(self.kwargs),
+                "inputs": [argument_to_json(item) for item in self.inputs],
+                "call": kwargs_to_json(self.call),
+                "seed": self.seed,
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> KerasLayer:
+        """The inverse of `to_bytes`; raises CaseFormatError for any other bytes."""
+        obj = canonical.from_text(data, _KEYS, cls.filename)
+        layer = cls(
+            obj["layer"],
+            kwargs_from_json(obj["kwargs"]),
+            list_from_json(obj["inputs"]),
+            kwargs_from_json(obj["call"]),
+            obj["seed"],
+        )
+        canonical.check_spelling(data, layer.to_bytes(), cls.filename)
+        return layer
+
+    def widened(self) -> KerasLayer:
+        """The same layer in double precision: every narrower float type named in it is float64."""
+        return KerasLayer(self.layer, _widen(self.kwargs), _widen(self.inputs), _widen(self.call), self.seed)
+
+    def source(self) -> str:
+        """Python text that defines `make()`, a keras.Model, and `arrange(inputs)`, its arguments."""
+        declared = "".join(
+            f"    {tensor.name} = keras.Input(batch_shape={tensor.shape!r}, dtype={tensor.dtype!r}, "
+            f"name={tensor.name!r})\n"
+            for tensor in self.tensors
+        )
+        names = ", ".join(tensor.name for tensor in self.tensors)
+        if self._is_layer:
+            made = f"{self.layer}({render_call((), self.kwargs)})({render_call(self.inputs, self.call)})"
+        else:
+            made = f"{self.layer}({render_call(self.inputs, self.kwargs)})"
+        return (
+            f"import hashlib\n\nimport keras\nimport numpy as np\n\n{_FILL}\n"
+            + f"\ndef make():\n{declared}    model = keras.Model([{names}], {made})\n"
+            + f"    return fill(model, {self.seed})\n\n"
+            + "\ndef arrange(inputs):\n    return ["
+            + ", ".join(f"inputs[{tensor.name!r}]" for tensor in self.tensors)
+            + "]\n"
+        )
+
+
+def _widen(argument: Any) -> Any:
+    """`argument` with "float64" for every narrower float type: Keras names its types by texts."""
+    if isinstance(argument, str):
+        return "float64" if argument in _NARROW else argument
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_widen(item) for item in argument)
+    if isinstance(argument, dict):
+        return {key: _widen(item) for key, item in argument.items()}
+    if isinstance(argument, TensorArg):
+        return TensorArg(argument.name, dtype=_widen(argument.dtype), shape=argument.shape)
+    if isinstance(argument, New):
+        return New(argument.api, _widen(argument.args), _widen(argument.kwargs))
+    return argument

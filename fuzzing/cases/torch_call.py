@@ -1,0 +1,174 @@
+"""TorchCall: one torch API with one setting of its arguments, as OPERA's operator instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Optional, Tuple
+
+from fuzzing.cases import canonical, sources
+from fuzzing.cases.arguments import (
+    Argument,
+    Device,
+    Kwargs,
+    TensorArg,
+    argument_to_json,
+    check_dotted,
+    kwargs_from_json,
+    kwargs_to_json,
+    list_from_json,
+    render,
+    render_call,
+    render_subscript,
+    sorted_kwargs,
+    tensors_in,
+)
+from fuzzing.cases.programs import register_kind
+from fuzzing.errors import CaseFormatError
+
+_KEYS = frozenset({"api", "init", "args", "kwargs", "seed"})
+_TENSOR = "torch.Tensor."
+#: Attributes of a tensor that are read, not called.
+_PROPERTIES = frozenset({"H", "T", "data", "imag", "mH", "mT", "real", "shape"})
+
+
+@dataclass(frozen=True)
+class Init:
+    """What a module's class is called with; the call of the module itself has arguments of its own."""
+
+    args: Tuple[Argument, ...] = ()
+    kwargs: Kwargs = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "args", tuple(self.args))
+        object.__setattr__(self, "kwargs", sorted_kwargs(dict(self.kwargs)))
+        if tensors_in(iter((self.args, dict(self.kwargs)))):
+            raise CaseFormatError("a module cannot be made from inputs, only called with them")
+
+
+@register_kind
+@dataclass(frozen=True, eq=False)
+class TorchCall:
+    """A call of `api` with typed arguments; tensors among them name inputs of the case.
+
+    api    a dotted name below torch: a function, a method or property of torch.Tensor (the tensor is the
+           first argument), or the class of a module, which is made with `init` and then called
+    seed   from which a module's parameters are drawn, 0 ≤ seed < 2**64
+    """
+
+    kind: ClassVar[str] = "TorchCall"
+    frontend: ClassVar[str] = "torch"
+    filename: ClassVar[str] = "call.json"
+
+    api: str
+    args: Tuple[Argument, ...] = ()
+    kwargs: Kwargs = ()
+    init: Optional[Init] = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_dotted(self.api, "torch")
+        object.__setattr__(self, "args", tuple(self.args))
+        object.__setattr__(self, "kwargs", sorted_kwargs(dict(self.kwargs)))
+        if type(self.seed) is not int or not 0 <= self.seed < 1 << 64:
+            raise CaseFormatError("a program's seed must lie in 0..2**64-1")
+        self.tensors  # noqa: B018 - two descriptions of one input are refused here
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TorchCall) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    @cached_property
+    def tensors(self) -> Tuple[TensorArg, ...]:
+        """The inputs, in the order in which the module takes them."""
+        return tensors_in(iter((self.args, dict(self.kwargs))))
+
+    def to_bytes(self) -> bytes:
+        """The call as JSON, in its one spelling."""
+        return canonical.to_text(
+            {
+                "api": self.api,
+                "init": None
+                if self.init is None
+                else {"args": _list(self.init.args), "kwargs": kwargs_to_json(self.init.kwargs)},
+                "args": _list(self.args),
+                "kwargs": kwargs_to_json(self.kwargs),
+                "seed": self.seed,
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> TorchCall:
+        """The inverse of `to_bytes`; raises CaseFormatError for any other bytes."""
+        obj = canonical.from_text(data, _KEYS, cls.filename)
+        call = cls(
+            obj["api"],
+            list_from_json(obj["args"]),
+            kwargs_from_json(obj["kwargs"]),
+            _init_from_json(obj["init"]),
+            obj["seed"],
+        )
+        canonical.check_spelling(data, call.to_bytes(), cls.filename)
+        return call
+
+    def source(self) -> str:
+        """Python text that defines `make()`, a module in eval mode, and `arrange(inputs)`, its arguments."""
+        names = ", ".join(["self", *(tensor.name for tensor in self.tensors)])
+        strided = any(tensor.strides is not None for tensor in self.tensors)
+        module = self.init is not None
+        init = ""
+        if self.init is not None:
+            made = f"{self.api}({render_call(self.init.args, self.init.kwargs)})"
+            init = f"    def __init__(self):\n        super().__init__()\n        self.layer = {made}\n\n"
+        made = f"fill(Call(), {self.seed})" if module else "Call()"
+        return (
+            ("import hashlib\n\nimport numpy as np\n" if module else "")
+            + "import torch\n"
+            + ('\nDEVICE = "cpu"\n' if self._names_device() else "")
+            + (f"\n{sources.LAY}" if strided else "")
+            + (f"\n{sources.FILL}" if module else "")
+            + f"\n\nclass Call(torch.nn.Module):\n{init}"
+            + f"    def forward({names}):\n        return {self._expression()}\n\n"
+            + f"\ndef make():\n    return {made}.eval()\n\n"
+            + sources.arrange(self.tensors)
+        )
+
+    def _names_device(self) -> bool:
+        init = self.init or Init()
+        return _holds_device((self.args, dict(self.kwargs), init.args, dict(init.kwargs)))
+
+    def _expression(self) -> str:
+        """The call as a person would write it: methods and properties behind their tensor."""
+        if self.init is not None:
+            return f"self.layer({render_call(self.args, self.kwargs)})"
+        method = self.api[len(_TENSOR) :] if self.api.startswith(_TENSOR) else ""
+        if not method or not self.args or not isinstance(self.args[0], TensorArg):
+            return f"{self.api}({render_call(self.args, self.kwargs)})"
+        tensor, rest = render(self.args[0]), self.args[1:]
+        if method in _PROPERTIES and not rest and not self.kwargs:
+            return f"{tensor}.{method}"
+        if method == "__getitem__" and len(rest) == 1:
+            return f"{tensor}[{render_subscript(rest[0])}]"
+        return f"{tensor}.{method}({render_call(rest, self.kwargs)})"
+
+
+def _list(arguments: Tuple[Argument, ...]) -> Any:
+    return [argument_to_json(item) for item in arguments]
+
+
+def _init_from_json(obj: object) -> Optional[Init]:
+    if obj is None:
+        return None
+    if not isinstance(obj, dict) or obj.keys() != {"args", "kwargs"}:
+        raise CaseFormatError("init needs args and kwargs")
+    return Init(list_from_json(obj["args"]), kwargs_from_json(obj["kwargs"]))
+
+
+def _holds_device(argument: Argument) -> bool:
+    if isinstance(argument, (list, tuple)):
+        return any(_holds_device(item) for item in argument)
+    if isinstance(argument, dict):
+        return any(_holds_device(item) for item in argument.values())
+    return isinstance(argument, Device)

@@ -1,0 +1,117 @@
+"""The library that a program belongs to, run as a judge: which backend, in which interpreter, kept where."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.errors import CaseFormatError
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import Supervisor, Tag
+
+#: Kinds whose library comes with Assay. That of any other kind is the toolchain's own: a compiler is held to
+#: what the torch or Keras beside it does, not to another release.
+_OURS = frozenset({"OnnxModel"})
+
+
+class Library:
+    """The judge of programs of one kind, and the folder beside a corpus that keeps what it says.
+
+    python   the interpreter of the toolchain
+    """
+
+    def __init__(self, kind: str, corpus: Path, python: str, limits: Limits) -> None:
+        self.backend = backends.reference_of(kind)
+        self._python = sys.executable if kind in _OURS else python
+        self._limits = limits
+        self._folder = corpus / ".references" / f"{self.backend.name}-{self._version()}"
+
+    def _version(self) -> str:
+        """The library's version; "unknown" where the interpreter has none, which its worker will tell."""
+        package = self.backend.package
+        if self._python == sys.executable:
+            return metadata.version(package)
+        root = Path(self._python).absolute().parent.parent
+        sites = [str(path) for path in root.glob("lib/python3*/*-packages")]
+        found = [item.version for item in metadata.distributions(name=package, path=sites)]
+        return found[0] if found else "unknown"
+
+    def run(
+        self,
+        cases: Iterable[tuple[Tag, TestCase]],
+        options: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Iterator[tuple[Tag, Execution]]:
+        """The execution of each case in a worker of its own, as they end."""
+        command = Command(
+            self._python,
+            self.backend.name,
+            options=dict(options or {}),
+            limits=self._limits,
+            environment=environment or {},
+        )
+        supervisor: Supervisor[Tag] = Supervisor(command)
+        return supervisor.run(cases)
+
+    def load(self, case: TestCase, suffix: str = "") -> dict[str, Any] | None:
+        """What was stored for a case; None too where a full disk or a crash has left no whole record."""
+        try:
+            record = json.loads(self._path(case, suffix).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+        return record if isinstance(record, dict) else None
+
+    def store(self, case: TestCase, record: Mapping[str, Any], suffix: str = "") -> None:
+        """Keeps a record for a case, whole or not at all."""
+        path = self._path(case, suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(record))
+        temporary.replace(path)
+
+    def _path(self, case: TestCase, suffix: str) -> Path:
+        return self._folder / case.id[:2] / f"{case.id}{suffix}.json"
+
+
+class Libraries:
+    """The libraries of all kinds of program in a corpus."""
+
+    def __init__(self, corpus: Path, python: str, limits: Limits) -> None:
+        self._given = corpus, python, limits
+        self._known: dict[str, Library] = {}
+
+    def of(self, case: TestCase) -> Library:
+        """The library that judges a case; raises UnknownNameError if none does."""
+        kind = case.program.kind
+        if kind not in self._known:
+            self._known[kind] = Library(kind, *self._given)
+        return self._known[kind]
+
+    def groups(self, cases: Iterable[TestCase]) -> list[tuple[Library, list[TestCase]]]:
+        """The cases by the library that judges them; kinds may share one, and one worker."""
+        groups: dict[str, tuple[Library, list[TestCase]]] = {}
+        for case in cases:
+            library = self.of(case)
+            groups.setdefault(library.backend.name, (library, []))[1].append(case)
+        return list(groups.values())
+
+
+def why(backend: str, execution: Execution) -> str:
+    """In words, how a library failed to run a case."""
+    how = execution.error or execution.ending
+    if execution.ending == "killed":
+        how = execution.signal or f"exit code {execution.exit_code}"
+    return f"{backend} fails: {how} {execution.message}".strip()[:2000]
+
+
+#: What reading a record that something else wrote may raise.
+SPOILED = (ValueError, TypeError, KeyError, CaseFormatError)

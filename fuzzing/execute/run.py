@@ -1,0 +1,189 @@
+"""One execution of a shard: cases in, outcomes out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from fuzzing import backends
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.errors import CaseFormatError, UsageError
+from fuzzing.execute.appeals import Appeal, Appeals
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.library import Libraries
+from fuzzing.execute.process import Command
+from fuzzing.execute.references import References
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.oracles import configuration, judge
+from fuzzing.oracles.profiles import profile_named
+from fuzzing.oracles.referee import appealable
+from fuzzing.oracles.reference import reference_needed
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.triage.ladder import climb
+
+if TYPE_CHECKING:
+    from fuzzing.execute.shard import Shard
+
+Key = tuple[str, int]  # case id, repeat
+_CHUNK = 64  # cases looked up at a time; what is held of a corpus of any size
+#: Appeals heard at once: the library is imported up to four times for all of them together.
+_BENCH = 64
+_BENCH_BYTES = 64 << 20
+
+
+class Run:
+    """One execution of a shard. Raises UsageError for a shard that nothing can execute."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self._corpus = Corpus(shard.corpus)
+        self._backend = backends.get(shard.backend)
+        if shard.device not in self._backend.devices:
+            allowed = ", ".join(self._backend.devices)
+            raise UsageError(f"{shard.backend} has no device {shard.device!r}; it has {allowed}")
+        profile_named(shard.profile)
+        self._options = self._backend.settle(shard.options)
+        usual = self._backend.settle({})
+        chosen = {name: value for name, value in self._options.items() if value != usual[name]}
+        self._configuration = configuration(chosen, shard.profile)
+        self.supervisor: Supervisor[Key] = Supervisor(
+            self._command(self._options), workers=shard.workers, fresh=shard.fresh
+        )
+        libraries = Libraries(self._corpus.root, shard.python, shard.limits)
+        self.references = References(libraries)
+        self._appeals = Appeals(libraries)
+        self._running: dict[Key, tuple[TestCase, bool]] = {}
+        self._set_aside: list[Outcome] = []
+        self._bench: list[tuple[Key, Appeal]] = []
+        self._deadline = float("inf")
+        self.stopped = ""
+        self.phases: Counter[str] = Counter()
+
+    def _command(self, options: dict[str, str]) -> Command:
+        shard = self._shard
+        return Command(shard.python, shard.backend, shard.device, dict(options), shard.limits)
+
+    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+        """(repeat, outcome) of each run, as they end; those that are appealed, when they are heard."""
+        if self._shard.budget_s is not None:
+            self._deadline = time.monotonic() + self._shard.budget_s
+        for key, execution in self.supervisor.run(self._draw()):
+            yield from self._take_set_aside()
+            self.phases.update(execution.durations)
+            case, computed = self._running.pop(key)
+            outcome = self._judge(case, execution)
+            if appealable(outcome, self._shard.profile):
+                self._bench.append((key, Appeal(case, computed, execution.outputs, outcome)))
+                if len(self._bench) >= _BENCH or self._bench_bytes() > _BENCH_BYTES:
+                    yield from self._hear()
+            else:
+                yield key[1], self._settled(key, case, computed, outcome)
+        yield from self._hear()
+        yield from self._take_set_aside()
+
+    def _judge(self, case: TestCase, execution: Execution) -> Outcome:
+        shard = self._shard
+        outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
+        return replace(outcome, configuration=self._configuration)
+
+    def _settled(self, key: Key, case: TestCase, computed: bool, outcome: Outcome) -> Outcome:
+        """The last word: under the id that was asked for, and with the component blamed."""
+        if self._shard.ablate and key[1] == 0 and outcome.verdict.accuses:
+            blame = climb(case, lambda options: self._rung(case, computed, options), self._backend, outcome)
+            evidence = replace(outcome.evidence, rungs=blame.rungs, component=blame.component)
+            outcome = replace(outcome, evidence=evidence)
+        return replace(outcome, case=key[0])  # a case that got its reference here has another id
+
+    # -- appeals and rungs -------------------------------------------------------------------------
+
+    def _bench_bytes(self) -> int:
+        return sum(_size(appeal) for _, appeal in self._bench)
+
+    def _hear(self) -> Iterator[tuple[int, Outcome]]:
+        bench, self._bench = self._bench, []
+        if bench:
+            heard = list(self._appeals.hear([appeal for _, appeal in bench]))
+            for (key, appeal), outcome in zip(bench, heard, strict=True):
+                yield key[1], self._settled(key, appeal.case, appeal.computed, outcome)
+
+    def _rung(self, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
+        """The case with other options, in a process of its own."""
+        command = self._command(self._backend.settle(self._options | options))
+        [(_, execution)] = Supervisor[None](command, fresh=True).run([(None, case)])
+        outcome = self._judge(case, execution)
+        if not appealable(outcome, self._shard.profile):
+            return outcome
+        [heard] = self._appeals.hear([Appeal(case, computed, execution.outputs, outcome)])
+        return heard
+
+    # -- the cases ---------------------------------------------------------------------------------
+
+    def _draw(self) -> Iterator[tuple[Key, TestCase]]:
+        """The cases with their references; those that cannot be run are set aside."""
+        for case_id, case, computed in self._completed():
+            for repeat in range(self._shard.repeats):
+                if time.monotonic() > self._deadline:
+                    self.stopped = "budget"
+                    return
+                self._running[case_id, repeat] = case, computed
+                yield (case_id, repeat), case
+
+    def _completed(self) -> Iterator[tuple[str, TestCase, bool]]:
+        """Each case that can be run, with its reference, and whether that was computed."""
+        ids = iter(self._shard.cases)
+        while chunk := list(islice(ids, _CHUNK)):
+            found = [(case_id, case) for case_id in chunk if (case := self._found(case_id)) is not None]
+            completed = self.references.complete([case for _, case in found])
+            for (case_id, bare), (case, error) in zip(found, completed, strict=True):
+                if error:
+                    self._put_aside(case_id, Verdict.INVALID, error)
+                else:
+                    yield case_id, case, reference_needed(bare)
+
+    def _found(self, case_id: str) -> TestCase | None:
+        """The case, unless its files are spoiled or the backend does not take its kind of program.
+
+        Raises UsageError for one that was never there: that is the shard's mistake, not the case's.
+        """
+        if not self._corpus.folder(case_id).exists():
+            raise UsageError(f"there is no case {case_id} in {self._corpus.root}")
+        try:
+            case = self._corpus.get(case_id)
+        except CaseFormatError as error:
+            self._put_aside(case_id, Verdict.INVALID, str(error))
+            return None
+        if case.program.kind in self._backend.kinds:
+            return case
+        why = f"{self._backend.name} takes no {case.program.kind} programs"
+        self._put_aside(case_id, Verdict.UNSUPPORTED, why)
+        return None
+
+    def _put_aside(self, case_id: str, verdict: Verdict, why: str) -> None:
+        shard = self._shard
+        outcome = Outcome(
+            case=case_id,
+            backend=self._backend.name,
+            toolchain=shard.toolchain,
+            device=shard.device,
+            verdict=verdict,
+            phase=Phase.IMPORT,
+            summary=why.splitlines()[0][:200],
+            evidence=Evidence(message=why),
+            configuration=self._configuration,
+        )
+        self._set_aside.append(outcome)
+
+    def _take_set_aside(self) -> Iterator[tuple[int, Outcome]]:
+        while self._set_aside:
+            outcome = self._set_aside.pop(0)
+            yield from ((repeat, outcome) for repeat in range(self._shard.repeats))
+
+
+def _size(appeal: Appeal) -> int:
+    """Bytes of outputs held for an appeal, roughly."""
+    values = [*dict(appeal.outputs).values(), *dict(appeal.case.expected or ()).values()]
+    return sum(len(getattr(value, "data", b"")) for value in values)

@@ -1,0 +1,210 @@
+"""A live call of torch, told as text: Python values become typed arguments, tensors become inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fuzzing.backends._torch import from_torch
+from fuzzing.backends.base import Unsupported
+from fuzzing.cases import (
+    Argument,
+    Device,
+    Dtype,
+    Input,
+    Layout,
+    MemoryFormat,
+    Name,
+    Recipe,
+    Tensor,
+    TensorArg,
+)
+from fuzzing.cases.arguments import check_dotted
+from fuzzing.cases.sources import SPARSE
+from fuzzing.cases.values import RAW_DTYPES
+from fuzzing.errors import CaseFormatError
+
+if TYPE_CHECKING:
+    import torch
+
+MAX_TENSOR_BYTES = 1 << 20  # of one input; what a library's own tests take is a few kilobytes
+_PUBLIC = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor")  # where people look first
+_MAX_SPREAD = 64  # memory of a strided view, as a multiple of its elements
+
+
+class CannotTellError(Exception):
+    """A value has no form in a case; the text is the skip's reason, `detail` its particulars."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.detail = detail
+
+
+class Teller:
+    """Turns the arguments of one call into text.
+
+    inputs  the tensors met so far, by the names their arguments have; one tensor met twice is one input
+    """
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, Input] = {}
+        self._met: dict[int, tuple[torch.Tensor, TensorArg]] = {}  # the tensor is kept: ids are reused
+
+    def args(self, values: Sequence[Any]) -> tuple[Argument, ...]:
+        """Positional arguments."""
+        return tuple(self.argument(value, "x") for value in values)
+
+    def kwargs(self, values: Mapping[str, Any]) -> tuple[tuple[str, Argument], ...]:
+        """Keyword arguments; a tensor is named after its keyword."""
+        return tuple((name, self.argument(value, name)) for name, value in values.items())
+
+    def argument(self, value: Any, name: str) -> Argument:
+        """One argument, whose tensors are named after `name`. Raises CannotTellError."""
+        import torch
+
+        if value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str):
+            return value
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value, name)
+        if isinstance(value, slice):
+            return slice(*(self.argument(part, name) for part in (value.start, value.stop, value.step)))
+        if isinstance(value, (list, tuple)):
+            return self._sequence(value, name)
+        if isinstance(value, dict):
+            return {str(key): self.argument(item, name) for key, item in value.items()}
+        return _atom(value)
+
+    def _sequence(self, value: Sequence[Any], name: str) -> Argument:
+        import torch
+
+        items = [self.argument(item, name) for item in value]
+        if type(value) is list:
+            return items
+        if type(value) in (tuple, torch.Size):
+            return tuple(items)
+        raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
+
+    def _tensor(self, tensor: torch.Tensor, name: str) -> TensorArg:
+        if id(tensor) not in self._met:
+            argument, value = tell_tensor(tensor, self._free(name))
+            self._met[id(tensor)] = tensor, argument
+            self.inputs[argument.name] = value
+        return self._met[id(tensor)][1]
+
+    def _free(self, name: str) -> str:
+        """`name`, or with a number behind it if an input has it already or Python does."""
+        try:
+            TensorArg(name)
+        except CaseFormatError:
+            name = f"{name}_"
+        names = (name, *(f"{name}{count}" for count in range(1, len(self.inputs) + 1)))
+        return next(free for free in names if free not in self.inputs)
+
+
+def _atom(value: Any) -> Argument:
+    import torch
+
+    atoms: tuple[tuple[type, Any], ...] = (
+        (torch.dtype, Dtype),
+        (torch.layout, Layout),
+        (torch.memory_format, MemoryFormat),
+        (torch.device, Device),
+    )
+    for kind, form in atoms:
+        if isinstance(value, kind):
+            return form(str(value).removeprefix("torch."))
+    if isinstance(value, np.generic):
+        return value.item()
+    if callable(value):
+        return Name(public_name(value))
+    raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
+
+
+def public_name(function: Any) -> str:
+    """The dotted name below torch by which a function is found. Raises CannotTellError if there is none."""
+    own = getattr(function, "__module__", None) or ""
+    names = {getattr(function, part, None) or "" for part in ("__name__", "__qualname__")}
+    for module in (*_PUBLIC, own):
+        for name in sorted(names):
+            try:
+                dotted = check_dotted(f"{module}.{name}", "torch")
+            except CaseFormatError:
+                continue
+            if resolve(dotted) is function:
+                return dotted
+    raise CannotTellError("an argument is a function without a name in torch", repr(function)[:80])
+
+
+def resolve(dotted: str) -> Any:
+    """What a dotted name below torch stands for; None if there is nothing."""
+    import torch
+
+    found: Any = torch
+    for part in dotted.split(".")[1:]:
+        found = getattr(found, part, None)
+    return found
+
+
+def tell_tensor(tensor: torch.Tensor, name: str) -> tuple[TensorArg, Input]:
+    """A tensor as an input called `name`, and the argument that lays it out. Raises CannotTellError."""
+    import torch
+
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        raise CannotTellError("an argument is a tensor subclass", type(tensor).__name__)
+    if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
+        raise CannotTellError("a tensor is too large to keep", str(tuple(tensor.shape)))
+    try:
+        value = from_torch(tensor)
+    except Unsupported as error:
+        raise CannotTellError("a tensor is of a type that a case cannot hold", str(error)) from None
+    if tensor.layout is not torch.strided:
+        return _tell_sparse(tensor, name), recipe_or_value(value)
+    plain = tensor.is_contiguous() and tensor.storage_offset() == 0
+    if plain or (not tensor.numel() and tensor.is_contiguous()):
+        return TensorArg(name), recipe_or_value(value)
+    steps = sum((dim - 1) * step for dim, step in zip(tensor.shape, tensor.stride(), strict=True) if dim)
+    if tensor.storage_offset() + steps > _MAX_SPREAD * max(tensor.numel(), _MAX_SPREAD):
+        raise CannotTellError("a tensor is a view of a much larger memory")
+    return TensorArg(name, tuple(tensor.stride()), int(tensor.storage_offset())), recipe_or_value(value)
+
+
+def _tell_sparse(tensor: torch.Tensor, name: str) -> TensorArg:
+    """Only what its dense form says: neither stored zeros nor indices in another order."""
+    layout = str(tensor.layout).removeprefix("torch.")
+    if layout not in SPARSE:
+        raise CannotTellError("a tensor is of a layout that a case cannot tell", layout)
+    again = getattr(tensor.detach().to_dense(), SPARSE[layout])()
+    if not _same_parts(tensor.detach(), again):
+        raise CannotTellError("a sparse tensor stores what its dense form does not tell")
+    return TensorArg(name, layout=layout)
+
+
+def _same_parts(one: torch.Tensor, other: torch.Tensor) -> bool:
+    import torch
+
+    if one.layout is torch.sparse_coo:
+        if not one.is_coalesced() or one.sparse_dim() != other.sparse_dim():
+            return False
+        pairs = [(one.indices(), other.indices()), (one.values(), other.values())]
+    elif one.layout is torch.sparse_csr:
+        pairs = [(one.crow_indices(), other.crow_indices()), (one.col_indices(), other.col_indices())]
+    else:
+        pairs = [(one.ccol_indices(), other.ccol_indices()), (one.row_indices(), other.row_indices())]
+    return all(a.dtype == b.dtype and torch.equal(a, b) for a, b in pairs)
+
+
+def recipe_or_value(tensor: Tensor) -> Input:
+    """The constant recipe that gives these very bytes, or the bytes."""
+    if tensor.dtype in RAW_DTYPES or tensor.array().dtype.kind not in "bif" or not tensor.array().size:
+        return tensor
+    first = tensor.array().flat[0]
+    if not math.isfinite(first):
+        return tensor
+    try:
+        recipe = Recipe("constant", tensor.dtype, tensor.shape, float(first), 0.0, 0)
+    except CaseFormatError:  # a whole number that float64 does not hold
+        return tensor
+    return recipe if recipe.draw() == tensor else tensor

@@ -1,0 +1,353 @@
+"""The referee: whether what differs from the library is worse than the library itself.
+
+Two correct implementations of one program differ by rounding, and how far is a matter of the program. So an
+output outside the tolerance of profile `default` is appealed: the library runs the program again, in float64
+and on inputs moved by a rounding, and says by that how far rounding can carry each element. Pure: the runs
+are made by `fuzzing.execute.appeals`.
+
+The measure. One unit, for each element, is one rounding of the output's type (IEEE 754's u times the float64
+result) plus what moving the inputs by a rounding moves it. Where the compiled program is at most
+
+    ROUNDINGS + factor · (the library's own largest error in units)
+
+units off the float64 result, it is as good as the library. Where terms cancel, ROUNDINGS of the largest
+element are allowed besides. The largest of the elements counts, not the root
+of their mean square, which torch._dynamo.utils.same takes from whole models: there one wrong element among a
+million vanishes, and one wrong element is what a wrong index or a wrong border looks like. The factors are
+those of that function, which stand for chance: the fewer elements, the less their maximum says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fuzzing.cases import Tensor, TestCase, Value
+from fuzzing.oracles.compare import Outputs, bounds_of, compare, matched, parts, within
+from fuzzing.oracles.decode import ROUNDING, decode
+from fuzzing.oracles.evidence import Pair, mismatch
+from fuzzing.oracles.judging import Ruling, wrong
+from fuzzing.oracles.profiles import DEFAULT, UNREFEREED, Bounds
+from fuzzing.outcomes import Mismatch, Outcome, Verdict
+
+Array = np.ndarray[Any, Any]
+
+#: Units allowed whatever the library does. The default tolerance of float32 allows 22 roundings of a result
+#: (1.3e-6 / 2**-24); this is the next power of two. The half types are computed in float32 and rounded at
+#: the edges of operators, and their tolerance allows 2 to 4.
+ROUNDINGS = 32
+_HALF_ROUNDINGS = 8
+#: Where moving the inputs by a rounding moves any element by more than this many of its own, terms cancel in
+#: the program. Algorithms for such sums (a fast Fourier transform, Winograd's convolution) keep the error
+#: small beside the largest element, not beside each (Higham, chapters 23 and 24).
+_CANCELS = 8
+_HALVES = frozenset({"float16", "bfloat16"})
+
+#: (elements up to, factor): get_multiplier in torch._dynamo.utils.same, torch 2.13, as PyTorch's own
+#: accuracy checks call it, with use_larger_multiplier_for_smaller_tensor.
+_SMALL = ((10, 10.0), (500, 8.0), (999, 3.0))
+_FACTOR, _HALF_FACTOR = 2.0, 3.0
+
+
+def factor(dtype: str, size: int) -> float:
+    """How many times the library's own error is allowed in an output of `size` elements."""
+    for most, times in _SMALL:
+        if size <= most:
+            return times
+    return _HALF_FACTOR if dtype in _HALVES else _FACTOR
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """What the library makes of a case in other ways. Outputs by name, in its own order.
+
+    runs     as the case says, in different processes with different bytes in fresh memory
+    float64  with every narrower float widened; None if that cannot be had, then `trouble` says why
+    alike    the same with inputs moved by at most a rounding, equal numbers by the same amount
+    apart    the same, each element by its own amount, so that ties break; one run against the other
+    refilled the same as `float64` with another number wherever the standard leaves a result open
+    """
+
+    runs: tuple[Outputs, ...] = ()
+    float64: Outputs | None = None
+    alike: tuple[Outputs, ...] = ()
+    apart: tuple[Outputs, ...] = ()
+    refilled: Outputs | None = None
+    trouble: str = ""
+
+
+def appealable(outcome: Outcome, profile: str) -> bool:
+    """Whether the library must be asked again: numbers or shapes differ, under the default profile."""
+    mismatches = outcome.evidence.mismatches
+    return (
+        profile == DEFAULT
+        and outcome.verdict is Verdict.WRONG_RESULT
+        and all(item.kind in ("value", "shape") for item in mismatches)
+    )
+
+
+def review(case: TestCase, outputs: Outputs, witnesses: Witnesses) -> Ruling:
+    """The ruling on what a compiled program gave; `case` must come with its reference."""
+    assert case.expected is not None
+    wavering = _wavering(case, witnesses.runs)
+    if wavering:
+        return Ruling(
+            Verdict.NONDETERMINISTIC,
+            f"the library itself gives two results: output {wavering[0].output}: {wavering[0].detail}",
+            wavering,
+        )
+    trouble = _trouble(case, witnesses)
+    if trouble:
+        return _unrefereed(case, outputs, trouble)
+    return _refereed(case, case.expected, outputs, witnesses)
+
+
+def _wavering(case: TestCase, runs: tuple[Outputs, ...]) -> tuple[Mismatch, ...]:
+    """How the library differs from itself, beyond the tolerance."""
+    for other in runs[1:]:
+        found = compare(runs[0], other, comparison=case.comparison)
+        if found:
+            return found
+    return ()
+
+
+def _trouble(case: TestCase, witnesses: Witnesses) -> str:
+    """Why no float64 run can be gone by; "" if one can."""
+    if witnesses.float64 is None or not witnesses.runs:
+        return witnesses.trouble or "no float64 run"
+    assert case.expected is not None
+    tolerance, comparison = case.tolerance, case.comparison
+    if compare(case.expected, witnesses.runs[0], tolerance=tolerance, comparison=comparison):
+        return "the library does not give what its test expects"
+    return ""
+
+
+def _unrefereed(case: TestCase, outputs: Outputs, trouble: str) -> Ruling:
+    assert case.expected is not None
+    found = compare(
+        case.expected,
+        outputs,
+        tolerance=case.tolerance,
+        comparison=case.comparison,
+        profile=UNREFEREED,
+    )
+    if found:
+        return wrong(found)
+    return Ruling(Verdict.PASS, f"no further off than rounding of the largest element ({trouble})")
+
+
+@dataclass
+class _Tally:
+    """Elements that differ and are no error, by reason."""
+
+    rounding: int = 0
+    undecided: int = 0
+    left_open: int = 0
+
+    def __str__(self) -> str:
+        reasons = (
+            (self.rounding, "no further off float64 than the library"),
+            (self.undecided, "not compared: rounding decides them"),
+            (self.left_open, "not compared: the standard leaves them open"),
+        )
+        told = [f"{count} {why}" for count, why in reasons if count]
+        return "; ".join(told) or "shapes not compared: rounding decides them"
+
+
+def _refereed(case: TestCase, expected: Outputs, outputs: Outputs, witnesses: Witnesses) -> Ruling:
+    assert witnesses.float64 is not None
+    seen = _Seen(expected, witnesses)
+    tally = _Tally()
+    found: list[Mismatch] = []
+    for (name, want), got in zip(expected, matched(expected, outputs), strict=True):
+        for part, mine, reference in parts(name, got, want):
+            for first in compare(
+                ((part, reference),),
+                () if mine is None else ((part, mine),),
+                tolerance=case.tolerance,
+                comparison=case.comparison,
+            ):
+                found.extend(_part(first, mine, reference, seen.of(part), case, tally))
+    if found:
+        return wrong(tuple(found))
+    return Ruling(Verdict.PASS, f"as good as the library: {tally}")
+
+
+@dataclass(frozen=True)
+class _Views:
+    """One part of the outputs, as each witness has it; None where it has no such part."""
+
+    library: Value | None
+    float64: Value | None
+    alike: tuple[Value | None, ...]
+    apart: tuple[Value | None, ...]
+    refilled: Value | None
+
+    def all(self) -> tuple[Value | None, ...]:
+        return (self.library, self.float64, *self.alike, *self.apart)
+
+    def of_shape(self, shape: tuple[int, ...]) -> _Views:
+        """Without the moved runs of another shape: a size was moved there, and the rest cannot be likened."""
+        alike, apart = (
+            tuple(run for run in runs if _shape(run) == shape) for runs in (self.alike, self.apart)
+        )
+        return replace(self, alike=alike, apart=apart)
+
+
+class _Seen:
+    """The witnesses' outputs by the names of their parts."""
+
+    def __init__(self, expected: Outputs, witnesses: Witnesses) -> None:
+        def by_part(outputs: Outputs | None) -> dict[str, Value | None]:
+            pairs = zip(expected, matched(expected, outputs or ()), strict=True)
+            return {part: mine for (name, want), got in pairs for part, mine, _ in parts(name, got, want)}
+
+        self._library = by_part(witnesses.runs[0])
+        self._float64 = by_part(witnesses.float64)
+        self._alike = [by_part(run) for run in witnesses.alike]
+        self._apart = [by_part(run) for run in witnesses.apart]
+        self._refilled = by_part(witnesses.refilled)
+
+    def of(self, part: str) -> _Views:
+        return _Views(
+            self._library.get(part),
+            self._float64.get(part),
+            tuple(run.get(part) for run in self._alike),
+            tuple(run.get(part) for run in self._apart),
+            self._refilled.get(part),
+        )
+
+
+def _part(
+    first: Mismatch, got: Value | None, want: Value, views: _Views, case: TestCase, tally: _Tally
+) -> Iterator[Mismatch]:
+    """What is left of a mismatch once the witnesses are heard: it, a smaller one, or nothing."""
+    if first.kind == "shape":
+        if isinstance(want, Tensor) and all(_shape(view) == want.shape for view in views.all()):
+            yield first  # shapes that depend on numbers, as NonZero's, are compared where all agree
+        elif not isinstance(want, Tensor) and all(type(view) is type(want) for view in views.all()):
+            yield first
+        return
+    if first.kind != "value" or not isinstance(got, Tensor) or not isinstance(want, Tensor):
+        yield first
+        return
+    pair = Pair(first.output, got, want)
+    bounds = bounds_of(want, case.tolerance)
+    differs = ~within(pair, bounds)
+    if any(_shape(view) != want.shape for view in (views.library, views.float64)):
+        tally.undecided += int(np.count_nonzero(differs))
+    else:
+        yield from _Elements(pair, bounds, differs, views.of_shape(want.shape)).left(tally)
+
+
+def _shape(value: Value | None) -> tuple[int, ...] | None:
+    return value.shape if isinstance(value, Tensor) else None
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """The elements of one output that differ from the reference, before the witnesses."""
+
+    pair: Pair
+    bounds: Bounds
+    differs: Array
+    views: _Views
+
+    def left(self, tally: _Tally) -> Iterator[Mismatch]:
+        """The mismatch that is left, if any; what is not goes into `tally`."""
+        with np.errstate(all="ignore"):
+            if self.pair.want.dtype in ROUNDING:
+                undecided, wrong_, errors = self._floats()
+            else:
+                undecided, wrong_, errors = self._discrete()
+        open_ = self._left_open
+        tally.left_open += int(np.count_nonzero(self.differs & open_))
+        tally.undecided += int(np.count_nonzero(self.differs & undecided & ~open_))
+        tally.rounding += int(np.count_nonzero(self.differs & ~wrong_ & ~undecided & ~open_))
+        wrong_ &= ~open_
+        if wrong_.any():
+            yield _told(mismatch(self.pair, wrong_, self.bounds), errors)
+
+    @cached_property
+    def _left_open(self) -> Array:
+        one, other = self.views.float64, self.views.refilled
+        if not isinstance(one, Tensor) or not isinstance(other, Tensor) or _shape(one) != _shape(other):
+            return np.zeros(self.differs.shape, bool)
+        return ~Pair("", _like(other, one), one).same
+
+    def _discrete(self) -> tuple[Array, Array, tuple[float | None, float | None]]:
+        """Integers, bools, strings and floats of a byte: compared only where all witnesses agree.
+
+        A comparison of equal numbers is no tie to be broken: bools hear only runs that keep equals equal.
+        """
+        views = self.views
+        heard = [views.library, views.float64, *views.alike]
+        heard += [] if self.pair.want.dtype == "bool" else views.apart
+        agreed = np.ones(self.differs.shape, bool)
+        for view in heard:
+            if isinstance(view, Tensor) and view.dtype == self.pair.want.dtype:
+                agreed &= within(Pair("", view, self.pair.want), self.bounds)
+        return ~agreed, self.differs & agreed, (None, None)
+
+    def _floats(self) -> tuple[Array, Array, tuple[float | None, float | None]]:
+        dtype = self.pair.want.dtype
+        got, library, exact = self.pair.mine, _numbers(self.views.library), _numbers(self.views.float64)
+        moved = [_numbers(view) for view in (*self.views.alike, *self.views.apart)]
+        agreed = _kind(library) == _kind(exact)
+        for other in moved:
+            agreed &= _kind(other) == _kind(exact)
+        finite = agreed & np.isfinite(exact) & ~self._left_open
+
+        rounding, least = ROUNDING[dtype]
+        own = rounding * np.abs(exact) + least
+        moves = np.zeros(exact.shape)
+        for other in moved:
+            moves = np.maximum(moves, np.abs(other - exact))
+        unit = own + moves
+        mine, theirs = np.abs(got - exact), np.abs(library - exact)
+        usual = bounds_of(self.pair.want, None)
+        counts = finite & (theirs > usual.atol + usual.rtol * np.abs(exact))
+        most = float((theirs / unit).max(where=counts, initial=0.0))
+        roundings = _HALF_ROUNDINGS if dtype in _HALVES else ROUNDINGS
+        near = mine <= unit * (roundings + factor(dtype, got.size) * most)
+        if (finite & (moves > _CANCELS * own)).any():
+            largest = float(np.abs(exact).max(where=finite, initial=0.0))
+            near |= mine <= roundings * rounding * largest
+        wrong_ = self.differs & agreed & ~(near & finite)
+        errors = _largest(mine, finite | wrong_), _largest(theirs, finite)
+        return ~agreed, wrong_, errors
+
+
+def _largest(errors: Array, where: Array) -> float | None:
+    most = float(errors.max(where=where, initial=0.0))
+    return most if np.isfinite(most) else None
+
+
+def _told(found: Mismatch, errors: tuple[float | None, float | None]) -> Mismatch:
+    mine, theirs = errors
+    if mine is None or theirs is None:
+        return found
+    detail = f"{found.detail}; {mine:.3g} off a float64 run, the library {theirs:.3g}"
+    return replace(found, detail=detail, compiled_error=mine, library_error=theirs)
+
+
+def _numbers(view: Value | None) -> Array:
+    assert isinstance(view, Tensor)
+    array = decode(view.dtype, view.array())
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _like(other: Tensor, one: Tensor) -> Tensor:
+    """`other` with the element type of `one`, which it has unless the library is at odds with itself."""
+    return other if other.dtype == one.dtype else replace(one)
+
+
+def _kind(numbers: Array) -> Array:
+    """0 for numbers, 1 and 2 for the infinities, 3 for NaN; complex infinities are one."""
+    if numbers.dtype.kind == "c":
+        return np.where(np.isnan(numbers), 3, np.where(np.isinf(numbers), 1, 0))
+    return np.select([np.isnan(numbers), numbers == np.inf, numbers == -np.inf], [3, 1, 2], 0)

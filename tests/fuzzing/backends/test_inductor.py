@@ -1,0 +1,206 @@
+"""Inductor on the real compiler: what it gives, what it blames, what it asks of a machine."""
+
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuzzing import backends
+from fuzzing.cases import Provenance, Tensor, TestCase
+from fuzzing.cases.arguments import TensorArg
+from fuzzing.cases.programs import Program
+from fuzzing.cases.torch_call import TorchCall
+from fuzzing.cases.torch_program import TorchProgram
+from fuzzing.errors import ToolchainError
+from fuzzing.execute.cache import cache_of
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.oracles import judge
+from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.triage.ladder import climb
+
+pytestmark = pytest.mark.compiler_inductor
+
+PLANTED = str(Path(__file__).parent / "planted_inductor.py")
+X = Tensor.of(np.linspace(-0.9, 0.9, 12, dtype=np.float32).reshape(3, 4))
+RUNGS = [rung.options["rung"] for rung in backends.get("inductor").ladder]
+
+
+def case(program: Program) -> TestCase:
+    return TestCase(program, (("x", X),), Provenance("tests", "", "", "", ""))
+
+
+def call(api: str) -> TestCase:
+    return case(TorchCall(api, (TensorArg("x"),)))
+
+
+def program(text: str) -> TestCase:
+    return case(TorchProgram(f"import torch\n\n\n{text}"))
+
+
+GOOD = {
+    "one operator": call("torch.tanh"),
+    "a view of an input written to": program(
+        "def forward(x):\n    x[:, 1:3].mul_(2)\n    return x.t(), x.sum(0), x.to(torch.bfloat16)\n"
+    ),
+    "state kept from call to call": program(
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.calls = 0\n"
+        "        self.register_buffer('seen', torch.zeros(3, 4))\n"
+        "\n"
+        "    def forward(self, x):\n"
+        "        self.calls += 1\n"
+        "        self.latest = x\n"
+        "        self.seen += x\n"
+        "        return self.seen * self.calls\n"
+    ),
+    "random numbers": program(
+        "def forward(x):\n    return torch.rand_like(x), torch.nn.functional.dropout(x, 0.5, True)\n"
+    ),
+    "a graph break": program(
+        "def forward(x):\n"
+        "    if x.sum().item() > 5:\n"
+        "        return x\n"
+        "    return {'a': (x + 1, None), 'b': int(x.argmax())}\n"
+    ),
+}
+
+
+#: API → the component its fault is planted in, and how it shows.
+PLANTS = {
+    "torch.sin": ("dynamo", Verdict.WRONG_RESULT),
+    "torch.erf": ("aot_autograd", Verdict.WRONG_RESULT),
+    "torch.nn.functional.silu": ("decompositions and partitioner", Verdict.WRONG_RESULT),
+    "torch.tan": ("inductor", Verdict.WRONG_RESULT),
+    "torch.asin": ("inductor", Verdict.CRASH),
+}
+SIZES = "torch.trunc"  # of which the planted inductor says whether its sizes are symbols
+
+
+def run(backend: str, cases: Sequence[TestCase], **options: str) -> list[Execution]:
+    cache = cache_of(Command(sys.executable, "inductor"))  # one header for all tests, planted faults or not
+    supervisor: Supervisor[int] = Supervisor(Command(sys.executable, backend, options=options, cache=cache))
+    ended = dict(supervisor.run(enumerate(cases)))
+    return [ended[place] for place in range(len(cases))]
+
+
+def on_cuda(backend: str, given: TestCase) -> Execution:
+    supervisor: Supervisor[None] = Supervisor(Command(sys.executable, backend, device="CUDA"))
+    [(_, execution)] = supervisor.run([(None, given)])
+    return execution
+
+
+def judged(given: TestCase, execution: Execution) -> Outcome:
+    return judge(given, execution, backends.get("inductor"), "toolchain", "CPU")
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, TestCase]:
+    """All cases, by name or API, with what eager torch makes of them."""
+    cases = GOOD | {api: call(api) for api in PLANTS}
+    executions = run("torch_eager", list(cases.values()))
+    return {
+        name: replace(given, expected=execution.outputs)
+        for (name, given), execution in zip(cases.items(), executions, strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, Execution]:
+    return dict(zip(GOOD, run("inductor", list(GOOD.values())), strict=True))
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_the_second_call_gives_what_the_librarys_only_call_gives(
+    name: str, expected: dict[str, TestCase], compiled: dict[str, Execution]
+) -> None:
+    outcome = judged(expected[name], compiled[name])
+    assert outcome.verdict is Verdict.PASS, f"{outcome.summary}\n{outcome.evidence}"
+    assert expected[name].expected
+    assert list(compiled[name].durations) == ["convert", "compile", "run"]
+
+
+@pytest.fixture(scope="module")
+def rungs(
+    expected: dict[str, TestCase], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, dict[str, Execution]]:
+    """Rung → API → execution on the inductor with planted faults; only inductor itself finds a g++."""
+    names = [*PLANTS, SIZES]
+    cases = [expected.get(api) or call(api) for api in names]
+    found = {}
+    for rung in RUNGS:
+        with pytest.MonkeyPatch.context() as patch:
+            if rung != "inductor":
+                patch.setenv("PATH", str(tmp_path_factory.mktemp("no-compiler")))
+            found[rung] = dict(zip(names, run(PLANTED, cases, rung=rung), strict=True))
+    return found
+
+
+@pytest.mark.parametrize("api", PLANTS)
+def test_the_ladder_names_the_layer_that_a_fault_was_planted_in(
+    api: str, expected: dict[str, TestCase], rungs: dict[str, dict[str, Execution]]
+) -> None:
+    component, verdict = PLANTS[api]
+
+    def outcome(options: dict[str, str]) -> Outcome:
+        return judged(expected[api], rungs[options["rung"]][api])
+
+    failing = outcome({"rung": "inductor"})
+    assert failing.verdict is verdict, failing.summary
+    blame = climb(expected[api], outcome, backends.get("inductor"), failing)
+    assert blame.component == component
+    assert [found for _, found in blame.rungs] == ["pass"] * (len(blame.rungs) - 1) + [verdict.value]
+
+
+def test_sizes_are_symbols_only_where_asked_for(rungs: dict[str, dict[str, Execution]]) -> None:
+    assert "sizes are numbers" in rungs["eager"][SIZES].message
+    [asked] = run(PLANTED, [call(SIZES)], rung="eager", dynamic="on")
+    assert "sizes are symbols" in asked.message
+
+
+def test_without_a_cpp_compiler_the_toolchain_is_broken_not_torch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolchainError, match=r"inductor needs a C\+\+ compiler.*install g\+\+"):
+        run("inductor", [call("torch.tanh")])
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has a CUDA device")
+def test_without_a_cuda_device_loading_says_so() -> None:
+    with pytest.raises(RuntimeError, match="torch finds no CUDA device"):
+        backends.get("inductor")().load("CUDA", {})
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", GOOD)
+def test_cuda_gives_what_eager_torch_gives_there(name: str) -> None:
+    eager, found = (on_cuda(backend, GOOD[name]) for backend in ("torch_eager", "inductor"))
+    assert judged(replace(GOOD[name], expected=eager.outputs), found).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be",
+        "CUDA error: device-side assert triggered",
+        "CUDA error: unspecified launch failure",
+        "Triton Error [CUDA]: misaligned address",
+        "cudaStreamSynchronize: cudaErrorLaunchTimeout: the launch timed out and was terminated",
+    ],
+)
+def test_what_no_cuda_process_survives_is_sticky(message: str) -> None:
+    assert any(re.search(pattern, message) for pattern in backends.get("inductor").sticky)
+
+
+@pytest.mark.parametrize("message", ["CUDA out of memory. Tried to allocate 2 GiB", "AssertionError: sizes"])
+def test_other_trouble_is_not_sticky(message: str) -> None:
+    assert not any(re.search(pattern, message) for pattern in backends.get("inductor").sticky)
