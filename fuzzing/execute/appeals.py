@@ -47,6 +47,19 @@ class Appeal:
     outputs: Outputs
     outcome: Outcome
 
+    @property
+    def subject(self) -> _Subject:
+        """What the library is asked about."""
+        return _Subject(self.case, self.computed)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A case, and whether its reference was computed."""
+
+    case: TestCase
+    computed: bool
+
 
 class Appeals:
     """Hears appeals about the cases of one corpus."""
@@ -56,35 +69,40 @@ class Appeals:
 
     def hear(self, appeals: list[Appeal]) -> Iterator[Outcome]:
         """The outcome of each appeal, in their order."""
-        cases = {appeal.case.id: appeal for appeal in appeals}
+        subjects = {appeal.case.id: appeal.subject for appeal in appeals}
         witnesses: dict[str, Witnesses] = {}
-        for library, some in self._libraries.groups(appeal.case for appeal in cases.values()):
-            witnesses |= _Hearing(library, [cases[case.id] for case in some]).witnesses()
+        for library, some in self._libraries.groups(subject.case for subject in subjects.values()):
+            witnesses |= _Hearing(library, [subjects[case.id] for case in some]).witnesses()
         for appeal in appeals:
             ruling = review(appeal.case, appeal.outputs, witnesses[appeal.case.id])
             yield ruled(appeal.outcome, ruling)
+
+    def float64(self, case: TestCase, *, computed: bool) -> Outputs | None:
+        """What a float64 run of a case gives; None if that cannot be had. `computed` as in Appeal."""
+        hearing = _Hearing(self._libraries.of(case), [_Subject(case, computed)])
+        return hearing.witnesses()[case.id].float64
 
 
 class _Hearing:
     """One library's word on several cases."""
 
-    def __init__(self, library: Library, appeals: list[Appeal]) -> None:
+    def __init__(self, library: Library, subjects: list[_Subject]) -> None:
         self._library = library
-        self._known = {item.case.id: known for item in appeals if (known := _load(library, item.case))}
-        self._appeals = [item for item in appeals if item.case.id not in self._known]
+        self._known = {item.case.id: known for item in subjects if (known := _load(library, item.case))}
+        self._subjects = [item for item in subjects if item.case.id not in self._known]
         self._seen: dict[tuple[str, str], Execution] = {}
 
     def witnesses(self) -> dict[str, Witnesses]:
         """What the library makes of each case, by id."""
-        if self._appeals:
+        if self._subjects:
             self._ask()
-        for appeal in self._appeals:
-            self._known[appeal.case.id] = self._told(appeal)
+        for subject in self._subjects:
+            self._known[subject.case.id] = self._told(subject)
         return self._known
 
     def _ask(self) -> None:
-        cases = [appeal.case for appeal in self._appeals]
-        shipped = [appeal.case for appeal in self._appeals if not appeal.computed]
+        cases = [subject.case for subject in self._subjects]
+        shipped = [subject.case for subject in self._subjects if not subject.computed]
         self._run("run", shipped)
         self._run("again", cases, environment=_PERTURBED)
         options = self._library.backend.options
@@ -112,10 +130,10 @@ class _Hearing:
             yield (f"alike{sign}", case.id), replace(case, inputs=moved_alike(values, sign))
             yield (f"apart{sign}", case.id), replace(case, inputs=moved_apart(values, sign))
 
-    def _told(self, appeal: Appeal) -> Witnesses:
-        case = appeal.case
+    def _told(self, subject: _Subject) -> Witnesses:
+        case = subject.case
         assert case.expected is not None
-        first = case.expected if appeal.computed else self._outputs("run", case)
+        first = case.expected if subject.computed else self._outputs("run", case)
         runs = tuple(run for run in (first, self._outputs("again", case)) if run is not None)
         found = Witnesses(
             runs=runs,

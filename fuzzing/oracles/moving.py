@@ -1,9 +1,9 @@
 """Inputs moved by a rounding: what a program makes of the least that can happen to its numbers.
 
 A moved tensor is float64 (complex128), for a float64 run to take: x·(1 + 2u·r) with |r| ≤ 1 and u one
-rounding of the type x had. The r are drawn from the bits of the number, so that equal numbers stay equal (`alike`), or
-for each element (`apart`), so that ties break; a run with -r is its counterpart, in which they break the
-other way. 0 stays: it is mostly no result of rounding but a mask, a border or a default.
+rounding of the type x had. The r are drawn from the bits of the number, so that equal numbers stay equal
+(`moved_alike`), or for each element (`moved_apart`), so that ties break; a run with -r is its counterpart, in
+which they break the other way. 0 stays: it is mostly no result of rounding but a mask, a border or a default.
 """
 
 from __future__ import annotations

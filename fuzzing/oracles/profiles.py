@@ -157,8 +157,8 @@ _of_a_paper("opera-tvm-torch", Bounds(1e-5, 1e-5))
 # 90 % of the elements must be equal; an output with any NaN is passed over.
 _of_a_paper("isra", Bounds(rtol=0.1))
 _of_a_paper("isra-code", Bounds(decimals=1, share=0.9, skip_nan=True))
-# Graph-based fuzz testing: at least 99.9 % of the elements within 0.1 % relative error. (Another sentence of
-# the paper wants the failing share below 0.1 %, so its two rules part at exactly 0.1 %; the first is meant.)
+# Graph-based fuzz testing: at least 99.9 % of the elements within 0.1 % relative error. Another sentence of
+# the paper wants the failing share below 0.1 %, so that its two rules part at exactly 0.1 %.
 _of_a_paper("graph-fuzz", Bounds(rtol=1e-3, share=0.999))
 # EAGLE: |o1 - o2| ≤ atol + rtol·|o2|. Its notebooks use atol 1e-2 and rtol 1e-5, its batch script numpy's
 # defaults.

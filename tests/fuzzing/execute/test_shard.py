@@ -15,7 +15,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase, TorchProgram
 from fuzzing.errors import UsageError
 from fuzzing.execute.library import Libraries
 from fuzzing.execute.limits import Limits
@@ -192,7 +192,7 @@ def test_a_shard_of_nothing_but_invalid_cases_ends_well(tmp_path: Path) -> None:
 
 @pytest.mark.compiler_onnxruntime
 def test_references_are_kept_by_content(tmp_path: Path) -> None:
-    """What a second shard judges by is what lies on the disk; planted there, it is at odds with the library."""
+    """A second shard judges by what lies on the disk; planted there, it is at odds with the library."""
     case = onnx_case()
     first = execute(tmp_path, [case], backend="onnxruntime")
     assert [outcome.verdict for outcome in first.outcomes] == [Verdict.PASS]
@@ -234,6 +234,8 @@ BAD_SHARDS: dict[str, Any] = {
     "case that is not there": {"cases": ["0" * 64]},
     "cases that are none": {"cases": [3]},
     "unknown profile": {"profile": "nope"},
+    "unknown option": {"options": {"color": "red"}},
+    "option of no such value": {"options": {"load": "gently"}},
     "corpus that is none": {"corpus": 3},
 }
 
@@ -294,3 +296,78 @@ def test_references_live_beside_the_cases(tmp_path: Path) -> None:
     assert error == ""
     assert completed.expected == (("z", Tensor.of(np.array([11, 22], np.float32))),)
     assert list(corpus.ids()) == [case.id]
+
+
+def test_a_spoiled_case_is_invalid_and_the_others_are_run(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "corpus")
+    cut, twisted, good = bad("none:cut"), bad("none:twisted"), bad("none:good")
+    for case in (cut, twisted, good):
+        corpus.add(case)
+    (corpus.folder(cut.id) / "case.json").write_text("{")
+    (corpus.folder(twisted.id) / "model.onnx").write_bytes(b"none:twistee")
+    ended = execute(tmp_path, [cut.id, twisted.id, good.id], repeats=2)
+    assert ended.code == 0
+    seen = Counter((outcome.case, outcome.verdict) for outcome in ended.outcomes)
+    assert seen == Counter(
+        {(cut.id, Verdict.INVALID): 2, (twisted.id, Verdict.INVALID): 2, (good.id, Verdict.PASS): 2}
+    )
+    reasons = {outcome.case: outcome.evidence.message for outcome in ended.outcomes}
+    assert "not JSON" in reasons[cut.id]
+    assert "not what case.json describes" in reasons[twisted.id]
+
+
+def test_programs_that_a_backend_does_not_take_are_unsupported(tmp_path: Path) -> None:
+    call = TorchProgram("def forward(x):\n    return x\n")
+    case = TestCase(call, (), Provenance("tests", "", "", "", ""))
+    ended = execute(tmp_path, [case, bad("none:")])
+    assert {outcome.case: outcome.verdict for outcome in ended.outcomes} == {
+        case.id: Verdict.UNSUPPORTED,
+        bad("none:").id: Verdict.PASS,
+    }
+    assert "misbehaving takes no TorchProgram programs" in {outcome.summary for outcome in ended.outcomes}
+
+
+@pytest.mark.compiler_onnxruntime
+def test_a_library_that_gives_two_results_judges_nobody(tmp_path: Path) -> None:
+    """Said to be compared by value, a random operator differs between two runs of the library itself."""
+    graph = "(float[2] x, float[2] y) => (float[2] z) { r = RandomNormalLike(x) z = Add(r, y) }"
+    ended = execute(tmp_path, [onnx_case(graph)], backend="onnxruntime")
+    [outcome] = ended.outcomes
+    assert outcome.verdict is Verdict.NONDETERMINISTIC
+    assert "the library itself gives two results" in outcome.summary
+
+
+@pytest.mark.compiler_onnxruntime
+def test_an_appeal_is_kept_and_serves_again(tmp_path: Path) -> None:
+    """An expected output that is off: the library does not give it, and is not asked a second time."""
+    case = onnx_case(expected=(("z", Tensor.of(np.array([11, 23], np.float32))),))
+    first = execute(tmp_path, [case], backend="onnxruntime")
+    [kept] = (tmp_path / "corpus" / ".references").rglob("*.appeal.json")
+    before = kept.stat().st_mtime_ns
+    second = execute(tmp_path, [case], backend="onnxruntime", repeats=2)
+    assert [outcome.verdict for outcome in first.outcomes + second.outcomes] == [Verdict.WRONG_RESULT] * 3
+    assert kept.stat().st_mtime_ns == before
+
+
+def test_what_fails_is_taken_apart_once(tmp_path: Path) -> None:
+    """The misbehaving backend fails on every rung, so the first is to blame."""
+    cases = [bad("compile:raise odd shape"), bad("none:")]
+    ended = execute(tmp_path, cases, ablate=True, repeats=2)
+    crashed = [outcome for outcome in ended.outcomes if outcome.verdict is Verdict.CRASH]
+    assert sorted((one.evidence.rungs, one.evidence.component) for one in crashed) == [
+        ((), ""),
+        ((("load=", "crash"),), "everything"),
+    ]
+
+
+def test_the_end_tells_what_was_cached_and_where_time_went(tmp_path: Path) -> None:
+    ended = execute(tmp_path, [bad("none:")])
+    assert ended.events[-1]["cached"] == {"references": 0}
+    phases = ended.events[-1]["phases"]
+    assert set(phases) == {"convert", "compile", "run"}
+    assert sum(phases.values()) == pytest.approx(ended.events[-1]["busy"])
+
+
+def test_a_configuration_is_told_by_the_outcome(tmp_path: Path) -> None:
+    ended = execute(tmp_path, [bad("none:")], profile="isra")
+    assert [outcome.configuration for outcome in ended.outcomes] == ["profile=isra"]

@@ -1,6 +1,6 @@
 """A compiler with planted faults: onnxruntime, whose outputs are spoiled as the model's producer_name says.
 
-A fault that changes nothing, such as a flipped sign where all is 0, is no fault: the case is then Unsupported.
+A fault that changes nothing, such as a flipped sign where all is 0, is none: the case is then Unsupported.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Miscompiling(Backend):
         spoiled = onnx.load_from_string(program.to_bytes())
         fault = model.producer_name
         changed = fault in ("attribute", "tie") and _SPOIL_MODEL[fault](spoiled)
-        return fault, model.SerializeToString(), spoiled.SerializeToString() if changed else None
+        if not changed:
+            return fault, self._honest.convert(program, inputs), None
+        faulty = OnnxModel(spoiled.SerializeToString())
+        return fault, self._honest.convert(program, inputs), self._honest.convert(faulty, inputs)
 
     def compile(self, model: Any) -> Any:
         fault, honest, spoiled = model

@@ -1,0 +1,144 @@
+"""The differential oracle: one case on many compilers, and who stands alone. Pure.
+
+Implementations made apart seldom err alike: where all but one agree, the one is the first to look at. The
+library counts as one of them. Agreement is that of profile `unrefereed` with the first member of a group, in
+the order given, so that groups are the same on every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuzzing.cases import Tensor, Tolerance, Value
+from fuzzing.cases.case import Comparison
+from fuzzing.cases.values import STRING
+from fuzzing.oracles.compare import Outputs, compare, matched, parts
+from fuzzing.oracles.decode import decode
+from fuzzing.oracles.profiles import UNREFEREED
+
+_ENOUGH = 2  # implementations that must agree against one for it to be alone
+
+
+@dataclass(frozen=True)
+class Row:
+    """One backend's place in the table.
+
+    to_reference, to_float64  largest distance of any element; None where there is nothing to measure:
+                 no such outputs, another shape or type, or NaN or infinity on one side only
+    group        backends with the same number agree, those in group 0 with the library; None where
+                 there are no outputs
+    lonely       whether all others that gave outputs, and the library, agree with one another and not with
+                 this; they are at least two
+    """
+
+    to_reference: float | None
+    to_float64: float | None
+    group: int | None
+    lonely: bool
+
+
+def differential(
+    outputs: Mapping[str, Outputs | None],
+    reference: Outputs,
+    float64: Outputs | None = None,
+    *,
+    tolerance: Tolerance | None = None,
+    comparison: Comparison = "values",
+) -> dict[str, Row]:
+    """The row of each label; `outputs` holds None for a backend that gave none."""
+    aligned = {
+        label: None if given is None else _aligned(reference, given) for label, given in outputs.items()
+    }
+    groups = _groups(reference, aligned, tolerance, comparison)
+    lonely = _lonely(groups)
+    return {
+        label: Row(
+            to_reference=_distance(reference, given, reference),
+            to_float64=None if float64 is None else _distance(reference, given, float64),
+            group=groups.get(label),
+            lonely=label == lonely,
+        )
+        for label, given in outputs.items()
+    }
+
+
+def _aligned(reference: Outputs, given: Outputs) -> Outputs:
+    """The outputs under the reference's names, so that compilers that rename theirs can be compared."""
+    found = zip(reference, matched(reference, given), strict=True)
+    return tuple((name, value) for (name, _), value in found if value is not None)
+
+
+def _groups(
+    reference: Outputs,
+    aligned: Mapping[str, Outputs | None],
+    tolerance: Tolerance | None,
+    comparison: Comparison,
+) -> dict[str, int]:
+    leaders = [reference]
+    groups: dict[str, int] = {}
+    for label, given in aligned.items():
+        if given is None:
+            continue
+        for number, leader in enumerate(leaders):
+            if _agree(leader, given, tolerance, comparison):
+                groups[label] = number
+                break
+        else:
+            groups[label] = len(leaders)
+            leaders.append(given)
+    return groups
+
+
+def _agree(one: Outputs, other: Outputs, tolerance: Tolerance | None, comparison: Comparison) -> bool:
+    return len(one) == len(other) and not compare(
+        one, other, tolerance=tolerance, comparison=comparison, profile=UNREFEREED
+    )
+
+
+def _lonely(groups: Mapping[str, int]) -> str | None:
+    """The one label that has its group for itself while all others share one."""
+    members: dict[int, list[str]] = {0: [""]}  # the library
+    for label, group in groups.items():
+        members.setdefault(group, []).append(label)
+    camps = sorted(members.values(), key=len)
+    if len(camps) == 1:
+        return None
+    fewer, *others = camps
+    if len(others) > 1:
+        return None
+    [more] = others
+    return fewer[0] or None if len(fewer) == 1 and len(more) >= _ENOUGH else None
+
+
+def _distance(reference: Outputs, given: Outputs | None, target: Outputs) -> float | None:
+    """The largest |difference| between `given` and `target` over the outputs that `reference` names."""
+    if given is None:
+        return None
+    largest = 0.0
+    for (name, want), mine, theirs in zip(
+        reference, matched(reference, given), matched(reference, target), strict=True
+    ):
+        theirs_by_part = {part: value for part, value, _ in parts(name, theirs, want)}
+        for part, value, _ in parts(name, mine, want):
+            distance = _between(value, theirs_by_part.get(part))
+            if distance is None:
+                return None
+            largest = max(largest, distance)
+    return largest
+
+
+def _between(one: Value | None, other: Value | None) -> float | None:
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return 0.0 if one is not None and one == other else None
+    if one.shape != other.shape or STRING in (one.dtype, other.dtype):
+        return 0.0 if one == other else None
+    mine, theirs = decode(one.dtype, one.array()), decode(other.dtype, other.array())
+    wide = np.complex128 if "c" in (mine.dtype.kind, theirs.dtype.kind) else np.float64
+    with np.errstate(all="ignore"):
+        gap = np.abs(mine.astype(wide) - theirs.astype(wide))
+        same = (mine == theirs) | (np.isnan(mine.astype(wide)) & np.isnan(theirs.astype(wide)))
+        largest = float(np.where(same, 0.0, gap).max(initial=0.0))
+    return largest if np.isfinite(largest) else None
