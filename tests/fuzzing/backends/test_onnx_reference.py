@@ -1,4 +1,4 @@
-"""ONNX's evaluator as a judge: in float64, and with chosen numbers where the standard leaves a result open."""
+"""ONNX's evaluator as a judge: in float64, and with chosen numbers where a result is left open."""
 
 from __future__ import annotations
 
@@ -50,35 +50,39 @@ X = np.array([0.1, 1.0, 3.3], np.float32)
 EXACT = X.astype(np.float64)
 
 
-@pytest.mark.parametrize(
-    ("graph", "want"),
-    [
-        ("(float[3] x) => (float[3] y) { y = Exp(x) }", np.exp(EXACT)),
-        ("(float[3] x) => (float16[3] y) { y = Cast<to = 10>(x) }", EXACT),
-        ("(float[3] x) => (bfloat16[3] y) { h = Cast<to = 16>(x) y = Neg(h) }", -EXACT),
-        (
-            "(float[3] x) => (float[3] y) { h = Cast<to = 10>(x) y = Cast<to = 1>(h) }",
-            EXACT,
-        ),
-        ("(float[3] x) => (float[3] y) { c = Constant<value_float = 0.1>() y = Mul(x, c) }", EXACT * np.float32(0.1)),
-        (
-            "(float[3] x) => (float[3] y) { c = Constant<value = float[3] {0.5, 1, 2}>() y = Mul(x, c) }",
-            EXACT * [0.5, 1, 2],
-        ),
-        ("(float[3] x) => (float[3] y) { c = Constant<value_floats = [0.5, 1.0, 2.0]>() y = Mul(x, c) }", EXACT * [0.5, 1, 2]),
-        (
-            "(float[3] x) => (float[3] y) { s = Shape(x) z = ConstantOfShape(s) y = Sub(z, x) }",
-            -EXACT,
-        ),
-        ("(float[3] x) => (float[3] y) <float[3] w = {3, 2, 1}> { y = Div(x, w) }", EXACT / [3, 2, 1]),
-        (
-            "(float[3] x) => (float[3] y) { t = Constant<value = bool {1}>() y = If(t) "
-            "<then_branch = a () => (float[3] u) { u = Sin(x) }, else_branch = b () => (float[3] u) { u = Cos(x) }> }",
-            np.sin(EXACT),
-        ),
-    ],
-    ids=["inputs", "cast", "bfloat16", "round-trip", "value_float", "tensor", "value_floats", "of_shape", "initialiser", "subgraph"],
-)  # fmt: skip
+UNARY_GRAPH = "(float[3] x) => ({0}[3] y) {{ {1} }}"
+IF = (
+    "t = Constant<value = bool {1}>() y = If(t) <then_branch = a () => (float[3] u) { u = Sin(x) }, "
+    "else_branch = b () => (float[3] u) { u = Cos(x) }>"
+)
+WEIGHTS = "(float[3] x) => (float[3] y) <float[3] w = {3, 2, 1}> { y = Div(x, w) }"
+WIDENED: dict[str, tuple[str, Array]] = {
+    "inputs": (UNARY_GRAPH.format("float", "y = Exp(x)"), np.exp(EXACT)),
+    "cast": (UNARY_GRAPH.format("float16", "y = Cast<to = 10>(x)"), EXACT),
+    "bfloat16": (UNARY_GRAPH.format("bfloat16", "h = Cast<to = 16>(x) y = Neg(h)"), -EXACT),
+    "round trip": (UNARY_GRAPH.format("float", "h = Cast<to = 10>(x) y = Cast<to = 1>(h)"), EXACT),
+    "value_float": (
+        UNARY_GRAPH.format("float", "c = Constant<value_float = 0.1>() y = Mul(x, c)"),
+        EXACT * np.float64(np.float32(0.1)),
+    ),
+    "value_floats": (
+        UNARY_GRAPH.format("float", "c = Constant<value_floats = [0.5, 1.0, 2.0]>() y = Mul(x, c)"),
+        EXACT * [0.5, 1, 2],
+    ),
+    "tensor": (
+        UNARY_GRAPH.format("float", "c = Constant<value = float[3] {0.5, 1, 2}>() y = Mul(x, c)"),
+        EXACT * [0.5, 1, 2],
+    ),
+    "of shape": (
+        UNARY_GRAPH.format("float", "s = Shape(x) z = ConstantOfShape(s) y = Sub(z, x)"),
+        -EXACT,
+    ),
+    "initialiser": (WEIGHTS, EXACT / [3, 2, 1]),
+    "subgraph": (UNARY_GRAPH.format("float", IF), np.sin(EXACT)),
+}
+
+
+@pytest.mark.parametrize(("graph", "want"), WIDENED.values(), ids=WIDENED.keys())
 def test_everything_is_float64(graph: str, want: Array) -> None:
     np.testing.assert_allclose(wide(model(graph), X), want, rtol=1e-15)
 
@@ -153,7 +157,8 @@ UNARY = "(int32[N] a) => (int32[N] y) {{ y = {}(a) }}"
         (UNARY.format("Neg"), ([LEAST, MOST],), [True, False]),
         (UNARY.format("Abs"), ([LEAST, MOST],), [True, False]),
         (
-            "(int32[2,2] a) => (int32[2] y) { x = Constant<value_ints = [1]>() y = ReduceSum<keepdims = 0>(a, x) }",
+            "(int32[2,2] a) => (int32[2] y) "
+            "{ x = Constant<value_ints = [1]>() y = ReduceSum<keepdims = 0>(a, x) }",
             ([[MOST, 1], [MOST, 0]],),
             [True, False],
         ),
@@ -162,7 +167,11 @@ UNARY = "(int32[N] a) => (int32[N] y) {{ y = {}(a) }}"
             ([MOST, 1, 0],),
             [False, True, True],
         ),
-        ("(int32[1,2] a, int32[2,1] b) => (int32[1,1] y) { y = MatMul(a, b) }", ([[MOST, 1]], [[1], [1]]), [True]),
+        (
+            "(int32[1,2] a, int32[2,1] b) => (int32[1,1] y) { y = MatMul(a, b) }",
+            ([[MOST, 1]], [[1], [1]]),
+            [True],
+        ),
     ],
     ids=["div", "mod", "add", "sub", "mul", "pow", "neg", "abs", "sum", "cumsum", "matmul"],
 )  # fmt: skip
@@ -208,6 +217,7 @@ def test_what_follows_from_an_open_result_is_open_and_the_rest_is_not() -> None:
 def test_subgraphs_are_watched_too() -> None:
     graph = (
         "(int32[2] a, int32[2] b) => (int32[2] y) { t = Constant<value = bool {1}>() y = If(t) "
-        "<then_branch = p () => (int32[2] u) { u = Div(a, b) }, else_branch = q () => (int32[2] u) { u = Add(a, b) }> }"
+        "<then_branch = p () => (int32[2] u) { u = Div(a, b) }, "
+        "else_branch = q () => (int32[2] u) { u = Add(a, b) }> }"
     )
     assert open_(graph, np.array([7, 7], INT), np.array([0, 2], INT)) == [True, False]
