@@ -22,7 +22,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[$(COMPILERS)]' --group dev
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[$(COMPILERS)]' --group dev
 	@touch $@
 
 install: $(VENV)/.core ## make .venv with what the service needs
@@ -30,8 +30,8 @@ install: $(VENV)/.core ## make .venv with what the service needs
 demo: $(VENV)/.core ## from a signed webhook to a rendered issue, on two real OpenVINO releases
 	$(BIN)/assay demo
 
-test: $(VENV)/.dev ## run the tests on the real compilers
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.dev ## run the tests on the real compilers, on all cores
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 check: $(VENV)/.dev ## lint, types, import laws
 	$(BIN)/ruff format --check .

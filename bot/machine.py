@@ -1,18 +1,25 @@
-"""What this machine can test: compilers that can be imported, GPUs, and what else the work needs."""
+"""What this machine can test: compilers that can be imported, GPUs, isolation, and what else is needed."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.errors import ProvisionError
+from packaging.requirements import Requirement
+
+from bot import processes
+from bot.config.names import frontends
+from bot.errors import InfrastructureError, ProvisionError
 from bot.toolchains.probe import probe
 from fuzzing import backends
+from fuzzing.execute import gpu
 
 _QUERY_TIMEOUT_S = 20.0  # nvidia-smi takes seconds on a machine with many sleeping GPUs
 
@@ -21,15 +28,22 @@ _QUERY_TIMEOUT_S = 20.0  # nvidia-smi takes seconds on a machine with many sleep
 class Compiler:
     """A backend on one interpreter.
 
-    state    "ready", "missing" (not installed) or "broken" (installed, but its import fails)
-    version  of the compiler's package, "" if missing
-    detail   how to get it, or why it does not work
+    state      "ready", "missing" (not installed), "broken" (installed, but its import fails) or "idle" (it
+               could be used on another machine: none of its devices is here)
+    version    of the compiler's package, "" if missing
+    detail     how to get it, or why it does not work
+    frontends  what it loads
+    devices    device names it takes, the default first
+    options    what can be set, with the values allowed, the default first
     """
 
     backend: str
     state: str
     version: str
     detail: str
+    frontends: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,18 @@ class Gpu:
     name: str
     memory: str
     driver: str
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """The walls around a case; see `fuzzing.execute.isolation`.
+
+    level    "namespaces", "landlock" or "none"
+    refused  level that this machine does not allow → why
+    """
+
+    level: str
+    refused: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -52,13 +78,18 @@ class Tool:
 
 @dataclass(frozen=True)
 class Machine:
-    """Everything `assay doctor` tells."""
+    """Everything `assay doctor` tells.
+
+    slots  CUDA devices, or parts of one, that a worker each may hold, as CUDA_VISIBLE_DEVICES names them
+    """
 
     python: str
     cores: int
     memory_bytes: int
     compilers: tuple[Compiler, ...]
+    isolation: Isolation
     gpus: tuple[Gpu, ...]
+    slots: tuple[str, ...]
     tools: tuple[Tool, ...]
 
     @property
@@ -75,30 +106,59 @@ def examine(python: str = sys.executable) -> Machine:
     if not os.access(python, os.X_OK):
         raise ProvisionError(f"{python} is no interpreter; give the path of a python executable")
     kinds = [backends.get(name) for name in backends.compilers()]
+    slots = gpu.slots()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        compilers = tuple(pool.map(lambda kind: _compiler(python, kind), kinds))
+        compilers = tuple(pool.map(lambda kind: _compiler(python, kind, slots), kinds))
     return Machine(
         python=python,
         cores=len(os.sched_getaffinity(0)),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         compilers=compilers,
+        isolation=_isolation(),
         gpus=tuple(_gpus()),
+        slots=slots,
         tools=tuple(Tool(name, shutil.which(name) or "", why) for name, why in _TOOLS),
     )
 
 
-_TOOLS = (("git", "reads the commits of a target"),)
+_TOOLS = (("git", "reads the commits of a target"), ("g++", "compiles what inductor writes for the CPU"))
 
 
-def _compiler(python: str, kind: type[backends.Backend]) -> Compiler:
+def _compiler(python: str, kind: type[backends.Backend], slots: tuple[str, ...]) -> Compiler:
+    state, version, detail = _state(python, kind)
+    if state == "ready" and set(kind.devices) == {gpu.DEVICE} and not slots:
+        state, detail = "idle", "it needs a CUDA device, and nvidia-smi lists none here"
+    return Compiler(kind.name, state, version, detail, frontends(kind.name), kind.devices, kind.options)
+
+
+def _state(python: str, kind: type[backends.Backend]) -> tuple[str, str, str]:
     try:
         found = probe(Path(python), kind.import_name)
     except ProvisionError as error:
         reason = str(error).strip()
-        if f"No module named '{kind.import_name}'" in reason:  # and not what the compiler itself imports
-            return Compiler(kind.name, "missing", "", f"{python} -m pip install {kind.package}")
-        return Compiler(kind.name, "broken", "", reason)
-    return Compiler(kind.name, "ready", found.packages.get(kind.package, "?"), "")
+        top = kind.import_name.partition(".")[0]
+        names = {kind.import_name, top}
+        if any(f"No module named '{name}'" in reason for name in names):  # and not what it imports itself
+            wanted = " ".join(Requirement(item).name for item in kind.requirements(_ANY))
+            return "missing", "", f"{python} -m pip install {wanted}"
+        return "broken", "", reason
+    return "ready", found.packages.get(kind.package, "?"), ""
+
+
+#: A release that no backend treats in a way of its own.
+_ANY = "9999.0.0"
+
+
+def _isolation() -> Isolation:
+    """Asks a process of its own, for walls cannot be left again."""
+    command = [sys.executable, "-P", "-m", "fuzzing.execute.isolation", "--json"]
+    env = processes.scrubbed(*processes.PLAIN)
+    try:
+        done = processes.run(command, env=env, cwd=Path("/"), timeout=_QUERY_TIMEOUT_S)
+        told = json.loads(done.stdout)
+        return Isolation(str(told["level"]), {str(name): str(why) for name, why in told["refused"].items()})
+    except (subprocess.TimeoutExpired, ValueError, KeyError) as error:
+        raise InfrastructureError(f"the isolation of this machine cannot be told: {error}") from error
 
 
 def _gpus() -> list[Gpu]:

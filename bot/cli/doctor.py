@@ -15,7 +15,12 @@ from bot.cli.exits import Exit
 from bot.machine import Machine, examine
 
 _WIDE = 500  # columns where nobody sees a screen: there, a row is a line
-_STYLE = {"ready": "green", "missing": "yellow", "broken": "red"}
+_STYLE = {"ready": "green", "missing": "yellow", "broken": "red", "idle": "yellow"}
+_WALLS = {
+    "namespaces": "a case sees no network and can write nowhere but its scratch folder (namespaces)",
+    "landlock": "a case sees no network and can write nowhere but its scratch folder (Landlock and seccomp)",
+    "none": "[red]none[/]: a case can do whatever this user can",
+}
 
 
 @click.command()
@@ -45,12 +50,30 @@ def _print(machine: Machine) -> None:
         advice = one.detail.splitlines()[-1] if one.detail else ""  # a traceback says it last
         table.add_row(one.backend, f"[{style}]{one.state}[/]", one.version, escape(advice))
     console.print(table)
+    console.print()
+    console.print(_choices(machine))
+    console.print(f"\nisolation: {_WALLS[machine.isolation.level]}")
+    for level, why in machine.isolation.refused.items():
+        console.print(f"  not {level}: {escape(why)}")
     for gpu in machine.gpus:
         console.print(f"GPU: {gpu.name}, {gpu.memory}, driver {gpu.driver}")
-    if not machine.gpus:
+    if machine.slots:
+        console.print(f"GPU slots, one worker each: {', '.join(machine.slots)}")
+    if not machine.gpus and not machine.slots:
         console.print("no GPU: compilers are tested on the CPU")
     for tool in machine.tools:
         if not tool.path:
             console.print(f"[red]missing[/]: {tool.name}, which {tool.why}")
     if not machine.testable:
         console.print("Nothing to test with: install one of the compilers above, then run this again.")
+
+
+def _choices(machine: Machine) -> Table:
+    """What `--frontend`, `--device` and `--option` take, the default first."""
+    table = Table(
+        "compiler", "frontends", "devices", "options", box=None, pad_edge=False, header_style="bold"
+    )
+    for one in machine.compilers:
+        options = "  ".join(f"{name}={'|'.join(values)}" for name, values in one.options.items())
+        table.add_row(one.backend, " ".join(one.frontends), " ".join(one.devices), escape(options))
+    return table

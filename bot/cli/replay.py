@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,16 +13,18 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from bot.cli._options import check_device
+from bot.cli._cases import stored_case
+from bot.cli._options import check_device, option_option, parse_options
 from bot.cli.exits import Exit
 from bot.errors import ProvisionError, UsageError
+from bot.reports.evidence import tolerance_lines
 from bot.runners import LocalRunner
-from bot.settings import load_settings
 from bot.toolchains import Ready, provision
 from bot.toolchains.existing import existing_spec
 from fuzzing import backends
-from fuzzing.cases import Corpus, TestCase, read_case
+from fuzzing.cases import Corpus, TestCase
 from fuzzing.execute.shard import Shard
+from fuzzing.oracles.profiles import DEFAULT, profile_named
 from fuzzing.outcomes import Outcome, Verdict
 
 _STYLE = {Verdict.PASS: "green", Verdict.UNSUPPORTED: "yellow", Verdict.INVALID: "yellow"}
@@ -51,7 +52,9 @@ class Replayed:
 )
 @click.option("--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all]")
 @click.option("--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]")
-@click.option("--device", default="CPU", show_default=True, help="Device to compile for.")
+@click.option("--device", help="Device to compile for. [default: each backend's first]")
+@option_option
+@click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle.")
 @click.option(
     "--repeats", default=1, show_default=True, type=click.IntRange(1), help="Fresh processes to use."
 )
@@ -61,20 +64,29 @@ def command(
     corpus: Path | None,
     names: tuple[str, ...],
     python: str,
-    device: str,
+    device: str | None,
+    given: tuple[str, ...],
+    profile: str,
     repeats: int,
     as_json: bool,
 ) -> Exit:
     """Run one stored case again and show the verdict.
 
     CASE is the folder of a case, or the beginning of its id in the corpus. Every run has a process of its
-    own. Exit code 1 if a compiler is at fault.
+    own. What fails is run again with ever more of the compiler switched on, where the compiler can be
+    taken apart, to name the part at fault. Exit code 1 if a compiler is at fault.
     """
+    profile_named(profile)
+    options = parse_options(given)
     for name in names:
-        check_device(name, device)
-    found = _find(case, corpus)
-    with Console(stderr=True).status("replaying"):
-        replayed = [_replay(found, ready, device, repeats) for ready in _toolchains(names, python, device)]
+        backends.get(name).settle(options)
+        if device is not None:
+            check_device(name, device)
+    if options and not names:
+        raise UsageError("--option is for one backend: name it with --backend")
+    with stored_case(case, corpus) as (store, found), Console(stderr=True).status("replaying"):
+        how = _How(store, found, device, options, profile, repeats)
+        replayed = [_replay(how, ready) for ready in _toolchains(found, names, python, device)]
     if as_json:
         click.echo(json.dumps(_as_json(found, replayed)))
     else:
@@ -83,17 +95,18 @@ def command(
     return Exit.FOUND if at_fault else Exit.OK
 
 
-def _find(case: str, corpus: Path | None) -> TestCase:
-    if Path(case, "case.json").exists():
-        return read_case(Path(case))
-    store = Corpus(corpus or load_settings().data_dir / "corpus")
-    return store.get(store.find(case))
-
-
-def _toolchains(names: tuple[str, ...], python: str, device: str) -> list[Ready]:
-    """The compilers asked for; without any, those that `python` holds and that have the device."""
+def _toolchains(case: TestCase, names: tuple[str, ...], python: str, device: str | None) -> list[Ready]:
+    """The compilers asked for; without any, those in `python` that take the case and the device."""
     ready = []
-    suitable = [name for name in backends.compilers() if device in backends.get(name).devices]
+    kind = case.program.kind
+    for name in names:
+        if kind not in backends.get(name).kinds:
+            raise UsageError(f"--backend {name}: it takes {', '.join(backends.get(name).kinds)}, not {kind}")
+    suitable = [
+        name
+        for name in backends.compilers()
+        if kind in backends.get(name).kinds and device in (None, *backends.get(name).devices)
+    ]
     for name in names or suitable:
         try:
             ready.append(provision(existing_spec(name, python), Path(), lambda _line: None))
@@ -101,30 +114,45 @@ def _toolchains(names: tuple[str, ...], python: str, device: str) -> list[Ready]
             if names:
                 raise
     if not ready:
-        raise UsageError(f"{python} holds no compiler for {device} that Assay knows; see `assay doctor`")
+        wanted = f"{kind} programs" + (f" and {device}" if device else "")
+        raise UsageError(f"{python} holds no compiler for {wanted} that Assay knows; see `assay doctor`")
     return ready
 
 
-def _replay(case: TestCase, toolchain: Ready, device: str, repeats: int) -> Replayed:
+@dataclass(frozen=True)
+class _How:
+    """What to run, and how."""
+
+    store: Corpus
+    case: TestCase
+    device: str | None
+    options: dict[str, str]
+    profile: str
+    repeats: int
+
+
+def _replay(how: _How, toolchain: Ready) -> Replayed:
     replayed = Replayed(toolchain)
 
     def take(event: dict[str, Any]) -> None:
         if event["event"] == "outcome":
             replayed.outcomes.append(Outcome.from_json(event["outcome"]))
 
-    with tempfile.TemporaryDirectory(prefix="assay-replay-") as folder:
-        Corpus(folder).add(case)
-        shard = Shard(
-            corpus=folder,
-            cases=(case.id,),
-            backend=toolchain.spec.backend,
-            toolchain=toolchain.digest,
-            python=toolchain.python,
-            device=device,
-            fresh=True,
-            repeats=repeats,
-        )
-        LocalRunner(1).run(shard, take, threading.Event())
+    backend = backends.get(toolchain.spec.backend)
+    shard = Shard(
+        corpus=str(how.store.root.resolve()),
+        cases=(how.case.id,),
+        backend=toolchain.spec.backend,
+        toolchain=toolchain.digest,
+        python=toolchain.python,
+        device=how.device or backend.devices[0],
+        options={name: value for name, value in how.options.items() if value != backend.options[name][0]},
+        profile=how.profile,
+        fresh=True,
+        repeats=how.repeats,
+        ablate=True,
+    )
+    LocalRunner(1).run(shard, take, threading.Event())
     return replayed
 
 
@@ -156,8 +184,9 @@ def _print_one(console: Console, one: Replayed) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(one.toolchain.versions.items()))
     style = _STYLE.get(one.verdict, "red")
     runs = f" in {len(one.outcomes)} of {len(one.outcomes)} runs" if len(one.outcomes) > 1 else ""
+    how = f" {escape(outcome.configuration)}" if outcome.configuration else ""
     console.print(
-        f"[bold]{one.toolchain.spec.backend}[/]: [{style}]{one.verdict.value}[/]{runs}  ({versions})"
+        f"[bold]{one.toolchain.spec.backend}[/]{how}: [{style}]{one.verdict.value}[/]{runs}  ({versions})"
     )
     times = ", ".join(f"{phase} {seconds * 1e3:.1f} ms" for phase, seconds in outcome.durations.items())
     console.print(f"  {escape(outcome.summary)}")
@@ -171,6 +200,12 @@ def _print_one(console: Console, one: Replayed) -> None:
             f" at {list(mismatch.worst)}: got {mismatch.got}, want {mismatch.want}" if mismatch.got else ""
         )
         console.print(f"    output {escape(mismatch.output)}: {escape(mismatch.detail)}{escape(where)}")
+        for line in tolerance_lines(mismatch):
+            console.print(f"      {escape(line)}")
+    if evidence.component:
+        console.print(f"  first fails at: [bold]{escape(evidence.component)}[/]")
+    for options, verdict in evidence.rungs:
+        console.print(f"    {verdict:13} {escape(options)}")
 
 
 def _agrees(outcome: Outcome, verdict: Verdict) -> bool:

@@ -6,8 +6,9 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from bot.reports.campaign import CampaignReports
 from bot.runs import kept_verdicts, opened
 from bot.settings import Settings, load_settings
 from bot.store import Database
-from bot.toolchains.existing import existing_spec
+from bot.toolchains.existing import existing_spec, public
 from fuzzing import backends
 from fuzzing.cases.programs import kind_named
 
@@ -42,7 +43,16 @@ class _Pins:
     package: str
 
     def read(self, _target: str, sha: str, path: str) -> bytes | None:
-        return f"{self.package}=={sha}\n".encode() if path == "requirements.txt" else None
+        """The release, and the judges' own libraries as they are here, should cases need them beside it."""
+        if path != "requirements.txt":
+            return None
+        judges = [backends.get(name) for name in backends.names() if backends.get(name).reference]
+        beside = {package for judge in judges for package in judge.packages} - {self.package, "numpy"}
+        pins = [f"{self.package}=={sha}"]
+        for package in sorted(beside):
+            with suppress(PackageNotFoundError):
+                pins.append(f"{package}=={public(version(package))}")
+        return "\n".join(pins).encode()
 
     def default_branch(self, _target: str) -> str:
         return "main"

@@ -51,17 +51,19 @@ def _short(number: int) -> str:
 
 def verdict_lines(mismatch: Mismatch) -> tuple[str, ...]:
     """What else was found out about one output, one sentence each."""
-    lines = []
-    if mismatch.kind == "value" and mismatch.ulps:
-        if mismatch.passes_at is None:
-            lines.append("No tolerance would let it pass: NaN or an infinity stands on one side only.")
-        else:
-            lines.append(
-                f"The smallest tolerance that would let it pass is rtol = atol = {mismatch.passes_at:.3g}."
-            )
-    if mismatch.compiled_error is not None and mismatch.library_error is not None:
-        lines.append(
-            "Beside a float64 run of the same program the compiled one is off by "
-            f"{mismatch.compiled_error:.3g}, the library's own by {mismatch.library_error:.3g}."
-        )
-    return tuple(lines)
+    if mismatch.compiled_error is None or mismatch.library_error is None:
+        return tolerance_lines(mismatch)
+    referee = (
+        "Beside a float64 run of the same program the compiled one is off by "
+        f"{mismatch.compiled_error:.3g}, the library's own by {mismatch.library_error:.3g}."
+    )
+    return (*tolerance_lines(mismatch), referee)
+
+
+def tolerance_lines(mismatch: Mismatch) -> tuple[str, ...]:
+    """Which tolerance would let an output pass, if its evidence tells."""
+    if mismatch.kind != "value" or not mismatch.ulps:
+        return ()
+    if mismatch.passes_at is None:
+        return ("No tolerance would let it pass: NaN or an infinity stands on one side only.",)
+    return (f"The smallest tolerance that would let it pass is rtol = atol = {mismatch.passes_at:.3g}.",)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bot.errors import RunnerError
+from bot.errors import RunnerError, UsageError
 from bot.runners.events import ShardEvents
 from bot.runners.protocol import Event, OnEvent, Shard, runner
 from bot.runners.stream import stream
@@ -71,13 +71,14 @@ def run_tool(
 ) -> None:
     """Runs another program of the data plane, such as `fuzzing.migrate`, handing on each object it prints.
 
-    Returns when it has ended well, or soon after `stop` is set. Raises RunnerError otherwise; an error
-    event of the program becomes the error's message.
+    Returns when it has ended well, or soon after `stop` is set. Raises RunnerError otherwise, or UsageError
+    where the program says that it was asked for nonsense; its error event becomes the message.
     """
 
     def take(event: Event) -> None:
         if event.get("event") == "error":
-            raise RunnerError(f"{module}: {event.get('message')}")
+            mistake = event.get("kind") == "usage"
+            raise (UsageError if mistake else RunnerError)(f"{module}: {event.get('message')}")
         on_event(event)
 
     with tempfile.TemporaryDirectory(prefix="assay-tool-") as folder:

@@ -27,6 +27,11 @@ def existing_spec(backend_name: str, python: str = sys.executable) -> Spec:
     return Spec("existing", backend_name, (), f"{backend_name} of {path}", python=path)
 
 
+def public(version: str) -> str:
+    """A version as the index knows it: 2.13.0 for the build 2.13.0+cpu."""
+    return version.partition("+")[0]
+
+
 @provisioner("existing", offered=False)
 class Existing:
     """Takes an interpreter as it is; its digest changes with every file of the packages in it.
@@ -52,5 +57,5 @@ class Existing:
             json.dumps([spec.digest, found.python, found.packages, found.content]).encode()
         ).hexdigest()
         versions = {"python": found.python} | {name: found.packages[name] for name in packages}
-        requirements = tuple(f"{name}=={found.packages[name]}" for name in packages)
+        requirements = tuple(f"{name}=={public(found.packages[name])}" for name in packages)
         return Ready(spec, digest, spec.python, versions, requirements)

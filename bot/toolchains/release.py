@@ -13,8 +13,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from bot.config import RepositoryConfig
+from bot.config import RepositoryConfig, names
 from bot.config.defaults import PIN_FILES
+from bot.config.model import exact_pin
 from bot.config.pins import Pin, find_pins
 from bot.errors import ConfigError, ProvisionError
 from bot.toolchains.cache import make_once
@@ -22,6 +23,7 @@ from bot.toolchains.installer import IndexUnreachableError, Installer
 from bot.toolchains.probe import probe
 from bot.toolchains.registry import Progress, Read, Ready, Spec, provisioner
 from fuzzing import backends
+from fuzzing.cases.programs import kind_named
 
 _RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
 
@@ -41,10 +43,14 @@ class Release:
         # The backend lists its own package too; the repository's word on a package goes before it.
         told = {_name(item) for item in (package, adapter.package, *extra)}
         needed = [item for item in adapter.requirements(_full(version)) if _name(item) not in told]
+        told |= {_name(item) for item in needed if exact_pin(Requirement(item))}
+        judges = [_pinned(name, file, config, read) for name in _judges(config) if _name(name) not in told]
+        loose = {_name(item) for item in judges}
+        needed = [item for item in needed if _name(item) not in loose]
         return Spec(
             provisioner="release",
             backend=config.backend,
-            requirements=(f"{package}=={version}", *needed, *extra),
+            requirements=(f"{package}=={version}", *needed, *judges, *extra),
             label=f"{package} {version}",
             source=f"{file}, line {pin.line}" if pin.line else file,
         )
@@ -59,6 +65,30 @@ class Release:
         else:
             progress(f"{spec.label}: installed before")
         return _load(folder, spec)
+
+
+def _judges(config: RepositoryConfig) -> tuple[str, ...]:
+    """The packages that judge the cases of a configuration, where they run in the toolchain itself.
+
+    ONNX's evaluator runs beside Assay; torch and Keras must be those that the compiler works with.
+    """
+    libraries = {names.source_libraries()[source] for source in config.sources}
+    wanted = {config.frontend, *libraries} - {None, "onnx"}
+    kinds = [kind for kind in backends.get(config.backend).kinds if kind_named(kind).frontend in wanted]
+    found = [name for kind in kinds for name in backends.reference_of(kind).packages if name != "numpy"]
+    return tuple(dict.fromkeys(found))
+
+
+def _pinned(name: str, file: str, config: RepositoryConfig, read: Read) -> str:
+    """The exact pin of a package that a file of the repository must hold beside the compiler's."""
+    pins = [pin for pin in find_pins(read(file) or b"", file, [name]) if pin.version is not None]
+    if not pins:
+        raise ConfigError(
+            f"the cases of {', '.join(config.sources)} run in {name}, which must be in the toolchain; "
+            f"pin it in {file}, or add it here, such as {name}==VERSION",
+            key="toolchain.extra",
+        )
+    return f"{name}=={pins[0].version}"
 
 
 def _full(version: str) -> str:
@@ -116,12 +146,12 @@ def _build(folder: Path, spec: Spec, progress: Progress) -> None:
         raise _explained(error, spec, installer, python) from None
     progress(f"{spec.label}: importing it once")
     found = probe(python, backends.get(spec.backend).import_name)
-    names = [_name(item) for item in (*spec.requirements, *backends.get(spec.backend).packages)]
+    wanted = [_name(item) for item in (*spec.requirements, *backends.get(spec.backend).packages)]
     record = {
         "label": spec.label,
         "versions": {"python": found.python, **found.packages},
         "requirements": [
-            f"{name}=={found.packages[name]}" for name in dict.fromkeys(names) if name in found.packages
+            f"{name}=={found.packages[name]}" for name in dict.fromkeys(wanted) if name in found.packages
         ],
     }
     (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")

@@ -18,7 +18,9 @@ def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
         for given in graph.graph_signature.output_specs:
             kind = type(given.arg).__name__
             if kind != "TensorArgument" and getattr(given.arg, "value", given) is not None:
-                raise Unsupported(f"the program returns a Python value ({kind}), which compilers give no type")
+                raise Unsupported(
+                    f"the program returns a Python value ({kind}), which compilers give no type"
+                )
     return graph
 
 

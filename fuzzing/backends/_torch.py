@@ -99,8 +99,9 @@ def reseed() -> None:
     import torch
 
     torch.default_generator.manual_seed(RNG_SEED)
-    if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(RNG_SEED)
+    cuda: Any = torch.cuda
+    if cuda.is_initialized():
+        cuda.manual_seed_all(RNG_SEED)
 
 
 @contextlib.contextmanager

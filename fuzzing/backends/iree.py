@@ -103,7 +103,7 @@ class Iree(Backend):
             r"no lowering of \1 in this form",
         ),
         Pattern("IreeError", r"unhandled torch type: '([^\n]+)'", r"no values of type \1"),
-        Pattern("OnnxImportError", r"(does not support [^\n:]+)", r"its importer \1"),
+        Pattern("OnnxImportError", r"(does not support [^\n:.]+)", r"its importer \1"),
         Pattern("OnnxImportError", r"(Unsupported [^\n]+)", r"\1"),
         Pattern("OnnxImportError", r"Unknown ONNX tensor element type: (\d+)", r"no element type \1 of ONNX"),
     )

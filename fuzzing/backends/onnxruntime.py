@@ -83,7 +83,9 @@ class OnnxRuntime(Backend):
         ),
         Pattern(".*", r"[Uu]nsupported model IR version: (\d+)", r"no models of IR version \1"),
         Pattern("InvalidGraph", r"Unrecognized attribute: (\w+) for operator (\w+)", r"no \1 of \2"),
-        Pattern(".*", r"([^\n]*(?:is|are) not (?:yet |currently )?supported[^\n]*)", r"\1"),
+        Pattern(
+            ".*", r"([^\n]*(?:is|are) not (?:yet |currently )?(?:registered or )?supported[^\n]*)", r"\1"
+        ),
         # A matter of the machine: the compiler asks the C library for a locale that is not installed.
         Pattern(".*", r"Failed to construct locale with name:(\S+)", r"this machine lacks the locale \1"),
         Pattern(

@@ -57,11 +57,8 @@ class OpenVino(Backend):
     # openvino_telemetry knows no switch but this: it sends nothing from CI (its utils/opt_in_checker.py).
     environment: ClassVar[dict[str, str]] = {"CI": "true", "OMP_NUM_THREADS": "1", **_onnx.ENVIRONMENT}
     unsupported: ClassVar[tuple[Pattern, ...]] = (
-        Pattern(
-            _SAYS, r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"
-        ),
+        Pattern(_SAYS, r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"),
         Pattern(_SAYS, r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
-        Pattern(_SAYS, r"[Nn]ot supported operations?:? ([^\n]+)", r"\1"),
         Pattern(_SAYS, r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
         Pattern(
             _SAYS,
@@ -71,7 +68,6 @@ class OpenVino(Backend):
         Pattern(_SAYS, r"([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"),
         Pattern(_SAYS, r"([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"),
         Pattern(_SAYS, r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
-        Pattern(_SAYS, r"([^\n]*(?:NotImplemented|not implemented)[^\n]*)", r"\1"),
     )
 
     @classmethod

@@ -117,7 +117,9 @@ class Tvm(Backend):
 
     def convert(self, program: Program, inputs: Named) -> _Model:
         """The Relax module of an ONNX model, of a Keras program's export, or of torch's ExportedProgram."""
-        return self._from_onnx(program, inputs) if program.kind in _onnx.KINDS else _from_torch(program, inputs)
+        return (
+            self._from_onnx(program, inputs) if program.kind in _onnx.KINDS else _from_torch(program, inputs)
+        )
 
     def _from_onnx(self, program: Program, inputs: Named) -> _Model:
         import onnx

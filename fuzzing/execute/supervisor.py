@@ -92,6 +92,11 @@ class Supervisor(Generic[Tag]):
         self._done: deque[tuple[Tag, Execution]] = deque()
         self._selector = selectors.DefaultSelector()
 
+    @property
+    def ready(self) -> int:
+        """How many workers have imported their compiler and take cases now."""
+        return sum(slot.ready for slot in self._slots)
+
     def run(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
         """The execution of each case, as they end; raises ToolchainError if no worker can be started.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from bot.config import parse_config
 from bot.errors import ProvisionError, UsageError
 from bot.toolchains import provision, registry
 from bot.toolchains.existing import existing_spec
+from bot.toolchains.probe import probe
+from tests.bot.cli.commands_kit import bare_python
 
 
 @pytest.mark.compiler_onnxruntime
@@ -19,10 +22,48 @@ def test_this_interpreter(tmp_path: Path) -> None:
     steps: list[str] = []
     ready = provision(existing_spec("onnxruntime"), tmp_path, steps.append)
     assert ready.python == sys.executable
-    assert list(ready.versions) == ["python", "onnxruntime", "numpy"]
+    assert list(ready.versions)[:3] == ["python", "onnxruntime", "numpy"]
     assert ready.requirements[0] == f"onnxruntime=={ready.versions['onnxruntime']}"
     assert ready.digest == provision(existing_spec("onnxruntime"), tmp_path, steps.append).digest
     assert ready.digest != ready.spec.digest  # it speaks of what was found
+
+
+def test_a_package_edited_in_place_is_another_toolchain(tmp_path: Path) -> None:
+    """Verdicts are kept by digest: one of an upgraded or edited package must never be served stale."""
+    python = bare_python(tmp_path / "venv")
+    [site] = python.parent.parent.glob("lib/python*/site-packages")
+    module, neighbour = site / "openvino" / "__init__.py", site / "neighbour.py"
+    module.parent.mkdir()
+    module.write_text("x = 1\n")
+    neighbour.write_text("")
+    python_ = str(python)
+
+    def digest() -> str:
+        return provision(existing_spec("openvino", python_), tmp_path, lambda _: None).digest
+
+    first = digest()
+    assert digest() == first, "bytecode that a run leaves behind is no change"
+    module.write_text("x = 2\n")
+    os.utime(module, ns=(0, 1))
+    edited = digest()
+    assert edited != first
+    neighbour.write_text("y = 1\n")
+    assert digest() not in (first, edited), "what is installed beside it counts too"
+
+
+def test_a_compiler_outside_of_site_packages_counts_file_by_file(tmp_path: Path) -> None:
+    """A checkout that is worked on, as `pip install -e` leaves it."""
+    python = bare_python(tmp_path / "venv")
+    [site] = python.parent.parent.glob("lib/python*/site-packages")
+    checkout = tmp_path / "checkout" / "openvino"
+    checkout.mkdir(parents=True)
+    (checkout / "__init__.py").write_text("")
+    (site / "checkout.pth").write_text(f"{checkout.parent}\n")
+    first = probe(python, "openvino", beside=["openvino"]).content
+    assert first == probe(python, "openvino", beside=["openvino"]).content
+    (checkout / "passes.py").write_text("x = 1\n")
+    assert probe(python, "openvino", beside=["openvino"]).content != first
+    assert probe(python, "openvino").content == "", "a release is named by its pins alone"
 
 
 def test_no_interpreter(tmp_path: Path) -> None:

@@ -86,3 +86,38 @@ def test_the_digest_is_of_what_is_installed() -> None:
     assert one.digest == dataclasses.replace(one, requirements=one.requirements[::-1]).digest
     assert one.digest != dataclasses.replace(one, requirements=one.requirements[:1]).digest
     assert one.digest != dataclasses.replace(one, provisioner="existing").digest
+
+
+@pytest.mark.parametrize(
+    ("backend", "pins", "requirements"),
+    [
+        ("inductor", "torch==2.13.0\n", ("torch==2.13.0", "numpy")),
+        (
+            "iree",
+            "iree-base-compiler==3.13.0\n",
+            ("iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0", "onnx"),
+        ),
+        ("tvm", "apache-tvm==0.27.0.post1\n", ("apache-tvm==0.27.0.post1", "onnx")),
+    ],
+)
+def test_every_backend_says_what_its_release_needs(
+    backend: str, pins: str, requirements: tuple[str, ...]
+) -> None:
+    config = parse_config(f"version: 1\nbackend: {backend}\n".encode())
+    found = resolve(config, {"requirements.txt": pins.encode()}.get)
+    assert found.requirements == requirements
+
+
+def test_the_library_of_the_cases_is_in_the_toolchain() -> None:
+    """torch programs are judged by the torch that hands them to the compiler."""
+    torch = "sources: [torch-opinfo]\n"
+    pins = "openvino==2026.4.1\ntorch==2.13.0\n"
+    assert spec(torch, requirements_txt=pins).requirements == ("openvino==2026.4.1", "torch==2.13.0")
+    extra = torch + "toolchain: {extra: [torch==2.12.0]}\n"
+    assert spec(extra, requirements_txt=pins).requirements == ("openvino==2026.4.1", "torch==2.12.0")
+    with pytest.raises(
+        ConfigError, match=r"run in torch, which must be in the toolchain; pin it in req"
+    ) as told:
+        spec(torch, requirements_txt="openvino==2026.4.1\n")
+    assert told.value.key == "toolchain.extra"
+    assert spec(requirements_txt=pins).requirements == ("openvino==2026.4.1",)

@@ -168,7 +168,7 @@ class Builder:
         if dynamic and not config.profiles:
             self._logger.log(ILogger.ERROR, f"{dynamic} need an optimization profile")
             return None
-        return network.model.SerializeToString()
+        return bytes(network.model.SerializeToString())
 
 
 class Runtime:
@@ -189,7 +189,7 @@ class ICudaEngine:
         return len(self.ports)
 
     def get_tensor_name(self, index: int) -> str:
-        return list(self.ports)[index]
+        return str(list(self.ports)[index])
 
     def get_tensor_mode(self, name: str) -> TensorIOMode:
         inputs = [port.name for port in self.model.graph.input]

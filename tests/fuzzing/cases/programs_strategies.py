@@ -38,7 +38,7 @@ def tensor_arguments(draw: st.DrawFn) -> TensorArg:
     layout = draw(st.sampled_from(LAYOUTS))
     strides = draw(st.none() | st.lists(st.integers(0, 99), max_size=3)) if layout == "strided" else None
     offset = 0 if strides is None else draw(st.integers(0, 5))
-    name = "_".join(["t", layout, *map(str, strides or ["c"]), str(offset), "s" if strides == [] else ""])
+    name = "_".join(["t", layout, *map(str, strides or []), str(offset), "" if strides is None else "s"])
     return TensorArg(name, None if strides is None else tuple(strides), offset, layout)
 
 

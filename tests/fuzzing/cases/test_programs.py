@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -72,16 +73,16 @@ def test_the_source_of_a_layer_is_python_too(layer: KerasLayer) -> None:
 @given(st.text(max_size=30), st.sampled_from(["api", "tensor", "dtype", "name", "new", "kwarg"]))
 def test_only_dotted_identifiers_reach_the_source(text: str, place: str) -> None:
     """Whatever a hostile file says, each name in the text is one of the words it may be."""
-    call = {
+    makers: dict[str, Callable[[], TorchCall]] = {
         "api": lambda: TorchCall(text, (X,)),
         "tensor": lambda: TorchCall("torch.abs", (TensorArg(text),)),
         "dtype": lambda: TorchCall("torch.abs", (Dtype(text),)),
         "name": lambda: TorchCall("torch.abs", (Name(text),)),
         "new": lambda: TorchCall("torch.abs", (New(text),)),
         "kwarg": lambda: TorchCall("torch.abs", (X,), ((text, 1),)),
-    }[place]
+    }
     try:
-        source = call().source()
+        source = makers[place]().source()
     except CaseFormatError:
         return
     assert text.isascii()

@@ -1,0 +1,28 @@
+"""Finding the case that a command names."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bot.settings import load_settings
+from fuzzing.cases import Corpus, TestCase, read_case
+
+
+@contextmanager
+def stored_case(case: str, corpus: Path | None) -> Iterator[tuple[Corpus, TestCase]]:
+    """The case that `case` names, and a corpus that holds it: a folder, or the beginning of an id.
+
+    A folder's case is in a corpus of its own for the time. Raises UsageError: there is none, or several.
+    """
+    if Path(case, "case.json").exists():
+        found = read_case(Path(case))
+        with tempfile.TemporaryDirectory(prefix="assay-case-") as folder:
+            alone = Corpus(folder)
+            alone.add(found)
+            yield alone, found
+        return
+    store = Corpus(corpus or load_settings().data_dir / "corpus")
+    yield store, store.get(store.find(case))

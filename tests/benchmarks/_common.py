@@ -1,0 +1,40 @@
+"""What the benchmarks of execution share: their cases, and what they say of the machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import onnx
+
+from fuzzing.cases import Corpus
+
+
+def machine() -> str:
+    """The machine and how busy it is: figures of a busy one say little."""
+    return f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} before the start"
+
+
+def verdict(kept: bool, bar: str) -> int:
+    """Says whether the bar was kept; the exit code."""
+    print(f"{'kept' if kept else 'NOT KEPT'}: {bar}")
+    return 0 if kept else 1
+
+
+def single_operators(corpus: Path, count: int) -> list[str]:
+    """Ids of `count` models of one node, of ONNX's node tests; collected if the corpus is not there yet."""
+    if not corpus.exists():
+        command = [sys.executable, "-m", "fuzzing.migrate", "onnx-node-tests", "--corpus", str(corpus)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return list(islice(_single(Corpus(corpus)), count))
+
+
+def _single(corpus: Corpus) -> Iterator[str]:
+    for case_id in corpus.ids():
+        model = onnx.load_from_string(corpus.get(case_id).program.to_bytes())
+        if len(model.graph.node) == 1:
+            yield case_id

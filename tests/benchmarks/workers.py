@@ -1,0 +1,73 @@
+"""How much faster two workers are than one, on two cores.
+
+The same single-operator ONNX models, several times over, through supervisor, workers and oracle; timed from
+when all workers are up, in alternating rounds. The bar is 1.8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fuzzing import backends
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.oracles import judge
+from tests.benchmarks._common import machine, single_operators, verdict
+
+_WARM = "warm"
+
+
+def seconds(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> float:
+    """From the first answer to a case drawn after all workers were up, to the last answer."""
+    store, kind = Corpus(corpus), backends.get(backend)
+    supervisor: Supervisor[tuple[str, TestCase]] = Supervisor(
+        Command(sys.executable, backend), workers=workers
+    )
+
+    def cases() -> Iterator[tuple[tuple[str, TestCase], TestCase]]:
+        while supervisor.ready < workers:
+            case = store.get(ids[0])
+            yield (_WARM, case), case
+        for _ in range(times):
+            for case in map(store.get, ids):
+                yield ("", case), case
+
+    begin = end = 0.0
+    for (phase, case), execution in supervisor.run(cases()):
+        judge(case, execution, kind, "bench", "CPU")
+        end = time.perf_counter()
+        if phase != _WARM:
+            begin = begin or end
+    return end - begin
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the ratio, round by round and in the median."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks workers")
+    parser.add_argument("--backend", default="onnxruntime", choices=backends.compilers())
+    parser.add_argument("--cases", type=int, default=500)
+    parser.add_argument("--times", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--corpus", type=Path)
+    args = parser.parse_args(argv)
+    print(machine())
+    ratios = []
+    with tempfile.TemporaryDirectory() as temporary:
+        corpus = args.corpus or Path(temporary) / "corpus"
+        ids = single_operators(corpus, args.cases)
+        for _ in range(args.rounds):
+            one = seconds(corpus, args.backend, ids, args.times, 1)
+            several = seconds(corpus, args.backend, ids, args.times, args.workers)
+            ratios.append(one / several)
+            print(f"1 worker {one:.3f} s  {args.workers} workers {several:.3f} s  ratio {ratios[-1]:.2f}")
+    ratio = statistics.median(ratios)
+    print(f"{args.backend}, {len(ids)} cases {args.times} times, median of {args.rounds} rounds: {ratio:.2f}")
+    return verdict(ratio >= 1.8, "two workers >= 1.8 times one")

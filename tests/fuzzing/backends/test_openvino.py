@@ -1,0 +1,50 @@
+"""What is particular to OpenVINO."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuzzing import backends
+from fuzzing.cases import Sequence, Tensor
+from tests.fuzzing.backends.engines_kit import arrays, floats, onnx_case, run_all
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"),
+    [
+        ("2023.3.0", ["openvino==2023.3.0", "numpy<2"]),
+        ("2024.0.0", ["openvino==2024.0.0", "numpy<2"]),
+        ("2024.1.0", ["openvino==2024.1.0"]),
+    ],
+)
+def test_old_openvino_asks_for_old_numpy(version: str, wanted: list[str]) -> None:
+    assert backends.get("openvino").requirements(version) == wanted
+
+
+@pytest.mark.compiler_openvino
+def test_openvino_takes_no_sequences_and_finds_renamed_inputs_whatever_the_shapes() -> None:
+    items = Sequence((Tensor.of(np.zeros(2, np.float32)),))
+    cases = {
+        "sequence": onnx_case("(seq(float[2]) s) => (int64 n)", "n = SequenceLength(s)", s=items),
+        # An identity leaves its input with the name of the output.
+        "renamed": onnx_case("(float[3] x) => (float[3] y)", "y = Dropout(x)", x=floats(3)),
+        "dynamic": onnx_case("(float[N] x) => (float[N] y)", "y = Add(x, x)", x=floats(3)),
+    }
+    for shapes in ("dynamic", "static"):
+        found = run_all("openvino", cases, shapes=shapes)
+        assert found["sequence"].ending == "raised"
+        assert arrays(found["renamed"])[0].tolist() == [0, 1, 2]
+        assert arrays(found["dynamic"])[0].tolist() == [0, 2, 4]
+
+
+@pytest.mark.compiler_openvino
+def test_single_precision_is_computed_in_single_precision_unless_asked_otherwise() -> None:
+    """1 + 2**-10 squared needs more bits than bfloat16 or float16 have."""
+    x = Tensor.of(np.full((1, 1, 8, 8), 1 + 2.0**-10, np.float32))
+    conv = "y = Conv <kernel_shape = [3, 3]> (x, w)"
+    weights = Tensor.of(np.full((1, 1, 3, 3), 1 + 2.0**-10, np.float32))
+    case = onnx_case("(float[1,1,8,8] x, float[1,1,3,3] w) => (float[1,1,6,6] y)", conv, x=x, w=weights)
+    want = 9 * (1 + 2.0**-10) ** 2
+    [got] = arrays(run_all("openvino", {"conv": case})["conv"])
+    np.testing.assert_allclose(got, want, rtol=1e-6)

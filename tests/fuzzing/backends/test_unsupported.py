@@ -1,0 +1,329 @@
+"""How compilers say that they lack something: each pattern against a message that its package printed.
+
+The messages are those of onnxruntime 1.31.1, openvino 2026.4.1 and 2023.1.0, apache-tvm 0.27.0.post1 and
+iree-base-compiler 3.13.0 over ONNX's node tests and torch's operator samples, cut where they repeat.
+"""
+
+# ruff: noqa: E501 - what a compiler says is kept in one piece
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from fuzzing import backends
+from tests.fuzzing.backends.engines_kit import reason
+
+BACKENDS = ("iree", "onnxruntime", "openvino", "tvm")
+
+
+class Said(NamedTuple):
+    """An exception of a backend, and the reason its table must give; None if it is no excuse."""
+
+    backend: str
+    error: str
+    message: str
+    why: str | None
+
+
+_ORT = "[ONNXRuntimeError] : "
+_OV_CORE = "Exception from src/inference/src/cpp/core.cpp:105:\n"
+_OV_REPORT = (
+    "Check 'false' failed at src/frontends/common_translators/src/unconverted_ops_report.cpp:151:\n"
+    "FrontEnd API failed with OpConversionFailure:\nModel wasn't fully converted."
+)
+_OV_LOG = f"{_OV_CORE}{_OV_REPORT} Failed operations detailed log:\n"
+
+SAID = [
+    # onnxruntime
+    Said(
+        "onnxruntime",
+        "NotImplemented",
+        f"{_ORT}9 : NOT_IMPLEMENTED : Could not find an implementation for Add(14) node with name ''",
+        "no kernel for Add",
+    ),
+    Said(
+        "onnxruntime",
+        "NotImplemented",
+        f"{_ORT}9 : NOT_IMPLEMENTED : Failed to find kernel for Cast(25) (node:'' ep:'CPUExecutionProvider').",
+        "Failed to find kernel for Cast(25) (node:'' ep:'CPUExecutionProvider').",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : Fatal error: ai.onnx.preview.training:Adam(-1) is not a registered function/op",
+        "no such operator",
+    ),
+    Said(
+        "onnxruntime",
+        "InvalidGraph",
+        f'{_ORT}10 : INVALID_GRAPH : This is an invalid model. In Node, ("", Swish, "", -1) : ("x": '
+        'tensor(float),) -> ("y": tensor(float),) , Error No Op registered for Swish with domain_version of 17',
+        "no Swish of opset 17",
+    ),
+    Said(
+        "onnxruntime",
+        "InvalidGraph",
+        f'{_ORT}10 : INVALID_GRAPH : This is an invalid model. In Node, ("", Bar, "com.foo", -1) : ("x": '
+        "tensor(float),) -> (\"y\": tensor(float),) , Error No opset import for domain 'com.foo'",
+        "no operators of the domain com.foo",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : /onnxruntime_src/onnxruntime/core/graph/model_load_utils.h:46 void "
+        "onnxruntime::model_load_utils::ValidateOpsetForDomain(const std::unordered_map<std::__cxx11::"
+        "basic_string<char>, int>&, const onnxruntime::logging::Logger&, bool, const std::string&, int) ONNX "
+        "Runtime only *guarantees* support for models stamped with official released onnx opset versions. "
+        "Opset 27 is under development and support for this is limited.",
+        "opset newer than this release",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : /onnxruntime_src/onnxruntime/core/graph/model.cc:256 onnxruntime::Model::Model("
+        "onnx::ModelProto&&, const onnxruntime::PathString&, const onnxruntime::IOnnxRuntimeOpSchemaRegistryList"
+        "*, const onnxruntime::logging::Logger&, const onnxruntime::ModelOptions&) Unsupported model IR "
+        "version: 14, max supported IR version: 13\n",
+        "no models of IR version 14",
+    ),
+    Said(
+        "onnxruntime",
+        "InvalidGraph",
+        f'{_ORT}10 : INVALID_GRAPH : This is an invalid model. In Node, ("", Attention, "", -1) : ("Q": '
+        'tensor(float),"K": tensor(float),"V": tensor(float),) -> ("Y": tensor(float),) , Error Unrecognized '
+        "attribute: left_window_size for operator Attention",
+        "no left_window_size of Attention",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : Exception during loading: MLDataType for: tensor(complex64) is not currently "
+        "registered or supported",
+        f"{_ORT}1 : FAIL : Exception during loading: MLDataType for: tensor(complex64) is not currently "
+        "registered or supported",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : Exception during initialization: /onnxruntime_src/onnxruntime/core/providers/cpu/text/"
+        "string_normalizer.cc:235 onnxruntime::StringNormalizer::Locale::Locale(const std::string&)::<lambda()> "
+        "Failed to construct locale with name:en_US.UTF-8:locale::facet::_S_create_c_locale name not valid",
+        "this machine lacks the locale en_US.UTF-8:locale::facet::_S_create_c_locale",
+    ),
+    Said(
+        "onnxruntime",
+        "InvalidGraph",
+        f"{_ORT}10 : INVALID_GRAPH : This is an invalid model. Type Error: Type 'tensor(bfloat16)' of input "
+        "parameter (x) of operator (Acosh) in node () is invalid.",
+        "Acosh does not take tensor(bfloat16)",
+    ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : Type Error: Type parameter (T) of Optype (Add) bound to different types "
+        "(tensor(bfloat16) and tensor(float) in node ().",
+        None,
+    ),
+    Said(
+        "onnxruntime",
+        "RuntimeException",
+        f"{_ORT}6 : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceMax node. Name:'' "
+        "Status Message: ReduceMax is not defined for empty set with bool type",
+        None,
+    ),
+    # openvino
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/core.cpp:104:\nCheck 'error_message.empty()' failed at src/frontends/"
+        "onnx/frontend/src/frontend.cpp:124:\nOpenVINO does not support the following ONNX operations: Det\n\n",
+        "no Det",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_REPORT}\nSummary:\n-- No conversion rule found for operations: aten::i0\n",
+        "no aten::i0",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/cpp/core.cpp:117:\nException from src/inference/src/dev/plugin.cpp:54:\n"
+        "Check '!shape.rank().is_dynamic()' failed at src/plugins/intel_cpu/src/node.cpp:108:\nUnexpected: CPU "
+        "plug-in doesn't support Parameter operation with dynamic rank. Operation name: x\n\n\n",
+        "the CPU plugin lacks Parameter operation with dynamic rank. Operation name: x",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_CORE}Exception from src/frontends/onnx/frontend/src/utils/common.cpp:81:\nUnsupported data type "
+        "INT2 expected: BOOL, BFLOAT16\n\n",
+        "type INT2 expected: BOOL, BFLOAT16",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- GridSample-22 with a message:\nCheck '(data_rank.is_dynamic() || data_rank.get_length() == "
+        "4)' failed at src/frontends/onnx/frontend/src/op/grid_sample.cpp:23:\nWhile validating ONNX node "
+        "'<Node(GridSample): Y>':\nGridSample is only supported for 4D input tensors. Got rank: 5\n\n",
+        "GridSample is only supported for 4D input tensors. Got rank: 5",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- Dropout-22 with a message:\nNon-constant training_mode input is not supported.\n\n",
+        "Non-constant training_mode input is not supported.",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- SplitToSequence-24 with a message:\nWhile validating ONNX node '<Node(SplitToSequence): "
+        "seq>': Check 'split_const != nullptr' failed at src/frontends/onnx/frontend/src/op/split_to_sequence.cpp"
+        ":65:\nSplitToSequence: 'split' input must be a constant\n\n",
+        "SplitToSequence: 'split' input must be a constant",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/cpp/core.cpp:117:\nException from src/inference/src/dev/plugin.cpp:54:\n"
+        "Exception from src/plugins/intel_cpu/src/nodes/kernels/x64/jit_uni_eltwise_generic.cpp:602:\n"
+        "unsupported src_prc: string\n\n\n",
+        "unsupported src_prc: string",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        f"{_OV_LOG}-- Upsample-17 with a message:\nWhile validating ONNX node '<Node(Upsample): y>': "
+        "vector::_M_range_check: __n (which is 1) >= this->size() (which is 1)\n",
+        None,
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.linalg_cross.default with a message:\nException happened during conversion of operation "
+        "linalg_cross/aten.linalg_cross.default with schema NONE\nCheck 'num_inputs >= min_inputs' failed at "
+        "src/frontends/pytorch/src/utils.cpp:55:\nGot less inputs 2 than expected 3\n",
+        None,
+    ),
+    # tvm
+    Said(
+        "tvm",
+        "OpNotImplemented",
+        "The following operators are not supported for frontend ONNX: DFT",
+        "no DFT",
+    ),
+    Said("tvm", "AssertionError", "Unsupported function types ['min.dim']", "no 'min.dim'"),
+    Said("tvm", "NotImplementedError", "Position must be a constant.", "Position must be a constant."),
+    Said("tvm", "ValueError", "unknown dtype `object`", "no string tensors"),
+    Said("tvm", "ValueError", "unknown dtype `complex64`", "no complex64 tensors"),
+    Said(
+        "tvm",
+        "ValueError",
+        "Node  cannot handle ShapeExpr inputs.",
+        "a computed shape as this operator's input",
+    ),
+    Said("tvm", "ValueError", "TopK k must be a constant", "no k known only when it runs"),
+    Said(
+        "tvm", "AssertionError", "Only constant axes currently supported", "no axes known only when they run"
+    ),
+    Said(
+        "tvm",
+        "TypeError",
+        "zero_point param datatype should be one of ['int8', 'uint8'], but got T.float8_e5m2",
+        "zero_point param datatype should be one of ['int8', 'uint8'], but got T.float8_e5m2",
+    ),
+    Said("tvm", "ValueError", "Dynamic Split not yet supported", "Dynamic Split not yet supported"),
+    Said(
+        "tvm",
+        "ValueError",
+        "LRN only supports 3D or 4D input, got 2D.",
+        "LRN only supports 3D or 4D input, got 2D.",
+    ),
+    Said("tvm", "KeyError", "'num_heads'", None),
+    Said("tvm", "ValueError", "no value in Constant", None),
+    Said(
+        "tvm",
+        "InternalError",
+        "Check failed: (from.MatchesCode(DLDataTypeCode::kDLFloat) && "
+        "to.MatchesCode(DLDataTypeCode::kDLFloat)) is false: ",
+        None,
+    ),
+    Said(
+        "tvm",
+        "AssertionError",
+        "Missing outputs during conversion. Expected 2 but Got 1 in MaxPool.",
+        None,
+    ),
+    # iree
+    Said(
+        "iree",
+        "IreeError",
+        "failed to legalize operation 'torch.operator' that was explicitly marked illegal: %1 = "
+        '"torch.operator"(%arg0) <{name = "onnx.Dropout"}> : (!torch.vtensor<[3],f32>) -> !torch.vtensor<[3],f32>',
+        "no lowering of onnx.Dropout in this form",
+    ),
+    Said(
+        "iree",
+        "IreeError",
+        "failed to legalize operation 'torch.aten.cumsum' that was explicitly marked illegal: %8 = "
+        '"torch.aten.cumsum"(%7, %5, %0) : (!torch.vtensor<[5],f64>, !torch.int, !torch.none) -> '
+        "!torch.vtensor<[5],f64>",
+        "no lowering of torch.aten.cumsum in this form",
+    ),
+    Said(
+        "iree",
+        "IreeError",
+        "unhandled torch type: '!torch.list<vtensor<[4],si32>>'",
+        "no values of type !torch.list<vtensor<[4],si32>>",
+    ),
+    Said(
+        "iree",
+        "OnnxImportError",
+        "ONNX importer does not support generic node attribute type TYPE_PROTO with ID 13. This likely means "
+        'that this is a special node which requires specific handling in the importer: name: "type"\ntp {\n',
+        "its importer does not support generic node attribute type TYPE_PROTO with ID 13",
+    ),
+    Said("iree", "OnnxImportError", "Unsupported builtin tensor type", "Unsupported builtin tensor type"),
+    Said("iree", "OnnxImportError", "Unknown ONNX tensor element type: 23", "no element type 23 of ONNX"),
+    Said(
+        "iree",
+        "IreeError",
+        "failed to legalize operation 'arith.extf' that was explicitly marked illegal: %70 = "
+        '"arith.extf"(%69) : (vector<4xf8E4M3FNUZ>) -> vector<4xf16>',
+        None,
+    ),
+    Said(
+        "iree",
+        "IreeError",
+        "'tensor.collapse_shape' op number of elements must be preserved: 2700 != 1",
+        None,
+    ),
+    Said(
+        "iree",
+        "ValueError",
+        "Error invoking function: c/runtime/src/iree/modules/hal/utils/buffer_diagnostics.c:214: "
+        "INVALID_ARGUMENT; tensor shape rank mismatch; expected 0 (scalar) but have 1",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize("said", SAID, ids=lambda said: f"{said.backend}-{said.message[-40:]}")
+def test_what_a_compiler_says_is_taken_for_what_it_means(said: Said) -> None:
+    assert reason(said.backend, said.error, said.message) == said.why
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_pattern_is_without_a_message_that_only_it_explains(backend: str) -> None:
+    spoken = {at for said in SAID if said.backend == backend for at in _first(said)}
+    assert spoken == set(range(len(backends.get(backend).unsupported)))
+
+
+def _first(said: Said) -> list[int]:
+    """The place of the pattern that explains `said`, [] if none does."""
+    for at, pattern in enumerate(backends.get(said.backend).unsupported):
+        if re.search(pattern.message, said.message) and re.search(pattern.error, said.error):
+            return [at]
+    return []
