@@ -118,7 +118,7 @@ def test_what_goes_wrong_has_its_verdict(tmp_path: Path) -> None:
         "none:last": Verdict.PASS,
     }
     cases = {bad(program).id: program for program in programs}
-    limits = Limits(run_s=3, memory_bytes=400 << 20)
+    limits = Limits(run_s=5, memory_bytes=200 << 20)  # a busy machine may take seconds to fill more
     ended = execute(tmp_path, [bad(program) for program in programs], limits=limits)
     assert ended.code == 0
     assert {cases[outcome.case]: outcome.verdict for outcome in ended.outcomes} == programs
@@ -126,7 +126,7 @@ def test_what_goes_wrong_has_its_verdict(tmp_path: Path) -> None:
     assert ended.events[-1]["respawns"] == 5
     by_program = {cases[outcome.case]: outcome for outcome in ended.outcomes}
     assert by_program["run:segfault"].evidence.signal == "SIGSEGV"
-    assert by_program["run:eat"].peak_bytes > 400 << 20
+    assert by_program["run:eat"].peak_bytes > 200 << 20
     assert "about to hang" in by_program["run:hang"].evidence.log
 
 
