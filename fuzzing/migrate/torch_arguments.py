@@ -118,6 +118,8 @@ def _atom(value: Any) -> Argument:
             return form(str(value).removeprefix("torch."))
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, torch.nn.Module):
+        raise CannotTellError("an argument is a module that was made elsewhere", type(value).__name__)
     if callable(value):
         return Name(public_name(value))
     raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)

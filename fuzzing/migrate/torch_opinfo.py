@@ -8,29 +8,26 @@ for each operator and type, so that two processes get the same bytes.
 
 from __future__ import annotations
 
-import random
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from fuzzing.backends._torch import build, named_outputs, reseed
 from fuzzing.backends.base import Named, Unsupported
 from fuzzing.cases import Argument, Provenance, Tensor, TestCase, TorchCall, Value
 from fuzzing.cases.values import RAW_DTYPES
-from fuzzing.errors import CaseFormatError, InfrastructureError
+from fuzzing.errors import CaseFormatError, InfrastructureError, InternalError
 from fuzzing.migrate.sources import Skip, register_source
+from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe, observe_case, seeded
 
 NAME = "torch-opinfo"
 LIBRARY = "torch"
 #: Types of which one sample each is taken beside float32: those that compilers most often treat apart.
 FURTHER = ("bfloat16", "int64", "complex64", "bool")
 _FIRST = ("float32", "int64", "int32", "uint8", "bool", "complex64", "float16", "float64", "float8_e4m3fn")
-_SEED = 0
 
 
 @register_source(NAME, library=LIBRARY)
@@ -78,24 +75,15 @@ def operator_cases(entry: Any, name: str) -> Iterator[TestCase | Skip]:
 
 
 def _typed_cases(operator: _Operator, name: str, dtype: str, count: int | None) -> Iterator[TestCase | Skip]:
-    place = -1
-    try:
-        for place, sample in enumerate(islice(samples(operator.entry, dtype), count)):
-            yield operator.case(sample, f"{name}/{dtype}/{place}")
-    except Exception as error:  # noqa: BLE001 - a generator of torch's tests, of which some fail by themselves
-        yield Skip(f"{name}/{dtype}/{place + 1}", "the library cannot make its sample", repr(error)[:300])
+    for place, sample in islice(numbered(samples(operator.entry, dtype)), count):
+        yield operator.case(sample, f"{name}/{dtype}/{place}")
 
 
 def samples(entry: Any, dtype: str) -> Iterator[Any]:
     """The SampleInputs of an OpInfo on the CPU, drawn from fixed seeds."""
     import torch
 
-    torch.manual_seed(_SEED)
-    np.random.seed(_SEED)
-    random.seed(_SEED)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield from entry.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False)
+    return seeded(lambda: entry.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False))
 
 
 class _Operator:
@@ -110,6 +98,8 @@ class _Operator:
         """One sample as a case, or why it is none."""
         from fuzzing.migrate.torch_arguments import CannotTellError, Teller
 
+        if isinstance(sample, Broken):
+            return Skip(test, "the library cannot make its sample", sample.error)
         teller = Teller()
         try:
             args = teller.args((sample.input, *sample.args))  # before the call, which may write to them
@@ -122,18 +112,33 @@ class _Operator:
             return Skip(test, "an output has no form in a case", str(error))
         except Exception as error:  # noqa: BLE001 - whatever torch raises, on a sample of its own
             return Skip(test, "the library itself fails on its sample", repr(error)[:300])
-        for telling in list(self._tellings):
+        for telling in self._tellings:
             case = TestCase(
                 program=TorchCall(telling.api, telling.arrange(args), kwargs),
                 inputs=tuple(teller.inputs.items()),
-                provenance=Provenance(NAME, test, self.entry.name, LIBRARY, self._release, _SEED),
-                comparison="shapes" if wanted.random or self.entry.has_nondeterministic_output else "values",
+                provenance=Provenance(NAME, test, self.entry.name, LIBRARY, self._release, SEED),
             )
-            if agrees(case, wanted):
-                self._tellings.remove(telling)
-                self._tellings.insert(0, telling)  # the next sample tries first what has held
-                return case
-        return Skip(test, "no public call gives what its sample gave", f"{self.entry.op}")
+            if (checked := self._checked(case, wanted.outputs)) is not None:
+                self._tellings.sort(key=lambda other: other != telling)  # what has held is tried first
+                return checked
+        return Skip(test, "no call told as text gives what its sample gave", f"{self.entry.op}")
+
+    def _checked(self, case: TestCase, wanted: Named) -> TestCase | None:
+        """The case, with how to compare its outputs, if it gives what its sample gave.
+
+        To rounding, or, where random numbers are drawn or memory is read that nobody wrote, in types and
+        shapes: OpInfo seeds its random operators in its own way, and marks the others.
+        """
+        try:
+            found = observe_case(case)
+        except InternalError:
+            raise
+        except Exception:  # noqa: BLE001 - a wrong guess may raise anything
+            return None
+        exactly = not found.random and not self.entry.has_nondeterministic_output
+        if not agree(found.outputs, wanted, exactly):
+            return None
+        return replace(case, comparison="values" if exactly else "shapes")
 
 
 @dataclass(frozen=True)
@@ -174,46 +179,11 @@ def tellings(entry: Any) -> Iterator[Telling]:
             yield Telling(api, reversed=True)
 
 
-@dataclass
-class Observed:
-    """What a call gave.
-
-    random   it drew random numbers, or read memory that nobody wrote
-    """
-
-    outputs: Named
-    random: bool
-
-
-def observe(call: Callable[[], Any]) -> Observed:
-    """Runs a call with the generators where every run starts, watching what it draws from."""
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    drawn: list[bool] = []
-
-    class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            drawn.append(torch.Tag.nondeterministic_seeded in func.tags)
-            return func(*args, **(kwargs or {}))
-
-    reseed()
-    with torch.no_grad(), Watch(), warnings.catch_warnings():  # type: ignore[no-untyped-call]
-        warnings.simplefilter("ignore")
-        outputs = named_outputs(call())
-    return Observed(outputs, any(drawn))
-
-
-def agrees(case: TestCase, wanted: Observed) -> bool:
-    """Whether the case, built and run, gives what the sample gave: to rounding, or in shape if it draws."""
-    try:
-        outputs = build(case.program).run(list(case.values()))
-    except Exception:  # noqa: BLE001 - a wrong guess may raise anything
+def agree(found: Named, wanted: Named, exactly: bool) -> bool:
+    """Whether two runs gave the same outputs, one for one."""
+    if [name for name, _ in found] != [name for name, _ in wanted]:
         return False
-    if [name for name, _ in outputs] != [name for name, _ in wanted.outputs]:
-        return False
-    exactly = case.comparison == "values"
-    return all(alike(got, want, exactly) for (_, got), (_, want) in zip(outputs, wanted.outputs, strict=True))
+    return all(alike(got, want, exactly) for (_, got), (_, want) in zip(found, wanted, strict=True))
 
 
 def alike(got: Value, want: Value, exactly: bool) -> bool:

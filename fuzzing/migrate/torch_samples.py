@@ -1,0 +1,81 @@
+"""What the sources that read torch's own databases share: fixed seeds, and a watch over what a call does."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fuzzing.backends._torch import build, named_outputs, reseed
+from fuzzing.backends.base import Named
+from fuzzing.cases import TestCase
+
+#: From which torch's, numpy's and Python's generators draw the samples of one operator.
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Stands for the sample at which the library's own generator failed; there is none after it."""
+
+    error: str
+
+
+def numbered(samples: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """Each sample with its place; a Broken one last if the library cannot make the next."""
+    place = 0
+    while True:
+        try:
+            sample = next(samples)
+        except StopIteration:
+            return
+        except Exception as error:  # noqa: BLE001 - the library's code, which may raise anything
+            yield place, Broken(repr(error)[:300])
+            return
+        yield place, sample
+        place += 1
+
+
+def seeded(samples: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """The samples, drawn from SEED: two processes get the same bytes."""
+    import numpy as np
+    import torch
+
+    torch.manual_seed(SEED)
+    np.random.seed(SEED)
+    random.seed(SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield from samples()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a call gave.
+
+    random  it drew from torch's generator
+    """
+
+    outputs: Named
+    random: bool
+
+
+def observe(call: Callable[[], Any]) -> Observed:
+    """Runs a call, without gradients, with the generator where every run starts."""
+    import torch
+
+    reseed()
+    before = torch.default_generator.get_state()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outputs = named_outputs(call())
+    return Observed(outputs, not torch.equal(before, torch.default_generator.get_state()))
+
+
+def observe_case(case: TestCase) -> Observed:
+    """The case, built and run as the judge would run it. Raises what its program raises."""
+    built = build(case.program)
+    arguments = built.arrange(list(case.values()))
+    return observe(lambda: built.module(*arguments))
