@@ -49,11 +49,9 @@ def test_the_code_of_a_backend_that_is_a_file_counts(tmp_path: Path) -> None:
 
 
 def test_a_second_run_of_one_backend_is_refused_by_name(tmp_path: Path) -> None:
-    with kept_verdicts(tmp_path, "onnxruntime"):
-        with pytest.raises(InfrastructureError, match="another `assay run --backend onnxruntime` works on"):
-            with kept_verdicts(tmp_path, "onnxruntime"):
-                pass
-        with kept_verdicts(tmp_path, "openvino"):
-            pass
+    refused = pytest.raises(InfrastructureError, match="another `assay run --backend onnxruntime` works on")
+    first, other = kept_verdicts(tmp_path, "onnxruntime"), kept_verdicts(tmp_path, "openvino")
+    with first, other, refused, kept_verdicts(tmp_path, "onnxruntime"):
+        pass
     with kept_verdicts(tmp_path, "onnxruntime"):
         pass
