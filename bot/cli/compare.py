@@ -143,7 +143,9 @@ def _print(case: TestCase, told: dict[str, Any]) -> None:
     console.print(f"{case.id}\n")
     console.print(_table(told["rows"]))
     if told["lonely"]:
-        console.print(f"\n[bold]{escape(told['lonely'])}[/] stands alone: the others agree with one another")
+        console.print(
+            f"\n[bold]{escape(told['lonely'])}[/] stands alone: the others agree, with the library too"
+        )
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
@@ -155,13 +157,22 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             escape(row["label"]),
             f"[{_STYLE.get(verdict, 'red')}]{verdict or 'not run'}[/]",
-            "–" if row["group"] is None else f"group {row['group'] + 1}{' alone' if row['lonely'] else ''}",
+            _agreement(row),
             _distance(row["to_reference"]),
             _distance(row["to_float64"]),
             f"{row['seconds']:.2f} s",
             escape(row["summary"]),
         )
     return table
+
+
+def _agreement(row: dict[str, Any]) -> str:
+    """Whom a row agrees with: group 0 is the library's own."""
+    if row["lonely"]:
+        return "with nobody"
+    if row["group"] is None:
+        return "–"
+    return "with the library" if row["group"] == 0 else f"in group {row['group']}"
 
 
 def _distance(value: float | None) -> str:

@@ -141,7 +141,8 @@ def command(
     wanted = {"frontend": frontend, "device": device, "sources": list(sources) or None}
     config = _config(
         {"backend": backend, "budget": seconds, "options": options, "profile": profile, "repeats": repeats}
-        | {key: value for key, value in wanted.items() if value is not None}
+        | {key: value for key, value in wanted.items() if value is not None},
+        {"budget": budget},
     )
     if not config.sources and cases is None:
         raise UsageError(f"no source has cases for {frontend or backend} yet; name a corpus with --cases")
@@ -163,7 +164,8 @@ def _seconds(budget: str) -> float:
         raise UsageError(f"--budget {budget}: {error}") from None
 
 
-def _config(given: dict[str, Any]) -> RepositoryConfig:
+def _config(given: dict[str, Any], typed: dict[str, str]) -> RepositoryConfig:
+    """The configuration; `typed` is how some of its values were written."""
     kind = backends.get(given["backend"])
     if kind.reference:
         raise UsageError(f"{kind.name} is the reference, not a compiler: {', '.join(backends.compilers())}")
@@ -176,7 +178,7 @@ def _config(given: dict[str, Any]) -> RepositoryConfig:
             flag = {"sources": "source", "options": "option"}.get(flag, flag)
             context = item.get("ctx", {})
             why = context.get("why") or context.get("error") or item["msg"]
-            name = rest[0] if rest and flag == "option" else item["input"]
+            name = rest[0] if rest and flag == "option" else typed.get(flag, item["input"])
             problems.append(f"--{flag} {name}: {why}")
         raise UsageError("; ".join(problems)) from None
 

@@ -12,6 +12,7 @@ import pytest
 from bot import machine
 from bot.errors import ProvisionError
 from bot.machine import examine
+from fuzzing import backends
 from tests.bot.cli.commands_kit import bare_python
 
 
@@ -34,15 +35,25 @@ def states(python: Path) -> dict[str, tuple[str, str]]:
 
 
 def test_missing_ready_and_broken(python: Path) -> None:
-    assert states(python) == {"onnxruntime": ("missing", ""), "openvino": ("missing", "")}
+    assert states(python) == dict.fromkeys(backends.compilers(), ("missing", ""))
     install(python, "openvino", "")
-    assert states(python) == {"onnxruntime": ("missing", ""), "openvino": ("ready", "1.2.3")}
     install(python, "onnxruntime", "raise OSError('libcudart.so: cannot open')")
-    assert states(python)["onnxruntime"] == ("broken", "")
+    install(python, "tensorrt", "")
     found = examine(str(python))
-    assert [one.backend for one in found.testable] == ["openvino"]
-    [broken] = [one for one in found.compilers if one.state == "broken"]
-    assert broken.detail.splitlines()[-1] == "OSError: libcudart.so: cannot open"
+    known = {one.backend: one for one in found.compilers}
+    assert (known["openvino"].state, known["openvino"].version) == ("ready", "1.2.3")
+    assert known["onnxruntime"].state == "broken"
+    assert known["onnxruntime"].detail.splitlines()[-1] == "OSError: libcudart.so: cannot open"
+    if not found.slots:
+        assert known["tensorrt"].state == "idle"
+        assert "needs a CUDA device" in known["tensorrt"].detail
+        assert [one.backend for one in found.testable] == ["openvino"]
+    assert known["iree"].detail.endswith("-m pip install iree-base-compiler iree-base-runtime onnx")
+    assert known["openvino"].devices == ("CPU", "GPU")
+    assert known["openvino"].options["precision"][0] == "f32"
+    assert "onnx" in known["openvino"].frontends
+    assert found.isolation.level in ("namespaces", "landlock", "none")
+    assert found.isolation.level not in found.isolation.refused
 
 
 @pytest.mark.parametrize("code", ["import no_such_numpy", "import os; os.abort()", "raise SystemExit(0)"])
@@ -90,6 +101,8 @@ def test_a_machine_without_git_is_told_what_it_is_for(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    [git] = examine(str(python)).tools
+    found = examine(str(python))
+    git, compiler = found.tools
     assert (git.name, git.path, git.why) == ("git", "", "reads the commits of a target")
-    assert examine(str(python)).gpus == ()
+    assert (compiler.name, compiler.path) == ("g++", "")
+    assert found.gpus == ()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzzing import backends
 from tests.bot.cli.commands_kit import assay
 
 pytestmark = pytest.mark.slow
@@ -19,10 +20,16 @@ def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
     ran = assay(tmp_path, "doctor", "--json")
     assert ran.code == 0, ran.err
     told = ran.told
-    ready = {one["backend"]: one for one in told["compilers"]}
-    assert ready.keys() == {"onnxruntime", "openvino"}
-    for name, one in ready.items():
-        assert one == {"backend": name, "state": "ready", "version": version(name), "detail": ""}
+    known = {one["backend"]: one for one in told["compilers"]}
+    assert set(known) == set(backends.compilers())
+    for name in ("onnxruntime", "openvino"):
+        one = known[name]
+        assert (one["state"], one["version"], one["detail"]) == ("ready", version(name), "")
+        assert one["options"] == {name: list(each) for name, each in backends.get(name).options.items()}
+    assert known["tensorrt"]["state"] != "ready" or told["slots"]
+    assert known["tensorrt"]["detail"] or told["slots"]
+    assert told["isolation"]["level"] in ("namespaces", "landlock", "none")
+    assert "g++" in [tool["name"] for tool in told["tools"]]
     assert told["cores"] == len(os.sched_getaffinity(0))
     assert told["memory_bytes"] > 1 << 28
     shown = assay(tmp_path, "doctor")
@@ -30,19 +37,24 @@ def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
     rows = [line.split() for line in shown.out.splitlines()]
     assert ["compiler", "state", "version", "what", "to", "do"] in rows
     assert ["onnxruntime", "ready", version("onnxruntime")] in rows
+    assert any(
+        row[0] == "onnxruntime" and "optimization=all|disabled|basic|extended" in row for row in rows if row
+    )
+    assert "isolation: " in shown.out
 
 
 def test_an_interpreter_without_compilers_says_how_to_get_them(tmp_path: Path, bare: Path) -> None:
     ran = assay(tmp_path, "doctor", "--python", bare)
     assert ran.code == 1, ran.err
     for name in ("onnxruntime", "openvino"):
-        [row] = [line for line in ran.out.splitlines() if line.startswith(name)]
+        row, choices = [line for line in ran.out.splitlines() if line.startswith(name)]
+        assert "onnx" in choices
         assert row.split()[:2] == [name, "missing"]
         assert row.rstrip().endswith(f"-m pip install {name}")
     assert "Nothing to test with" in ran.out
     told = assay(tmp_path, "doctor", "--python", bare, "--json")
     assert told.code == 1
-    assert [one["state"] for one in told.told["compilers"]] == ["missing", "missing"]
+    assert {one["state"] for one in told.told["compilers"]} == {"missing"}
 
 
 def test_a_broken_compiler_is_told_from_a_missing_one(tmp_path: Path, bare: Path) -> None:
@@ -55,7 +67,7 @@ def test_a_broken_compiler_is_told_from_a_missing_one(tmp_path: Path, bare: Path
     finally:
         module.unlink()
     assert ran.code == 1
-    [row] = [line for line in ran.out.splitlines() if line.startswith("openvino")]
+    row = next(line for line in ran.out.splitlines() if line.startswith("openvino"))
     assert "broken" in row
     assert "libtbb.so.12: [cannot] open shared object file" in row
 

@@ -9,8 +9,12 @@ from html.parser import HTMLParser
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from fuzzing.cases import Corpus, Provenance, Tensor, TestCase
+from fuzzing.cases.arguments import TensorArg
+from fuzzing.cases.keras_layer import KerasLayer
 from tests.bot.cli.commands_kit import BUDGET, GOOD, WRONG, Ran, assay
 
 RealRun = Callable[[str], tuple[Ran, Path]]
@@ -99,6 +103,59 @@ def test_nothing_found_is_exit_code_0(planted: Plant, tmp_path: Path) -> None:
     assert json.loads((report / "report.json").read_bytes())["groups"] == []
 
 
+@pytest.mark.compiler_onnxruntime
+def test_a_second_run_compiles_nothing(planted: Plant) -> None:
+    data, options = (
+        planted(GOOD, WRONG),
+        ("run", "--backend", "onnxruntime", "--workers", "1", "--repeats", "1"),
+    )
+    first = assay(data, *options, "--json").told
+    assert first["cached"] == {"head": 0}
+    assert first["report"] is None
+    running = first["work"]["running"]
+    assert (running["runs"], running["workers"]) == (2, 1)
+    assert running["overhead"] > 0
+    assert running["rate"] > 0
+    assert running["phases"].keys() == {"convert", "compile", "run"}
+    assert first["phases"]["head"] == {"run": {"pass": 1, "wrong_result": 1}}
+    assert first["work"]["confirming"]["runs"] == 1
+    again = assay(data, *options, "--json")
+    assert again.code == 1, "what was found stays found"
+    assert again.told["work"] == {}
+    assert again.told["cached"] == {"head": 2}
+    assert again.told["groups"] == first["groups"]
+    shown = assay(data, *options)
+    assert "2 verdicts from the cache; nothing was compiled" in shown.out
+    assert "run                 1 wrong_result" in shown.out
+    assert "no report was written; --report FOLDER gives it" in shown.out
+    other = assay(data, *options, "--option", "optimization=disabled", "--json").told
+    assert (other["cached"], other["configuration"]) == ({"head": 0}, "optimization=disabled")
+    assert other["work"]["running"]["runs"] == 2
+    [group] = other["groups"]
+    assert group["example"]["head"]["configuration"] == "optimization=disabled"
+    assert group["example"]["head"]["evidence"]["component"] == "kernels", "the repeat climbed the ladder"
+
+
+@pytest.mark.compiler_onnxruntime
+def test_the_cases_of_a_folder(tmp_path: Path) -> None:
+    """What the backend, or the frontend asked for, does not take is counted."""
+    corpus = Corpus(tmp_path / "mine")
+    keras = KerasLayer("keras.layers.ReLU", (), (TensorArg("x", dtype="float32", shape=(2,)),))
+    x = Tensor.of(np.ones(2, np.float32))
+    layer = TestCase(keras, (("x", x),), Provenance("mine", "relu", "relu", "keras", "3"))
+    for case in (GOOD, layer):
+        corpus.add(case)
+    argv = ("run", "--backend", "onnxruntime", "--cases", corpus.root, "--frontend", "onnx", "--no-cache")
+    ran = assay(tmp_path / "data", *argv, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.told["cases"] == {"planned": 1, "run": 1, "not_run": 0}
+    assert ran.told["skipped"] == {"a program of kind KerasLayer": 1}
+    assert not (tmp_path / "data" / "runs").exists(), "--no-cache keeps nothing"
+    empty = assay(tmp_path / "data", "run", "--backend", "openvino", "--cases", tmp_path / "data")
+    assert empty.code == 2
+    assert "holds no case of kind" in empty.err
+
+
 @pytest.mark.network
 @pytest.mark.compiler_onnxruntime
 def test_with_a_base_only_regressions_count(planted: Plant, tmp_path: Path) -> None:
@@ -120,7 +177,16 @@ MISTAKES = {
     "budget without a unit": (["--budget", "3"], "such as 90s, 5m or 1h"),
     "budget of nothing": (["--budget", "0s"], "--budget 0s"),
     "budget of a month": (["--budget", "1000h"], "--budget 1000h"),
-    "device": (["--device", "NPU"], "it has CPU"),
+    "device": (["--device", "NPU"], "'NPU' is no device of onnxruntime"),
+    "frontend": (["--frontend", "torch"], "--frontend torch: 'torch' is no frontend of onnxruntime"),
+    "option": (["--option", "optimisation=basic"], "did you mean 'optimization'?"),
+    "option's value": (["--option", "optimization=basci"], "--option optimization: cannot be 'basci'"),
+    "option without a value": (["--option", "optimization"], "write NAME=VALUE"),
+    "option twice": (["--option", "a=1", "--option", "a=2"], "is given twice"),
+    "profile": (["--profile", "defualt"], "did you mean 'default'?"),
+    "sources twice over": (["--cases", ".", "--source", "onnx-node-tests"], "keep one"),
+    "a source of another library": (["--source", "torch-opinfo"], "has torch cases"),
+    "a frontend without a source": (["--frontend", "keras"], "name a corpus with --cases"),
     "base alone": (["--base", "1.20.0"], "--release"),
     "repeats": (["--repeats", "0"], "1<=x<=20"),
     "workers": (["--workers", "0"], "--workers"),

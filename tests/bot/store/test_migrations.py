@@ -10,7 +10,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
 from bot.store import Database
 from bot.store.database import migrations
@@ -47,6 +47,27 @@ def test_there_is_a_way_back(database: Database) -> None:
     assert inspect(database.engine).get_table_names() == ["alembic_version"]
     database.migrate()
     assert database.is_migrated()
+    database.close()
+
+
+def test_outcomes_of_old_have_the_default_configuration(database: Database) -> None:
+    """0002 widens the key; what was known before stays known, there and back."""
+    config = migrations()
+    config.attributes["connection"] = database.engine
+    command.upgrade(config, "0001")
+    old = {"case_id": "c", "toolchain": "t", "backend": "b", "device": "CPU", "verdict": "pass", "body": "{}"}
+    names = ", ".join([*old, "recorded_at"])
+    values = ", ".join([*(f"'{value}'" for value in old.values()), "'2026-01-01'"])
+    with database.engine.begin() as connection:
+        connection.execute(text(f"INSERT INTO outcomes ({names}) VALUES ({values})"))
+    command.upgrade(config, "0002")
+    twin = text(f"INSERT INTO outcomes ({names}, configuration) VALUES ({values}, 'optimization=basic')")
+    with database.engine.begin() as connection:
+        assert connection.execute(text("SELECT configuration FROM outcomes")).scalars().all() == [""]
+        connection.execute(twin)
+    command.downgrade(config, "0001")
+    with database.engine.begin() as connection:
+        assert connection.execute(text("SELECT verdict FROM outcomes")).scalars().all() == ["pass"]
     database.close()
 
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def outcome(
 ) -> Outcome:
     return Outcome(
         case, key.backend, key.toolchain, key.device, Verdict(verdict), phase, verdict,
-        evidence=Evidence(message=message),
+        evidence=Evidence(message=message), configuration=key.configuration,
     )  # fmt: skip
 
 
@@ -71,7 +72,13 @@ def test_the_first_verdict_under_a_key_stays(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [CacheKey("h2", "x", "CPU"), CacheKey("head", "y", "CPU"), CacheKey("head", "x", "GPU")]
+    "other",
+    [
+        CacheKey("h2", "x", "CPU"),
+        CacheKey("head", "y", "CPU"),
+        CacheKey("head", "x", "GPU"),
+        CacheKey("head", "x", "CPU", "optimization=basic"),
+    ],
 )
 def test_each_part_of_the_key_tells_outcomes_apart(database: Database, other: CacheKey) -> None:
     campaign_id = campaign(database)
@@ -209,3 +216,36 @@ def test_many_cases_go_through_in_chunks(database: Database) -> None:
         pairs = outcomes.pairs(session, campaign_id, HEAD, BASE)
         assert [head.case for head, _ in pairs] == cases
         assert len(outcomes.missing_repeats(session, campaign_id, Side.HEAD, cases, 2)) == len(cases)
+
+
+def test_a_key_names_what_is_not_the_default() -> None:
+    config = {"backend": "x", "device": "CPU", "options": {"level": "0"}, "profile": "isra"}
+    assert CacheKey.of("head", config) == CacheKey("head", "x", "CPU", "level=0 profile=isra")
+    assert CacheKey.of("head", {"backend": "x", "device": "CPU"}) == HEAD, "as campaigns of old have it"
+
+
+def test_what_was_known_before_is_counted(database: Database) -> None:
+    campaign_id = campaign(database)
+    record(database, outcome("c0", "pass"), outcome("c1", "crash", phase=Phase.CONVERT))
+    with database.transaction() as session:
+        outcomes.record(session, [outcome("c2", "crash", phase=Phase.RUN)], NOW + timedelta(seconds=5))
+    with database.reading() as session:
+        assert outcomes.cached(session, campaign_id, HEAD, NOW + timedelta(seconds=1)) == 2
+        assert outcomes.cached(session, campaign_id, HEAD, NOW) == 0
+        assert outcomes.by_phase(session, campaign_id, HEAD) == {
+            Phase.CONVERT: {Verdict.CRASH: 1},
+            Phase.RUN: {Verdict.PASS: 1, Verdict.CRASH: 1},
+        }
+        assert outcomes.by_phase(session, campaign_id, BASE) == {}
+
+
+def test_the_first_repeat_that_looked_says_who_is_to_blame(database: Database) -> None:
+    campaign_id = campaign(database)
+    blamed = Evidence(rungs=(("rung=eager", "pass"), ("rung=inductor", "crash")), component="inductor")
+    runs = [(0, outcome("c0", "crash")), (1, replace(outcome("c0", "crash"), evidence=blamed))]
+    with database.transaction() as session:
+        outcomes.record_repeats(session, campaign_id, Side.HEAD, runs)
+    with database.reading() as session:
+        assert outcomes.blamed(session, campaign_id, Side.HEAD, "c0") == blamed
+        assert outcomes.blamed(session, campaign_id, Side.BASE, "c0") is None
+        assert outcomes.blamed(session, campaign_id, Side.HEAD, "c1") is None
