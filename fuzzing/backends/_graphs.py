@@ -29,8 +29,9 @@ def output_dtypes(graph: Any) -> List[str]:
     if hasattr(graph, "graph_signature"):
         values = {node.name: node.meta.get("val") for node in graph.graph.nodes}
         found = [values.get(name) for name in graph.graph_signature.user_outputs]
-        return [str(value.dtype)[len("torch.") :] for value in found if hasattr(value, "dtype")]
-    types = [value.type() for value in graph.inlined_graph.outputs()]
-    leaves = [leaf for kind in types for leaf in (kind.elements() if kind.kind() == "TupleType" else [kind])]
+        types = [getattr(value, "dtype", None) for value in found]
+        return [str(dtype)[len("torch.") :] for dtype in types if dtype is not None]
+    kinds = [value.type() for value in graph.inlined_graph.outputs()]
+    leaves = [leaf for kind in kinds for leaf in (kind.elements() if kind.kind() == "TupleType" else [kind])]
     dtypes = [leaf.dtype() for leaf in leaves if leaf.kind() == "TensorType"]
     return [str(dtype)[len("torch.") :] for dtype in dtypes if dtype is not None]

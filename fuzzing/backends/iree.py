@@ -34,6 +34,8 @@ _ELEMENTS: Dict[str, Tuple[int, str]] = {
     "float8_e5m2fnuz": (20, "FLOAT_8_E5M2_FNUZ"),
     "float8_e8m0fnu": (24, "FLOAT_8_E8M0_FNU"),
 }
+#: The end of the type of a float64 tensor in the torch dialect, as in !torch.vtensor<[2,3],f64>.
+_FLOAT64 = "],f64>"
 _DTYPES = {number: name for name, (number, _) in _ELEMENTS.items()}
 
 
@@ -66,8 +68,9 @@ class Iree(Backend):
     `iree-compile` for the CPU. One session serves one case: MLIR keeps every type it has seen. The module
     travels as text, since handing it over in memory (`Invocation.import_module`) crashes in 3.13.
 
-    By itself the compiler turns float64 into float32, and takes buffers of the one for the other; here it
-    is told to compute in the type that the model says.
+    By itself the compiler turns float64 into float32, and takes buffers of the one for the other; a model
+    with float64 tensors is compiled without that. Others are not, for then not even their scalars, which
+    the torch dialect holds in float64, can be lowered (MaxPool, in 3.13).
 
     options: `optimization`, `--iree-opt-level`; `cpu`, the processor to compile for. O0 and `generic` are
     what `iree-compile` takes by itself; `generic` gives the same code on every machine, `host` uses all of
@@ -103,6 +106,7 @@ class Iree(Backend):
             r"no lowering of \1 in this form",
         ),
         Pattern("IreeError", r"unhandled torch type: '([^\n]+)'", r"no values of type \1"),
+        Pattern("RuntimeError", r"FAILED_PRECONDITION; unimplemented: ([^\n;]+)", r"not where \1"),
         Pattern("OnnxImportError", r"(does not support [^\n:.]+)", r"its importer \1"),
         Pattern("OnnxImportError", r"(Unsupported [^\n]+)", r"\1"),
         Pattern("OnnxImportError", r"Unknown ONNX tensor element type: (\d+)", r"no element type \1 of ONNX"),
@@ -124,7 +128,6 @@ class Iree(Backend):
         self._onnx, self._importer, self._api, self._runtime = onnx, onnx_importer, api, iree.runtime
         self._config = iree.runtime.Config("local-sync")
         self._flags = [
-            "--iree-input-demote-f64-to-f32=false",
             f"--iree-opt-level={settled['optimization']}",
             "--iree-hal-target-device=local",
             "--iree-hal-local-target-device-backends=llvm-cpu",
@@ -148,7 +151,8 @@ class Iree(Backend):
     def compile(self, model: _Imported) -> _Loaded:
         """The module's byte code, loaded."""
         session = self._api.Session()
-        session.set_flags(*self._flags)
+        demote = "false" if _FLOAT64 in model.text else "true"
+        session.set_flags(f"--iree-input-demote-f64-to-f32={demote}", *self._flags)
         said: List[str] = []
         handler = session.context.attach_diagnostic_handler(lambda found: _note(found, said))
         invocation = session.invocation()

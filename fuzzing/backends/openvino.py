@@ -41,6 +41,8 @@ class OpenVino(Backend):
     and are off by 5e-3 in every convolution, so single precision is asked for. `capture`, how torch hands
     its program over: as torch.export sees it, or as a trace. `shapes`: `dynamic` leaves what the frontend
     makes of them, which for torch are dynamic ones; `static` fixes them before compiling.
+
+    float64 tensors are taken and given, but the CPU plugin computes them in float32 (2026.4).
     """
 
     name: ClassVar[str] = "openvino"

@@ -143,5 +143,7 @@ def _read_descriptor(descriptor: int, name: str, limit: int) -> bytes:
         raise CaseFormatError(f"{name} is not a regular file")
     if found.st_size > limit:
         raise CaseFormatError(f"{name} is larger than {limit} bytes")
-    with open(descriptor, "rb", closefd=False) as file:
-        return file.read(limit)
+    data = b""  # not by a file object, whose buffers cost more than the reading
+    while len(data) < found.st_size and (piece := os.read(descriptor, found.st_size - len(data))):
+        data += piece
+    return data

@@ -20,7 +20,7 @@ class Limits:
     file_bytes    largest file a worker may write
     """
 
-    import_s: float = 120.0
+    import_s: float = 300.0
     convert_s: float = 60.0
     compile_s: float = 120.0
     run_s: float = 30.0

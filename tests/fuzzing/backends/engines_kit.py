@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
+from typing import Any
 
 import numpy as np
 import onnx.parser
@@ -31,9 +32,9 @@ TRAINING = "ai.onnx.preview.training"
 NOWHERE = Provenance("tests", "", "", "", "")
 
 
-def onnx_case(signature: str, body: str, opset: int = 17, **inputs: Value) -> TestCase:
+def onnx_case(signature: str, body: str, **inputs: Value) -> TestCase:
     """An ONNX model in ONNX's own text, with its inputs."""
-    opsets = f'"" : {opset}, "{TRAINING}" : 1'
+    opsets = f'"" : 17, "{TRAINING}" : 1'
     text = f"<ir_version: 8, opset_import: [{opsets}]> agraph {signature} {{ {body} }}"
     program = OnnxModel(onnx.parser.parse_model(text).SerializeToString())
     return TestCase(program, tuple(inputs.items()), NOWHERE)
@@ -55,7 +56,7 @@ def run_all(backend: str, cases: dict[str, TestCase], **options: str) -> dict[st
     return dict(supervisor.run(cases.items()))
 
 
-def arrays(execution: Execution) -> list[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+def arrays(execution: Execution) -> list[np.ndarray[Any, Any]]:
     """The outputs of a run that must have succeeded."""
     assert execution.ending == "returned", f"{execution.error}: {execution.message}"
     return [value.array() for _, value in execution.outputs if isinstance(value, Tensor)]
@@ -86,5 +87,5 @@ def torch_cases() -> dict[str, TestCase]:
 def keras_case() -> TestCase:
     """A dense layer without bias over ones: its output is the sum of the weights, whatever they are."""
     tensor = TensorArg("x", dtype="float32", shape=(2, 3))
-    program = KerasLayer("keras.layers.Dense", {"units": 4, "activation": "relu"}, (tensor,))
+    program = KerasLayer("keras.layers.Dense", (("activation", "relu"), ("units", 4)), (tensor,))
     return program_case(program, x=floats(2, 3))

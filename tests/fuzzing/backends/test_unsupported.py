@@ -280,6 +280,12 @@ SAID = [
     ),
     Said(
         "iree",
+        "RuntimeError",
+        "Error invoking function: <vm>:0: FAILED_PRECONDITION; unimplemented: score_threshold should be <= min(scores); \n",
+        "not where score_threshold should be <= min(scores)",
+    ),
+    Said(
+        "iree",
         "OnnxImportError",
         "ONNX importer does not support generic node attribute type TYPE_PROTO with ID 13. This likely means "
         'that this is a special node which requires specific handling in the importer: name: "type"\ntp {\n',

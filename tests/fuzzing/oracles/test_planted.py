@@ -35,7 +35,7 @@ GRAPHS = {
     "elu": "(float[8,6] x) => (float[8,6] y) { y = Elu<alpha = 3.5>(x) }",
     "gemm": "(float[8,6] x, float[6,8] m) => (float[8,8] y) { y = Gemm<alpha = 0.5>(x, m) }",
     "transpose": "(float[8,6] x) => (float[6,8] y) { y = Transpose<perm = [1, 0]>(x) }",
-    "cancelling": "(float[8,6] x, float[8,6] w) => (float[8,6] y) { a = Add(x, w) b = Sub(a, w) y = Sub(b, x) }",
+    "cancelling": "(float[8,6] x, float[8,6] w) => (float[8,6] y) { a = Add(x, w) y = Sub(a, w) }",
     "argmax": "(float[8,6] t) => (int64[8,1] y) { y = ArgMax<axis = 1>(t) }",
     "two": "(float[8,6] x) => (float[8,6] y, float[8,6] z) { y = Tanh(x) z = Neg(x) }",
     "double": "(float[8,6] x) => (double[8,6] y) { d = Cast<to = 11>(x) y = Sin(d) }",

@@ -162,7 +162,7 @@ def test_integers_are_compared_where_all_witnesses_agree() -> None:
 
 
 def test_bools_do_not_hear_that_equal_numbers_were_moved_apart() -> None:
-    """Equal(x, x) is true, however ties break elsewhere; a threshold between two numbers is another matter."""
+    """Equal(x, x) is true, however ties break elsewhere; a threshold is another matter."""
     true, false = of([True], "bool"), of([False], "bool")
     witnesses = Witnesses(runs=(true, true), float64=true, alike=(true, true), apart=(false, false))
     assert review(case(true), false, witnesses).verdict is WRONG
