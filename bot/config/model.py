@@ -219,7 +219,7 @@ class RepositoryConfig(_Section):
         default_factory=dict,
         max_length=20,
         description="How the compiler is set, by option; `assay doctor` lists each backend's.",
-        examples=[{}],
+        examples=[{"precision": "f16"}],
     )
     profile: Annotated[Text, AfterValidator(profile_name)] = Field(
         "default", description="The tolerance profile that judges numerical results.", examples=["default"]
