@@ -69,6 +69,7 @@ class ShardEvents:
         _field(event, "outcomes", int)
         _field(event, "stopped", str)
         _check_versions(event)
+        _check_figures(event)
         if not self._started:
             raise RunnerError("a shard ended before it started")
         self.ended = True
@@ -95,6 +96,18 @@ def _check_versions(event: Event) -> None:
     versions = _field(event, "versions", dict)
     if not all(isinstance(text, str) for item in versions.items() for text in item):
         raise RunnerError(f"a shard sent versions that are no text: {str(versions)[:200]}")
+
+
+def _check_figures(event: Event) -> None:
+    """What a shard says it cost: times in seconds, counts; what it leaves out is not held against it."""
+    times = [event.get(name, 0.0) for name in ("seconds", "busy")]
+    times += (_field(event, "phases", dict) if "phases" in event else {}).values()
+    counts = [event.get("respawns", 0)]
+    counts += (_field(event, "cached", dict) if "cached" in event else {}).values()
+    if not all(type(time) in (int, float) and 0 <= time < float("inf") for time in times) or not all(
+        type(count) is int and count >= 0 for count in counts
+    ):
+        raise RunnerError(f"a shard sent figures that are none: {str(times + counts)[:200]}")
 
 
 def _field(event: Event, name: str, kind: type[Any]) -> Any:

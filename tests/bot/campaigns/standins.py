@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from bot.errors import ConfigError
 from bot.store.campaigns import Session
 from bot.store.models import Effect, Standing
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
+from fuzzing.oracles.profiles import configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 
 CONFIG = ".github/assay.yml"
@@ -232,6 +233,8 @@ class Runner:
                     return
                 run = number + 1 if shard.fresh else 0
                 outcome = outcome_of(case_id, shard.toolchain, run, shard.backend, shard.device)
+                named = configuration(shard.options, shard.profile)
+                outcome = replace(outcome, configuration=named)
                 if self.clock is not None:
                     self.clock.advance(self.seconds)
                 spent += self.seconds

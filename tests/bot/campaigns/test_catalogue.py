@@ -13,7 +13,7 @@ from bot.campaigns import catalogue as catalogues
 from bot.campaigns.catalogue import distinct
 from bot.campaigns.engine import BACKOFF_S
 from bot.campaigns.provenance import origin
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, UsageError
 from tests.bot.campaigns import standins
 from tests.bot.campaigns.conftest import World
 
@@ -77,3 +77,18 @@ def test_an_origin_is_read_from_the_manifest_alone(tmp_path: Path) -> None:
 def test_a_lost_case_is_trouble_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match=r"delete .*catalogues"):
         origin(tmp_path, "a" * 64)
+
+
+def test_the_cases_of_a_folder_by_kind(tmp_path: Path) -> None:
+    standins.write_corpus(tmp_path)
+    folder = catalogues.Folder(tmp_path, ["OnnxModel"])
+    assert list(folder.cases()) == sorted(standins.IDS.values())
+    assert folder.ending() == catalogues.Ending("", {})
+    others = catalogues.Folder(tmp_path, ["TorchCall"])
+    with pytest.raises(
+        UsageError, match=f"no case of kind TorchCall, but {len(standins.IDS)} cases of other"
+    ):
+        list(others.cases())
+    assert others.ending().skipped == {"a program of kind OnnxModel": len(standins.IDS)}
+    with pytest.raises(UsageError, match="but none; name a corpus"):
+        list(catalogues.Folder(tmp_path / "nowhere", ["TorchCall"]).cases())

@@ -12,7 +12,7 @@ from bot.errors import InfrastructureError, ProvisionError, RefusalError, Runner
 from bot.store import findings, outcomes
 from bot.store.models import CampaignState, Effect, Finding, Side, Standing
 from bot.store.outcomes import CacheKey
-from fuzzing.outcomes import Verdict
+from fuzzing.outcomes import Phase, Verdict
 from tests.bot.campaigns import standins
 from tests.bot.campaigns.conftest import World
 from tests.bot.campaigns.standins import EXPECTED, IDS, NAMES, TESTS, digest_of
@@ -86,6 +86,53 @@ def test_fresh_repeats_go_out_in_one_shard_for_all_accused(world: World) -> None
     [shard] = at_head
     assert set(shard.cases) == accused
     assert shard.repeats == 3
+
+
+def test_only_the_repeats_at_head_look_for_who_is_to_blame(world: World) -> None:
+    world.push()
+    world.run()
+    looking = [shard for shard in world.runner.shards if shard.ablate]
+    assert {(shard.toolchain, shard.fresh) for shard in looking} == {(HEAD.toolchain, True)}
+    assert [shard for shard in world.runner.shards if shard.fresh and not shard.ablate], (
+        "and not those at base"
+    )
+
+
+def test_what_the_shards_cost_is_summed_by_step(world: World) -> None:
+    world.push()
+    world.run()
+    [summary] = world.reports.published
+    running = summary.work["running"]
+    assert (running.runs, running.seconds, running.busy) == (len(TESTS), 2.0, 1.5)
+    assert running.overhead == 2.0 * world.settings.workers / 1.5
+    assert summary.work["comparing"].phases == {"compile": 2.5}, "two shards at base"
+    assert summary.phases[Side.HEAD][Phase.COMPILE] == {
+        Verdict.CRASH: 5,
+        Verdict.HANG: 1,
+        Verdict.UNSUPPORTED: 2,
+    }
+    world.push(head="2" + "a" * 39, base="1" + "a" * 39)
+    world.run()
+    assert world.reports.published[-1].work == {}, "every verdict was known"
+
+
+def test_options_and_profile_are_part_of_the_verdict_cache(world: World) -> None:
+    """The same cases under another configuration are run again; the shard is told."""
+    world.push()
+    world.run()
+    executed = world.runner.executed
+    config = standins.PlainConfig(options={"level": "0"}, profile="isra")
+    second = "2" + "d" * 39
+    world.repositories.files[second] = {
+        standins.CONFIG: standins.to_bytes(config),
+        standins.PIN: b"standin==2",
+    }
+    campaign_id = world.push(head=second, base="")
+    world.run()
+    assert world.campaign(campaign_id).state == "done"
+    assert world.runner.executed > executed
+    assert world.runner.shards[-1].options == {"level": "0"}
+    assert world.reports.published[-1].configuration == "level=0 profile=isra"
 
 
 def test_base_runs_what_failed_at_head_first(world: World) -> None:

@@ -36,9 +36,12 @@ def test_running_it_again_is_another_campaign_that_reuses_verdicts(world: World)
     config = standins.PlainConfig()
     first = run_once_through(world.database, world.settings, world.services, config)
     executed = world.runner.executed
+    assert world.reports.published[-1].cached == {Side.HEAD: 0}
+    world.clock.advance(1)
     second = run_once_through(world.database, world.settings, world.services, config)
     assert first.id != second.id
     assert world.runner.executed == executed
+    assert world.reports.published[-1].cached == {Side.HEAD: len(standins.TESTS)}
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,11 @@ def test_events_are_handed_on_as_they_come(program: Program) -> None:
         ("say('start', cases=2, versions={'a': 1})", r"versions that are no text"),
         ("say('start', cases=2); say('start', cases=2)", r"started twice"),
         ("say('end', outcomes=0, stopped='')", r"ended before it started"),
+        ('say("start", cases=2); say("end", outcomes=0, stopped="", busy="much")', r"figures that are none"),
+        (
+            'say("start", cases=2); say("end", outcomes=0, stopped="", phases={"run": -1})',
+            r"figures that are none",
+        ),
         ("outcome('a')", r"nobody asked for"),
         ("say('start', cases=2); outcome('a', repeat=1)", r"nobody asked for: case 'a', run 1"),
         ("say('start', cases=2); outcome('a', repeat=True)", r"'repeat' is no int"),
