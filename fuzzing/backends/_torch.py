@@ -54,12 +54,12 @@ class Built:
         import torch
 
         arguments = self.arrange(inputs, device)
-        with torch.no_grad(), precision(self.precision):
+        with torch.no_grad(), computing_in(self.precision):
             reseed()
             return named_outputs(self.module(*arguments))
 
 
-def build(program: Any, device: str = "cpu", precision_: str = "native") -> Built:
+def build(program: Any, device: str = "cpu", precision: str = "native") -> Built:
     """Runs the text of a TorchCall or TorchProgram: the module on `device`, and how to arrange its inputs.
 
     Raises what the text raises. The text is what a reproducer prints, but that the name DEVICE, where it
@@ -70,11 +70,11 @@ def build(program: Any, device: str = "cpu", precision_: str = "native") -> Buil
     if "DEVICE" in space:
         space["DEVICE"] = device
     module = space["make"]().to(device).requires_grad_(False)
-    if precision_ == "float64":  # made natively: both runs have the same parameters, not the same draws
+    if precision == "float64":  # made natively: both runs have the same parameters, not the same draws
         from fuzzing.backends._torch_wide import widen_tensor
 
         module = module._apply(widen_tensor)
-    return Built(module, space["arrange"], precision_)
+    return Built(module, space["arrange"], precision)
 
 
 def execute(source: str, filename: str) -> Dict[str, Any]:
@@ -105,7 +105,7 @@ def reseed() -> None:
 
 
 @contextlib.contextmanager
-def precision(name: str) -> Iterator[None]:
+def computing_in(name: str) -> Iterator[None]:
     """Within it torch computes natively, or in float64 whatever the program says."""
     if name == "native":
         yield

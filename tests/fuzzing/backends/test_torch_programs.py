@@ -317,7 +317,7 @@ def test_double_precision_is_not_rounded_on_the_way(name: str, wide: dict[str, E
 def test_double_precision_leaves_no_trace() -> None:
     import torch
 
-    _torch.build(CASES["a third"].program, precision_="float64").run(list(CASES["a third"].values()))
+    _torch.build(CASES["a third"].program, precision="float64").run(list(CASES["a third"].values()))
     assert torch.get_default_dtype() is torch.float32
     assert torch.zeros(1).dtype is torch.float32
 
