@@ -99,9 +99,7 @@ def test_an_unknown_backend_or_device_is_a_mistake(data: Path) -> None:
         (("--backend", "onxruntime"), "onnxruntime, openvino"),
         ((*ORT, "--device", "NPU"), "it has CPU"),
         (("--backend", "inductor"), "it takes TorchCall, TorchProgram, not OnnxModel"),
-        ((*ORT, "--option", "optimization"), "write NAME=VALUE"),
         ((*ORT, "--option", "optimization=fast"), "is one of all, disabled, basic, extended"),
-        (("--option", "optimization=basic"), "name it with --backend"),
         ((*ORT, "--profile", "defualt"), "there are: default"),
     ):
         ran = assay(data, "replay", GOOD.id[:12], *argv)
