@@ -1,4 +1,4 @@
-"""What holds for all tests: Hypothesis without a clock, marks for what a machine may lack, and company."""
+"""What holds for all tests: Hypothesis without a clock, and marks for what a machine may lack."""
 
 from __future__ import annotations
 
@@ -21,21 +21,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in backends.names():
         package = backends.get(name).package
         config.addinivalue_line("markers", f"{_COMPILER}{name}: needs {package}")
-
-
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps tests in one process that share a fixture of a module or folder: it is made once, not twice."""
-    for item in items:
-        if isinstance(item, pytest.Function) and (shared := _shared_place(item)):
-            item.add_marker(pytest.mark.xdist_group(shared))
-
-
-def _shared_place(item: pytest.Function) -> str:
-    """The widest folder or module that shares one of the test's fixtures; "" if none does."""
-    fixtures = (found for defined in item._fixtureinfo.name2fixturedefs.values() for found in defined)
-    places = (found.baseid for found in fixtures if found.scope != "function" and found.baseid)
-    return min(places, key=len, default="")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
