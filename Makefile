@@ -31,7 +31,7 @@ demo: $(VENV)/.core ## from a signed webhook to a rendered issue, on two real Op
 	$(BIN)/assay demo
 
 test: $(VENV)/.dev ## run the tests on the real compilers, on all cores
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.dev ## lint, types, import laws
 	$(BIN)/ruff format --check .
