@@ -161,10 +161,9 @@ class WorkerProcess:
         """Bytes that wait to be written."""
         return len(self._outgoing)
 
-    def send(self, frame: bytes) -> None:
-        """Queues a frame and writes what the pipe takes."""
+    def queue(self, frame: bytes) -> None:
+        """Has a frame wait for the next `flush`: several at once wake the worker once."""
         self._outgoing += frame
-        self.flush()
 
     def flush(self) -> None:
         """Writes what the pipe takes. A worker that is dead is noticed when reading, not here."""

@@ -125,6 +125,7 @@ class Supervisor(Generic[Tag]):
         for slot in self._slots:
             while self._has_room(slot) and (job := self._next(source)) is not None:
                 self._give(slot, job)
+            self._flush(slot)
         while len(self._slots) < self._workers and (job := self._next(source)) is not None:
             opened = self._open()
             if opened is None:
@@ -150,15 +151,17 @@ class Supervisor(Generic[Tag]):
     def _give(self, slot: _Slot[Tag], job: _Job[Tag]) -> None:
         self._sent += 1
         self._singly = max(0, self._singly - 1)
-        if not slot.waiting:
+        idle = not slot.waiting
+        if idle:
             slot.heard = time.monotonic()
         described, blob = protocol.pack_values(list(job.case.values()))
         program = job.case.program.to_bytes()
         kind = job.case.program.kind
         header = {"seq": self._sent, "kind": kind, "program": len(program), "inputs": described}
         slot.waiting[self._sent] = job
-        slot.worker.send(protocol.pack(header, program + blob))
-        self._watch_writing(slot)
+        slot.worker.queue(protocol.pack(header, program + blob))
+        if idle:  # it need not wait for those that follow, which may take their time
+            self._flush(slot)
 
     def _open(self) -> _Slot[Tag] | None:
         """A slot with a new worker; None if there is no device for one more. The first waits for its own."""
@@ -172,7 +175,9 @@ class Supervisor(Generic[Tag]):
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
 
-    def _watch_writing(self, slot: _Slot[Tag]) -> None:
+    def _flush(self, slot: _Slot[Tag]) -> None:
+        """Writes what the pipe takes, and sees to the rest when it takes more."""
+        slot.worker.flush()
         watched = slot.worker.write_fd in self._selector.get_map()
         if slot.worker.unsent and not watched:
             self._selector.register(slot.worker.write_fd, selectors.EVENT_WRITE, slot)
@@ -190,8 +195,7 @@ class Supervisor(Generic[Tag]):
             if slot not in self._slots:
                 continue  # ended by an earlier event of this round
             if key.fd == slot.worker.write_fd:
-                slot.worker.flush()
-                self._watch_writing(slot)
+                self._flush(slot)
             else:
                 self._receive(slot)
         now = time.monotonic()
