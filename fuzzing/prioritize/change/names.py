@@ -1,0 +1,145 @@
+"""One name for one operator, however a library, a compiler or a file spells it.
+
+`aten::conv2d`, `conv2d.default`, `torch.nn.functional.conv2d`, `torch.nn.Conv2d` and `translate_conv2d` are
+the same operator. A name has four degrees, each wider than the one before:
+
+- exact    the same operation under another spelling, known synonyms included (`cat`, `concat`)
+- bare     without the number of dimensions: `conv1d`, `conv2d` and `translate_convnd` are `conv`
+- family   what one converter, kernel or pass often serves: the groups of `_FAMILIES`
+- words    the parts of the name, as in `reduce.cpp` or `pooling.cc`
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+#: The roots of dotted names after which the operator's own name stands, perhaps with an overload behind it.
+_OPERATOR_ROOTS = frozenset(
+    {"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims", "onednn", "mkldnn"}
+)
+#: The roots of dotted names whose last part is the operator's name.
+_LIBRARY_ROOTS = frozenset(
+    {"torch", "nn", "F", "keras", "tf", "onnx", "relax", "tir", "topi", "relay", "operator"}
+)
+#: torch's modules whose name aten puts before the operator's: torch.linalg.norm is aten::linalg_norm.
+_PREFIXING = frozenset({"linalg", "fft", "special"})
+_BEFORE = re.compile(
+    r"^(?:_+|(?:translate|convert|converter|lower|lowering|legalize|legalise|meta|decomp|decompose|infer_struct_info|"
+    r"infer_type|infer_layout|infer|native|cudnn|mkldnn|miopen|unsafe|special|test|aten|op|visit|make|emit|register|"
+    r"shape_infer|inplace|quantized|foreach)_)+"
+)
+_AFTER = re.compile(
+    r"(?:_+|_(?:default|impl|module|converter|conversion|helper|backward|forward|with_indices|copy|out|op|ops|layer|"
+    r"legit|no_training|functional|fx|ts|kernel|compute|shape_inference|loss|inference|test|tests|opset_?\d+|\d+))+$"
+)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_DIMENSION = re.compile(r"([123])D(?![a-z])")
+_DIMENSIONS = re.compile(r"(?:[123n]d)(?=$|[a-z])|(?<=[a-z])nd$")
+
+#: Spellings of the very same operation: torch's, ONNX's, Keras', OpenVINO's and numpy's.
+_SYNONYMS = {
+    spelling: names.split()[0]
+    for names in (
+        "add plus", "sub subtract", "mul multiply", "div divide truedivide", "pow power", "neg negative negate",
+        "cat concat concatenate", "clamp clip cliptominimum", "gt greater", "ge greaterequal greaterorequal gte",
+        "lt less", "le lessequal lessorequal lte", "eq equal", "ne notequal", "and logicaland", "or logicalor",
+        "xor logicalxor", "not logicalnot", "abs absolute", "ceil ceiling", "maximum max2", "minimum min2",
+        "matmul", "batchnorm batchnormalization", "layernorm layernormalization",
+        "instancenorm instancenormalization", "groupnorm groupnormalization", "lrn localresponsenorm",
+        "avgpool averagepool averagepooling", "maxpool maxpooling", "convtranspose convtransposed "
+        "convolutiontranspose convolutionbackpropdata deconvolution deconv", "conv convolution",
+        "sqrt squareroot", "acos arccos", "asin arcsin", "atan arctan", "acosh arccosh", "asinh arcsinh",
+        "atanh arctanh", "hardsigmoid hsigmoid", "hardswish hswish", "silu swish", "erf", "round rint",
+        "reducesum sum", "reducemean mean", "reducemax amax", "reducemin amin", "reduceprod prod",
+        "reducelogsumexp logsumexp", "reducel1", "reducel2", "topk", "cumsum", "floordiv floordivide",
+        "gelu", "prelu parametricrelu", "logsigmoid", "crossentropy softmaxcrossentropy", "nll negativeloglikelihood",
+        "pad constantpad", "tile repeat", "where select2", "isnan", "dropout", "embedding",
+        "spacetodepth pixelunshuffle", "depthtospace pixelshuffle", "nms nonmaxsuppression",
+    )
+    for spelling in names.split()
+}  # fmt: skip
+
+#: Operations that one converter, kernel or pass usually serves together. The first names the family.
+_FAMILIES = {
+    spelling: names.split()[0]
+    for names in (
+        "matmul mm bmm addmm baddbmm addmv mv linear dense gemm fullyconnected matmulinteger dot",
+        "resize interpolate upsample upsamplenearest upsamplebilinear upsamplelinear upsamplebicubic "
+        "upsamplingnearest upsamplingbilinear upsampling upsampletrilinear",
+        "conv convtranspose depthwiseconv separableconv groupconv groupconvolution",
+        "pool maxpool avgpool lppool globalavgpool globalmaxpool globallppool adaptiveavgpool adaptivemaxpool",
+        "reduce reducesum reducemean reducemax reducemin reduceprod reducelogsum reducelogsumexp reducel1 reducel2 "
+        "reducesumsquare",
+        "rnn lstm gru lstmcell grucell rnncell simplernn lstmsequence grusequence rnnsequence bidirectional",
+        "norm linalgnorm linalgvectornorm linalgmatrixnorm frobeniusnorm nuclearnorm",
+        "pad reflectionpad replicationpad zeropad circularpad constantpad",
+        "scatter scatterelements scatternd scatteradd scatterreduce scatterndupdate scatterelementsupdate",
+        "gather gatherelements gathernd indexselect take takealongdim",
+        "argmax argmin", "quantizelinear dequantizelinear dynamicquantizelinear fakequantize quantize dequantize",
+        "sort argsort topk msort", "softmax logsoftmax hardmax", "dft fft stft istft",
+        "bitwiseand bitwiseor bitwisexor bitwisenot bitshift bitwiseleftshift bitwiserightshift",
+        "attention scaleddotproductattention multiheadattention groupqueryattention",
+    )
+    for spelling in names.split()
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Name:
+    """An operator's name in its four degrees; the empty text has empty ones."""
+
+    exact: str
+    bare: str
+    family: str
+    words: frozenset[str]
+
+
+def library(operator: str) -> str:
+    """Whose operator a case's is: torch, keras, or else onnx."""
+    root = operator.partition(".")[0]
+    return root if root in ("torch", "keras") else "onnx"
+
+
+@lru_cache(maxsize=65536)
+def name(spelled: str) -> Name:
+    """The name behind a spelling. Any text has one; one without letters has the empty one."""
+    plain = _DIMENSION.sub(r"\1d", _plain(spelled[:200]))
+    words = tuple(word for word in _HUMP.sub("_", plain).lower().split("_") if word)
+    snake = _stripped("_".join(words))
+    exact = snake.replace("_", "")
+    exact = _SYNONYMS.get(exact, exact)
+    bare = _DIMENSIONS.sub("", exact)
+    bare = _SYNONYMS.get(bare, bare)
+    return Name(exact, bare, _FAMILIES.get(bare, bare), frozenset(map(_word, snake.split("_"))) - {""})
+
+
+def _word(part: str) -> str:
+    """A part of a name in its plainest form: `pool` for `pooling`, `pool2d` and `pools`."""
+    bare = _DIMENSIONS.sub("", part)
+    for ending in ("ing", "s"):
+        if bare.endswith(ending) and len(bare) > len(ending) + 3:
+            return bare.removesuffix(ending)
+    return bare
+
+
+def _plain(spelled: str) -> str:
+    """The operator's own name: without namespaces before it and the overload behind it."""
+    own = spelled.rpartition("::")[2]
+    parts = [part for part in own.split(".") if part]
+    if len(parts) < 2:
+        return own.strip(".")
+    if "ops" in parts[:2] and len(parts) > 3:
+        return parts[3 if parts[0] == "torch" else 2]
+    if parts[0] in _OPERATOR_ROOTS:
+        return parts[1]
+    if parts[0] in _LIBRARY_ROOTS:
+        return "_".join(parts[-2:]) if parts[-2] in _PREFIXING else parts[-1]
+    return parts[0]
+
+
+def _stripped(snake: str) -> str:
+    """Without what converters, tests and files put around an operator's name; never empty for it."""
+    short = _BEFORE.sub("", snake) or snake
+    return _AFTER.sub("", short) or short
