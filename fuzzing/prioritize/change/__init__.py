@@ -1,4 +1,4 @@
-"""What a commit touches: a diff of a compiler's repository becomes operators, passes and frontends with weights.
+"""What a commit touches: a diff of a compiler's repository becomes weighted operators, passes and frontends.
 
 model       the change as the bot writes it, read with limits
 areas       what a path says: which frontend, converter, kernel or pass (`compilers`: one file each)
@@ -6,6 +6,7 @@ symbols     definitions, who uses whom, registrations; made by python_code and c
 evidence    one changed file → marks
 names       one name for one operator, however it is spelled
 touched     marks met with the operators that there are cases for
+history     what cases did before, and what that lets one expect
 """
 
 from fuzzing.prioritize.change.model import Change, FileChange, Hunk, read

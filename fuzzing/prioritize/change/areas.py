@@ -31,10 +31,11 @@ _NOTHING = re.compile(
     r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|json|lock|png|svg|jpe?g|ipynb|cmake|bazel|bzl|gn|css|html|js|ts|csv|patch)\Z"
     r"|(?:\A|/)(?:docs?|\.github|\.ci|ci|cmake|third_?party|thirdparty|licen[cs]es|samples|js|csharp|java)/"
     r"|(?:\A|/)(?:LICENSE|CODEOWNERS|Dockerfile|Jenkinsfile|Makefile|CMakeLists\.txt)\Z",
-    re.I,
+    re.IGNORECASE,
 )
 _TESTS = re.compile(
-    r"(?:\A|/)tests?/|(?:\A|/)test_[^/]*\Z|_tests?\.[a-z]+\Z|(?:\A|/)(?:layer_tests|unittests)/", re.I
+    r"(?:\A|/)tests?/|(?:\A|/)test_[^/]*\Z|_tests?\.[a-z]+\Z|(?:\A|/)(?:layer_tests|unittests)/",
+    re.IGNORECASE,
 )
 
 

@@ -28,11 +28,11 @@ _NAMESPACE = re.compile(r"\bnamespace\b\s*([\w:\s]*)\Z")
 _TYPE = re.compile(
     rf"\b(?:class|struct|union)\s+(?:\w+\([^()]*\)\s*|\w+_API\s+)*({_NAME}(?:\s*::\s*{_NAME})*)"
 )
-_BASES = re.compile(r"(?<!:):(?!:)(.*)\Z", re.S)
+_BASES = re.compile(r"(?<!:):(?!:)(.*)\Z", re.DOTALL)
 _CALLED = re.compile(rf"((?:{_NAME}\s*::\s*)*(?:operator\W{{1,3}}|{_NAME}))\s*\Z")
 _VARIABLE = re.compile(rf"({_NAME})\s*(?:\[[^\[\]]*\]\s*)?=\s*\Z")
 #: Between a constructor's parameters and the brace of a member: `: OpKernel(info), sizes_`
-_INITIALISES = re.compile(r"\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*\Z", re.S)
+_INITIALISES = re.compile(r"\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*\Z", re.DOTALL)
 _QUALIFIES = re.compile(r"\s*(?:const|noexcept|override|final|try|requires)\b")
 _CONTROL = frozenset(
     {"if", "for", "while", "switch", "catch", "return", "sizeof", "decltype", "alignas", "noexcept"}

@@ -1,8 +1,8 @@
 """What one changed file says: marks, each a spelling of an operator with a weight and a sentence.
 
-Where the file binds operators to functions itself (`symbols.Registration`), it is asked; where the table is in
-another file, the names of the functions are taken for operators' spellings: a converter is nearly always called
-by what it converts. Functions that call a touched one count too, less with each call, and the less the more
+Where the file binds operators to functions itself (`symbols.Registration`), it is asked; where the table is
+in another file, the names of the functions are taken for operators' spellings: a converter is nearly always
+called by what it converts. Functions that call a touched one count too, less with each call, and the less the more
 operators one helper serves.
 """
 
@@ -39,12 +39,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,60}")
 _MOST_NAMES = 300  # identifiers of changed lines that are looked at
 #: Words of programs that are also operators' names; alone on a changed line they mean nothing.
 _COMMON = frozenset(
-    "max min abs size shape range cast constant where identity split add and not or xor mod pow sum mean equal less "
-    "greater neg log exp round floor ceil input output tensor int float bool double string vector const auto return "
-    "data type index item copy to view sort unique reverse expand pad clip repeat tile if loop scan optional sequence "
-    "all any len print isinstance slice concat reshape squeeze select std var norm full empty zeros ones fill t stack "
-    "set get dim numel result value name default self cls none true false complex real bernoulli".split()
-)  # fmt: skip
+    ["max", "min", "abs", "size", "shape", "range", "cast", "constant", "where", "identity", "split", "add", "and", "not", "or", "xor", "mod", "pow", "sum", "mean", "equal", "less", "greater", "neg", "log", "exp", "round", "floor", "ceil", "input", "output", "tensor", "int", "float", "bool", "double", "string", "vector", "const", "auto", "return", "data", "type", "index", "item", "copy", "to", "view", "sort", "unique", "reverse", "expand", "pad", "clip", "repeat", "tile", "if", "loop", "scan", "optional", "sequence", "all", "any", "len", "print", "isinstance", "slice", "concat", "reshape", "squeeze", "select", "std", "var", "norm", "full", "empty", "zeros", "ones", "fill", "t", "stack", "set", "get", "dim", "numel", "result", "value", "name", "default", "self", "cls", "none", "true", "false", "complex", "real", "bernoulli"]
+)
 
 
 @dataclass(frozen=True)
@@ -134,7 +130,7 @@ class _Reader:
             marks=tuple(marks.values()),
             guesses=tuple(self._guesses()),
             passes=passes,
-            frontends={one: _SHARED * self._role for one in sorted(self._area.frontends)},
+            frontends=dict.fromkeys(sorted(self._area.frontends), _SHARED * self._role),
             shared=self._area.shared,
             reason=f"{self._path} was changed, which no operator could be told from",
         )

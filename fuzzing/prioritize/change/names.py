@@ -36,54 +36,94 @@ _AFTER = re.compile(
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DIMENSION = re.compile(r"([123])D(?![a-z])")
-_DIMENSIONS = re.compile(r"(?:[123n]d)(?=$|[a-z])|(?<=[a-z])nd$")
+_DIMENSIONS = re.compile(r"(?:[123n]d)(?=$|[a-z])|(?<=[b-hj-np-tv-z])nd$")
 
-#: Spellings of the very same operation: torch's, ONNX's, Keras', OpenVINO's and numpy's.
-_SYNONYMS = {
-    spelling: names.split()[0]
-    for names in (
-        "add plus", "sub subtract", "mul multiply", "div divide truedivide", "pow power", "neg negative negate",
-        "cat concat concatenate", "clamp clip cliptominimum", "gt greater", "ge greaterequal greaterorequal gte",
-        "lt less", "le lessequal lessorequal lte", "eq equal", "ne notequal", "and logicaland", "or logicalor",
-        "xor logicalxor", "not logicalnot", "abs absolute", "ceil ceiling", "maximum max2", "minimum min2",
-        "matmul", "batchnorm batchnormalization", "layernorm layernormalization",
-        "instancenorm instancenormalization", "groupnorm groupnormalization", "lrn localresponsenorm",
-        "avgpool averagepool averagepooling", "maxpool maxpooling", "convtranspose convtransposed "
-        "convolutiontranspose convolutionbackpropdata deconvolution deconv", "conv convolution",
-        "sqrt squareroot", "acos arccos", "asin arcsin", "atan arctan", "acosh arccosh", "asinh arcsinh",
-        "atanh arctanh", "hardsigmoid hsigmoid", "hardswish hswish", "silu swish", "erf", "round rint",
-        "reducesum sum", "reducemean mean", "reducemax amax", "reducemin amin", "reduceprod prod",
-        "reducelogsumexp logsumexp", "reducel1", "reducel2", "topk", "cumsum", "floordiv floordivide",
-        "gelu", "prelu parametricrelu", "logsigmoid", "crossentropy softmaxcrossentropy", "nll negativeloglikelihood",
-        "pad constantpad", "tile repeat", "where select2", "isnan", "dropout", "embedding",
-        "spacetodepth pixelunshuffle", "depthtospace pixelshuffle", "nms nonmaxsuppression",
-    )
-    for spelling in names.split()
-}  # fmt: skip
 
-#: Operations that one converter, kernel or pass usually serves together. The first names the family.
-_FAMILIES = {
-    spelling: names.split()[0]
-    for names in (
-        "matmul mm bmm addmm baddbmm addmv mv linear dense gemm fullyconnected matmulinteger dot",
-        "resize interpolate upsample upsamplenearest upsamplebilinear upsamplelinear upsamplebicubic "
-        "upsamplingnearest upsamplingbilinear upsampling upsampletrilinear",
-        "conv convtranspose depthwiseconv separableconv groupconv groupconvolution",
-        "pool maxpool avgpool lppool globalavgpool globalmaxpool globallppool adaptiveavgpool adaptivemaxpool",
-        "reduce reducesum reducemean reducemax reducemin reduceprod reducelogsum reducelogsumexp reducel1 reducel2 "
-        "reducesumsquare",
-        "rnn lstm gru lstmcell grucell rnncell simplernn lstmsequence grusequence rnnsequence bidirectional",
-        "norm linalgnorm linalgvectornorm linalgmatrixnorm frobeniusnorm nuclearnorm",
-        "pad reflectionpad replicationpad zeropad circularpad constantpad",
-        "scatter scatterelements scatternd scatteradd scatterreduce scatterndupdate scatterelementsupdate",
-        "gather gatherelements gathernd indexselect take takealongdim",
-        "argmax argmin", "quantizelinear dequantizelinear dynamicquantizelinear fakequantize quantize dequantize",
-        "sort argsort topk msort", "softmax logsoftmax hardmax", "dft fft stft istft",
-        "bitwiseand bitwiseor bitwisexor bitwisenot bitshift bitwiseleftshift bitwiserightshift",
-        "attention scaleddotproductattention multiheadattention groupqueryattention",
-    )
-    for spelling in names.split()
-}  # fmt: skip
+def _groups(text: str) -> dict[str, str]:
+    """Each word of a line → the line's first."""
+    return {word: line.split()[0] for line in text.strip().split("\n") for word in line.split()}
+
+
+#: Spellings of the very same operation: torch's, ONNX's, Keras', OpenVINO's and numpy's. The first stands for it.
+_SYNONYMS = _groups(
+    """
+    add plus
+    sub subtract
+    mul multiply
+    div divide truedivide
+    pow power
+    neg negative negate
+    floordiv floordivide
+    abs absolute
+    ceil ceiling
+    round rint
+    clamp clip
+    gt greater
+    ge greaterequal greaterorequal gte
+    lt less
+    le lessequal lessorequal lte
+    eq equal
+    ne notequal
+    and logicaland
+    or logicalor
+    xor logicalxor
+    not logicalnot
+    acos arccos
+    asin arcsin
+    atan arctan
+    acosh arccosh
+    asinh arcsinh
+    atanh arctanh
+    cat concat concatenate
+    tile repeat
+    conv convolution
+    convtranspose convtransposed convolutiontranspose convolutionbackpropdata deconvolution deconv
+    maxpool maxpooling
+    avgpool averagepool averagepooling
+    globalavgpool globalaveragepool globalaveragepooling
+    globalmaxpool globalmaxpooling
+    batchnorm batchnormalization
+    layernorm layernormalization
+    instancenorm instancenormalization
+    groupnorm groupnormalization
+    lrn localresponsenorm
+    silu swish
+    hardsigmoid hsigmoid
+    hardswish hswish
+    prelu parametricrelu
+    crossentropy softmaxcrossentropy
+    nll negativeloglikelihood
+    pad constantpad
+    spacetodepth pixelunshuffle
+    depthtospace pixelshuffle
+    nms nonmaxsuppression
+    """
+)
+
+#: Operations that one converter, kernel or pass often serves together. The first names the family.
+_FAMILIES = _groups(
+    """
+    matmul mm bmm addmm baddbmm addmv mv linear dense gemm fullyconnected matmulinteger dot
+    resize interpolate upsample upsampling upsamplenearest upsamplingnearest upsamplelinear upsamplebilinear \
+        upsamplingbilinear upsampletrilinear upsamplebicubic
+    conv convtranspose depthwiseconv separableconv groupconv groupconvolution
+    pool maxpool avgpool lppool globalavgpool globalmaxpool globallppool adaptiveavgpool adaptivemaxpool
+    reduce sum mean amax amin prod logsumexp reducesum reducemean reducemax reducemin reduceprod reducelogsum \
+        reducelogsumexp reducel1 reducel2 reducesumsquare
+    rnn lstm gru lstmcell grucell rnncell simplernn lstmsequence grusequence rnnsequence bidirectional
+    norm linalgnorm linalgvectornorm linalgmatrixnorm frobeniusnorm nuclearnorm
+    pad reflectionpad replicationpad zeropad circularpad
+    scatter scatterelements scatternd scatteradd scatterreduce scatterndupdate scatterelementsupdate
+    gather gatherelements gathernd indexselect take takealongdim
+    quantize dequantize quantizelinear dequantizelinear dynamicquantizelinear fakequantize
+    argmax argmin
+    sort argsort topk msort
+    softmax logsoftmax hardmax
+    dft fft stft istft
+    bitwiseand bitwiseor bitwisexor bitwisenot bitshift bitwiseleftshift bitwiserightshift
+    attention scaleddotproductattention multiheadattention groupqueryattention
+    """
+)
 
 
 @dataclass(frozen=True)

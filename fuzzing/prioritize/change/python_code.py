@@ -18,7 +18,9 @@ from dataclasses import replace
 from fuzzing.prioritize.change.symbols import Outline, Registration, Symbol
 
 #: Names of functions and tables that bind operators, such as register_lowering, make_fallback, convert_map.
-_BINDS = re.compile(r"regist|lower|decomp|legaliz|convert|fallback|impl|dispatch|_map$|_table$|_ops$", re.I)
+_BINDS = re.compile(
+    r"regist|lower|decomp|legaliz|convert|fallback|impl|dispatch|_map$|_table$|_ops$", re.IGNORECASE
+)
 _MIN_TABLE = 4  # entries; a smaller dictionary is somebody's keyword arguments
 _OPERATOR_ROOTS = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims"})
 _NAME = re.compile(r"[A-Za-z_][\w.:]{1,60}\Z")

@@ -33,7 +33,7 @@ class Touched:
     operators  of the operators asked about, those touched, with a weight in (0, 1]
     passes     of the passes touched, by name, the same
     frontends  a weight in (0, 1] for each frontend all of whose operators go through what was changed
-    reasons    for each operator touched, sentences; the strongest first
+    reasons    for each operator and frontend touched, sentences; the strongest first
     """
 
     operators: Mapping[str, float] = field(default_factory=dict)
@@ -47,6 +47,14 @@ class Touched:
     def weight(self, operator: str, frontend: str) -> float:
         """How surely `operator`, of a library's `frontend`, is concerned, in [0, 1]."""
         return max(self.operators.get(operator, 0.0), self.frontends.get(frontend, 0.0))
+
+    def why(self, operator: str, frontend: str) -> tuple[str, ...]:
+        """The sentences behind that weight, the strongest first."""
+        whole = self.frontends.get(frontend, 0.0)
+        own = self.reasons.get(operator, ())
+        if whole > self.operators.get(operator, 0.0):
+            return (*self.reasons.get(frontend, ()), *own)
+        return own
 
 
 def touched(change: Change, operators: Iterable[str]) -> Touched:
@@ -77,7 +85,7 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
         dict(sorted(passes.items())),
         dict(sorted(frontends.items())),
         {operator: _strongest(told) for operator, told in sorted(found.items())}
-        | {f"{frontend}.*": (reason,) for frontend, reason in sorted(reasons.items())},
+        | {frontend: (reason,) for frontend, reason in sorted(reasons.items())},
     )
 
 
