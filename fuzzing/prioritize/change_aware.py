@@ -1,7 +1,7 @@
 """The strategy `change`: the order in which most findings are expected for each second spent.
 
-A finding of a commit lies either in what the commit touched, or anywhere else as OPERA would guess. So a case's
-share of the findings to expect is
+A finding of a commit lies either in what the commit touched, or anywhere else as OPERA would guess. So a
+case's share of the findings to expect is
 
     TRUST · w / (1 + j / REPEATS) / Z₁   +   (1 - TRUST) · exp(-DECAY · r / n) / Z₂
 
@@ -29,9 +29,9 @@ from fuzzing.prioritize.change import Change, Touched, touched
 from fuzzing.prioritize.change.history import HALF_LIFE, Expectations, Expected, History
 from fuzzing.prioritize.instances import Instance
 
-#: The share of a commit's findings that lie in the operators it touches, where it surely touches some. Judged:
-#: 87 of OPERA's 90 confirmed bugs were in the frontends' conversion of one operator [P], but what a change
-#: reaches is told by names.
+#: The share of a commit's findings that lie in the operators it touches, where it surely touches some.
+#: Judged: 87 of OPERA's 90 confirmed bugs were in the frontends' conversion of one operator [P], but what a
+#: change reaches is told by names.
 TRUST = 0.85
 #: After how many cases of one operator the next is half as telling. Judged.
 REPEATS = 4.0

@@ -1,4 +1,4 @@
-"""Which part of a compiler a file belongs to, told by its path; each compiler's areas are one file of `compilers`.
+"""Which part of a compiler a file belongs to, told by its path; `compilers` has one file for each compiler.
 
 A file that no area knows is looked at all the same: the names of functions and the words of its path may
 name operators in any repository.
@@ -16,7 +16,7 @@ from functools import cache
 import fuzzing.prioritize.change.compilers
 
 #: What a file does, and how much a change of it says of an operator whose function there was touched: from 0
-#: (nothing) to 1 (as much as can be said). Judged, not measured; docs/change-aware.md says how they were chosen.
+#: (nothing) to 1 (as much as can be said). Judged, not measured; docs/change-aware.md says how.
 ROLES = {
     "converter": 1.0,  # translates one operator of a library: where OPERA's bugs are (87 of 90 confirmed [P])
     "kernel": 0.8,  # infers the shape of an operator, lowers it or computes it

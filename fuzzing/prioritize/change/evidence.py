@@ -2,8 +2,8 @@
 
 Where the file binds operators to functions itself (`symbols.Registration`), it is asked; where the table is
 in another file, the names of the functions are taken for operators' spellings: a converter is nearly always
-called by what it converts. Functions that call a touched one count too, less with each call, and the less the more
-operators one helper serves.
+called by what it converts. Functions that call a touched one count too, less with each call, and the less
+the more operators one helper serves.
 """
 
 from __future__ import annotations
@@ -38,9 +38,15 @@ _CPP = frozenset({".cpp", ".cc", ".cxx", ".c", ".hpp", ".h", ".hxx", ".cu", ".cu
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,60}")
 _MOST_NAMES = 300  # identifiers of changed lines that are looked at
 #: Words of programs that are also operators' names; alone on a changed line they mean nothing.
-_COMMON = frozenset(
-    ["max", "min", "abs", "size", "shape", "range", "cast", "constant", "where", "identity", "split", "add", "and", "not", "or", "xor", "mod", "pow", "sum", "mean", "equal", "less", "greater", "neg", "log", "exp", "round", "floor", "ceil", "input", "output", "tensor", "int", "float", "bool", "double", "string", "vector", "const", "auto", "return", "data", "type", "index", "item", "copy", "to", "view", "sort", "unique", "reverse", "expand", "pad", "clip", "repeat", "tile", "if", "loop", "scan", "optional", "sequence", "all", "any", "len", "print", "isinstance", "slice", "concat", "reshape", "squeeze", "select", "std", "var", "norm", "full", "empty", "zeros", "ones", "fill", "t", "stack", "set", "get", "dim", "numel", "result", "value", "name", "default", "self", "cls", "none", "true", "false", "complex", "real", "bernoulli"]
-)
+_COMMON_TEXT = """
+    max min abs size shape range cast constant where identity split add and not or xor mod pow sum mean
+    equal less greater neg log exp round floor ceil input output tensor int float bool double string
+    vector const auto return data type index item copy to view sort unique reverse expand pad clip
+    repeat tile if loop scan optional sequence all any len print isinstance slice concat reshape squeeze
+    select std var norm full empty zeros ones fill t stack set get dim numel result value name default
+    self cls none true false complex real bernoulli
+"""
+_COMMON = frozenset(_COMMON_TEXT.split())
 
 
 @dataclass(frozen=True)

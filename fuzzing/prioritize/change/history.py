@@ -4,8 +4,8 @@ One JSON object a line:
     {"id": case id, "operator": op, "runs": n, "findings": n, "last_finding_days": float | null, "seconds": s}
 
 Few cases have run often, so what is expected of one is drawn towards its operator, an operator towards its
-frontend, and a frontend towards all: each level counts as so many runs of what it says. A case that never ran is
-expected to be like its operator.
+frontend, and a frontend towards all: each level counts as so many runs of what it says. A case that never ran
+is expected to be like its operator.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from fuzzing.prioritize.instances import Instance
 #: Days after which a finding counts half. Judged: a release of the compilers we know takes 4 to 12 weeks, and
 #: what broke in the last one is likelier to be mended than what broke last week.
 HALF_LIFE = 30.0
-#: How many runs of a case its operator's record counts for, and likewise upwards. Judged: findings are rare, so
-#: some tens of runs are needed before a case's own record tells more than its operator's; seconds vary little.
+#: How many runs of a case its operator's record counts for, and likewise upwards. Judged: findings are rare,
+#: so some tens of runs are needed before a case's own record tells more than its operator's; seconds vary
+#: little.
 _RUNS_FINDINGS = 20.0
 _RUNS_SECONDS = 3.0
 #: Of what a run is taken to give and to cost before anything is known: of 1,884 ONNX node tests on four

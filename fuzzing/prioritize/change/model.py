@@ -50,7 +50,7 @@ class FileChange:
     binary: bool = False
 
     def changed(self) -> tuple[frozenset[int], frozenset[int]]:
-        """The lines that differ, at base and at head. Context lines of a hunk are left out where texts tell."""
+        """The lines that differ, at base and at head, without a hunk's context where the texts tell it."""
         old, new = (None if text is None else text.split("\n") for text in (self.old, self.new))
         hunks = self.hunks or tuple(_whole(old, new))
         gone: set[int] = set()

@@ -44,7 +44,7 @@ def _groups(text: str) -> dict[str, str]:
     return {word: line.split()[0] for line in text.strip().split("\n") for word in line.split()}
 
 
-#: Spellings of the very same operation: torch's, ONNX's, Keras', OpenVINO's and numpy's. The first stands for it.
+#: Spellings of the very same operation in torch, ONNX, Keras, OpenVINO, numpy. The first stands for all.
 _SYNONYMS = _groups(
     """
     add plus
@@ -108,8 +108,8 @@ _FAMILIES = _groups(
         upsamplingbilinear upsampletrilinear upsamplebicubic
     conv convtranspose depthwiseconv separableconv groupconv groupconvolution
     pool maxpool avgpool lppool globalavgpool globalmaxpool globallppool adaptiveavgpool adaptivemaxpool
-    reduce sum mean amax amin prod logsumexp reducesum reducemean reducemax reducemin reduceprod reducelogsum \
-        reducelogsumexp reducel1 reducel2 reducesumsquare
+    reduce sum mean amax amin prod logsumexp reducesum reducemean reducemax reducemin reduceprod \
+        reducelogsum reducelogsumexp reducel1 reducel2 reducesumsquare
     rnn lstm gru lstmcell grucell rnncell simplernn lstmsequence grusequence rnnsequence bidirectional
     norm linalgnorm linalgvectornorm linalgmatrixnorm frobeniusnorm nuclearnorm
     pad reflectionpad replicationpad zeropad circularpad

@@ -207,7 +207,6 @@ def _code(text: str, tree: ast.Module) -> frozenset[int]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, *_Function)) and node.body:
             first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                if isinstance(first.value.value, str):
-                    filled -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+            if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
+                filled -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
     return frozenset(filled)

@@ -121,7 +121,7 @@ class Graph:
         return []
 
     def reached(self, lines: frozenset[int]) -> list[Reached]:
-        """The symbols that changes on `lines` reach, nearest first; a method's class is as near as the method."""
+        """The symbols that changes on `lines` reach, nearest first; a method's class is as near as it."""
         symbols = self.outline.symbols
         ordered = sorted(lines)
         found: dict[int, Reached] = {}

@@ -1,4 +1,4 @@
-"""torch.compile: Inductor's lowerings, the decompositions and meta functions before it, its passes, its tests."""
+"""torch.compile: lowerings, the decompositions and meta functions before them, passes, tests."""
 
 from fuzzing.prioritize.change.areas import register_area
 
