@@ -34,12 +34,18 @@ _VARIABLE = re.compile(rf"({_NAME})\s*(?:\[[^\[\]]*\]\s*)?=\s*\Z")
 #: Between a constructor's parameters and the brace of a member: `: OpKernel(info), sizes_`
 _INITIALISES = re.compile(r"\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*\Z", re.DOTALL)
 _QUALIFIES = re.compile(r"\s*(?:const|noexcept|override|final|try|requires)\b")
+#: googletest's macros, whose arguments name the test: `TEST_F(Suite, Case) {`
+_TEST = re.compile(r"(?:\w+_)?TEST(?:_[FPT])?\Z")
 _CONTROL = frozenset(
     {"if", "for", "while", "switch", "catch", "return", "sizeof", "decltype", "alignas", "noexcept"}
 )
 _REGISTERS = re.compile(
     r"\b([A-Z]\w*REGISTER\w*|REG_\w+|REGISTER\w*|ONNX_(?:OP|OPERATOR|CPU|CUDA)\w*|[A-Z]\w*_KERNEL(?:_\w+)?|OPENVINO_OP)"
     r"\s*\("
+)
+#: The first argument of macros that bind by element type: it is no operator.
+_TYPE_NAME = re.compile(
+    r"(?:u?int\d*(?:_t)?|float\d*|double|bool|BFloat16|MLFloat16|Float8\w*|Int4x2|T\d?)\Z"
 )
 #: Where another namespace is named: `v1::MatMul`, `opset10::Relu`, `ov::op::v0::Abs`.
 _VERSIONED = re.compile(r"\b(?:v\d+|opset\d+|op|internal)\s*::\s*([A-Z]\w*)")
@@ -127,6 +133,9 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
         name, rest = function
         if _INITIALISES.match(rest):
             return _Scope("initialiser", "", "", first, place)
+        if _TEST.match(name):
+            arguments = text[text.rfind("(", 0, text.rfind(")")) + 1 : text.rfind(")")]
+            return _Scope("function", "_".join(_WORD.findall(arguments)), "", first, place)
         names = re.split(r"\s*::\s*", name)
         return _Scope("function", names[-1], names[-2] if len(names) > 1 else owner, first, place)
     if (found := _TYPE.search(text)) is not None:
@@ -205,16 +214,18 @@ def _symbol(source: Source, scope: _Scope, lines: _Lines) -> Symbol:
 
 
 def _macros(source: Source, lines: _Lines) -> Iterator[Registration]:
-    for match in _REGISTERS.finditer(source.code):
-        end = source.code.find(";", match.end(), match.end() + _STATEMENT)
-        last = _closing(source.code, match.end() - 1, min(match.end() + _STATEMENT, len(source.code)) - 1)
-        end = max(end, last)
-        words = _LAST_NAMES.findall(source.code, match.end(), end)
-        quoted = next(iter(source.between(match.end(), last)), None)
-        first = _WORD.match(source.code, match.end() + _spaces(source.code, match.end()))
-        operator = quoted if first is None else first.group()
-        if operator and _OPERATOR.match(operator):
-            yield Registration(operator, frozenset(words), lines(match.start()), lines(end))
+    """Registering macros in the code, and in the bodies of macros that wrap them."""
+    for code in (source.code, source.defines):
+        for match in _REGISTERS.finditer(code):
+            limit = min(match.end() + _STATEMENT, len(code)) - 1
+            last = _closing(code, match.end() - 1, limit)
+            end = max(code.find(";", match.end(), limit), last)
+            quoted = next(iter(source.between(match.end(), last)), None)
+            first = _WORD.match(code, match.end() + _spaces(code, match.end()))
+            operator = quoted if first is None else first.group()
+            if operator and _OPERATOR.match(operator) and not _TYPE_NAME.match(operator):
+                words = frozenset(_LAST_NAMES.findall(code, match.end(), end))
+                yield Registration(operator, words, lines(match.start()), lines(end))
 
 
 def _spaces(text: str, start: int) -> int:

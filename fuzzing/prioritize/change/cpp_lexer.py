@@ -25,10 +25,12 @@ class Source:
     """A blanked source.
 
     code     as long as the text
+    defines  as long, but only what `#define`s hold, which `code` does not
     strings  the place of each opening quote, ascending, and what the string says
     """
 
     code: str
+    defines: str
     strings: dict[int, str]
 
     def between(self, start: int, end: int) -> list[str]:
@@ -54,7 +56,7 @@ def blank(text: str) -> Source:
         pieces.append(_blanks(text[start:end]))
         at = end
     pieces.append(text[at:])
-    return Source(_without_directives("".join(pieces)), strings)
+    return Source(*_without_directives("".join(pieces)), strings)
 
 
 def _end(text: str, opening: re.Match[str]) -> int:
@@ -81,18 +83,24 @@ def _blanks(text: str) -> str:
     return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
-def _without_directives(code: str) -> str:
+def _without_directives(code: str) -> tuple[str, str]:
+    """The code without directives and branches not taken, and the directives that define macros alone."""
     lines = code.split("\n")
+    defines = [" " * len(line) for line in lines]
     kept: list[bool] = []  # for each open #if: whether its present branch is kept
-    continued = False
+    word, continued = "", False
     for place, line in enumerate(lines):
         directive = None if continued else _DIRECTIVE.match(line)
+        if directive:
+            word = directive.group(1)
+        if (continued or directive) and word == "define" and all(kept):
+            defines[place] = line[:-1] + " " if line.endswith("\\") else line
         if continued or directive or not all(kept):
             lines[place] = " " * len(line)
         if directive:
-            _branch(directive.group(1), kept)
+            _branch(word, kept)
         continued = (continued or directive is not None) and line.rstrip().endswith("\\")
-    return "\n".join(lines)
+    return "\n".join(lines), "\n".join(defines)
 
 
 def _branch(word: str, kept: list[bool]) -> None:

@@ -27,7 +27,7 @@ WHOLE, WORD = "whole", "word"
 #: Judged; see docs/change-aware.md.
 _CALL = 0.9  # for each call between the touched function and the operator's
 _NAMED = 0.8  # the function is only called like the operator
-_IN_PASS = 0.6  # the touched function of a pass mentions the operator
+_SPOKEN = 0.8  # the touched function of a pass or of a test mentions the operator
 _STEM = 0.5  # the file is called like the operator, and nothing better is known
 _GUESS = 0.2  # a name on a changed line, or a folder
 #: What a change to code that every operator of a frontend goes through says of each of them.
@@ -149,8 +149,8 @@ class _Reader:
                 told = f"{self._where(hit)}: the registration of {entry.operator} was changed"
                 yield self._mark(entry.operator, 1.0, told)
         reached = Graph(outline).reached(lines)
-        if self._area.role == "pass":
-            yield from self._passes(reached, passes)
+        if self._area.role in ("pass", "test"):
+            yield from self._spoken(reached, passes)
         bound: dict[str, set[str]] = defaultdict(set)
         for entry in outline.registrations:
             for symbol in entry.symbols:
@@ -166,16 +166,16 @@ class _Reader:
                 told = self._told(one, "" if named else spelling)
                 yield self._mark(spelling, weight * (_NAMED if named else 1.0), told)
 
-    def _passes(self, reached: list[Reached], passes: dict[str, float]) -> Iterator[Mark]:
-        """Marks for the operators that a touched pass speaks of."""
+    def _spoken(self, reached: list[Reached], passes: dict[str, float]) -> Iterator[Mark]:
+        """Marks for the operators that a touched pass or test speaks of."""
         for one in reached:
             if one.level:
                 continue
-            label = one.symbol.owner or one.symbol.name
-            passes[label] = max(self._role, passes.get(label, 0.0))
-            weight = _IN_PASS / math.sqrt(max(1, len(one.symbol.names)))
+            if self._area.role == "pass":
+                passes[one.symbol.owner or one.symbol.name] = self._role
+            weight = _SPOKEN / math.sqrt(max(1, len(one.symbol.names)))
             for spelling in sorted(one.symbol.names):
-                told = f"{self._where(one.lines)}: the pass {label}, which speaks of {spelling}, was changed"
+                told = f"{self._where(one.lines)}: {_label(one)}, which speaks of {spelling}, was changed"
                 yield self._mark(spelling, weight, told)
 
     def _guesses(self) -> Iterator[Mark]:

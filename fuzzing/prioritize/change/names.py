@@ -36,7 +36,7 @@ _AFTER = re.compile(
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DIMENSION = re.compile(r"([123])D(?![a-z])")
-_DIMENSIONS = re.compile(r"(?:[123n]d)(?=$|[a-z])|(?<=[b-hj-np-tv-z])nd$")
+_DIMENSIONS = re.compile(r"[123]d(?=$|[a-z])|(?<=[b-hj-np-tv-z])nd$")
 
 
 def _groups(text: str) -> dict[str, str]:
@@ -148,10 +148,11 @@ def name(spelled: str) -> Name:
     plain = _DIMENSION.sub(r"\1d", _plain(spelled[:200]))
     words = tuple(word for word in _HUMP.sub("_", plain).lower().split("_") if word)
     snake = _stripped("_".join(words))
-    exact = snake.replace("_", "")
-    exact = _SYNONYMS.get(exact, exact)
-    bare = _DIMENSIONS.sub("", exact)
+    squashed = snake.replace("_", "")
+    dimensions = "".join(_DIMENSIONS.findall(squashed))
+    bare = _DIMENSIONS.sub("", squashed)
     bare = _SYNONYMS.get(bare, bare)
+    exact = bare + dimensions
     return Name(exact, bare, _FAMILIES.get(bare, bare), frozenset(map(_word, snake.split("_"))) - {""})
 
 

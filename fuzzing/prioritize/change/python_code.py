@@ -80,7 +80,8 @@ def _symbol(node: ast.stmt, name: str, owner: str) -> Symbol:
 
 
 def _first(node: ast.stmt) -> int:
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def _mentions(node: ast.AST) -> frozenset[str]:
