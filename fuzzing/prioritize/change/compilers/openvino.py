@@ -3,7 +3,9 @@
 from fuzzing.prioritize.change.areas import register_area
 
 register_area(r"\Asrc/frontends/onnx/frontend/src/(?:op|utils)/", role="converter", frontends=["onnx"])
-register_area(r"\Asrc/frontends/pytorch/src/(?:op|transforms|helper_ops)/", role="converter", frontends=["torch"])
+register_area(
+    r"\Asrc/frontends/pytorch/src/(?:op|transforms|helper_ops)/", role="converter", frontends=["torch"]
+)
 register_area(r"\Asrc/frontends/pytorch/src/op_table", role="converter", frontends=["torch"])
 register_area(r"\Asrc/frontends/onnx/frontend/src/ops_bridge", role="converter", frontends=["onnx"])
 register_area(r"\Asrc/frontends/tensorflow(?:_common)?/src/op/", role="converter", frontends=["keras"])

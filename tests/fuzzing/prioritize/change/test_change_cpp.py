@@ -139,7 +139,7 @@ def test_a_test_is_called_by_its_case() -> None:
 
 
 def test_comments_hold_no_code() -> None:
-    code = cpp_code.outline("int a;  // b\n// c\n/* d\n e */\n\n#include <f>\nconst char* g =\n  \"h\";\n").code
+    code = cpp_code.outline('int a;  // b\n// c\n/* d\n e */\n\n#include <f>\nconst char* g =\n  "h";\n').code
     assert code == {1, 6, 7, 8}
 
 

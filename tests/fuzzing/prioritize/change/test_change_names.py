@@ -46,7 +46,9 @@ def test_what_one_converter_serves_shares_the_bare_name() -> None:
 
 def test_families_hold_what_shares_kernels() -> None:
     assert {name(one).family for one in ("Gemm", "aten::addmm", "torch.nn.Linear", "MatMul")} == {"matmul"}
-    assert {name(one).family for one in ("Resize", "Upsample", "torch.nn.functional.interpolate")} == {"resize"}
+    assert {name(one).family for one in ("Resize", "Upsample", "torch.nn.functional.interpolate")} == {
+        "resize"
+    }
 
 
 def test_different_onnx_operators_have_different_names() -> None:
