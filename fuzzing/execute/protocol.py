@@ -17,13 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Dict
 
+from fuzzing import jsontext
 from fuzzing.cases.values import Absent, Sequence, Tensor, Value
 from fuzzing.errors import CaseFormatError, InfrastructureError
 from fuzzing.outcomes import Phase
 
 _PREFIX = struct.Struct("<4sIQ")
 _MAGIC = b"asy1"
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one for each frame
+_encode = jsontext.encoder(compact=True)
 _DECODER = json.JSONDecoder()
 MAX_HEADER = 16 << 20
 MAX_BLOB = 2 << 30
@@ -37,7 +38,7 @@ class ProtocolError(InfrastructureError):
 
 def pack(header: Header, blob: bytes = b"") -> bytes:
     """One frame."""
-    text = _ENCODER.encode(header).encode()
+    text = _encode(header).encode()
     return _PREFIX.pack(_MAGIC, len(text), len(blob)) + text + blob
 
 
@@ -111,13 +112,6 @@ class _Cursor:
         self.blob = blob
         self.offset = offset
 
-    def take(self, size: int) -> bytes:
-        begin, end = self.offset, self.offset + size
-        if not begin <= end <= len(self.blob):
-            raise ValueError(f"{size} bytes are none of those that were sent")
-        self.offset = end
-        return self.blob[begin:end]
-
 
 def _describe(value: Value, blobs: list[bytes]) -> Any:
     if isinstance(value, Tensor):
@@ -138,7 +132,12 @@ def _restore(item: Any, cursor: _Cursor) -> Value:
 
 def _restore_tensor(item: Any, cursor: _Cursor) -> Tensor:
     dtype, shape, size = item
-    return Tensor(str(dtype), tuple(map(int, shape)), cursor.take(int(size)))
+    begin = cursor.offset
+    end = begin + int(size)
+    if not begin <= end <= len(cursor.blob):
+        raise ValueError(f"{size} bytes are none of those that were sent")
+    cursor.offset = end
+    return Tensor(str(dtype), tuple(map(int, shape)), cursor.blob[begin:end])
 
 
 PHASES = tuple(Phase)

@@ -132,7 +132,7 @@ class Worker:
         return monotonic()
 
     def _case(self, backend: Backend, seq: int, program: Program, inputs: list[tuple[str, Value]]) -> Answer:
-        log = os.fstat(self._log).st_size
+        log = os.lseek(self._log, 0, os.SEEK_END)  # its size, for a fifth of what fstat takes
         page, write_status = self._page, self._protocol.write_status
         marks = [monotonic()]
         reply: dict[str, Any] = {"seq": seq}
@@ -150,9 +150,10 @@ class Worker:
             reply["outputs"], outputs = self._protocol.pack_values(results)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
             reply.update(self._raised(error))
-            if any(re.search(pattern, str(error)) for pattern in backend.sticky):
+            text = str(error)
+            if any(re.search(pattern, text) for pattern in backend.sticky):
                 reply["sticky"] = True
-            reply["log"] = [log, os.fstat(self._log).st_size]
+            reply["log"] = [log, os.lseek(self._log, 0, os.SEEK_END)]
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
         marks.append(monotonic())
