@@ -24,12 +24,12 @@ from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
 #: Cases sent ahead of a worker, which must never wait for us: some end in 50 µs, at a missing operator.
-AHEAD = 32
+AHEAD = 64
 AHEAD_BYTES = 8 << 20
 TICK_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has plenty ahead we look away this long: to wake us at each answer costs a worker more
 #: than to give it (a pipe whose reader sleeps needs an interrupt to another core).
-PAUSE_S = 0.002
+PAUSE_S = 0.003
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
@@ -185,7 +185,7 @@ class Supervisor(Generic[Tag]):
         workers then wait for each other a third of their time.
         """
         cores = sorted(os.sched_getaffinity(0))
-        if not 1 < self._workers <= len(cores):
+        if self._gpus is not None or not 1 < self._workers <= len(cores):
             return ()
         taken = [slot.worker.cores for slot in self._slots]
         shares = [cores[place :: self._workers] for place in range(self._workers)]

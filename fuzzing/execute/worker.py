@@ -6,6 +6,7 @@ standard library, numpy and the compiler (law 3). It decides nothing: it reports
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -52,7 +53,8 @@ def confine(spec: dict[str, Any]) -> str:
     from fuzzing.execute import isolation
 
     if spec["cores"]:
-        os.sched_setaffinity(0, spec["cores"])
+        with contextlib.suppress(OSError):  # they may have been taken from us since
+            os.sched_setaffinity(0, spec["cores"])
     limits = spec["limits"]
     walls = isolation.Walls(tuple(spec["writable"]), int(limits["file_bytes"]))
     level, _ = isolation.enter(walls, spec["isolation"])

@@ -82,7 +82,8 @@ def main(argv: Sequence[str]) -> int:
             )
     ratio, ceiling = statistics.median(ratios), statistics.median(ceilings)
     print(
-        f"{args.backend}, {len(ids)} cases {args.times} times, median (least to most) of {args.rounds} rounds:"
+        f"{args.backend}, {len(ids)} cases {args.times} times, "
+        f"median (least to most) of {args.rounds} rounds:"
     )
     print(f"  {args.workers} workers     {ratio:.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
     print(f"  {args.workers} bare loops  {ceiling:.2f} ({min(ceilings):.2f} to {max(ceilings):.2f})")
