@@ -56,6 +56,11 @@ def _making() -> Making:
     return making
 
 
+@functools.cache
+def _release() -> str:
+    return version(LIBRARY)  # which reads and parses a file
+
+
 def module_cases(entry: Any) -> Iterator[TestCase | Skip]:
     """The cases of one ModuleInfo."""
     for place, sample in numbered(samples(entry)):
@@ -88,7 +93,7 @@ def _case(entry: Any, sample: Any, test: str) -> TestCase | Skip:
         )
     except CannotTellError as error:
         return Skip(test, str(error), error.detail)
-    provenance = Provenance(NAME, test, entry.name, LIBRARY, version(LIBRARY), SEED)
+    provenance = Provenance(NAME, test, entry.name, LIBRARY, _release(), SEED)
     case = TestCase(program, tuple(teller.inputs.items()), provenance)
     try:
         observed = observe_case(case)

@@ -246,7 +246,7 @@ def _mode(recorder: TorchRecorder) -> Any:
                 return func(*args, **(kwargs or {}))
             return function(func, args, kwargs or {})
 
-    return Recording()  # type: ignore[no-untyped-call]
+    return Recording()
 
 
 def _modes() -> bool:
