@@ -54,7 +54,7 @@ def building(source: str) -> Iterator[None]:
 def migrate(
     source: str, tests: Sequence[BackendTest], operator: Callable[[BackendTest], str]
 ) -> Iterator[TestCase | Skip]:
-    """Each data set of each test as a case of `source`, or why it is none; `operator` tells what is tested."""
+    """Each data set of each test as a case of `source`, or why it is none; `operator` says what is tested."""
     release = version(LIBRARY)
     for test in tests:
         sets = test.data_sets or []
