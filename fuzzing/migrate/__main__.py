@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -40,8 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(source: sources.Source, corpus: Corpus) -> None:
-    """Migrates all of `source` into `corpus`, printing events."""
+def run(
+    source: sources.Source,
+    corpus: Corpus,
+    closing: Callable[[], Mapping[str, object]] = dict,
+) -> None:
+    """Migrates all of `source` into `corpus`, printing events; the last one also tells what `closing` gives."""
     _note(f"{source.name}: building the tests of {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
@@ -63,6 +67,7 @@ def run(source: sources.Source, corpus: Corpus) -> None:
         skipped=dict(sorted(skipped.items())),
         library=source.library,
         version=version(source.library),
+        **closing(),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fuzzing.backends.base import Unsupported
 from fuzzing.cases import Init, Provenance, TestCase, TorchCall
-from fuzzing.errors import CaseFormatError, InfrastructureError
+from fuzzing.errors import InfrastructureError
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe_case, seeded
 
@@ -68,14 +68,12 @@ def _case(entry: Any, sample: Any, test: str) -> TestCase | Skip:
     teller = Teller()
     made, called = sample.constructor_input, sample.forward_input
     try:
-        init = Init(teller.args(made.args), teller.kwargs(made.kwargs))
+        init = Init(maker.args(made.args), maker.kwargs(made.kwargs))
         program = TorchCall(
             public_name(entry.module_cls), teller.args(called.args), teller.kwargs(called.kwargs), init
         )
     except CannotTellError as error:
         return Skip(test, str(error), error.detail)
-    except CaseFormatError as error:
-        return Skip(test, "a module is made from tensors", str(error))
     provenance = Provenance(NAME, test, entry.name, LIBRARY, version(LIBRARY), SEED)
     case = TestCase(program, tuple(teller.inputs.items()), provenance)
     try:

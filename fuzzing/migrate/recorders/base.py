@@ -56,6 +56,14 @@ class Sink(Protocol):
         """
         ...
 
+    def bug(self, api: str) -> None:
+        """Keeps the exception in hand, a bug of the recorder's own: `collect` shows it and fails."""
+        ...
+
+    def spent(self, seconds: float) -> None:
+        """Counts time that recording took, beyond `case`'s own."""
+        ...
+
     def test(self) -> str:
         """The test that runs now: pytest's name for it, else the script's file, function and line."""
         ...
