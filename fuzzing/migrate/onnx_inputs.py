@@ -48,7 +48,7 @@ _SHAPES = frozenset(
     | {("CenterCropPad", 1), ("Col2Im", 1), ("Col2Im", 2), ("MaxUnpool", 1), ("MaxUnpool", 2)}
     | {("BlackmanWindow", 0), ("HannWindow", 0), ("HammingWindow", 0), ("MelWeightMatrix", 0)}
     | {("MelWeightMatrix", 1), ("MelWeightMatrix", 2), ("DFT", 1), ("STFT", 1), ("STFT", 3)}
-    | {("NonMaxSuppression", 2), ("EyeLike", 1)}
+    | {("NonMaxSuppression", 2), ("DFT", 2)}
 )
 #: Operators whose second input, from opset 13 or 18 on, says over which axes they reduce.
 _REDUCTIONS = "Reduce"
@@ -67,11 +67,12 @@ _DOMAINS: Mapping[tuple[str, int], Bounds] = {
     ("ReduceLogSum", 0): _POSITIVE,
     ("QuantizeLinear", 1): _POSITIVE,
     ("DequantizeLinear", 1): _POSITIVE,
+    ("Bernoulli", 0): Bounds(0.0, 1.0),
+    ("CumProd", 1): Bounds(0, 0),
     ("CumSum", 1): Bounds(0, 0),
     ("Loop", 0): Bounds(1, 3),
     ("Dropout", 1): Bounds(0.0, 0.9),
     ("RoiAlign", 2): Bounds(0, 0),
-    ("StringSplit", 0): _WHOLE,
 }
 
 #: Places of inputs that index another: operator and place, then the place indexed and the attribute that

@@ -26,6 +26,9 @@ MAX_CONSTANT_BYTES = 1 << 16  # of one that stays in the model; a larger one bec
 _STANDARD = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training")
 
 
+_CAPTURED = 1 << 16  # the place of an input that only a subgraph reads
+
+
 class CannotTellError(Exception):
     """A node becomes no model; the text is the skip's reason, `detail` its particulars."""
 
@@ -81,12 +84,29 @@ def _scope(graph: GraphProto, outer: Scope) -> Scope:
     constants = {item.name: item for item in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant":
-            constants.update((node.output[0], item.t) for item in node.attribute if item.name == "value")
+            constants.update(_constant(node))
     inner = {*types, *constants, *(name for node in graph.node for name in node.output)}
     return Scope(
         {**{name: item for name, item in outer.types.items() if name not in inner}, **types},
         {**{name: item for name, item in outer.constants.items() if name not in inner}, **constants},
     )
+
+
+def _constant(node: NodeProto) -> Iterator[tuple[str, TensorProto]]:
+    """What a Constant holds, by the name of its output; nothing if that is sparse or a text."""
+    from onnx import TensorProto, helper
+
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            yield node.output[0], attribute.t
+        elif attribute.name in ("value_int", "value_ints"):
+            whole = list(attribute.ints) if attribute.name == "value_ints" else [attribute.i]
+            dims = [len(whole)] if attribute.name == "value_ints" else []
+            yield node.output[0], helper.make_tensor("", TensorProto.INT64, dims, whole)
+        elif attribute.name in ("value_float", "value_floats"):
+            floats = list(attribute.floats) if attribute.name == "value_floats" else [attribute.f]
+            dims = [len(floats)] if attribute.name == "value_floats" else []
+            yield node.output[0], helper.make_tensor("", TensorProto.FLOAT, dims, floats)
 
 
 def _bodies(attributes: Iterable[AttributeProto]) -> Iterator[GraphProto]:
@@ -107,7 +127,7 @@ def single(node: NodeProto, scope: Scope, model: ModelProto) -> Single:
     graph.node.append(_renamed(node, names))
     shapes = [_shape_of(name, scope) for name in node.input]
     values: list[tuple[str, Input]] = []
-    for name, place in {**dict.fromkeys(_captured(node), -1), **_places(node)}.items():
+    for name, place in {**dict.fromkeys(_captured(node), _CAPTURED), **_places(node)}.items():
         if name not in node.input and name not in scope.types and name not in scope.constants:
             raise CannotTellError("a subgraph takes what is not known outside", name)
         constant = scope.constants.get(name)

@@ -8,13 +8,16 @@ All cases are called for inference, so `training` is no part of them.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import types
 from collections.abc import Callable, Hashable, Mapping
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fuzzing.backends._keras import ENVIRONMENT
 from fuzzing.cases import KerasLayer, Provenance, TestCase
 from fuzzing.errors import CaseFormatError
 from fuzzing.migrate import keras_arguments, keras_names
@@ -36,6 +39,8 @@ class Keras:
     """Watches the operators of one process."""
 
     library: ClassVar[str] = "keras"
+    #: What the recorded command needs beside its own environment: inputs are told as torch has them.
+    environment: ClassVar[Mapping[str, str]] = ENVIRONMENT
 
     def __init__(self) -> None:
         self._inside = threading.local()
@@ -136,14 +141,18 @@ class Keras:
         try:
             if not sink.new(key):
                 return call()
+            begin = perf_counter()
             case = self._case(name, told)  # before the call, which may write to its arguments
+            called = perf_counter()
             try:
                 result = call()
             except BaseException:
                 sink.forget(key)
                 raise
-            if case is not None:
+            ended = perf_counter()
+            if case is not None and sink.new(_instance_key(case)):
                 sink.case(case)
+            sink.spent(called - begin + perf_counter() - ended)
             return result
         finally:
             self._inside.depth = 0
@@ -151,18 +160,25 @@ class Keras:
     def _case(self, name: str, told: Callable[[], tuple[KerasLayer, Teller]]) -> TestCase | None:
         try:
             program, teller = told()
+            program.to_bytes()
         except CannotTellError as error:
             self._sink.skip(name, str(error), error.detail)
-            return None
         except CaseFormatError as error:
             self._sink.skip(name, "the call has no form in a case", str(error))
-            return None
-        order = [tensor.name for tensor in program.tensors]
-        return TestCase(
-            program=program,
-            inputs=tuple((tensor, teller.inputs[tensor]) for tensor in order),
-            provenance=Provenance(SOURCE, self._sink.test(), name, self.library, self._version),
-        )
+        except Exception:  # noqa: BLE001 - ours, or an object of a kind unheard of; kept, and told by `collect`
+            self._sink.bug(name)
+        else:
+            return TestCase(
+                program=program,
+                inputs=tuple((tensor.name, teller.inputs[tensor.name]) for tensor in program.tensors),
+                provenance=Provenance(SOURCE, self._sink.test(), name, self.library, self._version),
+            )
+        return None
+
+
+def _instance_key(case: TestCase) -> Hashable:
+    """The operator with its parameters, types and shapes: what is written in two ways, is one instance."""
+    return ("instance", hashlib.sha256(case.program.to_bytes()).digest())
 
 
 def _input_dtype(layer: Any) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fuzzing.cases import Comparison, Input, OnnxModel, Provenance, TestCase
@@ -62,10 +63,14 @@ class Onnx:
             result = original(*args, **kwargs)
             if not self._busy:
                 self._busy = True
+                begin = perf_counter()
                 try:
                     made(result, args, kwargs)
+                except Exception:  # noqa: BLE001 - ours, or a model of a kind unheard of; told by `collect`
+                    self._sink.bug(name)
                 finally:
                     self._busy = False
+                    self._sink.spent(perf_counter() - begin)
             return result
 
         setattr(helper, name, watched)
