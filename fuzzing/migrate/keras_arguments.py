@@ -35,7 +35,13 @@ _SYMBOLIC_SEED = 0
 #: Texts and weights: neither changes what a model computes once its weights are drawn from the case's seed.
 _UNTOLD = frozenset({"name"})
 
+_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+
 Told = tuple[tuple[Argument, ...], Kwargs]
+
+
+class NoDataError(CannotTellError):
+    """A call only works out a shape, in Keras' own name: it is no test's doing."""
 
 
 class Teller:
@@ -57,18 +63,17 @@ class Teller:
         """
         positional: list[Argument] = []
         named: dict[str, Argument] = {}
-        leading = True
+        order = list(_signature(function).parameters)
+        all_lead = _must_lead(function, args)
         for name, value, parameter in _bound(function, args, kwargs):
             if parameter.kind is parameter.VAR_POSITIONAL:
                 positional += [self.argument(item, name) for item in value]
                 continue
             told = self.argument(value, name)
-            variable = parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD)
-            if not variable and (_must_lead(function, args) or (leading and _holds_tensor(told))):
+            is_next = order[len(positional) : len(positional) + 1] == [name]
+            if all_lead or (is_next and _holds_tensor(told) and parameter.kind is not _KEYWORD_ONLY):
                 positional.append(told)
-                continue
-            leading = False
-            if not _is_default(value, parameter):
+            elif not _is_default(value, parameter):
                 named[name] = told
         return tuple(positional), tuple(named.items())
 
@@ -291,8 +296,10 @@ def _value(tensor: Any) -> Tensor:
         if tensor.dtype.kind in "OSUMm":
             raise CannotTellError("an input holds texts or objects", str(tensor.dtype))
         tensor = keras_names.to_backend(tensor)
-    if tensor.is_meta or tensor.layout is not torch.strided:
-        raise CannotTellError("an input is a tensor without data of its own", str(tensor.layout))
+    if tensor.is_meta:
+        raise NoDataError("an input is a tensor without data")
+    if tensor.layout is not torch.strided:
+        raise CannotTellError("an input is sparse", str(tensor.layout))
     if tensor.numel() * tensor.element_size() > MAX_INPUT_BYTES:
         raise CannotTellError("a tensor is too large to keep", str(tuple(tensor.shape)))
     try:

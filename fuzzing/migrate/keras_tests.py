@@ -26,7 +26,7 @@ NAME = "keras-tests"
 LIBRARY = "keras"
 #: Below `keras/src`; everything in them that is called `…_test.py`.
 FOLDERS = ("activations", "layers", "ops")
-FILES_AT_ONCE = 24  # whose cases are replayed and yielded before the next: each lot imports Keras twice
+FILES_AT_ONCE = 48  # whose cases are replayed and yielded before the next: each lot imports Keras twice
 _NEEDS = {"keras": "keras", "torch": "torch", "pytest": "pytest", "absl": "absl-py"}
 #: What pytest's exit codes say of a file (its documentation, "Exit codes"): 0 and 1 mean that tests ran.
 _RAN = (0, 1)

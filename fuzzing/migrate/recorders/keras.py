@@ -21,7 +21,7 @@ from fuzzing.backends._keras import ENVIRONMENT
 from fuzzing.cases import KerasLayer, Provenance, TestCase
 from fuzzing.errors import CaseFormatError
 from fuzzing.migrate import keras_arguments, keras_names
-from fuzzing.migrate.keras_arguments import MADE_WITH, CannotTellError, Teller
+from fuzzing.migrate.keras_arguments import MADE_WITH, CannotTellError, NoDataError, Teller
 from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
 
 _KEY = "_assay_made_key"
@@ -121,6 +121,8 @@ class Keras:
             def told() -> tuple[KerasLayer, Teller]:
                 teller = Teller()
                 positional, named = teller.call(original, args, kwargs)
+                if not teller.inputs:
+                    raise CannotTellError("the call takes no tensor")
                 return KerasLayer(name, named, positional), teller
 
             key = (name, _key(args), _key(kwargs))
@@ -161,6 +163,8 @@ class Keras:
         try:
             program, teller = told()
             program.to_bytes()
+        except NoDataError:
+            pass
         except CannotTellError as error:
             self._sink.skip(name, str(error), error.detail)
         except CaseFormatError as error:
