@@ -15,7 +15,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import InternalError, UsageError
 from fuzzing.execute.library import Libraries, why
 from fuzzing.execute.limits import Limits
-from fuzzing.migrate.recorders import events, inject
+from fuzzing.migrate.recorders import base, events, inject
 from fuzzing.migrate.sources import Skip
 
 #: Of one replay: what a library's own test calls takes milliseconds.
@@ -49,7 +49,8 @@ def record(library: str, command: Sequence[str], cwd: Path | None = None) -> Rec
     Raises UsageError if the command cannot be started.
     """
     with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
-        environment = inject.environment(library, folder, dict(os.environ))
+        given = {**os.environ, **getattr(base.get(library), "environment", {})}
+        environment = inject.environment(library, folder, given)
         begin = perf_counter()
         try:
             ended = subprocess.run(command, cwd=cwd, env=environment, stdout=sys.stderr.fileno(), check=False)
