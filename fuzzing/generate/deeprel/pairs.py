@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from fuzzing.cases import Tensor, TestCase
 from fuzzing.errors import InternalError
 from fuzzing.execute.execution import Execution
 from fuzzing.generate.deeprel.apis import Api
+from fuzzing.generate.deeprel.mutation import Mutator
 from fuzzing.generate.deeprel.transfer import Invocation, Transfer, transfer
 from fuzzing.generate.deeprel.verification import Equivalence, Outcome, Outputs, is_bug, outcome
 
@@ -38,11 +40,13 @@ class SourceRuns:
         self.api = api
         self.calls = tuple(calls)
         self._executions: dict[int, Execution] = {}
-        self._places: dict[tuple[int, tuple[str, ...]], int] = {}
+        self._places: dict[tuple[object, ...], int] = {}
 
-    def place(self, call: int, dropped: tuple[str, ...], case: TestCase) -> tuple[int, list[Job]]:
-        """Where a call's execution will be found, and the job to get it if nobody has asked before."""
-        key = call, dropped
+    def place(self, key: tuple[object, ...], case: TestCase) -> tuple[int, list[Job]]:
+        """Where a call's execution will be found, and the job to get it if nobody has asked before.
+
+        key  what tells the call from the source's others
+        """
         if key in self._places:
             return self._places[key], []
         self._places[key] = len(self._places)
@@ -78,12 +82,35 @@ class Bug:
     how: str
 
 
+@dataclass(frozen=True)
+class Inconsistency:
+    """A mutated call on which two APIs differ that were equivalent on all recorded ones."""
+
+    source: str
+    target: str
+    equivalence: Equivalence
+    case: TestCase
+    how: str
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A call of the target that was sent: what it is, and where the source's run of it will be found."""
+
+    transfer: Transfer
+    case: TestCase
+    source: int
+    mutated: bool
+
+
 @dataclass
 class Pair:
     """A source API, a target API, and what running both has shown so far.
 
     similarity  by which the target was chosen
-    outcomes    of the calls, by the equivalence under which they were judged
+    mutants     how many mutated calls are run once the pair holds, drawn from `seed` and the APIs' names
+    outcomes    of the recorded calls, by the equivalence under which they were judged
+    mutated     outcomes of the mutated calls
     accepted    the target's calls that returned
     bugs        what the library died of
     """
@@ -91,17 +118,23 @@ class Pair:
     runs: SourceRuns
     target: Api
     similarity: float
+    mutants: int = 0
+    seed: int = 0
     outcomes: dict[Equivalence, Counter[Outcome]] = field(
         default_factory=lambda: {"value": Counter(), "status": Counter()}
     )
+    mutated: Counter[Outcome] = field(default_factory=Counter)
     accepted: list[Accepted] = field(default_factory=list)
     bugs: list[Bug] = field(default_factory=list)
+    inconsistencies: list[Inconsistency] = field(default_factory=list)
     tried: int = 0
 
     def __post_init__(self) -> None:
         self._transfers = self._transferable()
-        self._sent: list[tuple[Transfer, TestCase, int]] = []  # with the place of the source's run
+        self._sent: list[_Sent] = []
+        self._taken = 0
         self._steps = iter(_STEPS)
+        self._mutating = False
         self._ended = False
 
     @property
@@ -134,39 +167,78 @@ class Pair:
         return self._next_step()
 
     def _next_step(self) -> list[Job]:
-        count = next(self._steps, len(self.runs.calls))
+        """The next recorded calls; when there are no more and the pair holds, the mutated ones."""
         jobs: list[Job] = []
-        begin = len(self._sent)
+        wanted = next(self._steps, len(self.runs.calls))
         for number, found in self._transfers:
-            cases = found.cases()
-            if cases is None:
-                continue
-            place, needed = self.runs.place(number, found.dropped, cases[0])
-            jobs += [*needed, ((self, len(self._sent)), cases[1])]
-            self._sent.append((found, cases[1], place))
-            if len(self._sent) - begin >= count:
+            sent = self._send((number, found.dropped), found, seed=None)
+            jobs += sent
+            wanted -= bool(sent)
+            if not wanted:
                 break
+        if not jobs and not self._mutating and self.equivalence:
+            self._mutating = True
+            jobs = self._mutants()
         self._ended = not jobs
         return jobs
 
+    def _mutants(self) -> list[Job]:
+        generator = random.Random(f"{self.seed}/{self.source.name}/{self.target.name}")  # noqa: S311
+        mutator = Mutator(self.runs.calls, generator)
+        jobs: list[Job] = []
+        for number in range(self.mutants):
+            found = transfer(mutator.mutant(), self.target)
+            if found is not None:
+                jobs += self._send(("mutant", self.target.name, number), found, seed=self.seed)
+        return jobs
+
+    def _send(self, key: tuple[object, ...], found: Transfer, seed: int | None) -> list[Job]:
+        """The jobs that run a call on both APIs; none if it cannot be told as text."""
+        cases = found.cases(seed)
+        if cases is None:
+            return []
+        place, needed = self.runs.place(key, cases[0])
+        self._sent.append(_Sent(found, cases[1], place, seed is not None))
+        return [*needed, ((self, len(self._sent) - 1), cases[1])]
+
     def take(self, place: int, execution: Execution) -> list[Job]:
         """Judges a call of the target; the next jobs when all that were sent have ended."""
-        found, case, source = self._sent[place]
-        ours = self.runs.execution(source)
-        self.tried += 1
-        for equivalence in _BEST_FIRST:
-            self.outcomes[equivalence][outcome(ours, execution, equivalence)] += 1
+        sent = self._sent[place]
+        ours = self.runs.execution(sent.source)
+        if sent.mutated:
+            self._judge_mutant(sent, ours, execution)
+        else:
+            self.tried += 1
+            for equivalence in _BEST_FIRST:
+                self.outcomes[equivalence][outcome(ours, execution, equivalence)] += 1
         if is_bug(execution):
-            how = execution.signal or f"exit code {execution.exit_code}" if execution.ending == "killed" else ""
-            self.bugs.append(Bug(self.target.name, case, how or execution.message[:300]))
+            self.bugs.append(Bug(self.target.name, sent.case, _how(execution)))
         elif execution.ending == "returned" and execution.outputs:
-            self.accepted.append(Accepted(found.target, case, digest(execution.outputs)))
-        if self.tried < len(self._sent):
+            self.accepted.append(Accepted(sent.transfer.target, sent.case, digest(execution.outputs)))
+        self._taken += 1
+        if self._taken < len(self._sent):
             return []
         if self.outcomes["status"][Outcome.NOT_EQUIVALENT]:
             self._ended = True
             return []
         return self._next_step()
+
+    def _judge_mutant(self, sent: _Sent, ours: Execution, execution: Execution) -> None:
+        equivalence = self.equivalence
+        if equivalence is None:
+            raise InternalError(f"{self.source.name} and {self.target.name} were mutated before they were verified")
+        judged = outcome(ours, execution, equivalence, mutated=True)
+        self.mutated[judged] += 1
+        if judged is Outcome.NOT_EQUIVALENT:
+            how = f"{execution.error}: {execution.message[:300]}" if execution.error else "the values differ"
+            names = self.source.name, self.target.name
+            self.inconsistencies.append(Inconsistency(*names, equivalence, sent.case, how))
+
+
+def _how(execution: Execution) -> str:
+    if execution.ending == "killed":
+        return execution.signal or f"exit code {execution.exit_code}"
+    return execution.message[:300]
 
 
 #: The stronger claim first.

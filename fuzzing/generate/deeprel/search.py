@@ -18,7 +18,7 @@ from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.generate.deeprel.apis import Api, canonical_name, inventory
-from fuzzing.generate.deeprel.pairs import Accepted, Bug, Job, Pair, SourceRuns, Taker, digest
+from fuzzing.generate.deeprel.pairs import Accepted, Bug, Inconsistency, Job, Pair, SourceRuns, Taker, digest
 from fuzzing.generate.deeprel.similarity import CANDIDATES, candidates
 from fuzzing.generate.deeprel.transfer import Invocation, invocation
 from fuzzing.generate.deeprel.verification import Equivalence
@@ -35,6 +35,7 @@ class Settings:
 
     candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
                  (all three from seed-systems 2.2)
+    mutants, seed  mutated calls run of each pair that holds, and what they are drawn from
     pair_cases, target_cases  new cases kept of one pair, and of one target API: a hundred relatives lend an
                  API the same inputs again and again
     """
@@ -42,6 +43,8 @@ class Settings:
     candidates: int = CANDIDATES
     rounds: int = 10
     invocations: int = 100
+    mutants: int = 0
+    seed: int = 0
     pair_cases: int = 10
     target_cases: int = 60
 
@@ -82,6 +85,7 @@ class Totals:
     newly_covered: set[str] = field(default_factory=set)
     unstable: int = 0
     bugs: int = 0
+    inconsistencies: int = 0
     executions: int = 0
     rounds: int = 0
 
@@ -93,11 +97,12 @@ class Totals:
             f"verified: {self.equivalent['value']} by value, {self.equivalent['status']} by status, "
             f"in {self.rounds} rounds\n"
             f"{self.cases} new cases; {len(self.newly_covered)} APIs newly covered; "
-            f"{self.unstable} calls left out as unstable; {self.bugs} ended in the library's own bugs"
+            f"{self.unstable} calls left out as unstable; {self.bugs} ended in the library's own bugs; "
+            f"{self.inconsistencies} mutated calls on which a pair differs"
         )
 
 
-Item = Relation | TestCase | Bug
+Item = Relation | TestCase | Bug | Inconsistency
 
 
 class Search:
@@ -160,7 +165,9 @@ class Search:
                 if key not in tried:
                     tried.add(key)
                     self.totals.candidates += 1
-                    yield Pair(runs, candidate.api, candidate.similarity)
+                    yield Pair(
+                        runs, candidate.api, candidate.similarity, self.settings.mutants, self.settings.seed
+                    )
 
     def _told(self, pair: Pair, reached: dict[str, list[Invocation]]) -> Iterator[Item]:
         """A pair that has ended: its relation, what the library died of, and its new cases."""
@@ -171,6 +178,8 @@ class Search:
         equivalence = pair.equivalence
         yield _relation(pair, self.totals.rounds)
         yield from pair.bugs
+        self.totals.inconsistencies += len(pair.inconsistencies)
+        yield from pair.inconsistencies
         if equivalence is None:
             return
         self.totals.equivalent[equivalence] += 1
