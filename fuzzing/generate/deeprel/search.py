@@ -108,8 +108,9 @@ Item = Relation | TestCase | Bug | Inconsistency
 class Search:
     """DeepREL over recorded calls of torch.
 
-    seeds   the recorded cases; what is no call of an API in the inventory is passed over
-    chosen  only pairs with these sources are tried; all if None
+    seeds    the recorded cases; what is no call of an API in the inventory is passed over
+    chosen   only pairs with these sources are tried; all if None
+    backend  that runs the calls
     """
 
     def __init__(
@@ -118,12 +119,12 @@ class Search:
         settings: Settings | None = None,
         *,
         chosen: Callable[[str], bool] | None = None,
-        python: str = sys.executable,
+        backend: str = "torch_eager",
     ) -> None:
         self.settings = settings or Settings()
         self.totals = Totals()
         self._chosen = chosen or (lambda _name: True)
-        self._command = Command(python, "torch_eager", limits=LIMITS)
+        self._command = Command(sys.executable, backend, limits=LIMITS)
         self._calls: dict[str, list[Invocation]] = {}
         self._known: set[str] = set()
         self._kept: Counter[str] = Counter()
