@@ -20,19 +20,22 @@ from fuzzing.generate.deeprel.signatures import ANY, Parameter, Signature
 Kind = Literal["function", "method", "class"]
 
 #: Where functions are looked for. Of two names of one object the first here counts.
-_MODULES = ("nn.functional", "linalg", "fft", "special", "signal.windows", "")
+_MODULES = ("nn.functional", "linalg", "fft", "special", "masked", "sparse", "signal.windows", "")
 #: Methods of a tensor that say where or how it is kept rather than what it holds, or that end in Python.
 _NOT_OPERATORS = frozenset(
     {
-        "apply_", "backward", "cuda", "data_ptr", "dim_order", "element_size", "get_device", "hpu", "ipu",
+        "apply_", "backward", "const_data_ptr", "cuda", "data_ptr", "dim_order", "element_size", "get_device", "hpu", "ipu",
         "is_shared", "map_", "map2_", "module_load", "mtia", "numpy", "pin_memory", "record_stream",
         "register_hook", "register_post_accumulate_grad_hook", "requires_grad_", "retain_grad", "share_memory_",
         "storage", "storage_offset", "storage_type", "tolist", "type", "untyped_storage", "xpu",
     }
 )  # fmt: skip
 _FUNCTIONS_NOT_OPERATORS = frozenset(
-    {"asarray", "as_tensor", "from_file", "from_numpy", "frombuffer", "has_torch_function", "tensor"}
-)
+    {
+        "as_masked_tensor", "as_sparse_gradcheck", "as_tensor", "asarray", "assert_int_or_pair", "from_file",
+        "from_numpy", "frombuffer", "has_torch_function", "is_masked_tensor", "masked_tensor", "tensor",
+    }
+)  # fmt: skip
 #: Properties of a tensor that compute something.
 _PROPERTIES = ("H", "T", "imag", "mH", "mT", "real")
 
@@ -126,7 +129,10 @@ def _classes() -> Iterator[Api]:
     nn = _torch().nn
     for name, item in _public(nn):
         if inspect.isclass(item) and issubclass(item, nn.Module) and item is not nn.Module:
-            yield Api(f"torch.nn.{name}", "class", _python(item, None), _documentation(item))
+            doc = _documentation(item)
+            # A class without a constructor of its own takes nothing, though Module's takes anything.
+            signatures = _python(item, None) or _documented(doc) or (Signature(()),)
+            yield Api(f"torch.nn.{name}", "class", signatures, doc)
 
 
 def _torch() -> Any:
@@ -179,12 +185,16 @@ def _from_python(parameter: inspect.Parameter) -> Parameter:
     name = "self" if parameter.name == "self" else parameter.name
     rest = parameter.kind is inspect.Parameter.VAR_POSITIONAL
     types = {"tensor"} if name in ("self", "input") else set()
-    if parameter.annotation in (None, type(None)):  # all that is left of a BroadcastingList2[int]
-        types = {"int", "ints"}
+    if name == "dtype":  # which torch's own code calls an int: it is one to TorchScript
+        types = {"dtype"}
+    elif parameter.annotation in (None, type(None)):  # all that is left of a BroadcastingList2[int]
+        types = {"float", "floats"} if name.endswith("ratio") else {"int", "ints"}
     elif parameter.annotation is not empty:
         annotation = parameter.annotation
         text = annotation.__name__ if inspect.isclass(annotation) else str(annotation)
         types = types_in(text)
+        if name.endswith(("size", "factor", "dim")):  # one or several may be meant, whatever it says
+            types |= {other for pair in _SEVERAL.items() if types & {*pair} for other in pair}
     elif parameter.default is not empty:
         types = _types_of(parameter.default)
     if parameter.default is None:
@@ -274,6 +284,10 @@ def _schemas() -> dict[str, list[Any]]:
     return found
 
 
+#: Python adds it to every operator that makes a tensor (tools/autograd/gen_python_functions.py).
+_REQUIRES_GRAD = Parameter("requires_grad", frozenset({"bool"}), optional=True, keyword=True)
+
+
 def _native(item: Any, *, method: bool = False) -> tuple[Signature, ...]:
     """The overloads of a native operator, in the order of its schemas, each set of parameters once."""
     found: dict[Signature, None] = {}
@@ -284,7 +298,7 @@ def _native(item: Any, *, method: bool = False) -> tuple[Signature, ...]:
         types = {kind for parameter in parameters for kind in parameter.types}
         if types & {"tensor", "tensors", "layout"}:
             kept = tuple(parameter for parameter in parameters if parameter.name != "generator")
-            found[Signature(kept)] = None
+            found[Signature((*kept, _REQUIRES_GRAD) if "layout" in types else kept)] = None
     return tuple(found)
 
 

@@ -17,9 +17,12 @@ from fuzzing.generate.deeprel.mutation import Mutator
 from fuzzing.generate.deeprel.transfer import Invocation, Transfer, transfer
 from fuzzing.generate.deeprel.verification import Equivalence, Outcome, Outputs, is_bug, outcome
 
-#: Calls run before it is looked whether the pair has already failed: most do at the first, and what is sent
-#: ahead of a worker is run for nothing.
-_STEPS = (1, 4, 16)
+#: Calls run before it is looked whether the pair has failed, at first and later: most fail at the first call,
+#: and what is sent ahead of a worker is run for nothing.
+_STEPS = (1, 4)
+_FURTHER = 16
+#: After as many calls that end their process the pair is left alone: each costs a new one, or a whole limit.
+_MOST_DEATHS = 3
 
 
 class Taker(Protocol):
@@ -133,6 +136,7 @@ class Pair:
         self._transfers = self._transferable()
         self._sent: list[_Sent] = []
         self._taken = 0
+        self._deaths = 0
         self._steps = iter(_STEPS)
         self._mutating = False
         self._ended = False
@@ -169,7 +173,7 @@ class Pair:
     def _next_step(self) -> list[Job]:
         """The next recorded calls; when there are no more and the pair holds, the mutated ones."""
         jobs: list[Job] = []
-        wanted = next(self._steps, len(self.runs.calls))
+        wanted = next(self._steps, _FURTHER)
         for number, found in self._transfers:
             sent = self._send((number, found.dropped), found, seed=None)
             jobs += sent
@@ -216,9 +220,10 @@ class Pair:
         elif execution.ending == "returned" and execution.outputs:
             self.accepted.append(Accepted(sent.transfer.target, sent.case, digest(execution.outputs)))
         self._taken += 1
+        self._deaths += execution.ending in ("killed", "hung", "out_of_memory")
         if self._taken < len(self._sent):
             return []
-        if self.outcomes["status"][Outcome.NOT_EQUIVALENT]:
+        if self.outcomes["status"][Outcome.NOT_EQUIVALENT] or self._deaths >= _MOST_DEATHS:
             self._ended = True
             return []
         return self._next_step()

@@ -24,7 +24,7 @@ from fuzzing.generate.deeprel.transfer import Invocation, invocation
 from fuzzing.generate.deeprel.verification import Equivalence
 
 #: Wall-clock seconds and bytes for one call: those of libraries' own tests take milliseconds.
-LIMITS = Limits(convert_s=20.0, run_s=20.0, memory_bytes=3 << 30)
+LIMITS = Limits(convert_s=10.0, run_s=10.0, memory_bytes=3 << 30)
 #: What these give is whatever lay in memory, so only types and shapes of it can be compared.
 _UNWRITTEN = ("empty", "new_empty", "resize_", "resize_as_")
 

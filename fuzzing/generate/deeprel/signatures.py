@@ -10,12 +10,13 @@ from fuzzing.cases import Argument, Device, Dtype, Layout, MemoryFormat, Name, T
 #: A parameter of which nothing is known takes anything.
 ANY = "any"
 
-#: What else a parameter of a type takes: torch widens numbers, and Python's bool is an int.
+#: What else a parameter of a type takes: torch widens numbers, Python's bool is an int, and "cpu" a device.
 _TAKES = {
     "int": frozenset({"bool"}),
     "float": frozenset({"bool", "int"}),
     "complex": frozenset({"bool", "int", "float"}),
     "floats": frozenset({"ints"}),
+    "device": frozenset({"str"}),
 }
 #: Spellings of NumPy's that torch's own argument parser takes for its own (torch/csrc/utils/python_arg_parser.cpp).
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
@@ -39,7 +40,9 @@ class Parameter:
     rest: bool = False
 
     def takes(self, argument: Argument) -> bool:
-        """Whether an argument is of one of its types."""
+        """Whether an argument is of one of its types; for all that are left, whether it is several."""
+        if self.rest:
+            return isinstance(argument, (list, tuple))
         if ANY in self.types:
             return True
         kinds = kinds_of(argument)
@@ -91,11 +94,15 @@ class Signature:
             if parameter.keyword:
                 return None
             rest = args[place:]
-            if len(rest) > 1 and _spread(parameter, rest):  # x.permute(0, 2, 1)
+            if self._is_last(place) and _spread(parameter, rest):  # x.permute(0, 2, 1)
                 bound[parameter.name] = tuple(rest)
                 return bound
             bound[parameter.name] = args[place]
         return bound if len(args) <= len(self.parameters) else None
+
+    def _is_last(self, place: int) -> bool:
+        """Whether no parameter behind this one can be given by position."""
+        return all(parameter.keyword for parameter in self.parameters[place + 1 :])
 
     def arrange(
         self, bound: Mapping[str, Argument]
@@ -117,7 +124,9 @@ class Signature:
 
 
 def _spread(parameter: Parameter, values: Sequence[Argument]) -> bool:
-    return "ints" in parameter.types and all(type(value) is int for value in values)
+    """Whether these are the items of one list; a single number is, where no number can be meant."""
+    whole = all(type(value) is int for value in values)
+    return whole and "ints" in parameter.types and (len(values) > 1 or not parameter.types & {"int", ANY})
 
 
 def kinds_of(argument: Argument) -> frozenset[str]:
@@ -149,7 +158,7 @@ _FORMS: tuple[tuple[type, str], ...] = (
 def _kinds_of_items(items: Sequence[Argument]) -> frozenset[str]:
     if not items:
         return frozenset({"ints", "floats", "bools", "tensors"})
-    kinds = {kind for item in items for kind in kinds_of(item)} - {"none"}
+    kinds = {kind for item in items for kind in kinds_of(item)} - {"none"} or {"int"}  # sizes may be None
     for single, several in (("tensor", "tensors"), ("bool", "bools"), ("int", "ints")):
         if kinds == {single}:
             return frozenset({several})
