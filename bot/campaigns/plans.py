@@ -178,7 +178,7 @@ def _question(context: Context, config: Config, cases: Sequence[Cases]) -> Quest
 
 
 def _change(context: Context, target: str, base: str, head: str) -> Change | None:
-    """What the commits differ in; None where that cannot be told, which costs the ranking and nothing else."""
+    """What the commits differ in; None where that cannot be told, which costs the ranking alone."""
     read = context.services.repositories.change
     try:
         content = attend(context, lambda *_: read(target, base, head))

@@ -107,7 +107,7 @@ class Question:
 
     @contextmanager
     def arguments(self) -> Iterator[tuple[list[str], Ranking]]:
-        """The command line of `fuzzing.prioritize`, whose files last as long as this, and what it amounts to."""
+        """The command line of `fuzzing.prioritize`, and what it says; its files last as long as this."""
         chosen = self.strategy or (INFORMED if self.change or self.past else PLAIN)
         suites = suites_of(self.backend, self.frontends)
         ranking = Ranking(chosen, self.strategy, self.seed, suites=suites)

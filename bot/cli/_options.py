@@ -31,6 +31,11 @@ def parse_options(given: Iterable[str]) -> dict[str, str]:
     return options
 
 
+def split_names(given: Iterable[str]) -> list[str]:
+    """The names in `given`, each of which may hold several with commas between, once each."""
+    return list(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
+
+
 def check_device(backend: str, device: str) -> None:
     """Raises UsageError where the backend has no such device: said before any work is done."""
     devices = backends.get(backend).devices

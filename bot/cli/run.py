@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.cli import _campaign_text
-from bot.cli._options import option_option, parse_options
+from bot.cli._options import option_option, parse_options, split_names
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import campaign_services
@@ -57,6 +57,9 @@ class _Pins:
     def default_branch(self, _target: str) -> str:
         return "main"
 
+    def change(self, _target: str, _base: str, _head: str) -> None:
+        """Nothing is known of what differs between two releases."""
+
 
 @dataclass(frozen=True)
 class _Asked:
@@ -76,12 +79,16 @@ class _Asked:
     "--source",
     "sources",
     multiple=True,
-    help="Where cases come from; may be repeated. [default: the tests of the frontend's own library]",
+    help="Where cases come from; several with commas, or repeated. "
+    "[default: the tests of the frontend's own library]",
 )
 @click.option(
     "--cases",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Run the cases of this corpus folder instead.",
+)
+@click.option(
+    "--strategy", help="What decides which cases run first. [default: change if it is known, else opera]"
 )
 @click.option("--budget", default="5m", show_default=True, help="Time for running cases, such as 90s or 5m.")
 @click.option(
@@ -112,6 +119,7 @@ def command(
     frontend: str | None,
     sources: tuple[str, ...],
     cases: Path | None,
+    strategy: str | None,
     budget: str,
     report: Path | None,
     python: str,
@@ -138,7 +146,8 @@ def command(
     settings = load_settings(workers=workers)
     configure("console", "error")
     options, seconds = parse_options(given), _seconds(budget)
-    wanted = {"frontend": frontend, "device": device, "sources": list(sources) or None}
+    named = split_names(sources)
+    wanted = {"frontend": frontend, "device": device, "sources": named or None, "strategy": strategy}
     config = _config(
         {"backend": backend, "budget": seconds, "options": options, "profile": profile, "repeats": repeats}
         | {key: value for key, value in wanted.items() if value is not None},

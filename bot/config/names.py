@@ -67,7 +67,7 @@ def source_libraries() -> Mapping[str, str]:
 
 
 def source_parts(name: str) -> int:
-    """How many parts a source is migrated in: 1 for one that cannot be divided."""
+    """How many parts a source is migrated in: 1 where leaving a part's tests out would save no work."""
     one = _sources().get(name)
     return PARTS if one is not None and one.takes_part else 1
 
@@ -83,7 +83,7 @@ class _Registered:
     """A function with a decorator that gives it a name.
 
     words       the decorator's keywords that are plain text
-    takes_part  whether it has a parameter
+    takes_part  whether it has a parameter `part`
     """
 
     words: Mapping[str, str]
@@ -124,7 +124,9 @@ def _registrations(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Reg
             if not (isinstance(call, ast.Call) and ast.unparse(call.func).endswith(decorator)):
                 continue
             words = {word.arg: told for word in call.keywords if word.arg and (told := text(word.value))}
-            takes_part = isinstance(node, ast.FunctionDef) and bool(node.args.args)
+            takes_part = isinstance(node, ast.FunctionDef) and any(
+                argument.arg == "part" for argument in (*node.args.args, *node.args.kwonlyargs)
+            )
             for name in filter(None, map(text, call.args)):
                 yield name, _Registered(words, takes_part)
 

@@ -24,9 +24,7 @@ MAX_FILES = 300
 MAX_FILE_BYTES, MAX_BYTES = 1 << 20, 16 << 20
 _CHUNK = 100  # objects asked for at a time
 
-_SOURCES = frozenset(
-    [".py", ".pyi", ".pyx", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh", ".inc", ".inl", ".td", ".mlir", ".def", ".rs"]
-)
+_SOURCES = re.compile(r"\.(py[ix]?|c|cc|cpp|cxx|h|hh|hpp|cuh?|inc|inl|td|mlir|def|rs)", re.IGNORECASE)
 _FILE_MODES = frozenset({"100644", "100755"})
 _NOTHING = re.compile("0+")
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -140,7 +138,7 @@ def _first(entries: Sequence[Entry], count: int) -> list[Entry]:
 
 
 def _is_source(path: str) -> bool:
-    return PurePosixPath(path).suffix.lower() in _SOURCES
+    return _SOURCES.fullmatch(PurePosixPath(path).suffix) is not None
 
 
 def _contents(local: Local, entries: Sequence[Entry]) -> tuple[dict[str, bytes], bool]:
