@@ -37,7 +37,7 @@ FIRST_S = 50.0
 #: Parts of a source that may fail before its others are left alone: a missing library fails them all.
 FAILURES = 2
 _LOOK_S = 0.2  # how soon a stop or the end of the time is noticed
-_MAX_FAILURE = 300  # characters of what is told of a failure; the log has it all
+MAX_FAILURE = 300  # characters of what is told of a failure; the log has it all
 _TOLD_EVERY = 100  # cases of a part between two words of progress
 
 RunTool = Callable[[str, Sequence[str], OnEvent, threading.Event], None]
@@ -97,7 +97,7 @@ class Collector:
         """Remembers that a part failed, and logs it: others may do without it."""
         log.error("migration_failed", source=part.source, part=part.number, of=part.of, error=str(error))
         self._failures[part.source] += 1
-        self.failed.setdefault(part.source, _last_line(error))
+        self.failed.setdefault(part.source, last_line(error))
         self._errors.append(error)
 
     def gives_up(self, source: str) -> bool:
@@ -112,9 +112,9 @@ class Collector:
         return found
 
 
-def _last_line(error: Exception) -> str:
+def last_line(error: Exception) -> str:
     """The end of an error's text, where a program's own message stands behind how it ended."""
-    return next(reversed(str(error).strip().splitlines()), type(error).__name__)[:_MAX_FAILURE]
+    return next(reversed(str(error).strip().splitlines()), type(error).__name__)[:MAX_FAILURE]
 
 
 def _with_failure(account: Account, failed: Mapping[str, str]) -> Account:

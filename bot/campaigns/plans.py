@@ -16,7 +16,7 @@ import structlog
 from bot.campaigns import collecting
 from bot.campaigns.attend import attend
 from bot.campaigns.catalogue import Account, Cases
-from bot.campaigns.collecting import Collector
+from bot.campaigns.collecting import Collector, last_line
 from bot.campaigns.context import Context, Interrupted
 from bot.campaigns.ranking import Change, Order, Question, Ranking, frontends_of, in_order
 from bot.campaigns.services import Config
@@ -133,10 +133,14 @@ def _rank(context: Context, config: Config, cases: Sequence[Cases], order: Order
     except (Abandoned, Interrupted):
         raise
     except Exception as error:
-        # Whatever it is, it is no reason to test nothing; what we do not expect is a bug of ours.
-        log.exception("internal_error", task="ranking", strategy=ranking.strategy)
+        # Whatever it is, it is no reason to test nothing. Nothing that people say can make a ranking fail.
+        told = {"task": "ranking", "strategy": ranking.strategy, "error": str(error)}
         order.clear()
-        return ranking.without(f"{type(error).__name__}; the log of Assay has the details")
+        if isinstance(error, (InfrastructureError, UsageError)):
+            log.error("internal_error", **told)  # noqa: TRY400  (the traceback that matters is in its text)
+            return ranking.without(last_line(error))
+        log.exception("internal_error", **told)
+        return ranking.without(type(error).__name__)
     return ranking
 
 

@@ -45,8 +45,8 @@ def order_of(ranking: Ranking | None) -> str:
         return ""
     if ranking.failed:
         return (
-            f"The cases ran in the order of their sources, because ranking them failed: {ranking.failed}. "
-            "This is a bug of Assay, not of the compiler."
+            f"The cases ran in the order of their sources, because ranking them failed: {ranking.failed} "
+            "(a bug of Assay, whose log has more; not the compiler's)."
         )
     knew = []
     if ranking.change is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Float, Select, case, func, select, union
+from sqlalchemy import Float, Select, case, func, literal, select, union
 
 from bot.store.campaigns import CHUNK, Session
 from bot.store.models import Campaign, OutcomeRow
@@ -51,7 +51,7 @@ def _query(target: str, backend: str, before: datetime) -> Select[Any]:
     phases = (phase for phase in Phase if phase is not Phase.IMPORT)
     spent = sum(
         (func.coalesce(OutcomeRow.body["durations", phase.value].as_float(), 0.0) for phase in phases),
-        start=func.cast(0.0, Float),
+        start=literal(0.0, Float),
     )
     return (
         select(
