@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import structlog
@@ -22,6 +21,7 @@ from bot.campaigns.ranking import Change, Order, Question, Ranking, frontends_of
 from bot.campaigns.services import Config
 from bot.config import names
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, UsageError
+from bot.machine import absent_of
 from bot.store import campaigns, history
 from bot.store.campaigns import Abandoned
 
@@ -61,9 +61,8 @@ def _possible(cases: Sequence[Cases], config: Config) -> tuple[list[Cases], list
     good, without = [], []
     for one in cases:
         lacking = next((part.source for part in one.parts() if not part.path.exists()), "")
-        library = names.source_libraries().get(lacking, "")
-        if library and not _installed(library):
-            without.append((lacking, _advice(lacking, library)))
+        if absent := absent_of(lacking):
+            without.append((lacking, _advice(lacking, absent)))
         else:
             good.append(one)
     if without and (not good or not _by_default(config)):
@@ -71,15 +70,12 @@ def _possible(cases: Sequence[Cases], config: Config) -> tuple[list[Cases], list
     return good, [Account(source, whole=0, failed=advice) for source, advice in without]
 
 
-def _advice(source: str, library: str) -> str:
-    return f"{source} needs {library}, which is not installed beside Assay; install it: pip install {library}"
-
-
-def _installed(library: str) -> bool:
-    try:
-        return bool(version(library))
-    except PackageNotFoundError:
-        return False
+def _advice(source: str, absent: Sequence[str]) -> str:
+    are = "is" if len(absent) == 1 else "are"
+    return (
+        f"{source} needs {' and '.join(absent)}, which {are} not installed beside Assay; "
+        f"install with: pip install {' '.join(absent)}"
+    )
 
 
 def _by_default(config: Config) -> bool:

@@ -81,7 +81,7 @@ class Watch:
 
 
 class Line:
-    """What goes on, for commands without steps: a line that changes on a terminal, one now and then elsewhere."""
+    """What goes on, for commands without steps: a line that changes on a terminal, or one now and then."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)

@@ -66,6 +66,13 @@ def source_libraries() -> Mapping[str, str]:
     return {name: one.words.get("library", "") for name, one in _sources().items()}
 
 
+def source_needs(name: str) -> tuple[str, ...]:
+    """The distributions that a source needs beside Assay: its library, and what its tests import."""
+    one = _sources().get(name)
+    words = one.words if one is not None else {}
+    return tuple(filter(None, [words.get("library", ""), *words.get("needs", "").split()]))
+
+
 def source_parts(name: str) -> int:
     """How many parts a source is migrated in: 1 where leaving a part's tests out would save no work."""
     one = _sources().get(name)

@@ -269,21 +269,27 @@ class Tools:
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.calls.append(module)
-        if module == "fuzzing.prioritize":
-            self.asked.append(dict(zip(args[::2], args[1::2], strict=True)))
-            for case_id in self.order(catalogued_ids(args)):
-                on_event({"event": "ranked", "id": case_id})
-            on_event({"event": "end", "cases": len(IDS), "strategy": args[1], "seconds": 0.5})
         if module == "fuzzing.migrate":
-            for test, case_id in IDS.items():
-                on_event({"event": "case", "id": case_id, "test": test, "operator": test.split("_")[0]})
-            on_event({"event": "case", "id": IDS["Abs_fine"], "test": "again", "operator": "Abs"})
-            end = {"cases": len(IDS) + 1, "new": 0, "skipped": {"no values": 2}}
-            on_event({"event": "end", "library": "standin", "version": "1.0", **end})
+            self.migrate(args, on_event, stop)
+        elif module == "fuzzing.prioritize":
+            self.rank(args, on_event, stop)
         elif module == "fuzzing.triage.describe":
             assert args[0] == "--corpus"
             for case_id in args[2:]:
                 on_event({"id": case_id, "program": f"program of {NAMES[case_id]}"})
+
+    def migrate(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        for test, case_id in IDS.items():
+            on_event({"event": "case", "id": case_id, "test": test, "operator": test.split("_")[0]})
+        on_event({"event": "case", "id": IDS["Abs_fine"], "test": "again", "operator": "Abs"})
+        end = {"cases": len(IDS) + 1, "new": 0, "skipped": {"no values": 2}}
+        on_event({"event": "end", "library": "standin", "version": "1.0", **end})
+
+    def rank(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        self.asked.append(dict(zip(args[::2], args[1::2], strict=True)))
+        for case_id in self.order(catalogued_ids(args)):
+            on_event({"event": "ranked", "id": case_id})
+        on_event({"event": "end", "cases": len(IDS), "strategy": args[1], "seconds": 0.5})
 
 
 def catalogued_ids(args: Sequence[str]) -> list[str]:
