@@ -23,6 +23,7 @@ from fuzzing.prioritize.table import Array, Table
 UNIT = lcm(*range(1, 25))
 _ALL = 2048  # up to so many rows, all are in the pool
 _POOL = 1024  # rows in the pool of more
+_SPARSE = 3  # columns beyond which it is cheaper to pick some out, for each one picked
 _WATCHED = 1024  # kinds of waiting rows whose bounds are kept up to date
 
 #: The score of a new value in a column that has seen so many (int64 → float64, whole, in UNITs).
@@ -60,7 +61,7 @@ def denominator(table: Table) -> int:
 
 
 def search(table: Table, weights: Weights, rows: Sequence[int] | None = None) -> Iterator[Pick]:
-    """The table's rows, or those of `rows` (ascending), in greedy order, as long as they have anything new."""
+    """The table's rows, or those of `rows` (ascending), in greedy order, as long as something is new."""
     return _Search(table, weights, range(len(table.first)) if rows is None else rows).picks()
 
 
@@ -87,10 +88,10 @@ class _Search:
         """Emissions, best first, until nothing is new any more."""
         while (pool := self._gather()) is not None:
             while (best := pool.best(self._worth)) is not None:
-                row, score, new = best
-                self._emit(row, new)
-                pool.emitted(self._ids[row], new)
-                yield Pick(row, score, new)
+                row, score, unseen = best
+                self._emit(row, unseen)
+                pool.emitted(self._ids[row], unseen)
+                yield Pick(row, score, np.flatnonzero(unseen))
 
     def _gather(self) -> _Pool | None:
         """The best rows of all that are left, with bounds for the others; None if none has anything new."""
@@ -107,10 +108,10 @@ class _Search:
         rows = self._left[inside]
         return _Pool(rows, self._ids[rows], unseen[inside], _bounds(self._left, unseen, scores, outside))
 
-    def _emit(self, row: int, new: Array) -> None:
-        self._seen[self._ids[row, new]] = True
-        self._numbers[new] += 1
-        self._worth[:, new] = self._factors[:, new] * self._weights(self._numbers[new])
+    def _emit(self, row: int, unseen: Array) -> None:
+        self._seen[self._ids[row]] = True
+        self._numbers += unseen
+        self._worth = self._factors * self._weights(self._numbers)
 
 
 def _scores(worth: Array, unseen: Array) -> Array:
@@ -160,19 +161,26 @@ class _Pool:
     """
 
     def __init__(self, rows: Array, ids: Array, unseen: Array, bounds: _Bounds | None = None) -> None:
-        self._rows, self._bounds = rows, bounds
+        self._rows, self._bounds, self._dead = rows, bounds, 0
         self._ids = np.ascontiguousarray(ids.T)
         self._unseen = np.ascontiguousarray(unseen.T, np.float64)
 
     def best(self, worth: Array) -> tuple[int, int, Array] | None:
-        """The row to emit, its score and its new columns; None if that may be outside, or there is none."""
+        """The row to emit, its score and which of its columns are new; None if the pool must be made anew."""
+        if self._dead > len(self._rows) // 2:
+            return None
         scores = _scores(worth, self._unseen)
         at = int(scores.argmax())  # the first of those alike
         row, score = int(self._rows[at]), float(scores[at])
         if score == 0 or (self._bounds is not None and not self._bounds.beaten(row, score, worth)):
             return None
-        return row, int(score), np.flatnonzero(self._unseen[:, at])
+        return row, int(score), self._unseen[:, at] > 0
 
-    def emitted(self, ids: Array, new: Array) -> None:
-        """Takes note that these values of the columns `new` have been emitted."""
-        self._unseen[new] *= self._ids[new] != ids[new, None]
+    def emitted(self, ids: Array, unseen: Array) -> None:
+        """Takes note that a row's values have been emitted, which were new in the columns `unseen`."""
+        self._dead += 1
+        new = np.flatnonzero(unseen)
+        if len(new) * _SPARSE < len(unseen):
+            self._unseen[new] *= self._ids[new] != ids[new, None]
+        else:  # what was seen before is 0 already
+            self._unseen *= self._ids != ids[:, None]
