@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,12 +83,16 @@ class _Candidate:
 @register_strategy("change")
 def change(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """Most expected findings for each second first; OPERA's order where change and history are silent."""
+    return reordered(base.get("opera")(instances, context), instances, context)
+
+
+def reordered(opera: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """OPERA's order of `instances` as the strategy changes it; itself where nothing is said."""
     settings = Settings.of(context.options)
-    opera = base.get("opera")(instances, context)
     said = _touched(context.change, instances)
     history = context.history if isinstance(context.history, History) and context.history.records else None
     if not said and history is None:
-        return opera
+        return iter(opera)
     expectations = None if history is None else Expectations(history, instances, settings.half_life)
     candidates = list(_candidates(instances, list(opera), said, expectations, settings))
     return _ranked(_interleaved(candidates, settings.explore), instances, said)
