@@ -20,7 +20,7 @@ import pkgutil
 import select
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,13 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def read(lines: Iterable[str]) -> Coverage:
-    """What this module printed: case id → lines."""
+def load(path: Path) -> Coverage:
+    """What this module printed into a file: case id → lines. Raises UsageError for another file."""
     found: dict[str, frozenset[tuple[str, int]]] = {}
-    for line in lines:
-        event = json.loads(line)
-        if event["event"] == "covered":
-            found[event["id"]] = frozenset((file, at) for file, ats in event["files"].items() for at in ats)
+    try:
+        with open(path, encoding="utf-8") as file:
+            for event in map(json.loads, file):
+                if event["event"] == "covered":
+                    lines = ((name, int(at)) for name, ats in event["files"].items() for at in ats)
+                    found[event["id"]] = frozenset(lines)
+    except OSError as error:
+        raise UsageError(f"cannot read the coverage {path}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(f"{path} is not what coverage_runs prints: {error!r}") from None
     return found
 
 

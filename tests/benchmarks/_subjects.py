@@ -13,10 +13,10 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from bot.toolchains.installer import Installer
 from fuzzing import backends
@@ -98,9 +98,9 @@ def measure(name: str, work: Path, python: str = "") -> None:
     subject = SUBJECTS[name]
     work.mkdir(parents=True, exist_ok=True)
     python = python or _toolchain(subject, work)
-    corpus = work / "corpus"
-    told = list(_drawn(_migrated(subject.source, corpus, work), subject.sample))
-    outcomes = _outcomes(subject, corpus, [one["id"] for one in told], python, work)
+    (work / name).mkdir(exist_ok=True)
+    told = _drawn(_migrated(subject.source, work), subject.sample)
+    outcomes = _outcomes(subject, [one["id"] for one in told], python, work / name)
     FOLDER.mkdir(exist_ok=True)
     header = {"subject": name, "release": subject.release, "library": told[0]["library"], "cases": len(told)}
     lines = [header, *(_line(one, outcomes[one["id"]]) for one in told if one["id"] in outcomes)]
@@ -120,10 +120,10 @@ def _toolchain(subject: Subject, work: Path) -> str:
     return str(python)
 
 
-def _migrated(source: str, corpus: Path, work: Path) -> list[dict[str, Any]]:
+def _migrated(source: str, work: Path) -> list[dict[str, Any]]:
     catalogue = work / f"{source}.jsonl"
     if not catalogue.exists():
-        command = [sys.executable, "-m", "fuzzing.migrate", source, "--corpus", str(corpus)]
+        command = [sys.executable, "-m", "fuzzing.migrate", source, "--corpus", str(work / "corpus")]
         partial = catalogue.with_suffix(".partial")
         with open(partial, "w", encoding="utf-8") as file:
             subprocess.run(command, check=True, stdout=file)
@@ -143,39 +143,43 @@ def _drawn(told: list[dict[str, Any]], count: int | None) -> list[dict[str, Any]
     return [told[place] for place in kept]
 
 
-def _outcomes(
-    subject: Subject, corpus: Path, ids: Sequence[str], python: str, work: Path
-) -> dict[str, Outcome]:
+def _outcomes(subject: Subject, ids: Sequence[str], python: str, folder: Path) -> dict[str, Outcome]:
     """Every case's outcome; a bad one stands only if it comes again in a fresh process."""
     shard = {
-        "corpus": str(corpus.absolute()), "backend": subject.backend, "toolchain": "old", "python": python,
-        "options": dict(subject.options), "device": "CPU", "profile": "default", "repeats": 1,
-        "budget_s": None, "ablate": False, "limits": {},
+        "corpus": str((folder.parent / "corpus").absolute()), "backend": subject.backend, "toolchain": "old",
+        "python": python, "options": dict(subject.options), "limits": {},
     }  # fmt: skip
-    first = dict(_run(shard | {"cases": list(ids), "workers": 1, "fresh": False}, work, len(ids)))
+    first = _run(shard | {"cases": list(ids)}, folder / "first")
     bad = [case for case, outcome in first.items() if outcome.verdict.accuses]
-    again = dict(_run(shard | {"cases": bad, "workers": 1, "fresh": True}, work, len(bad)))
+    again = _run(shard | {"cases": bad, "fresh": True}, folder / "again")
     unsteady = [case for case in bad if again[case].verdict is not first[case].verdict]
     print(f"{len(bad)} bad outcomes, {len(unsteady)} of them not repeated", file=sys.stderr)
     return {case: again.get(case, outcome) for case, outcome in first.items() if case not in unsteady}
 
 
-def _run(shard: dict[str, Any], work: Path, count: int) -> Iterator[tuple[str, Outcome]]:
-    path = work / "shard.json"
-    path.write_text(json.dumps(shard), encoding="utf-8")
-    command = [sys.executable, "-m", "fuzzing.execute.shard", str(path)]
-    done = 0
+def _run(shard: dict[str, Any], path: Path) -> dict[str, Outcome]:
+    """The outcomes of a shard, which are kept: a second run of all this begins where the first one ended."""
+    events = path.with_suffix(".jsonl")
+    if not events.exists():
+        path.with_suffix(".json").write_text(json.dumps(shard), encoding="utf-8")
+        command = [sys.executable, "-m", "fuzzing.execute.shard", str(path.with_suffix(".json"))]
+        with open(path.with_suffix(".partial"), "w", encoding="utf-8") as file:
+            _copy(command, file, len(shard["cases"]))
+        path.with_suffix(".partial").rename(events)
+    told = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
+    found = [Outcome.from_json(event["outcome"]) for event in told if event["event"] == "outcome"]
+    return {outcome.case: outcome for outcome in found}
+
+
+def _copy(command: Sequence[str], file: TextIO, count: int) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        for event in map(json.loads, process.stdout):
-            if event["event"] == "error":
-                raise SystemExit(event["message"])
-            if event["event"] == "outcome":
-                outcome = Outcome.from_json(event["outcome"])
-                yield outcome.case, outcome
-                done += 1
-                if done % 200 == 0:
-                    print(f"{done} of {count} cases run", file=sys.stderr)
+        for number, line in enumerate(process.stdout):
+            file.write(line)
+            if number % 200 == 0:
+                print(f"{number} of {count} cases run", file=sys.stderr)
+    if process.returncode:
+        raise SystemExit(f"the shard failed: {file.name}")
 
 
 def _line(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:

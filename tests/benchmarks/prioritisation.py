@@ -21,8 +21,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fuzzing.prioritize.base import Context, Suite, get
-from fuzzing.prioritize.coverage_runs import read as read_coverage
+from fuzzing.prioritize import change, coverage_runs, suites
+from fuzzing.prioritize.base import Context, get
+from fuzzing.prioritize.change import history
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.metrics import apfd, first_ranks, rauc
 from tests.benchmarks import _subjects
@@ -159,14 +160,14 @@ def _context(name: str, given: argparse.Namespace) -> Context:
     subject = _subjects.SUBJECTS[name]
     frontend = name.rsplit("-", 1)[-1]
     coverage = _subjects.FOLDER / f"{name}.coverage.jsonl"
+    suite = f"{subject.backend}.{frontend}"
     return Context(
-        suite=None if given.no_suite else _suite(f"{subject.backend}.{frontend}"),
-        coverage=read_coverage(coverage.open(encoding="utf-8")) if coverage.exists() else None,
+        suites={} if given.no_suite or suite not in suites.names() else {frontend: suites.load(suite)},
+        change=None if given.change is None else change.read(given.change),
+        history=None if given.history is None else history.read(given.history),
+        coverage=coverage_runs.load(coverage) if coverage.exists() else None,
+        backend=subject.backend,
     )
-
-
-def _suite(name: str) -> Suite | None:
-    return None
 
 
 if __name__ == "__main__":

@@ -52,6 +52,34 @@ def test_a_corpus_is_ranked_without_a_catalogue(tmp_path: Path, capsys: pytest.C
     assert _events(capsys)[0] == {"event": "ranked", "id": case.id}
 
 
+def test_a_suite_weighs_the_operators_of_its_frontend(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    instances = [instance(n, name, frontend, a=1) for n, (name, frontend) in enumerate(KNOWN)]
+    path = _catalogue(tmp_path / "one.jsonl", instances)
+    suite = tmp_path / "mine.torch.json"
+    suite.write_text(json.dumps({"origin": "here", "operators": {"torch.sin": 3}}))
+    assert main(["--strategy", "opera", "--catalogue", str(path), "--suite", str(suite), "--explain"]) == 0
+    weights = {event["id"]: event["why"]["operator"] for event in _events(capsys)[:-1]}
+    assert weights == {instances[0].id: 0.25, instances[1].id: 1.0, instances[2].id: 1.0}
+
+
+KNOWN = [("torch.sin", "torch"), ("torch.cos", "torch"), ("Sin", "onnx")]
+
+
+def test_coverage_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _catalogue(tmp_path / "one.jsonl", [instance(1), instance(2)])
+    covered = tmp_path / "covered.jsonl"
+    covered.write_text(
+        json.dumps({"event": "covered", "id": instance(2).id, "files": {"a.py": [1, 2]}}) + "\n"
+    )
+    arguments = ["--strategy", "coverage-total", "--catalogue", str(path), "--coverage"]
+    assert main([*arguments, str(covered)]) == 0
+    assert [event["id"] for event in _events(capsys)[:-1]] == [instance(2).id, instance(1).id]
+    assert main([*arguments, str(path)]) == 2
+    assert "is not what coverage_runs prints" in capsys.readouterr().err
+
+
 def test_options_reach_the_strategy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _catalogue(tmp_path / "one.jsonl", [instance(1)])
     base = ["--strategy", "fast", "--catalogue", str(path), "--option"]
