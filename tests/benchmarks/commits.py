@@ -29,7 +29,7 @@ from fuzzing.prioritize.change import Change, FileChange
 from fuzzing.prioritize.change_aware import reordered
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.metrics import apfd
-from fuzzing.prioritize.suites import load, names
+from fuzzing.prioritize.suites import load
 from tests.benchmarks import _subjects
 from tests.benchmarks._common import machine, verdict
 
@@ -114,14 +114,14 @@ def compare(instances: dict[str, Instance], repetitions: int) -> bool:
     """Prints the table; whether the bar was kept."""
     findings = {commit: credited(commit, instances) for commit in COMMITS}
     known = [commit for commit, found in findings.items() if found]
-    suite = load("openvino.onnx") if "openvino.onnx" in names() else None
+    suites = {"onnx": load("openvino.onnx")}
     scores: dict[tuple[Commit, str], list[float]] = {}
     firsts: dict[tuple[Commit, str], list[int]] = {}
     for seed in range(1, repetitions + 1):
         shuffled = sorted(instances)
         random.Random(seed).shuffle(shuffled)
         drawn = [instances[test] for test in shuffled]
-        context = Context(seed=seed, suite=suite)
+        context = Context(seed=seed, suites=suites)
         opera = list(get("opera")(drawn, context))
         orders = {"random": range(len(drawn)), "opera": [one.instance_index for one in opera]}
         changed = {
