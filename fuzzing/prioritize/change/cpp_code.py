@@ -21,8 +21,8 @@ from fuzzing.prioritize.change.symbols import Outline, Registration, Symbol
 
 _HEAD = 1_000  # characters before a brace that are looked at
 _CALL = 300  # characters before a parenthesis that are looked at
-_STATEMENT = 4_000  # characters of a registration that are looked at
-_MOST = 5_000  # scopes, and registrations of each kind; ten times those of the largest files we know
+_STATEMENT = 2_000  # characters of a registration that are looked at
+_MOST = 3_000  # scopes, and registrations of each kind; few files have a tenth of that
 _NAME = r"~?[A-Za-z_]\w*"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LAST_NAMES = re.compile(r"(?<!\w)[A-Za-z_]\w*(?!\w|\s*::)")
