@@ -186,7 +186,7 @@ def _print(table: Table, findings: dict[Commit, set[str]], cases: int) -> bool:
     print(f"\n{cases} cases; APFD of all credited cases, and in brackets the mean rank of the first")
     print(f"{'pull':>6} {'cases':>5} " + "".join(f"{name:>15}" for name in _ORDERS) + "  operators")
     for commit, scores in table.items():
-        row = "".join(f"{str(scores[name]):>15}" for name in _ORDERS)
+        row = "".join(f"{scores[name]!s:>15}" for name in _ORDERS)
         named = " ".join(commit.operators) or f"all, {commit.before} to {commit.after}"
         print(f"{commit.pull or '':>6} {len(findings[commit]):>5} {row}  {named}")
     single = [scores for commit, scores in table.items() if commit.pull]

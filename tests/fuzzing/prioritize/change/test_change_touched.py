@@ -128,7 +128,7 @@ class TestTvm:
         old = (
             'TVM_REGISTER_OP("relax.nn.conv2d")\n    .set_num_inputs(2)\n'
             '    .set_attr<FInferStructInfo>("FInferStructInfo", InferStructInfoConv2d);\n'
-            "StructInfo InferStructInfoConv2d(const Call& call, const BlockBuilder& ctx) {\n  return Check(call);\n}\n"
+            "StructInfo InferStructInfoConv2d(const Call& call) {\n  return Check(call);\n}\n"
         )
         found = said(
             edited("src/relax/op/nn/convolution.cc", old, ("Check(call)", "Check(call, ctx)")),
@@ -240,7 +240,7 @@ class TestOpenvino:
 class TestOnnxruntime:
     def test_a_kernel(self) -> None:
         text = (
-            "template <typename T>\nStatus CumSum<T>::Compute(OpKernelContext* context) const {\n  return Run();\n}\n"
+            "template <typename T>\nStatus CumSum<T>::Compute(Context* context) const {\n  return Run();\n}\n"
             "ONNX_CPU_OPERATOR_TYPED_KERNEL(CumSum, 14, float, KernelDefBuilder(), CumSum<float>);\n"
         )
         path = "onnxruntime/core/providers/cpu/math/cumsum.cc"
