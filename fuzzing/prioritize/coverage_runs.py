@@ -13,6 +13,7 @@ For experiments on cases of one's own: unlike a campaign's worker, the process i
 from __future__ import annotations
 
 import argparse
+import gzip
 import importlib
 import importlib.util
 import json
@@ -59,10 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def load(path: Path) -> Coverage:
-    """What this module printed into a file: case id → lines. Raises UsageError for another file."""
+    """What this module printed into a file, gzipped if its name ends so: case id → lines.
+
+    Raises UsageError for another file.
+    """
     found: dict[str, frozenset[tuple[str, int]]] = {}
+    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with open(path, encoding="utf-8") as file:
+        with opened(path, "rt", encoding="utf-8") as file:
             for event in map(json.loads, file):
                 if event["event"] == "covered":
                     lines = ((name, int(at)) for name, ats in event["files"].items() for at in ats)
@@ -175,9 +180,10 @@ def _answer(given: argparse.Namespace) -> None:
 
 def _import_all(package: str) -> None:
     """Imports what a frontend would import for the first case that needs it."""
-    for module in pkgutil.walk_packages([folder_of(package)], f"{package}.", onerror=lambda _: None):
+    inside = pkgutil.walk_packages([folder_of(package)], f"{package}.", onerror=lambda _: None)
+    for name in (package, *(module.name for module in inside)):
         with suppress(Exception):  # it needs a library that is not here; so will its cases
-            importlib.import_module(module.name)
+            importlib.import_module(name)
 
 
 def _measurer(package: str) -> Any:

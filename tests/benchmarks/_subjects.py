@@ -35,6 +35,7 @@ class Subject:
 
     extra    what its venv needs beside it: the library of torch and Keras programs
     sample   how many cases, drawn by SEED; None for all
+    python   the package of its frontend, if that is Python, whose coverage is measured too
     """
 
     backend: str
@@ -43,6 +44,7 @@ class Subject:
     extra: tuple[str, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     sample: int | None = None
+    python: str = ""
 
 
 _TORCH = ("torch==2.13.0", "packaging")
@@ -52,6 +54,9 @@ SUBJECTS = {
     "openvino-2023.3-onnx": Subject("openvino", "2023.3.0", "onnx-node-tests"),
     "openvino-2024.0-onnx": Subject("openvino", "2024.0.0", "onnx-node-tests"),
     "onnxruntime-1.17-onnx": Subject("onnxruntime", "1.17.3", "onnx-node-tests"),
+    "tvm-0.25-onnx": Subject(
+        "tvm", "0.25.0.post1", "onnx-node-tests", sample=1000, python="tvm.relax.frontend.onnx"
+    ),
     "openvino-2023.1-torch": Subject(
         "openvino", "2023.1.0", "torch-opinfo", _TORCH, (("capture", "traced"),), 2000
     ),
@@ -85,6 +90,11 @@ def _from_json(obj: dict[str, Any]) -> Measured:
     return Measured(instance, **obj)
 
 
+def coverage_file(name: str) -> Path:
+    """Where a subject's coverage lies, if it has been measured."""
+    return FOLDER / f"{name}.coverage.jsonl.gz"
+
+
 def measured() -> list[str]:
     """The subjects there are measurements of."""
     return [name for name in SUBJECTS if (FOLDER / f"{name}.jsonl.gz").exists()]
@@ -107,6 +117,26 @@ def measure(name: str, work: Path, python: str = "") -> None:
     data = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines).encode()
     (FOLDER / f"{name}.jsonl.gz").write_bytes(gzip.compress(data, mtime=0))
     print(f"{name}: {len(lines) - 1} cases", file=sys.stderr)
+    if subject.python:
+        _measure_coverage(name, [one["id"] for one in told], python, work)
+
+
+def _measure_coverage(name: str, ids: Sequence[str], python: str, work: Path) -> None:
+    """Which lines of the release's own frontend each case covers; in its venv, by our code."""
+    Installer(work).install(Path(python), ("coverage>=7,<8",))
+    catalogue, subject = work / name / "cases.jsonl", SUBJECTS[name]
+    catalogue.write_text("".join(json.dumps({"id": case_id}) + "\n" for case_id in ids), encoding="utf-8")
+    command = [
+        *(python, "-m", "fuzzing.prioritize.coverage_runs", "--backend", subject.backend),
+        *("--package", subject.python, "--corpus", str(work / "corpus"), "--catalogue", str(catalogue)),
+    ]
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    coverage_file(name).write_bytes(gzip.compress(_shortened(told), mtime=0))
+
+
+def _shortened(told: bytes) -> bytes:
+    """The same with files named below their environment: where that lay is nobody's business."""
+    return re.sub(rb'"[^"]*/site-packages/', b'"', told)
 
 
 def _toolchain(subject: Subject, work: Path) -> str:
@@ -144,14 +174,14 @@ def _drawn(told: list[dict[str, Any]], count: int | None) -> list[dict[str, Any]
 
 
 def _outcomes(subject: Subject, ids: Sequence[str], python: str, folder: Path) -> dict[str, Outcome]:
-    """Every case's outcome; a bad one stands only if it comes again in a fresh process."""
+    """Every case's outcome; a bad one stands only if it comes again in another process."""
     shard = {
         "corpus": str((folder.parent / "corpus").absolute()), "backend": subject.backend, "toolchain": "old",
         "python": python, "options": dict(subject.options), "limits": {},
     }  # fmt: skip
     first = _run(shard | {"cases": list(ids)}, folder / "first")
     bad = [case for case, outcome in first.items() if outcome.verdict.accuses]
-    again = _run(shard | {"cases": bad, "fresh": True}, folder / "again")
+    again = _run(shard | {"cases": bad}, folder / "again")
     unsteady = [case for case in bad if again[case].verdict is not first[case].verdict]
     print(f"{len(bad)} bad outcomes, {len(unsteady)} of them not repeated", file=sys.stderr)
     return {case: again.get(case, outcome) for case, outcome in first.items() if case not in unsteady}

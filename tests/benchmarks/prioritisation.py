@@ -159,7 +159,7 @@ def _subject(name: str, given: argparse.Namespace) -> bool:
 def _context(name: str, given: argparse.Namespace) -> Context:
     subject = _subjects.SUBJECTS[name]
     frontend = name.rsplit("-", 1)[-1]
-    coverage = _subjects.FOLDER / f"{name}.coverage.jsonl"
+    coverage = _subjects.coverage_file(name)
     suite = f"{subject.backend}.{frontend}"
     return Context(
         suites={} if given.no_suite or suite not in suites.names() else {frontend: suites.load(suite)},

@@ -1,11 +1,11 @@
 """How long a strategy takes to rank 10,000, 30,000 and 100,000 operator instances, and in how much memory.
 
 The instances are those of the measured subjects (`_subjects`: real ones of torch and ONNX) and beside them
-synthetic ones, as diverse as can be: a real instance's operator with every parameter drawn anew, half of them
-from what the operator's instances have there, half freely of the same type. Each size is ranked in a process of
-its own; told are wall and processor seconds of the ranking itself, the peak of the whole process with the
-instances in it, and the exponent by which time grows from one size to the next. The bars for `opera`: 100,000
-in 10 s and 1 GB, and an exponent below 1.25 (n log n has 1.09 between 30,000 and 100,000).
+synthetic ones, as diverse as can be: a real instance's operator with every parameter drawn anew, half of
+them from what the operator's instances have there, half freely of the same type. Each size is ranked in a
+process of its own; told are wall and processor seconds of the ranking itself, the peak of the whole process
+with the instances in it, and the exponent by which time grows from one size to the next. The bars for
+`opera`: 100,000 in 10 s and 1 GB, and an exponent of at most 1.25 (n log n has 1.09 from 30,000 to 100,000).
 """
 
 from __future__ import annotations
