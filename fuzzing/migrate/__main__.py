@@ -45,7 +45,7 @@ def run(
     corpus: Corpus,
     closing: Callable[[], Mapping[str, object]] = dict,
 ) -> None:
-    """Migrates all of `source` into `corpus`, printing events; the last one also tells what `closing` gives."""
+    """Migrates all of `source` into `corpus`, printing events; `closing` gives more for the last one."""
     _note(f"{source.name}: building the tests of {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
