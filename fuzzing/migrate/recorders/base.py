@@ -74,6 +74,8 @@ class Recorder(Protocol):
     """Records the calls of one library.
 
     library  the top-level module to wait for
+
+    A recorder may also have `environment: ClassVar[Mapping[str, str]]`, which is set for the command.
     """
 
     library: ClassVar[str]

@@ -15,8 +15,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import InternalError, UsageError
 from fuzzing.execute.library import Libraries, why
 from fuzzing.execute.limits import Limits
-from fuzzing.migrate.recorders import events, inject
-from fuzzing.migrate.recorders.base import instance_key
+from fuzzing.migrate.recorders import base, events, inject
 from fuzzing.migrate.sources import Skip
 
 #: Of one replay: what a library's own test calls takes milliseconds.
@@ -51,8 +50,9 @@ def record(library: str, command: Sequence[str], cwd: Path | None = None) -> Rec
     Raises UsageError if the command cannot be started.
     """
     with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
-        environment = inject.environment(library, folder, dict(os.environ))
-        environment.pop("PYTEST_CURRENT_TEST", None)  # of our caller; no test of the command's has begun
+        given = {**os.environ, **getattr(base.get(library), "environment", {})}
+        given.pop("PYTEST_CURRENT_TEST", None)  # of our caller; no test of the command's has begun
+        environment = inject.environment(library, folder, given)
         begin = perf_counter()
         try:
             ended = subprocess.run(command, cwd=cwd, env=environment, stdout=_STDERR, check=False)
@@ -72,7 +72,7 @@ def _read(path: Path, recorded: Recorded, seen: set[bytes]) -> None:
         if isinstance(item, events.Began):
             recorded.python = item.python if recorded.processes == 1 else recorded.python
         elif isinstance(item, TestCase):
-            key = instance_key(item)
+            key = base.instance_key(item)
             if key not in seen:
                 recorded.items.append(item)
             seen.add(key)
