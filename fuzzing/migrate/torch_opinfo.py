@@ -34,7 +34,7 @@ _FIRST = ("float32", "int64", "int32", "uint8", "bool", "complex64", "float16", 
 
 @register_source(NAME, library=LIBRARY)
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
-    """Every sample of every operator of the installed torch, in its order; a part has some operators whole."""
+    """Every sample of every operator of the installed torch, in its order; a part has whole operators."""
     import torch
 
     entries = database()

@@ -172,6 +172,14 @@ def read(path: Path) -> Iterator[Item]:
         yield from decode(iter(lambda: file.read(_CHUNK), b""))
 
 
+def headers(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The frames' headers alone, which is quick."""
+    reader = protocol.FrameReader()
+    with path.open("rb") as file:
+        while data := file.read(_CHUNK):
+            yield from (header for header, _ in reader.feed(data))
+
+
 def decode(chunks: Iterable[bytes]) -> Iterator[Item]:
     """The items in bytes that a FrameSink wrote, as they come."""
     reader = protocol.FrameReader()

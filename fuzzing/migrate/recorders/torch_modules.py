@@ -17,7 +17,7 @@ class Made:
     key   of class and arguments, for whoever wants to keep one here
     """
 
-    __slots__ = ("api", "args", "key", "kwargs", "kind")
+    __slots__ = ("api", "args", "key", "kind", "kwargs")
 
     def __init__(self, api: str, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self.api, self.kind, self.args, self.kwargs = api, kind, args, kwargs
