@@ -27,7 +27,9 @@ def migrate() -> Iterator[TestCase | Skip]:
         if isinstance(item, TestCase):
             yield item
         elif isinstance(item, Bug):
-            yield Skip(item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item))
+            yield Skip(
+                item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item)
+            )
     sys.stderr.write(search.totals.text() + "\n")
 
 

@@ -131,13 +131,16 @@ def seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[floa
 def recorded_cases(folder: Path) -> int:
     """How many cases lie in a folder's records."""
     frames = [frame for path in folder.glob(f"*{events.SUFFIX}") for frame in events.headers(path)]
-    return sum("files" in frame for frame in frames)
+    return sum("case" in frame for frame in frames)
 
 
 def ratio(name: str, rounds: int, plain: dict[str, str]) -> float:
     """Runs a workload plain and recorded, in turn; prints, and returns the ratio of the processor's times."""
     with tempfile.TemporaryDirectory(prefix="assay-recording-") as scratch:
-        folder, times = Path(scratch), {key: list[tuple[float, float]]() for key in ("start", "plain", "recorded")}
+        folder, times = (
+            Path(scratch),
+            {key: list[tuple[float, float]]() for key in ("start", "plain", "recorded")},
+        )
         start, work = folder / "test_start.py", folder / "test_work.py"
         start.write_text(STARTS[name])
         work.write_text(WORKLOADS[name])
@@ -151,7 +154,8 @@ def ratio(name: str, rounds: int, plain: dict[str, str]) -> float:
             times["recorded"].append(seconds(command(name, work), watched))
             cases = recorded_cases(record)
     wall, cpu = (
-        {key: statistics.median(pair[which] for pair in pairs) for key, pairs in times.items()} for which in (0, 1)
+        {key: statistics.median(pair[which] for pair in pairs) for key, pairs in times.items()}
+        for which in (0, 1)
     )
     of_tests = (cpu["recorded"] - cpu["start"]) / (cpu["plain"] - cpu["start"])
     print(

@@ -58,8 +58,9 @@ def replay(root: Path, count: int | None, seed: int) -> float:
         print(f"  {times:6d}  {reason}")
     share = ran / len(ids) if ids else 0.0
     print(
-        f"{root}: {ran} of {len(ids)} cases run again in their library, {share:.2%}; {len(operators)} operators, "
-        f"{len(instances)} distinct instances; {time.monotonic() - begin:.0f} s, {busy_s:.0f} s in the library"
+        f"{root}: {ran} of {len(ids)} cases run again in their library, {share:.2%}; "
+        f"{len(operators)} operators, {len(instances)} distinct instances; "
+        f"{time.monotonic() - begin:.0f} s, {busy_s:.0f} s in the library"
     )
     return share
 

@@ -98,7 +98,7 @@ def test_examples_that_end_their_process_cost_themselves_alone(migrated: list[Te
 
 
 def test_what_examples_set_is_undone(migrated: list[TestCase | Skip]) -> None:
-    ones, cos = of(migrated, "torch.sets_double")
+    _, cos = of(migrated, "torch.sets_double")
     assert dict(cos.values())["x"].dtype == "float64"  # type: ignore[union-attr]
     drawn = [
         case for case in of(migrated, "torch.Tensor.scatter_") if apis([case]) == ["torch.Tensor.scatter_"]

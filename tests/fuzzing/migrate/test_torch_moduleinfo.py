@@ -18,7 +18,6 @@ MODULES = (
     "nn.NLLLoss",
     "nn.TransformerEncoder",
     "nn.LazyConv1d",
-    "nn.LinearCrossEntropyLoss",
 )
 
 
@@ -46,13 +45,12 @@ def test_a_module_is_told_by_its_class_and_runs(
     [
         ("nn.NLLLoss", "torch.nn.NLLLoss(weight=torch.tensor(["),
         ("nn.TransformerEncoder", "torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer("),
-        ("nn.LinearCrossEntropyLoss", "torch.nn.modules.loss.LinearCrossEntropyOptions("),
     ],
 )
 def test_what_a_module_is_made_from_is_told(
     name: str, text: str, migrated: dict[str, list[TestCase | Skip]]
 ) -> None:
-    """Tensors, other modules and options."""
+    """Tensors and other modules."""
     programs = [item.program for item in migrated[name] if isinstance(item, TestCase)]
     assert all(isinstance(program, TorchCall) for program in programs)
     assert any(text in program.source() for program in programs if isinstance(program, TorchCall))

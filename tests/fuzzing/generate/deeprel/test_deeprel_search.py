@@ -104,7 +104,11 @@ def test_only_chosen_sources_are_tried() -> None:
 
 def test_a_call_that_kills_the_library_is_told_and_ends_nothing() -> None:
     backend = str(Path(__file__).with_name("dying_eager.py"))
-    some = Found(Search([recorded("torch.positive", X), recorded("torch.sign", X)], Settings(rounds=1), backend=backend))
+    some = Found(
+        Search(
+            [recorded("torch.positive", X), recorded("torch.sign", X)], Settings(rounds=1), backend=backend
+        )
+    )
     assert {(bug.api, bug.how) for bug in some.bugs} == {("torch.neg", "SIGSEGV")}
     assert some.relations["torch.positive", "torch.neg"].equivalence is None
     assert any(relation.equivalence for relation in some.relations.values())

@@ -25,7 +25,9 @@ AMAX = Signature(
     )
 )
 PERMUTE = Signature((parameter("self", "tensor"), parameter("dims", "ints")))
-MESHGRID = Signature((Parameter("tensors", frozenset({ANY}), rest=True), parameter("indexing", "str", keyword=True)))
+MESHGRID = Signature(
+    (Parameter("tensors", frozenset({ANY}), rest=True), parameter("indexing", "str", keyword=True))
+)
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,29 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzing.cases import TestCase
+from fuzzing.cases import Absent, OnnxModel, Provenance, Sequence, Tensor, TestCase, Tolerance
 from fuzzing.migrate.recorders import events
 from fuzzing.migrate.recorders.base import instance_key
 from fuzzing.migrate.recorders.events import FileSink, FrameSink
 from tests.fuzzing.migrate.recorders.samples import call_case
 
-CASES = [call_case("torch.sin", (2,)), call_case("torch.cos", (3, 4), "another test")]
+#: With a recipe and nothing else; with values, expected outputs and a tolerance.
+CASES = [
+    call_case("torch.sin", (2,)),
+    TestCase(
+        OnnxModel(b"any bytes"),
+        (("x", Tensor.of(np.arange(3.0))), ("y", Sequence((Tensor.of(np.array(["a"])),))), ("z", Absent())),
+        Provenance("collected", "another test", "Add", "onnx", "1", 7),
+        expected=(("0", Tensor.of(np.float32(1))),),
+        tolerance=Tolerance(0.5, 0.25),
+        comparison="shapes",
+    ),
+]
 
 
 def written(sink: FrameSink) -> None:
