@@ -9,6 +9,7 @@ distribution, export, applications, data sets, and the other backends.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -89,16 +90,16 @@ def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
         yield from collect.named(collect.replayed(recorded, Path(folder)), NAME)
     for file in ran:
         if (reason := _trouble(file["exit"])) is not None:
-            yield Skip(file["file"], reason, f"exit {file['exit']} after {file['seconds']} s")
+            yield Skip(file["file"], reason, f"exit {file['exit']}, {file['cpu']} s of the processor")
     for name in files[len(ran) :]:
         yield Skip(name, "the run ended before this test file")
 
 
 def _trouble(code: int | None) -> str | None:
     """Why a file's tests were not all run; None if they were."""
-    if code is None:
+    if code in (None, -signal.SIGXCPU):
         return "the test file ran out of time"
-    if code < 0:
+    if code is not None and code < 0:
         return "the test file was ended by a signal"
     if code in _RAN:
         return None
