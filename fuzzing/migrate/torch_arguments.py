@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -96,6 +97,9 @@ class Teller:
             return {str(key): self.argument(item, name) for key, item in value.items()}
         if isinstance(value, torch.nn.Module):
             return self._module(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            return New(public_name(type(value)), (), self.kwargs(fields))
         return _atom(value)
 
     def _sequence(self, value: Sequence[Any], name: str) -> Argument:
@@ -225,9 +229,8 @@ def tell_tensor(tensor: torch.Tensor, name: str, *, redraw: bool = False) -> tup
         raise CannotTellError("an argument is a tensor subclass", type(tensor).__name__)
     if tensor.device.type == "meta":
         raise CannotTellError("a tensor has no elements", "meta")
-    value = _redrawn(tensor, name) if redraw else None
-    if value is None:
-        value = recipe_or_value(_elements(tensor))
+    recipe = _redrawn(tensor, name) if redraw else None
+    value = recipe_or_value(_elements(tensor)) if recipe is None else recipe
     if tensor.layout is not torch.strided:
         return _tell_sparse(tensor, name), value
     plain = tensor.is_contiguous() and tensor.storage_offset() == 0

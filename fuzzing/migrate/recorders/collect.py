@@ -77,7 +77,7 @@ def _read(path: Path, recorded: Recorded, seen: set[str]) -> None:
             recorded.items.append(Skip(item.test, item.reason, f"{item.api} {item.detail}".strip()))
         elif isinstance(item, events.Bug):
             recorded.bugs.append(item)
-        else:
+        elif isinstance(item, events.Spent):
             spent = item.seconds
     recorded.recording_s += spent
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -25,28 +25,19 @@ _MAX_BUGS = 20  # of one process: one shows what is wrong
 _MANIFEST = "case.json"
 
 
-class FileSink:
-    """The sink of one process; a child that it forks writes a file of its own.
+class FrameSink:
+    """Writes frames to a descriptor, each at once.
 
     library  the package whose own frames are no test's
     """
 
-    def __init__(self, folder: Path | str, library: str) -> None:
-        self._folder = os.fspath(folder)
+    def __init__(self, descriptor: int, library: str) -> None:
+        self._descriptor = descriptor
         self._library = library
         self._known: set[Hashable] = set()
         self._skipped: set[tuple[str, str]] = set()
         self._bugs = 0
         self._seconds = 0.0
-        self._open()
-        os.register_at_fork(after_in_child=self._open)
-
-    def _open(self) -> None:
-        begun = f"{os.times().elapsed:.2f}".rjust(16, "0")  # file names in the order of their processes
-        path = os.path.join(self._folder, f"{begun}-{os.getpid()}{SUFFIX}")  # noqa: PTH118 - as the worker
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._descriptor = os.open(path, flags, 0o600)
-        self._write({"library": self._library, "python": sys.executable})
 
     def new(self, key: Hashable) -> bool:
         """See `Sink.new`."""
@@ -79,6 +70,10 @@ class FileSink:
         if self._bugs <= _MAX_BUGS:
             self._write({"bug": api, "test": self.test(), "traceback": traceback.format_exc(limit=-8)})
 
+    def mark(self, text: str) -> None:
+        """Notes what begins now, for whoever wants to know where a process died."""
+        self._write({"mark": text})
+
     def spent(self, seconds: float) -> None:
         """Counts time that recording took; written down with the next frame."""
         self._seconds += seconds
@@ -99,6 +94,23 @@ class FileSink:
         view = memoryview(frame)
         while view:
             view = view[os.write(self._descriptor, view) :]
+
+
+class FileSink(FrameSink):
+    """The sink of one process; a child that it forks writes a file of its own."""
+
+    def __init__(self, folder: Path | str, library: str) -> None:
+        super().__init__(-1, library)
+        self._folder = os.fspath(folder)
+        self._open()
+        os.register_at_fork(after_in_child=self._open)
+
+    def _open(self) -> None:
+        begun = f"{os.times().elapsed:.2f}".rjust(16, "0")  # file names in the order of their processes
+        path = os.path.join(self._folder, f"{begun}-{os.getpid()}{SUFFIX}")  # noqa: PTH118 - as the worker
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o600)
+        self._write({"library": self._library, "python": sys.executable})
 
 
 def _root(names: Mapping[str, Any]) -> str:
@@ -144,31 +156,49 @@ class Spent:
     seconds: float
 
 
-Item = Began | TestCase | Skipped | Bug | Spent
+@dataclass(frozen=True)
+class Mark:
+    """What `FrameSink.mark` noted."""
+
+    text: str
+
+
+Item = Began | TestCase | Skipped | Bug | Spent | Mark
 
 
 def read(path: Path) -> Iterator[Item]:
     """What one process left, in its order; a frame that it died in is left out."""
-    reader = protocol.FrameReader()
     with path.open("rb") as file:
-        while data := file.read(_CHUNK):
-            for header, blob in reader.feed(data):
-                yield from _item(header, blob)
-                yield Spent(float(header["seconds"]))
+        yield from decode(iter(lambda: file.read(_CHUNK), b""))
+
+
+def decode(chunks: Iterable[bytes]) -> Iterator[Item]:
+    """The items in bytes that a FrameSink wrote, as they come."""
+    reader = protocol.FrameReader()
+    for data in chunks:
+        for header, blob in reader.feed(data):
+            yield from _item(header, blob)
+            yield Spent(float(header["seconds"]))
 
 
 def _item(header: Mapping[str, Any], blob: bytes) -> Iterator[Item]:
     if "files" in header:
-        files, offset = {}, 0
-        for name, size in header["files"]:
-            files[name] = blob[offset : offset + size]
-            offset += size
-        manifest = files.pop(_MANIFEST)
-        [program] = files.values()
-        yield case_from_manifest(parse_manifest(manifest), program)
+        yield _case(header["files"], blob)
     elif "skip" in header:
         yield Skipped(header["skip"], header["test"], header["reason"], header["detail"])
     elif "bug" in header:
         yield Bug(header["bug"], header["test"], header["traceback"])
+    elif "mark" in header:
+        yield Mark(header["mark"])
     elif "python" in header:
         yield Began(header["python"])
+
+
+def _case(sizes: Iterable[tuple[str, int]], blob: bytes) -> TestCase:
+    files, offset = {}, 0
+    for name, size in sizes:
+        files[name] = blob[offset : offset + size]
+        offset += size
+    manifest = parse_manifest(files.pop(_MANIFEST))
+    [program] = files.values()
+    return case_from_manifest(manifest, program)

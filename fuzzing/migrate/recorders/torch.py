@@ -58,6 +58,10 @@ class TorchRecorder:
         self._spare_comparisons()
         self._mode.__enter__()  # for as long as the process lives
 
+    def forget(self) -> None:
+        """Knows no call any more: what comes is recorded though it be met again."""
+        self._known.clear()
+
     def _watch_modules(self) -> None:
         import torch
 
@@ -79,14 +83,14 @@ class TorchRecorder:
 
         @functools.wraps(original)
         def not_close_error_metas(*args: Any, **kwargs: Any) -> Any:
-            with self._away():
+            with self.away():
                 return original(*args, **kwargs)
 
         _comparison.not_close_error_metas = not_close_error_metas
 
     @contextlib.contextmanager
-    def _away(self) -> Iterator[None]:
-        """Takes the mode away meanwhile, if it is the innermost one, so that calls cost what they cost."""
+    def away(self) -> Iterator[None]:
+        """Records nothing meanwhile. The mode is taken away, if it is the innermost one, to cost nothing."""
         import torch
 
         c: Any = torch._C
@@ -126,7 +130,7 @@ class TorchRecorder:
         key = None
         if given is not None:
             key = (api, self._keys.of(given), self._keys.of(args), self._keys.of(kwargs))
-        with self._away():
+        with self.away():
             if given is None or key in self._known or _modes():
                 return original(module, *args, **kwargs)
             self._known.add(key)
@@ -242,7 +246,7 @@ def _mode(recorder: TorchRecorder) -> Any:
                 return func(*args, **(kwargs or {}))
             return function(func, args, kwargs or {})
 
-    return Recording()  # type: ignore[no-untyped-call]
+    return Recording()
 
 
 def _modes() -> bool:

@@ -32,7 +32,7 @@ class Making:
         owners = {base for cls in self.classes for base in cls.__mro__ if issubclass(base, torch.nn.Module)}
         for owner in owners:
             if "__init__" in vars(owner):
-                owner.__init__ = self._watched(vars(owner)["__init__"])  # type: ignore[misc]
+                setattr(owner, "__init__", self._watched(vars(owner)["__init__"]))  # noqa: B010 - for mypy
 
     def _watched(self, original: Callable[..., None]) -> Callable[..., None]:
         """`original`, noting what it is called with where it is the first for its instance."""
