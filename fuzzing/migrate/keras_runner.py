@@ -2,8 +2,9 @@
 
 torch, Keras and pytest are imported once; a fork costs a hundredth of that, and a crash or a hang of one
 file costs that file. REPORT gets a JSON line for each: {"file", "exit", "seconds", "cpu"}; exit is pytest's
-code, negative the signal that ended it, null if it hung; seconds of the clock and of the processor. The wheel ships the tests without
-`conftest.py` and without the other frameworks that some compare with, so there are stand-ins for them.
+code, negative the signal that ended it, null if it hung; seconds of the clock and of the processor. The
+wheel ships the tests without `conftest.py` and without the other frameworks that some compare with, so
+there are stand-ins for them.
 Needs the standard library, torch, Keras and pytest alone: whoever records this, does so from outside.
 """
 

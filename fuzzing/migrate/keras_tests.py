@@ -20,6 +20,7 @@ from pathlib import Path
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import keras_runner
+from fuzzing.migrate.parts import Part
 from fuzzing.migrate.recorders import collect
 from fuzzing.migrate.sources import Skip, register_source
 
@@ -34,10 +35,10 @@ _RAN = (0, 1)
 _NO_TESTS = 5
 
 
-@register_source(NAME, library=LIBRARY)
-def migrate() -> Iterator[TestCase | Skip]:
-    """Every distinct call of an operator in Keras' own tests that Keras runs again."""
-    yield from of_files(test_files())
+@register_source(NAME, library=LIBRARY, needs="torch pytest")
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """Every distinct call of an operator in Keras' own tests that Keras runs again; of a part, in its files."""
+    yield from of_files([file for file in test_files() if part is None or part.holds(file)])
 
 
 def test_files() -> list[str]:
