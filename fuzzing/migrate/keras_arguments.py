@@ -249,7 +249,7 @@ def _object(value: Any) -> New:
     """A layer, initialiser, regulariser or constraint as a call of its class."""
     api = keras_names.class_name(type(value))
     if api is None:
-        raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
+        raise CannotTellError("an argument is an object that is not Keras's own", type(value).__name__)
     if keras_names.is_operation(value):
         return New(api, (), made(value))
     config = getattr(value, "get_config", None)

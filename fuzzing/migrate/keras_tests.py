@@ -37,7 +37,7 @@ _NO_TESTS = 5
 
 @register_source(NAME, library=LIBRARY, needs="torch pytest")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
-    """Every distinct call of an operator in Keras' own tests that Keras runs again; of a part, in its files."""
+    """Every distinct call of an operator in Keras' own tests, or in those of a part, that Keras repeats."""
     yield from of_files([file for file in test_files() if part is None or part.holds(file)])
 
 
@@ -90,13 +90,13 @@ def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
             )
         yield from collect.named(collect.replayed(recorded, Path(folder)), NAME)
     for file in ran:
-        if (reason := _trouble(file["exit"])) is not None:
+        if (reason := trouble(file["exit"])) is not None:
             yield Skip(file["file"], reason, f"exit {file['exit']}, {file['cpu']} s of the processor")
     for name in files[len(ran) :]:
         yield Skip(name, "the run ended before this test file")
 
 
-def _trouble(code: int | None) -> str | None:
+def trouble(code: int | None) -> str | None:
     """Why a file's tests were not all run; None if they were."""
     if code in (None, -signal.SIGXCPU):
         return "the test file ran out of time"

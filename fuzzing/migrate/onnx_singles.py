@@ -65,6 +65,24 @@ def inferred(model: ModelProto) -> ModelProto:
         return model
 
 
+def valid(model: ModelProto, known: ModelProto) -> ModelProto:
+    """The model, or, where it states too little to be valid, what inference makes of it: `known`.
+
+    Raises CannotTellError if neither is valid ONNX.
+    """
+    import onnx
+
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError:
+        try:
+            onnx.checker.check_model(known)
+        except onnx.checker.ValidationError as error:
+            raise CannotTellError("the model is not valid ONNX", str(error)[:300]) from None
+        return known
+    return model
+
+
 def nodes(model: ModelProto) -> Iterator[tuple[NodeProto, Scope]]:
     """Each node of an inferred model with what is known around it; those of subgraphs behind their own."""
     yield from _walk(model.graph, Scope({}, {}))

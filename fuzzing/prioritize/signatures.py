@@ -120,7 +120,7 @@ class Signatures:
 
 @cache
 def _library(name: str) -> Any:
-    os.environ.setdefault("KERAS_BACKEND", "torch")  # Keras asks as it is imported; its own choice is TensorFlow
+    os.environ.setdefault("KERAS_BACKEND", "torch")  # Keras asks as it is imported
     try:
         return importlib.import_module(name)
     except ImportError:

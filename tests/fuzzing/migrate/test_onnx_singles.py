@@ -169,12 +169,15 @@ def test_types_that_no_recipe_draws_are_drawn_too(kind: int) -> None:
     drawn = value.draw() if isinstance(value, Recipe) else value
     assert isinstance(drawn, Tensor)
     assert drawn.shape == (2, 2)
-    assert drawn.dtype == {
-        TensorProto.BFLOAT16: "bfloat16",
-        TensorProto.INT4: "int4",
-        TensorProto.STRING: "string",
-        TensorProto.BOOL: "bool",
-    }[kind]
+    assert (
+        drawn.dtype
+        == {
+            TensorProto.BFLOAT16: "bfloat16",
+            TensorProto.INT4: "int4",
+            TensorProto.STRING: "string",
+            TensorProto.BOOL: "bool",
+        }[kind]
+    )
 
 
 def _local() -> onnx.FunctionProto:
@@ -185,7 +188,9 @@ def _local() -> onnx.FunctionProto:
 WRONG: dict[str, tuple[onnx.ModelProto, str]] = {
     "left out by OPERA": (
         model(
-            [helper.make_node("Binarizer", ["a"], ["y"], domain="ai.onnx.ml")], [info("a", FLOAT, (2,))], ["y"]
+            [helper.make_node("Binarizer", ["a"], ["y"], domain="ai.onnx.ml")],
+            [info("a", FLOAT, (2,))],
+            ["y"],
         ),
         "OPERA leaves this operator out",
     ),
@@ -216,9 +221,7 @@ WRONG: dict[str, tuple[onnx.ModelProto, str]] = {
         "an input is no tensor",
     ),
     "whose shape is data": (
-        model(
-            [helper.make_node("Reshape", ["a", "s"], ["y"])], [info("a"), info("s", INT64, (1,))], ["y"]
-        ),
+        model([helper.make_node("Reshape", ["a", "s"], ["y"])], [info("a"), info("s", INT64, (1,))], ["y"]),
         "an input decides the shape of an output, and its value is not known",
     ),
     "that is wrong": (
