@@ -11,6 +11,7 @@ Needs the standard library, torch, Keras and pytest alone: whoever records this,
 from __future__ import annotations
 
 import builtins
+import gc
 import json
 import multiprocessing
 import os
@@ -32,18 +33,12 @@ STAND_INS = frozenset({"grain", "jax", "pandas", "scipy", "sklearn", "tensorflow
 #: Words in the names of tests that are left out: they change a layer after it was made, or save it, and cost
 #: more than all others.
 LEFT_OUT = ("awq", "export", "gptq", "int4", "lora", "quanti", "saving", "serializ")
+#: Silent, without a cache or a configuration of others. Assertions are left as they stand, which is faster
+#: to import; the plugin for what cannot be raised would collect all garbage after each file: half a second.
 _OPTIONS = [
-    "-q",
-    "-k",
-    f"not ({' or '.join(LEFT_OUT)})",
-    "--tb=no",
-    "--assert=plain",
-    "-p",
-    "no:cacheprovider",
-    "-c",
-    os.devnull,
-    "-W",
-    "ignore",
+    *("-q", "--tb=no", "--assert=plain", "-c", os.devnull, "-W", "ignore"),
+    *("-p", "no:cacheprovider", "-p", "no:unraisableexception"),
+    *("-k", f"not ({' or '.join(LEFT_OUT)})"),
 ]
 
 
@@ -54,9 +49,13 @@ def main(arguments: Sequence[str]) -> int:
     import pytest  # noqa: F401 - for the forks
     import torch
 
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they would be imported by every fork
     torch.set_num_threads(1)  # of a process with threads, a fork has only the one
     root = Path(keras.__file__).parent.parent
     _stand_in(_conftest())
+    _skip_training()
+    gc.collect()
+    gc.freeze()  # what is imported by now is not looked through again, nor copied for it
     with open(report, "a", encoding="utf-8") as lines:
         for place, file in enumerate(files, 1):
             said = _forked(root, file)
@@ -98,7 +97,6 @@ def _run(root: Path, file: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 5))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
-    _skip_training()
     keras.utils.set_random_seed(SEED)
     sys.exit(int(pytest.main([*_OPTIONS, f"--rootdir={root}", str(root / file)])))
 
