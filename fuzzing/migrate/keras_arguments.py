@@ -22,6 +22,8 @@ from fuzzing.errors import CaseFormatError
 from fuzzing.migrate import keras_names
 from fuzzing.migrate.torch_arguments import CannotTellError, recipe_or_value
 
+__all__ = ["CannotTellError", "NoDataError", "Teller", "is_tensor", "made", "tell"]
+
 #: Where a made object keeps what it was made with: (positional, by keyword).
 MADE_WITH = "_assay_made_with"
 MAX_DATA_BYTES = 4096  # of an input that is kept as it was; of a larger one, only between which bounds it lay
@@ -277,13 +279,18 @@ def _input(tensor: Any, dtype: str | None) -> Tensor | Recipe:
     if wanted != value.dtype:
         value = _converted(value, wanted)
     if len(value.data) <= MAX_DATA_BYTES or value.dtype == "bool":
-        found = recipe_or_value(value)
-        assert isinstance(found, (Tensor, Recipe))
-        return found
+        return _kept(value)
     numbers = _finite(value)
     if not numbers.size:
-        return recipe_or_value(value)  # type: ignore[return-value]
+        return _kept(value)
     return _drawn(value.shape, value.dtype, float(numbers.min()), float(numbers.max()))
+
+
+def _kept(value: Tensor) -> Tensor | Recipe:
+    """The data as it is, by a recipe where one gives it."""
+    found = recipe_or_value(value)
+    assert isinstance(found, (Tensor, Recipe))  # of a tensor it is nothing else
+    return found
 
 
 def _value(tensor: Any) -> Tensor:
@@ -334,7 +341,8 @@ def _finite(value: Tensor) -> np.ndarray[Any, Any]:
         array = value.array()
     if array.dtype.kind == "c":
         array = array.real
-    return array[np.isfinite(array)]
+    finite: np.ndarray[Any, Any] = array[np.isfinite(array)]
+    return finite
 
 
 def _drawn(shape: tuple[int, ...], dtype: str, low: float, high: float) -> Tensor | Recipe:

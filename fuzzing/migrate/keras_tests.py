@@ -98,9 +98,9 @@ def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
 
 def trouble(code: int | None) -> str | None:
     """Why a file's tests were not all run; None if they were."""
-    if code in (None, -signal.SIGXCPU):
+    if code is None or code == -signal.SIGXCPU:
         return "the test file ran out of time"
-    if code is not None and code < 0:
+    if code < 0:
         return "the test file was ended by a signal"
     if code in _RAN:
         return None

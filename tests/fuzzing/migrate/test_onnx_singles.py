@@ -101,8 +101,8 @@ def test_a_large_constant_becomes_an_input() -> None:
 def test_every_model_runs_on_the_inputs_drawn_for_it() -> None:
     for one in singles(TWO):
         feeds = {name: value.draw().array() for name, value in one.inputs if isinstance(value, Recipe)}
-        [found] = ReferenceEvaluator(one.model).run(None, feeds)
-        assert found.shape == (2, 4)
+        found: Any = ReferenceEvaluator(one.model).run(None, feeds)
+        assert [output.shape for output in found] == [(2, 4)]
 
 
 @given(st.lists(st.text("abcxy01_", min_size=1, max_size=8), min_size=4, max_size=4, unique=True))
@@ -159,25 +159,22 @@ def test_unknown_dimensions_get_a_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [TensorProto.BFLOAT16, TensorProto.INT4, TensorProto.STRING, TensorProto.BOOL]
+    ("kind", "dtype"),
+    [
+        (TensorProto.BFLOAT16, "bfloat16"),
+        (TensorProto.INT4, "int4"),
+        (TensorProto.STRING, "string"),
+        (TensorProto.BOOL, "bool"),
+    ],
 )
-def test_types_that_no_recipe_draws_are_drawn_too(kind: int) -> None:
+def test_types_that_no_recipe_draws_are_drawn_too(kind: int, dtype: str) -> None:
     [one] = singles(
         model([helper.make_node("Identity", ["a"], ["y"])], [info("a", kind, (2, 2))], ["y"], opset=25)
     )
     [(_, value)] = one.inputs
     drawn = value.draw() if isinstance(value, Recipe) else value
     assert isinstance(drawn, Tensor)
-    assert drawn.shape == (2, 2)
-    assert (
-        drawn.dtype
-        == {
-            TensorProto.BFLOAT16: "bfloat16",
-            TensorProto.INT4: "int4",
-            TensorProto.STRING: "string",
-            TensorProto.BOOL: "bool",
-        }[kind]
-    )
+    assert (drawn.dtype, drawn.shape) == (dtype, (2, 2))
 
 
 def _local() -> onnx.FunctionProto:
