@@ -68,19 +68,29 @@ def inferred(model: ModelProto) -> ModelProto:
 def valid(model: ModelProto, known: ModelProto) -> ModelProto:
     """The model, or, where it states too little to be valid, what inference makes of it: `known`.
 
-    Raises CannotTellError if neither is valid ONNX.
+    Without what says who made it, so that the same model made twice is one. Raises CannotTellError if
+    neither is valid ONNX.
     """
     import onnx
 
+    kept = onnx.ModelProto()
+    kept.CopyFrom(model)
     try:
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(kept)
     except onnx.checker.ValidationError:
+        kept.CopyFrom(known)
+        kept.graph.ClearField("value_info")
         try:
-            onnx.checker.check_model(known)
+            onnx.checker.check_model(kept)
         except onnx.checker.ValidationError as error:
             raise CannotTellError("the model is not valid ONNX", str(error)[:300]) from None
-        return known
-    return model
+    for said in ("doc_string", "domain", "metadata_props", "model_version"):
+        kept.ClearField(said)
+    kept.ClearField("producer_name")
+    kept.ClearField("producer_version")
+    kept.graph.ClearField("doc_string")
+    kept.graph.name = "graph"
+    return kept
 
 
 def nodes(model: ModelProto) -> Iterator[tuple[NodeProto, Scope]]:

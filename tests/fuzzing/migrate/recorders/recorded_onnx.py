@@ -21,8 +21,9 @@ def value(name: str) -> onnx.ValueInfoProto:
 
 def test_model() -> None:
     nodes = [make_node("MatMul", ["x", "w"], ["h"]), make_node("Relu", ["h"], ["y"])]
-    graph = make_graph(nodes, "two", [X], [value("y")], initializer=[W])
-    make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    for name in ("two", "again"):
+        graph = make_graph(nodes, name, [X], [value("y")], initializer=[W])
+        make_model(graph, opset_imports=[helper.make_opsetid("", 13)], producer_name=name)
 
 
 def test_the_same_node_again() -> None:
