@@ -49,6 +49,11 @@ def test_tensors_keep_their_place() -> None:
     ops.concatenate([X, X * 2], axis=-1)
 
 
+def test_activations_that_take_no_symbolic_tensor() -> None:
+    keras.activations.mish(X)
+    keras.activations.softmax(X, axis=(0, 1))
+
+
 class Own(layers.Layer):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
