@@ -303,7 +303,7 @@ def _value(tensor: Any) -> Tensor:
         if tensor.dtype.kind in "OSUMm":
             raise CannotTellError("an input holds texts or objects", str(tensor.dtype))
         tensor = keras_names.to_backend(tensor)
-    if tensor.is_meta:
+    if not _has_data(tensor):
         raise NoDataError("an input is a tensor without data")
     if tensor.layout is not torch.strided:
         raise CannotTellError("an input is sparse", str(tensor.layout))
@@ -316,6 +316,19 @@ def _value(tensor: Any) -> Tensor:
     if value.dtype == STRING:
         raise CannotTellError("an input holds texts or objects")
     return value
+
+
+def _has_data(tensor: Any) -> bool:
+    """Whether a tensor holds numbers: not of the meta device, not faked, not one of a batch under vmap."""
+    import torch
+
+    if tensor.is_meta or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return False
+    try:
+        tensor.data_ptr()
+    except RuntimeError:  # torch has no question for it
+        return tensor.layout is not torch.strided
+    return True
 
 
 def _cast(have: str, want: str | None) -> str:

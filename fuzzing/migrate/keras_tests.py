@@ -81,7 +81,6 @@ def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
         report = Path(folder) / "report.jsonl"
         command = [sys.executable, "-P", keras_runner.__file__, str(report), *files]
         recorded = collect.record(LIBRARY, command, Path(folder))
-        collect.raise_bugs(recorded)
         ran = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
         if not ran:
             raise InfrastructureError(
@@ -94,6 +93,7 @@ def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
             yield Skip(file["file"], reason, f"exit {file['exit']}, {file['cpu']} s of the processor")
     for name in files[len(ran) :]:
         yield Skip(name, "the run ended before this test file")
+    collect.raise_bugs(recorded)
 
 
 def trouble(code: int | None) -> str | None:
