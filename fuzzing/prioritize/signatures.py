@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -119,6 +120,7 @@ class Signatures:
 
 @cache
 def _library(name: str) -> Any:
+    os.environ.setdefault("KERAS_BACKEND", "torch")  # Keras asks as it is imported
     try:
         return importlib.import_module(name)
     except ImportError:
