@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from fuzzing.errors import UnknownNameError
@@ -69,6 +70,17 @@ def split(api: str) -> tuple[str, str]:
     """The namespace and the name of an API."""
     namespace, _, name = api.rpartition(".")
     return namespace, name
+
+
+@cache
+def _written_names(api: str) -> frozenset[str]:
+    docstring = getattr(resolve(api), "__doc__", None) or ""
+    return frozenset(re.findall(r"\w+", docstring.strip().partition("\n")[0]))
+
+
+def takes(api: str, name: str) -> bool:
+    """Whether the first line of an API's docstring, its signature, has a name."""
+    return name in _written_names(api)
 
 
 def resolve(api: str) -> Any:

@@ -51,18 +51,15 @@ class Call:
         return TestCase(program, inputs, provenance)
 
     def _place(self, place: Place, inputs: _Inputs) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-        """Positional arguments as long as none is left out; the rest by keyword."""
+        """What is required by position, what is optional by keyword: docstrings misplace defaults more than names."""
         args: list[Argument] = []
         kwargs: dict[str, Argument] = {}
-        gap = False
         for parameter in self.record.parameters:
-            if parameter.place != place:
+            if parameter.place != place or parameter.name not in self.arguments:
                 continue
-            if parameter.name not in self.arguments:
-                gap = True
-            elif parameter.kind == "variadic":
+            if parameter.kind == "variadic":
                 args.extend(inputs.argument(self.arguments[parameter.name], parameter.name))
-            elif gap or parameter.kind == "keyword":
+            elif not parameter.required or parameter.kind == "keyword":
                 kwargs[parameter.name] = inputs.argument(self.arguments[parameter.name], parameter.name)
             else:
                 args.append(inputs.argument(self.arguments[parameter.name], parameter.name))

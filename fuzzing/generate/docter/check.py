@@ -7,6 +7,7 @@ parameter's fault has made meaningless) says nothing, so that one fault has one 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -158,6 +159,11 @@ def _has_form(parameter: Parameter, value: Any, scope: Mapping[str, Any]) -> boo
     if form.name == forms.DISTINCT:
         rank = bound(f"ndim({form.of})", scope)
         return rank is None or not isinstance(value, (list, tuple)) or forms.distinct(value, rank)
+    if form.name in (forms.FACTORS, forms.EXPANSION):
+        shape = target(form.of, scope)
+        if shape is None or not isinstance(value, (list, tuple)):
+            return True
+        return math.prod(value) == math.prod(shape) if form.name == forms.FACTORS else broadcasts(shape, tuple(value))
     arrays = [(item.draw() if isinstance(item, Recipe) else item).array() for item in tensors(value)]
     if form.name != "increasing" and any(array.ndim < 2 or array.shape[-1] != array.shape[-2] for array in arrays):
         return True  # no square matrix: the shape is at fault

@@ -49,10 +49,20 @@ SYMBOLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("H_in", ("in_features", "input_size")),
     ("E", ("embed_dim",)),
 )
+#: Rooms of torch that compute on floating-point numbers unless something else is said.
+FLOATING = ("torch.nn.functional.", "torch.nn.", "torch.linalg.", "torch.special.")
+#: What torch.nn.functional calls the lengths that torch.nn's formulas speak of, by the last dimension's number.
+_FUNCTIONAL_SYMBOLS = {"iT": "D_in", "iH": "H_in", "iW": "W_in", "minibatch": "N"}
 #: Unless a module is asked for another type, its parameters are float32, and so must be what it is called with.
 MODULE_DTYPES = ("float32",)
-#: torch.nn.functional computes on floating-point tensors; what takes others says so.
+#: What floating-point rooms compute on; what takes others says so.
 FUNCTIONAL_DTYPES = ("float32", "float64")
+
+
+def renamed(pattern: tuple[str, ...], api: str) -> tuple[str, ...]:
+    """A shape of torch.nn.functional in torch.nn's symbols, so that one's formulas hold for the other."""
+    symbols = _FUNCTIONAL_SYMBOLS | ({"iW": "L_in"} if "1d" in api else {})
+    return tuple(symbols.get(token, token) for token in pattern)
 
 
 def structures_by_name(name: str) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ def declarations(api: str) -> tuple[tuple[Place, Declared], ...]:
     """Every parameter with its place; () where nothing tells what the API takes."""
     found = apis.resolve(api)
     if inspect.isclass(found):
-        made = tuple(("init", item) for item in _without_self(native.from_inspect(found.__init__)))
+        written = next(iter(_written(api)), ())
+        made = tuple(("init", item) for item in _without_self(native.from_inspect(found.__init__) or written))
         called = tuple(("call", item) for item in _without_self(native.from_inspect(found.forward)))
         return (*made, *called)  # type: ignore[return-value]
     return tuple(("call", item) for item in _function(api, found))
@@ -31,12 +32,30 @@ def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:
 
 def _function(api: str, found: Any) -> tuple[Declared, ...]:
     namespace, name = apis.split(api)
-    candidates = [native.from_inspect(found), *_written(api), *native.stubs(namespace, name), *native.schemas(namespace, name)]
+    native_ones = [*native.stubs(namespace, name), *native.schemas(namespace, name)]
+    known = {item.name for overload in native_ones for item in overload} | {SELF}
+    written = _written(api)
+    if native_ones:  # a docstring that calls parameters by names that do not exist goes last
+        written.sort(key=lambda overload: not {item.name for item in overload} <= known)
+        right = [item for item in written if {parameter.name for parameter in item} <= known]
+        candidates = [*right, native.from_inspect(found), *native_ones, *written]
+    else:
+        candidates = [native.from_inspect(found), *written]
     first = next((item for item in candidates if item), ())
+    first = _kinds(first, native_ones)
     if namespace == "torch.Tensor":
         rest = tuple(item for item in first if item.name not in ("self", SELF) or item is not first[0])
         return (Declared(SELF, "positional", None, "Tensor", "signature"), *rest)
     return tuple(replace(item, name=SELF) if item.name == "self" else item for item in first)
+
+
+def _kinds(chosen: tuple[Declared, ...], native_ones: list[tuple[Declared, ...]]) -> tuple[Declared, ...]:
+    """What every overload takes by keyword alone is taken so, whatever the docstring forgot."""
+    found = []
+    for item in chosen:
+        kinds = {other.kind for overload in native_ones for other in overload if other.name == item.name}
+        found.append(replace(item, kind="keyword") if kinds == {"keyword"} and item.kind == "positional" else item)
+    return tuple(found)
 
 
 def _written(api: str) -> list[tuple[Declared, ...]]:

@@ -69,6 +69,9 @@ def entry(api: str, name: str) -> tuple[str, Entry] | None:
         found = document.entry(name)
         if found is None and name == "input":
             found = document.entry("self")
+        if found is None and name in ("input", "self") and origin != api and document.entries:
+            first = document.entries[0]  # torch.det's input is torch.linalg.det's A
+            found = first if "tensor" in first.type.lower() and not apis.takes(api, first.name) else None
         if found is not None:
             return origin, found
     return None

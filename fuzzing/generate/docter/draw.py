@@ -26,6 +26,7 @@ from fuzzing.generate.docter.values import Attempt, RetryError
 OPTIONAL_P = 0.6
 #: How often a boundary mutation befalls one parameter of a conforming call in mode MIXED (mutate_p).
 MUTATE_P = 0.2
+_MINIMAL_TRIES = 40
 _TRIES = 400  # draws may contradict a relation (a kernel larger than its input); most need one or two
 
 
@@ -67,7 +68,9 @@ def draw(record: Record, rng: Random, mode: Mode = Mode.CONFORMING, profile: Pro
 
 
 def _conforming(record: Record, rng: Random, profile: Profile, optional: float) -> Call:
-    for _ in range(_TRIES):
+    for turn in range(_TRIES):
+        if turn == _MINIMAL_TRIES:
+            optional = OPTIONAL_P  # some calls need one of two optional parameters
         try:
             call = Call(record, _arguments(record, rng, profile, optional))
         except RetryError:

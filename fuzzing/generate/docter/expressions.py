@@ -53,7 +53,7 @@ def _size(value: Any, dim: Any) -> int:
 
 
 #: What can be asked of a parameter. `ndim(x)`, `size(x, d)`, `numel(x)` of a tensor (or the first of a list);
-#: `length(x)` of a list; the rest as in Python.
+#: `length(x)` of a list; the rest as in Python. `given(x)`, beside these, is whether a call gives x at all.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ndim": lambda value: len(_shape(value)),
     "size": _size,
@@ -166,6 +166,8 @@ def _evaluate(node: ast.expr, scope: Mapping[str, Any]) -> Any:
             return next((wanted for item in node.values if bool(_evaluate(item, scope)) is wanted), not wanted)
         case ast.IfExp():
             return _evaluate(node.body if _evaluate(node.test, scope) else node.orelse, scope)
+        case ast.Call(func=ast.Name(id="given"), args=[ast.Name(id=name)]):
+            return scope.get(name) is not None
         case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_whole(_evaluate(item, scope)) for item in node.args))
         case ast.Subscript():

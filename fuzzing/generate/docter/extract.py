@@ -41,6 +41,8 @@ def constraints(api: str) -> Record:
     names = frozenset(item.name for _, item in declared)
     described = [parameters.describe(api, place, item, main, names) for place, item in declared]
     found = [parameters.parameter(description) for description in described]
+    if _kind(api) == "method":
+        found[0] = parameters.tensor_itself(found[0])
     found = _with_shapes(api, found, described)
     found = _with_dtypes(api, found)
     found = _with_ranks_of_defaults(found, main)
@@ -51,9 +53,19 @@ def constraints(api: str) -> Record:
         version(LIBRARY),
         tuple(found),
         tuple(relations.relations(api, found, described)),
-        tuple(_definitions(api, found)),
+        tuple([*_definitions(api, found), *_defaults(described)]),
+        _uninitialised(api),
     )
     return overrides.corrected(record)
+
+
+def _uninitialised(api: str) -> str:
+    """Where a docstring warns of what `empty` and its kin hand out."""
+    for _, document in documents.chain(api):
+        for paragraph in document.prose:
+            if "uninitialized" in paragraph:
+                return without_markup(paragraph)[:300]
+    return ""
 
 
 def _kind(api: str) -> Literal["function", "method", "class"]:
@@ -88,6 +100,7 @@ def _with_shapes(api: str, found: list[Parameter], described: Sequence[Descripti
     for item, description in zip(found, described, strict=True):
         if item.name in tensors:
             item = _with_shape(item, description, sections, prose, tensors, first)
+            item = _with_indices(item, description, first)
         result.append(item)
     return result
 
@@ -102,10 +115,12 @@ def _with_shape(
 ) -> Parameter:
     others = tensors - {item.name}
     if patterns := shapes.patterns(description.text):
+        patterns = tuple(conventions.renamed(pattern, description.api) for pattern in patterns)
         return replace(item, shape=Shape(patterns, description.said), ndim=None)
     if item.name in sections:
         shape, values = sections[item.name]
-        return replace(item, shape=shape, ndim=None, range=item.range or values)
+        dtype = item.dtype or (Dtype(("int64",), values.evidence) if values else None)
+        return replace(item, shape=shape, ndim=None, range=item.range or values, dtype=dtype)
     if other := shapes.same_as(description.text, others):
         return replace(item, shape=Shape(((f"same({other})",),), description.said), ndim=None)
     if other := shapes.broadcasts_to(description.text, others):
@@ -115,6 +130,16 @@ def _with_shape(
     if item.ndim is None and item.name != first and first and "list(tensor)" not in item.options:
         return replace(item, shape=_conventional(item, description.api, first))
     return item
+
+
+def _with_indices(item: Parameter, description: Description, first: str) -> Parameter:
+    """Indices lie within the dimension that the call names, or within the first tensor's first."""
+    integral = item.dtype is not None and set(item.dtype.names) <= {"int64", "int32"}
+    if not integral or item.range is not None or item.name == first or not first:
+        return item
+    where = f"size({first}, dim)" if "dim" in description.names else f"numel({first})" if "put" in description.api or "take" in description.api else f"size({first}, 0)"
+    because = Evidence("convention", f"{item.name} holds places in {first}")
+    return replace(item, range=Range("0", f"{where} - 1", because))
 
 
 def _conventional(item: Parameter, api: str, first: str) -> Shape:
@@ -184,6 +209,14 @@ def _definitions(api: str, found: Iterable[Parameter]) -> Iterable[Definition]:
             yield Definition(symbol, stands, Evidence("convention", f"{symbol} is {stands}"))
 
 
+def _defaults(described: Iterable[Description]) -> Iterable[Definition]:
+    """A stride that is not given is the kernel's size."""
+    for description in described:
+        match = re.search(r"Default(?: value is|:)\s*`*(\w+)`*", description.text)
+        if match and match[1] in description.names - {description.name}:
+            yield Definition(description.name, match[1], description.said)
+
+
 # Element types ---------------------------------------------------------------------------------------
 
 
@@ -209,24 +242,29 @@ def _general_dtypes(api: str) -> Dtype | None:
             text = without_markup(paragraph)
             if names := tensor_dtypes("") or phrases.dtypes(text):
                 return Dtype(names, Evidence("docstring", text[:300]))
-    if api.startswith("torch.nn.functional."):
-        because = Evidence("convention", "torch.nn.functional computes on floating-point tensors")
+    if api.endswith("_") and not api.endswith("__"):
+        because = Evidence("convention", "what computes in place computes in the type of its tensor")
         return Dtype(conventions.FUNCTIONAL_DTYPES, because)
-    if api.startswith("torch.nn."):
+    if _kind(api) == "class":
         because = Evidence("convention", "a module's parameters are float32, and so is its input")
         return Dtype(conventions.MODULE_DTYPES, because)
+    for origin, _ in documents.chain(api):
+        for room in conventions.FLOATING:
+            if origin.startswith(room):
+                return Dtype(conventions.FUNCTIONAL_DTYPES, Evidence("convention", f"{room} computes on floats"))
     return None
 
 
 def _with_ranks_of_defaults(found: list[Parameter], main: str) -> list[Parameter]:
-    """A default of dim=-2 asks for two dimensions, whether it is given or not."""
-    least, because = 0, ""
+    """A default of dim=-2 asks for two dimensions, whether it is given or not; any dim asks for one."""
+    named = next((item.name for item in found if conventions.DIMENSION.fullmatch(item.name)), "")
+    least, because = (1, f"{named} names a dimension") if named else (0, "")
     for item in found:
         default = phrases.literal_of(item.default)
         for value in default if isinstance(default, (tuple, list)) else (default,):
             if conventions.DIMENSION.fullmatch(item.name) and type(value) is int:
                 needed = -value if value < 0 else value + 1
-                if needed > max(least, 1):
+                if needed > least:
                     least, because = needed, f"{item.name} = {item.default}"
     if not least:
         return found

@@ -38,13 +38,10 @@ def corrected(record: Record) -> Record:
 
 def _apply(record: Record, correction: Mapping[str, Any]) -> Record:
     because = Evidence("override", correction["because"])
-    given = dict(correction.get("parameters", {}))
+    given = correction.get("parameters", {})
     found = tuple(
-        _parameter(item, given.pop(item.name), because) if item.name in given else item for item in record.parameters
+        _parameter(item, given[item.name], because) if item.name in given else item for item in record.parameters
     )
-    given = {name: item for name, item in given.items() if not item.get("optional")}
-    if given:
-        raise InternalError(f"{_FILE} corrects {', '.join(given)} of {record.api}, which has no such parameter")
     added = tuple(Relation(item["holds"], item["parameter"], because) for item in correction.get("relations", ()))
     defined = tuple(Definition(name, text, because) for name, text in correction.get("definitions", {}).items())
     symbols = {item.symbol for item in defined}
@@ -58,8 +55,6 @@ def _parameter(item: Parameter, given: Mapping[str, Any], because: Evidence) -> 
     names = {field.name for field in fields(Parameter)}
     changes: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "optional":
-            continue
         if name not in names:
             raise InternalError(f"{_FILE}: a parameter has no {name}")
         if isinstance(value, Mapping):

@@ -76,11 +76,17 @@ def parameter(description: Description) -> Parameter:
     """The parameter with the constraints that concern it alone."""
     item = description.declared
     found = Parameter(item.name, description.place, item.kind, _default(description))
-    if reason := conventions.LEFT_OUT.get(item.name, ""):
+    reason = conventions.LEFT_OUT.get(item.name, "it is private" if item.name.startswith("_") else "")
+    if reason:
         return replace(found, default=found.default or "None", left_out=reason)
     structure = _structure(description)
     if structure is not None and item.kind == "variadic":
         structure = replace(structure, options=_spread(structure.options))
+    if structure is not None and description.place == "init":
+        kept = tuple(option for option in structure.options if "tensor" not in option)
+        if not kept:
+            return replace(found, structure=structure, left_out="a module is made of numbers, not of inputs")
+        structure = replace(structure, options=kept)
     found = replace(found, structure=structure)
     if structure is None or not drawable(structure):
         return replace(found, left_out="nothing tells what it is" if structure is None else "it is no value of a case")
@@ -97,6 +103,12 @@ def parameter(description: Description) -> Parameter:
     elif "tensor" in options:
         found = replace(found, range=phrases.interval(description.text, description.said, description.names))
     return found
+
+
+def tensor_itself(found: Parameter) -> Parameter:
+    """The first parameter of a method: a tensor, whatever the function of its name takes there."""
+    evidence = found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
+    return replace(found, default=None, structure=Structure(("tensor",), evidence), enum=None, left_out="")
 
 
 def _spread(options: tuple[str, ...]) -> tuple[str, ...]:
@@ -235,12 +247,16 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
 def _length(description: Description, options: frozenset[str]) -> Length | None:
     if not options & _LISTS:
         return None
+    digit = re.search(r"(\d)d(_with_indices)?_?$", description.api)
+    if digit and re.fullmatch(r"kernel_size|stride|padding|dilation|output_padding|output_size|output_ratio", description.name):
+        said = Evidence("convention", f"{description.api} takes {digit[1]} numbers, one for each dimension")
+        return Length(digit[1], digit[1], said)
     if match := _NAMED_TUPLE.search(description.text):
         count = len([part for part in match[1].split(",") if part.strip()]) if match[1] else _FEW[match[2] or match[3]]
         return Length(str(count), str(count), description.said)
     for declared in (description.declared, *declarations.typed(description.api, description.name)):
         count = declared.length or _count_in(declared.type)
-        if count > 1:
+        if count > 1 or (count == 1 and not is_dimension(description)):
             return Length(str(count), str(count), Evidence(declared.origin, _signed(declared)))
     if is_dimension(description):
         said = Evidence("convention", f"{description.name} names dimensions of {description.main}")

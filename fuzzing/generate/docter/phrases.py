@@ -41,7 +41,7 @@ _DTYPE_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\bdouble\b", ("float64",)),
 )
 _DTYPES = re.compile(
-    r"(?:[Ss]upports?(?: inputs?)?(?: tensors?)? of|must be of|must be an?|must be|of type|[Oo]nly(?: supports?)?"
+    r"(?:[Ss]upports?(?: inputs?)?(?: tensors?)? of|must be of|must have|must be an?|must be|of type|[Oo]nly(?: supports?)?"
     r"|[Ee]xpects?|should be of|should be an?|has to be of)\b(?: type)?\s*(?P<words>[^.;]*?)"
     r"(?=\bdtypes?\b|\btypes?\b|\btensors?\b|[.;]|$)"
 )

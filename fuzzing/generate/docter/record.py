@@ -139,7 +139,7 @@ class Parameter:
     @property
     def required(self) -> bool:
         """Whether every call gives it."""
-        return self.default is None and self.kind != "variadic"
+        return self.default is None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -200,6 +200,7 @@ class Record:
 
     api      its dotted name in the library
     version  of the library
+    uninitialised  the sentence that says that the call hands out memory that nobody has written; "" for none
     """
 
     api: str
@@ -209,6 +210,7 @@ class Record:
     parameters: tuple[Parameter, ...]
     relations: tuple[Relation, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    uninitialised: str = ""
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:

@@ -15,7 +15,7 @@ _DIVISIBLE = re.compile(
     r"(?:both )?`*(?P<first>\w+)`*(?: and `*(?P<second>\w+)`*)? (?:should|must)(?: both)? be divisible by "
     r"(?:the )?(?:number of )?`*(?P<by>\w+)"
 )
-_HALF = re.compile(r"at most half of (?:effective )?(?:kernel|kernel_size)\b", re.IGNORECASE)
+_HALF = re.compile(r"at most half of (?:effective )?(?:kernel|kernel_size)\b|<= kernel_size / 2", re.IGNORECASE)
 _DIGIT = re.compile(r"(\d)d")
 
 

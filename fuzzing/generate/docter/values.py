@@ -154,8 +154,11 @@ class Attempt:
             count = whole(self.rng, int(least or 0), int(self.profile.items if most is None else most))
         else:
             count = whole(self.rng, 1, self.profile.items)
-        if parameter.form and parameter.form.name == forms.DISTINCT:
-            return self._distinct(parameter, count)
+        match parameter.form.name if parameter.form else "":
+            case forms.DISTINCT:
+                return self._distinct(parameter, count)
+            case forms.FACTORS | forms.EXPANSION as name:
+                return self._lengths_for(parameter, name)
         return [self._scalar(parameter, inner) for _ in range(count)]
 
     def _distinct(self, parameter: Parameter, count: int) -> list[int]:
@@ -164,6 +167,12 @@ class Attempt:
         places = list(range(rank))
         picked = [places.pop(self.rng.randrange(len(places))) for _ in range(min(count, rank))]
         return [place - rank if self.rng.random() < 0.5 else place for place in picked]
+
+    def _lengths_for(self, parameter: Parameter, form: str) -> list[int]:
+        shape = check.target(parameter.form.of, self._scope) if parameter.form else None
+        if shape is None:
+            raise RetryError
+        return forms.factors(self.rng, math.prod(shape)) if form == forms.FACTORS else forms.expansion(self.rng, shape)
 
     # Tensors ------------------------------------------------------------------------------------------
 
