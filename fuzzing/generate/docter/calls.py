@@ -51,15 +51,21 @@ class Call:
         return TestCase(program, inputs, provenance)
 
     def _place(self, place: Place, inputs: _Inputs) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-        """What is required by position, what is optional by keyword: docstrings misplace defaults more than names."""
+        """What is required by position, up to the first that is left out; the rest by keyword.
+
+        Docstrings misplace optional parameters more often than they misname them.
+        """
         args: list[Argument] = []
         kwargs: dict[str, Argument] = {}
+        gap = False
         for parameter in self.record.parameters:
-            if parameter.place != place or parameter.name not in self.arguments:
+            if parameter.place != place:
                 continue
-            if parameter.kind == "variadic":
+            if parameter.name not in self.arguments:
+                gap = gap or parameter.kind == "positional"
+            elif parameter.kind == "variadic":
                 args.extend(inputs.argument(self.arguments[parameter.name], parameter.name))
-            elif not parameter.required or parameter.kind == "keyword":
+            elif gap or not parameter.required or parameter.kind == "keyword":
                 kwargs[parameter.name] = inputs.argument(self.arguments[parameter.name], parameter.name)
             else:
                 args.append(inputs.argument(self.arguments[parameter.name], parameter.name))

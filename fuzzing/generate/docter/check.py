@@ -186,14 +186,14 @@ def bind(call: Call) -> tuple[Scope, list[Violation]]:
     """The symbols of the record's shapes as this call has them, and the shapes that fit none."""
     best: tuple[Scope, list[Violation]] | None = None
     for choice in choices(call.record):
-        scope = Scope(call.scope(), call.record.definitions)
+        scope = Scope(call.scope(), call.record.definitions, frozenset(call.arguments))
         scope, faults = _match_all(call, choice, scope)
         if best is None or len(faults) < len(best[1]):
             best = scope, faults
         if not faults:
             break
     if best is None:
-        return Scope(call.scope(), call.record.definitions), []
+        return Scope(call.scope(), call.record.definitions, frozenset(call.arguments)), []
     return best
 
 

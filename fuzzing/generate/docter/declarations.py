@@ -33,11 +33,11 @@ def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:
 def _function(api: str, found: Any) -> tuple[Declared, ...]:
     namespace, name = apis.split(api)
     native_ones = [*native.stubs(namespace, name), *native.schemas(namespace, name)]
-    known = {item.name for overload in native_ones for item in overload} | {SELF}
+    known = {item.name for overload in native_ones for item in overload} | {SELF, "out"}
     written = _written(api)
     if native_ones:  # a docstring that calls parameters by names that do not exist goes last
-        written.sort(key=lambda overload: not {item.name for item in overload} <= known)
-        right = [item for item in written if {parameter.name for parameter in item} <= known]
+        first_is_self = namespace != "torch.Tensor"  # a schema calls self what linalg's docstrings call A
+        right = [item for item in written if _spreads(item) or _names(item[first_is_self:]) <= known]
         candidates = [*right, native.from_inspect(found), *native_ones, *written]
     else:
         candidates = [native.from_inspect(found), *written]
@@ -47,6 +47,14 @@ def _function(api: str, found: Any) -> tuple[Declared, ...]:
         rest = tuple(item for item in first if item.name not in ("self", SELF) or item is not first[0])
         return (Declared(SELF, "positional", None, "Tensor", "signature"), *rest)
     return tuple(replace(item, name=SELF) if item.name == "self" else item for item in first)
+
+
+def _names(overload: tuple[Declared, ...]) -> set[str]:
+    return {item.name for item in overload}
+
+
+def _spreads(overload: tuple[Declared, ...]) -> bool:
+    return any(item.kind == "variadic" for item in overload)
 
 
 def _kinds(chosen: tuple[Declared, ...], native_ones: list[tuple[Declared, ...]]) -> tuple[Declared, ...]:

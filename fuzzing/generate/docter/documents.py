@@ -10,8 +10,8 @@ from fuzzing.generate.docter import apis, docstrings
 from fuzzing.generate.docter.docstrings import Documentation, Entry
 
 _REFERENCE = re.compile(
-    r"(?:[Ss]ee(?: also)?|[Aa]lias (?:for|of)|[Ii]n-?place version of|[Oo]ut-of-place version of|[Ss]ame as|"
-    r"equivalent to|Applies the)\s+:(?:py:)?(?:func|class|meth|attr):`~?(?:[^`<]*<)?([\w.]+?)(?:\(\))?>?`"
+    r"(?:[Ss]ee|[Aa]lias (?:for|of)|[Ii]n-?place version of|[Oo]ut-of-place version of|"
+    r"Applies the)\s+:(?:py:)?(?:func|class|meth|attr):`~?(?:[^`<]*<)?([\w.]+?)(?:\(\))?>?`"
 )
 _FURTHER = re.compile(r"(?:func|class|meth):`~?([\w.]+?)(?:\(\))?`")
 _DEPTH = 3

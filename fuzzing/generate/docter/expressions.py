@@ -167,7 +167,7 @@ def _evaluate(node: ast.expr, scope: Mapping[str, Any]) -> Any:
         case ast.IfExp():
             return _evaluate(node.body if _evaluate(node.test, scope) else node.orelse, scope)
         case ast.Call(func=ast.Name(id="given"), args=[ast.Name(id=name)]):
-            return scope.get(name) is not None
+            return name in getattr(scope, "explicit", scope)
         case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_whole(_evaluate(item, scope)) for item in node.args))
         case ast.Subscript():

@@ -41,8 +41,7 @@ def constraints(api: str) -> Record:
     names = frozenset(item.name for _, item in declared)
     described = [parameters.describe(api, place, item, main, names) for place, item in declared]
     found = [parameters.parameter(description) for description in described]
-    if _kind(api) == "method":
-        found[0] = parameters.tensor_itself(found[0])
+    found = [parameters.tensor_itself(item) if _is_tensor_alone(api, item, main) else item for item in found]
     found = _with_shapes(api, found, described)
     found = _with_dtypes(api, found)
     found = _with_ranks_of_defaults(found, main)
@@ -57,6 +56,11 @@ def constraints(api: str) -> Record:
         _uninitialised(api),
     )
     return overrides.corrected(record)
+
+
+def _is_tensor_alone(api: str, item: Parameter, main: str) -> bool:
+    """A method's first parameter, and that of a function that takes a number in its place: not for two at once."""
+    return item.name == main and item.place == "call" and ("tensor" in item.options or _kind(api) == "method")
 
 
 def _uninitialised(api: str) -> str:

@@ -106,7 +106,7 @@ def parameter(description: Description) -> Parameter:
 
 
 def tensor_itself(found: Parameter) -> Parameter:
-    """The first parameter of a method: a tensor, whatever the function of its name takes there."""
+    """The first parameter: a tensor, whatever else the function of its name takes there."""
     evidence = found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
     return replace(found, default=None, structure=Structure(("tensor",), evidence), enum=None, left_out="")
 
@@ -159,7 +159,8 @@ def _structure(description: Description) -> Structure | None:
 
 
 def _known(options: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(option for option in options if option not in ("none", "dict"))
+    kept = tuple(option for option in options if option not in ("none", "dict"))
+    return tuple(option for option in kept if option != "complex") or kept  # a stub's Number is complex too
 
 
 def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, ...]:
@@ -247,6 +248,8 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
 def _length(description: Description, options: frozenset[str]) -> Length | None:
     if not options & _LISTS:
         return None
+    if match := re.search(r"(\d)-`*(?:python:)?tuple", description.text):
+        return Length(match[1], match[1], description.said)
     digit = re.search(r"(\d)d(_with_indices)?_?$", description.api)
     if digit and re.fullmatch(r"kernel_size|stride|padding|dilation|output_padding|output_size|output_ratio", description.name):
         said = Evidence("convention", f"{description.api} takes {digit[1]} numbers, one for each dimension")

@@ -30,7 +30,15 @@ def relations(api: str, found: Sequence[Parameter], described: Sequence[Descript
                 yield Relation(holds, description.name, description.said)
     for _, document in documents.chain(api):
         for paragraph in document.prose:
-            yield from _divisible(without_markup(paragraph), "", names)
+            text = without_markup(paragraph)
+            yield from _divisible(text, "", names)
+            if "pad should be at most half" in text and {"padding", "kernel_size"} <= names:
+                for place in range(_dimensions(api)):
+                    holds = f"2 * padding[{place}] <= kernel_size[{place}]"
+                    yield Relation(holds, "padding", Evidence("docstring", text[:300]))
+    if {"dim", "keepdim"} <= names and any(item.name == "dim" and not item.required for item in found):
+        because = Evidence("convention", "a dimension is kept where one is reduced")
+        yield Relation("given(dim) or not given(keepdim)", "keepdim", because)
     yield from _outputs(api, found, names)
 
 

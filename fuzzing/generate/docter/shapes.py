@@ -149,9 +149,9 @@ def of_sentences(text: str, names: frozenset[str]) -> dict[str, Pattern]:
 def definitions(text: str) -> list[tuple[str, str]]:
     """Symbols that a Shape section defines by parameters: H_in = in_features."""
     found = []
-    plain = latex.plain(re.sub(r":math:|`", " ", text))
-    for line in re.split(r"\s{2,}|\n|,|\band\b|(?<=\w)\s+(?=\w+ = )", plain):
-        match = re.fullmatch(r"[^=]*?\b(?P<symbol>[A-Z]\w*)\s*=\s*(?P<expression>[\w\[\]]+)\s*\.?", line.strip())
+    for line in re.split(r"\n|,|\band\b|\.\s|\\\\", re.sub(r":math:|`", " ", text)):
+        plain = latex.plain(line).strip()
+        match = re.fullmatch(r"[^=]*?\b(?P<symbol>[A-Z]\w*)\s*=\s*(?P<expression>[\w\[\]]+)\s*\.?", plain)
         if match and is_expression(match["expression"]):
             found.append((match["symbol"], match["expression"]))
     return found
