@@ -92,5 +92,7 @@ def resolve(api: str) -> Any:
     for part in parts[1:]:
         found = getattr(found, part, None)
     if found is None or parts[0] != "torch":
-        raise UnknownNameError(f"torch {torch.__version__} has no {api!r}; give a dotted name such as torch.nn.Conv2d")
+        raise UnknownNameError(
+            f"torch {torch.__version__} has no {api!r}; give a dotted name such as torch.nn.Conv2d"
+        )
     return found

@@ -17,7 +17,10 @@ class Scope(Mapping[str, Any]):
     """
 
     def __init__(
-        self, values: Mapping[str, Any], definitions: tuple[Definition, ...], explicit: frozenset[str] = frozenset()
+        self,
+        values: Mapping[str, Any],
+        definitions: tuple[Definition, ...],
+        explicit: frozenset[str] = frozenset(),
     ) -> None:
         self.explicit = explicit
         self.values_ = {name: value for name, value in values.items() if value is not None}
@@ -120,4 +123,6 @@ def match_token(token: str, length: int, scope: Scope) -> Scope | None:
 def broadcasts(lengths: Lengths, to: Lengths) -> bool:
     """Whether a tensor of `lengths` broadcasts to a shape without making it larger."""
     tail = to[len(to) - len(lengths) :]
-    return len(lengths) <= len(to) and all(have in (1, want) for have, want in zip(lengths, tail, strict=True))
+    return len(lengths) <= len(to) and all(
+        have in (1, want) for have, want in zip(lengths, tail, strict=True)
+    )

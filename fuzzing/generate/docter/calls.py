@@ -92,7 +92,9 @@ class _Inputs:
             check_name(name)
         except CaseFormatError:
             name = f"{name}_"
-        return next(free for free in (name, *(f"{name}{n}" for n in range(1, 1000))) if free not in self.named)
+        return next(
+            free for free in (name, *(f"{name}{n}" for n in range(1, 1000))) if free not in self.named
+        )
 
 
 def tensors(value: Any) -> Iterator[Drawn]:
@@ -102,5 +104,3 @@ def tensors(value: Any) -> Iterator[Drawn]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from tensors(item)
-
-

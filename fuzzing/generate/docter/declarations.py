@@ -62,7 +62,9 @@ def _kinds(chosen: tuple[Declared, ...], native_ones: list[tuple[Declared, ...]]
     found = []
     for item in chosen:
         kinds = {other.kind for overload in native_ones for other in overload if other.name == item.name}
-        found.append(replace(item, kind="keyword") if kinds == {"keyword"} and item.kind == "positional" else item)
+        found.append(
+            replace(item, kind="keyword") if kinds == {"keyword"} and item.kind == "positional" else item
+        )
     return tuple(found)
 
 

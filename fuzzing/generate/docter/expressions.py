@@ -163,7 +163,9 @@ def _evaluate(node: ast.expr, scope: Mapping[str, Any]) -> Any:
             return _compare(node, scope)
         case ast.BoolOp():
             wanted = isinstance(node.op, ast.Or)
-            return next((wanted for item in node.values if bool(_evaluate(item, scope)) is wanted), not wanted)
+            return next(
+                (wanted for item in node.values if bool(_evaluate(item, scope)) is wanted), not wanted
+            )
         case ast.IfExp():
             return _evaluate(node.body if _evaluate(node.test, scope) else node.orelse, scope)
         case ast.Call(func=ast.Name(id="given"), args=[ast.Name(id=name)]):

@@ -25,7 +25,17 @@ from fuzzing.generate.docter.docstrings import Entry
 from fuzzing.generate.docter.latex import without_markup
 from fuzzing.generate.docter.native import Declared
 from fuzzing.generate.docter.parameters import Description
-from fuzzing.generate.docter.record import Definition, Dtype, Evidence, Parameter, Place, Range, Rank, Record, Shape
+from fuzzing.generate.docter.record import (
+    Definition,
+    Dtype,
+    Evidence,
+    Parameter,
+    Place,
+    Range,
+    Rank,
+    Record,
+    Shape,
+)
 from fuzzing.generate.docter.structures import structures, tensor_dtypes
 
 LIBRARY = "torch"
@@ -83,7 +93,11 @@ def _main(api: str, declared: Sequence[tuple[Place, Declared]]) -> str:
     for place, item in declared:
         if place == "call":
             entry = documents.entry(api, item.name)
-            types = (entry[1].type if entry else "", item.type, *(d.type for d in declarations.typed(api, item.name)[:1]))
+            types = (
+                entry[1].type if entry else "",
+                item.type,
+                *(d.type for d in declarations.typed(api, item.name)[:1]),
+            )
             options = next((found for text in types if (found := structures(without_markup(text)))), ())
             options = options or conventions.structures_by_name(item.name)
             if any("tensor" in option for option in options):
@@ -141,16 +155,28 @@ def _with_indices(item: Parameter, description: Description, first: str) -> Para
     integral = item.dtype is not None and set(item.dtype.names) <= {"int64", "int32"}
     if not integral or item.range is not None or item.name == first or not first:
         return item
-    where = f"size({first}, dim)" if "dim" in description.names else f"numel({first})" if "put" in description.api or "take" in description.api else f"size({first}, 0)"
+    where = (
+        f"size({first}, dim)"
+        if "dim" in description.names
+        else f"numel({first})"
+        if "put" in description.api or "take" in description.api
+        else f"size({first}, 0)"
+    )
     because = Evidence("convention", f"{item.name} holds places in {first}")
     return replace(item, range=Range("0", f"{where} - 1", because))
 
 
 def _conventional(item: Parameter, api: str, first: str) -> Shape:
     if item.dtype and "int64" in item.dtype.names:
-        return Shape(((f"same({first})",),), Evidence("convention", f"{item.name} has an index for each element of {first}"))
+        return Shape(
+            ((f"same({first})",),),
+            Evidence("convention", f"{item.name} has an index for each element of {first}"),
+        )
     if api.startswith("torch.nn"):
-        return Shape(((f"same({first})",),), Evidence("convention", f"{item.name} goes with {first}, element by element"))
+        return Shape(
+            ((f"same({first})",),),
+            Evidence("convention", f"{item.name} goes with {first}, element by element"),
+        )
     return Shape(((f"broadcast({first})",),), Evidence("convention", f"{item.name} is broadcast to {first}"))
 
 
@@ -232,7 +258,9 @@ def _with_dtypes(api: str, found: list[Parameter]) -> list[Parameter]:
     for item in found:
         if item.is_tensor and item.dtype is None and not item.left_out:
             if item.name != main:
-                because = Evidence("convention", f"{item.name} has the type of {main} where nothing else is said")
+                because = Evidence(
+                    "convention", f"{item.name} has the type of {main} where nothing else is said"
+                )
                 item = replace(item, dtype=Dtype((f"&{main}",), because))
             elif general is not None:
                 item = replace(item, dtype=general)
@@ -255,7 +283,9 @@ def _general_dtypes(api: str) -> Dtype | None:
     for origin, _ in documents.chain(api):
         for room in conventions.FLOATING:
             if origin.startswith(room):
-                return Dtype(conventions.FUNCTIONAL_DTYPES, Evidence("convention", f"{room} computes on floats"))
+                return Dtype(
+                    conventions.FUNCTIONAL_DTYPES, Evidence("convention", f"{room} computes on floats")
+                )
     return None
 
 

@@ -77,10 +77,14 @@ FORMS: Mapping[str, TensorForm] = {
     ),
     "triangular": TensorForm(
         _triangular,
-        lambda array: bool(np.array_equal(array, np.tril(array)) and (np.diagonal(array, axis1=-2, axis2=-1) > 0).all()),
+        lambda array: bool(
+            np.array_equal(array, np.tril(array)) and (np.diagonal(array, axis1=-2, axis2=-1) > 0).all()
+        ),
     ),
     "invertible": TensorForm(_invertible, _dominant),
-    "increasing": TensorForm(_increasing, lambda array: bool((np.diff(array, axis=-1) > 0).all()) if array.ndim else True),
+    "increasing": TensorForm(
+        _increasing, lambda array: bool((np.diff(array, axis=-1) > 0).all()) if array.ndim else True
+    ),
 }
 DISTINCT = "distinct dimensions"
 FACTORS = "lengths of as many elements"

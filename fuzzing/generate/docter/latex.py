@@ -13,7 +13,9 @@ _WORDS = {
     r"\lceil": "ceil(", r"\rceil": ")", r"\leq": "<=", r"\geq": ">=", r"\le": "<=", r"\ge": ">=",
     r"\neq": "!=", r"\ne": "!=", r"\ldots": "...", r"\dots": "...", r"\cdots": "...", r"\infty": "inf",
 }  # fmt: skip
-_WORD = re.compile("|".join(re.escape(word) + r"(?![a-zA-Z])" for word in sorted(_WORDS, key=len, reverse=True)))
+_WORD = re.compile(
+    "|".join(re.escape(word) + r"(?![a-zA-Z])" for word in sorted(_WORDS, key=len, reverse=True))
+)
 _TEXT = re.compile(r"\\(?:text|mathrm|mathit|texttt|operatorname|mathbf)\s*\{([^{}]*)\}")
 _SUBSCRIPT = re.compile(r"_\{([^{}]*)\}")
 _MATH = re.compile(r":math:`([^`]*)`")

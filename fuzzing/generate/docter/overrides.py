@@ -40,10 +40,15 @@ def _apply(record: Record, correction: Mapping[str, Any]) -> Record:
     because = Evidence("override", correction["because"])
     given = correction.get("parameters", {})
     found = tuple(
-        _parameter(item, given[item.name], because) if item.name in given else item for item in record.parameters
+        _parameter(item, given[item.name], because) if item.name in given else item
+        for item in record.parameters
     )
-    added = tuple(Relation(item["holds"], item["parameter"], because) for item in correction.get("relations", ()))
-    defined = tuple(Definition(name, text, because) for name, text in correction.get("definitions", {}).items())
+    added = tuple(
+        Relation(item["holds"], item["parameter"], because) for item in correction.get("relations", ())
+    )
+    defined = tuple(
+        Definition(name, text, because) for name, text in correction.get("definitions", {}).items()
+    )
     symbols = {item.symbol for item in defined}
     kept = tuple(item for item in record.definitions if item.symbol not in symbols)
     relations = () if correction.get("no_relations") else record.relations

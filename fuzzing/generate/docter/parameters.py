@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fuzzing.generate.docter import conventions, declarations, documents, phrases, shapes, structures
@@ -11,7 +10,6 @@ from fuzzing.generate.docter.latex import without_markup
 from fuzzing.generate.docter.native import Declared
 from fuzzing.generate.docter.record import (
     Dtype,
-    Enumeration,
     Evidence,
     Form,
     Length,
@@ -26,7 +24,9 @@ _MAX_EVIDENCE = 300  # characters of a sentence that are kept
 _SCALARS = frozenset({"int", "float"})
 _LISTS = frozenset({"list(int)", "list(float)"})
 _FEW = {"single": 1, "one": 1, "two": 2, "double": 2, "three": 3, "triple": 3}
-_NAMED_TUPLE = re.compile(r"tuple\s+`*\(([\w\s]+(?:,\s*[\w\s]+)*,?)\)`*|(?:a )?(two|three|double|triple)[- ]?(?:element |integer )?(?:tuple|ints)|tuple of (two|three)")
+_NAMED_TUPLE = re.compile(
+    r"tuple\s+`*\(([\w\s]+(?:,\s*[\w\s]+)*,?)\)`*|(?:a )?(two|three|double|triple)[- ]?(?:element |integer )?(?:tuple|ints)|tuple of (two|three)"
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,9 @@ def parameter(description: Description) -> Parameter:
         structure = replace(structure, options=kept)
     found = replace(found, structure=structure)
     if structure is None or not drawable(structure):
-        return replace(found, left_out="nothing tells what it is" if structure is None else "it is no value of a case")
+        return replace(
+            found, left_out="nothing tells what it is" if structure is None else "it is no value of a case"
+        )
     options = frozenset(structure.options)
     if "tensor" in options or "list(tensor)" in options:
         found = replace(found, dtype=_dtype(description), ndim=_rank(description, found))
@@ -107,7 +109,9 @@ def parameter(description: Description) -> Parameter:
 
 def tensor_itself(found: Parameter) -> Parameter:
     """The first parameter: a tensor, whatever else the function of its name takes there."""
-    evidence = found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
+    evidence = (
+        found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
+    )
     return replace(found, default=None, structure=Structure(("tensor",), evidence), enum=None, left_out="")
 
 
@@ -118,7 +122,10 @@ def _spread(options: tuple[str, ...]) -> tuple[str, ...]:
 
 def drawable(structure: Structure) -> bool:
     """Whether anything that it may be can be drawn."""
-    return any(re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item) for item in structure.options)
+    return any(
+        re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item)
+        for item in structure.options
+    )
 
 
 def _default(description: Description) -> str | None:
@@ -153,7 +160,11 @@ def _structure(description: Description) -> Structure | None:
     named = conventions.structures_by_name(item.name)
     if options := by_default or named or _known(spoken):
         why = "by its default" if by_default else "by its name" if named else ""
-        evidence = Evidence("convention", f"{item.name} is {' or '.join(options)} {why}") if why else description.said
+        evidence = (
+            Evidence("convention", f"{item.name} is {' or '.join(options)} {why}")
+            if why
+            else description.said
+        )
         return Structure(_also_lists(description, options), evidence)
     return None
 
@@ -167,8 +178,16 @@ def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, .
     """What any overload takes, where they differ in nothing but numbers beside tensors."""
     found = list(first)
     for declared in declarations.typed(description.api, description.name):
-        found.extend(option for option in _known(structures.structures(declared.type)) if option in ("tensor", "int", "float"))
-    kept = [option for option in dict.fromkeys(found) if "tensor" not in first or option in (*first, "tensor", "int", "float")]
+        found.extend(
+            option
+            for option in _known(structures.structures(declared.type))
+            if option in ("tensor", "int", "float")
+        )
+    kept = [
+        option
+        for option in dict.fromkeys(found)
+        if "tensor" not in first or option in (*first, "tensor", "int", "float")
+    ]
     return tuple(kept) if "tensor" in first else first
 
 
@@ -198,8 +217,10 @@ def _of_default(description: Description) -> tuple[str, ...]:
 def _dtype(description: Description) -> Dtype | None:
     names = structures.tensor_dtypes(description.type) or structures.tensor_dtypes(description.text[:80])
     names = names or phrases.dtypes(description.text)
-    if not names and re.search(r"data type is required to be long|indices|index\b", description.text) and re.search(
-        r"indices|^target|index", description.name
+    if (
+        not names
+        and re.search(r"data type is required to be long|indices|index\b", description.text)
+        and re.search(r"indices|^target|index", description.name)
     ):
         names = ("int64",)
     if not names and re.fullmatch(r"\w*mask", description.name) and "BoolTensor" in description.type:
@@ -232,11 +253,16 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
         return Range(f"-max(ndim({main}), 1)", f"max(ndim({main}), 1) - 1", said)
     if options & {"int", "list(int)"}:
         if re.search(r"padding|pad\b", description.name):
-            return Range("0", None, Evidence("convention", f"{description.name} is a number of elements added"))
+            return Range(
+                "0", None, Evidence("convention", f"{description.name} is a number of elements added")
+            )
         counted = phrases.count(description.text, description.said)
         if counted is not None:
             return counted
-        if re.fullmatch(r"\w*(size|stride|dilation|groups|features|channels|length|chunks|sections|layers|heads|repeats?)\d?", description.name):
+        if re.fullmatch(
+            r"\w*(size|stride|dilation|groups|features|channels|length|chunks|sections|layers|heads|repeats?)\d?",
+            description.name,
+        ):
             return Range("1", None, Evidence("convention", f"{description.name} counts something"))
         if re.fullmatch(r"shape|sizes?", description.name):
             return Range("0", None, Evidence("convention", f"{description.name} holds lengths"))
@@ -251,11 +277,17 @@ def _length(description: Description, options: frozenset[str]) -> Length | None:
     if match := re.search(r"(\d)-`*(?:python:)?tuple", description.text):
         return Length(match[1], match[1], description.said)
     digit = re.search(r"(\d)d(_with_indices)?_?$", description.api)
-    if digit and re.fullmatch(r"kernel_size|stride|padding|dilation|output_padding|output_size|output_ratio", description.name):
+    if digit and re.fullmatch(
+        r"kernel_size|stride|padding|dilation|output_padding|output_size|output_ratio", description.name
+    ):
         said = Evidence("convention", f"{description.api} takes {digit[1]} numbers, one for each dimension")
         return Length(digit[1], digit[1], said)
     if match := _NAMED_TUPLE.search(description.text):
-        count = len([part for part in match[1].split(",") if part.strip()]) if match[1] else _FEW[match[2] or match[3]]
+        count = (
+            len([part for part in match[1].split(",") if part.strip()])
+            if match[1]
+            else _FEW[match[2] or match[3]]
+        )
         return Length(str(count), str(count), description.said)
     for declared in (description.declared, *declarations.typed(description.api, description.name)):
         count = declared.length or _count_in(declared.type)
@@ -280,5 +312,3 @@ def _form(description: Description, options: frozenset[str]) -> Form | None:
         said = Evidence("convention", f"{description.name} names each dimension once")
         return Form("distinct dimensions", said, description.main)
     return None
-
-

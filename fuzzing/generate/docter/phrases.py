@@ -78,7 +78,9 @@ def _bracketed(text: str, because: Evidence, names: frozenset[str]) -> Range | N
             continue
         if (low, high) == ("", "") or not re.search(r"[\d(]", low + high):
             continue
-        return Range(low or None, high or None, because, match[1] == "(" and bool(low), match[4] == ")" and bool(high))
+        return Range(
+            low or None, high or None, because, match[1] == "(" and bool(low), match[4] == ")" and bool(high)
+        )
     return None
 
 

@@ -15,7 +15,9 @@ _DIVISIBLE = re.compile(
     r"(?:both )?`*(?P<first>\w+)`*(?: and `*(?P<second>\w+)`*)? (?:should|must)(?: both)? be divisible by "
     r"(?:the )?(?:number of )?`*(?P<by>\w+)"
 )
-_HALF = re.compile(r"at most half of (?:effective )?(?:kernel|kernel_size)\b|<= kernel_size / 2", re.IGNORECASE)
+_HALF = re.compile(
+    r"at most half of (?:effective )?(?:kernel|kernel_size)\b|<= kernel_size / 2", re.IGNORECASE
+)
 _DIGIT = re.compile(r"(\d)d")
 
 
@@ -58,7 +60,12 @@ def _divisible(text: str, owner: str, names: frozenset[str]) -> Iterator[Relatio
 def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Iterator[Relation]:
     """Every documented length of the output is at least 1, where its formula speaks of what is known."""
     symbols = {
-        token for item in found if item.shape for pattern in item.shape.patterns for token in pattern if token.isidentifier()
+        token
+        for item in found
+        if item.shape
+        for pattern in item.shape.patterns
+        for token in pattern
+        if token.isidentifier()
     }
     main = next((item.name for item in found if item.shape), "")
     for _, document in documents.chain(api):

@@ -39,7 +39,9 @@ def patterns(text: str, *, anywhere: bool = False) -> tuple[Pattern, ...]:
     speaks = anywhere
     place = 0
     for match in _GROUP.finditer(text):
-        speaks = speaks or bool(re.search(r"shape|size|tensor|case\)", text[place : match.start()], re.IGNORECASE))
+        speaks = speaks or bool(
+            re.search(r"shape|size|tensor|case\)", text[place : match.start()], re.IGNORECASE)
+        )
         place = match.end()
         pattern = tokens(match[1]) if speaks else None
         if pattern is not None and pattern not in found:

@@ -70,7 +70,9 @@ def fits(value: Any, option: str) -> bool:
 
 
 def _of_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tuple[Category, str]]:
-    if parameter.enum and (isinstance(value, str) or not parameter.enum.values or _only_enumerated(parameter)):
+    if parameter.enum and (
+        isinstance(value, str) or not parameter.enum.values or _only_enumerated(parameter)
+    ):
         if value not in parameter.enum.values:
             yield "value", f"{value!r} is none of {', '.join(map(repr, parameter.enum.values))}"
     for tensor in tensors(value):
@@ -163,9 +165,15 @@ def _has_form(parameter: Parameter, value: Any, scope: Mapping[str, Any]) -> boo
         shape = target(form.of, scope)
         if shape is None or not isinstance(value, (list, tuple)):
             return True
-        return math.prod(value) == math.prod(shape) if form.name == forms.FACTORS else broadcasts(shape, tuple(value))
+        return (
+            math.prod(value) == math.prod(shape)
+            if form.name == forms.FACTORS
+            else broadcasts(shape, tuple(value))
+        )
     arrays = [(item.draw() if isinstance(item, Recipe) else item).array() for item in tensors(value)]
-    if form.name != "increasing" and any(array.ndim < 2 or array.shape[-1] != array.shape[-2] for array in arrays):
+    if form.name != "increasing" and any(
+        array.ndim < 2 or array.shape[-1] != array.shape[-2] for array in arrays
+    ):
         return True  # no square matrix: the shape is at fault
     return all(forms.FORMS[form.name].holds(array) for array in arrays)
 
@@ -199,7 +207,9 @@ def bind(call: Call) -> tuple[Scope, list[Violation]]:
 
 def choices(record: Record) -> Iterator[Mapping[int, int]]:
     """Every way to choose among alternatives: by how many a parameter has, the place of the one taken."""
-    counts = sorted({len(item.shape.patterns) for item in record.parameters if item.shape and not item.left_out})
+    counts = sorted(
+        {len(item.shape.patterns) for item in record.parameters if item.shape and not item.left_out}
+    )
     for places in itertools.product(*(range(count) for count in counts)):
         yield dict(zip(counts, places, strict=True))
 
@@ -216,7 +226,9 @@ def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Sco
                 fitting = fit(pattern, tensor.shape, scope)
                 if fitting is None:
                     shown = ", ".join(pattern)
-                    faults[parameter.name] = Violation(parameter.name, "shape", f"{tensor.shape} is not ({shown})")
+                    faults[parameter.name] = Violation(
+                        parameter.name, "shape", f"{tensor.shape} is not ({shown})"
+                    )
                     break
                 scope = fitting
     return scope, list(faults.values())

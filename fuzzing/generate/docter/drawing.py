@@ -16,7 +16,7 @@ from typing import Any
 from fuzzing.errors import UsageError
 from fuzzing.generate.docter import boundary, violate
 from fuzzing.generate.docter.calls import Call
-from fuzzing.generate.docter.check import check
+from fuzzing.generate.docter.checker import check
 from fuzzing.generate.docter.order import order
 from fuzzing.generate.docter.profiles import TAME, Profile
 from fuzzing.generate.docter.record import Record
@@ -64,7 +64,9 @@ def draw(record: Record, rng: Random, mode: Mode = Mode.CONFORMING, profile: Pro
         if (broken := violate.break_one(conforming, rng)) is not None:
             return broken
         conforming = _conforming(record, rng, profile, OPTIONAL_P)
-    raise NoDrawError(f"nothing of {record.api} can be broken alone; it has no constraint that stands by itself")
+    raise NoDrawError(
+        f"nothing of {record.api} can be broken alone; it has no constraint that stands by itself"
+    )
 
 
 def _conforming(record: Record, rng: Random, profile: Profile, optional: float) -> Call:
