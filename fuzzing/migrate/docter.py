@@ -1,7 +1,7 @@
-"""DocTer: calls drawn from what torch's documentation says of its parameters; those that torch accepts are cases.
+"""DocTer: calls drawn from what torch's documentation says of its parameters, if torch accepts them.
 
-`fuzzing.generate.docter` extracts the constraints and draws; each draw is run in a worker of its own before it
-counts, so that one which crashes torch costs a process and is told, not suffered.
+`fuzzing.generate.docter` extracts the constraints and draws; each draw is run in a worker of its own before
+it counts, so that one which crashes torch costs a process and is told, not suffered.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def drawn(count: int, seed: int, apis: tuple[str, ...] = ()) -> Iterator[TestCas
 
 
 def _compared(case: TestCase) -> TestCase | Skip:
-    """The case with how to compare its outputs: by shapes if the call draws random numbers or reads what nobody wrote.
+    """The case with how to compare it: by shapes if it draws random numbers or hands out what nobody wrote.
 
     It has run in a worker just now, so that here it is safe to run.
     """

@@ -1,4 +1,4 @@
-"""`python -m fuzzing.generate.docter`: what was read of an API, what is drawn of it, what the library makes of that.
+"""`python -m fuzzing.generate.docter`: what was read of an API, what is drawn, what the library makes of it.
 
 list                    every API there is, one a line
 show API                its record as YAML, each constraint with the sentence it came from
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from random import Random
 
 from ruamel.yaml import YAML
 
@@ -79,7 +78,7 @@ def _draw(given: argparse.Namespace) -> int:
     plan = trials.Plan(given.count, given.seed, Mode(given.mode), profiles.get(given.profile))
     for place in range(given.count):
         name = plan.name(given.api, place)
-        call = draw(record, Random(plan.seed_of(name)), plan.mode_of(place), plan.profile)
+        call = draw(record, plan.random(name), plan.mode_of(place), plan.profile)
         _print(tables.call(call))
         for violation in check(call):
             _print(f"    # {violation.parameter}: {violation.text} ({violation.category})")

@@ -38,7 +38,8 @@ _LEFT_OUT = (
 _COMPILED = tuple((re.compile(pattern), reason) for pattern, reason in _LEFT_OUT)
 _ABSTRACT = (
     "Module", "Sequential", "Container", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict",
-    "DataParallel", "RNNBase", "RNNCellBase", "SyncBatchNorm", "Transformer", "TransformerEncoder", "TransformerDecoder",
+    "DataParallel", "RNNBase", "RNNCellBase", "SyncBatchNorm", "Transformer", "TransformerEncoder",
+    "TransformerDecoder",
 )  # fmt: skip
 
 

@@ -12,8 +12,9 @@ from fuzzing.generate.docter.record import Definition
 class Scope(Mapping[str, Any]):
     """Parameters' values, symbols bound so far, and symbols that a definition gives.
 
-    A parameter that is None says nothing: a symbol of its name is free. `explicit` are the parameters that the
-    call itself gives.
+    A parameter that is None says nothing: a symbol of its name is free.
+
+    explicit  the parameters that the call itself gives
     """
 
     def __init__(

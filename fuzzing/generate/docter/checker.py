@@ -70,29 +70,29 @@ def fits(value: Any, option: str) -> bool:
 
 
 def _of_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tuple[Category, str]]:
-    if parameter.enum and (
-        isinstance(value, str) or not parameter.enum.values or _only_enumerated(parameter)
-    ):
-        if value not in parameter.enum.values:
-            yield "value", f"{value!r} is none of {', '.join(map(repr, parameter.enum.values))}"
+    legal = _legal(parameter, value)
+    if legal and value not in legal:
+        yield "value", f"{value!r} is none of {', '.join(map(repr, legal))}"
     for tensor in tensors(value):
         allowed = dtypes(parameter, scope)
         if allowed and tensor.dtype not in allowed:
             yield "dtype", f"{tensor.dtype} is none of {', '.join(allowed)}"
         if parameter.ndim and not within(len(tensor.shape), parameter.ndim.least, parameter.ndim.most, scope):
             yield "shape", f"it has {len(tensor.shape)} dimensions"
-    if parameter.length and isinstance(value, (list, tuple)):
-        if not within(len(value), parameter.length.least, parameter.length.most, scope):
-            yield "structure", f"it has {len(value)} items"
+    length = parameter.length if isinstance(value, (list, tuple)) else None
+    if length and not within(len(value), length.least, length.most, scope):
+        yield "structure", f"it has {len(value)} items"
     if parameter.range and not _in_range(value, parameter.range, scope):
         yield "value", f"it does not lie in {_shown(parameter.range)}"
     if parameter.form and not _has_form(parameter, value, scope):
         yield "value", f"it is not {parameter.form.name}"
 
 
-def _only_enumerated(parameter: Parameter) -> bool:
-    """Whether the enumeration is of numbers: that of texts leaves a number beside them alone."""
-    return parameter.enum is not None and not any(isinstance(value, str) for value in parameter.enum.values)
+def _legal(parameter: Parameter, value: Any) -> tuple[Any, ...]:
+    """The enumeration that a value must be of, () for none; one of texts leaves numbers alone."""
+    values = parameter.enum.values if parameter.enum else ()
+    of_texts = any(isinstance(item, str) for item in values)
+    return values if isinstance(value, str) or not of_texts else ()
 
 
 def dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The parameters of an API in their order: from Python's signature, the docstring's, the stubs' or the schemas'."""
+"""The parameters of an API in their order, from its signature, its docstring, the stubs or the schemas."""
 
 from __future__ import annotations
 
@@ -15,15 +15,25 @@ from fuzzing.generate.docter.record import Place
 SELF = "input"
 
 
-def declarations(api: str) -> tuple[tuple[Place, Declared], ...]:
+Declarations = tuple[tuple[Place, Declared], ...]
+
+
+def declarations(api: str) -> Declarations:
     """Every parameter with its place; () where nothing tells what the API takes."""
-    found = apis.resolve(api)
+    found: Any = apis.resolve(api)
     if inspect.isclass(found):
         written = next(iter(_written(api)), ())
-        made = tuple(("init", item) for item in _without_self(native.from_inspect(found.__init__) or written))
-        called = tuple(("call", item) for item in _without_self(native.from_inspect(found.forward)))
-        return (*made, *called)  # type: ignore[return-value]
-    return tuple(("call", item) for item in _function(api, found))
+        members: dict[str, Any] = dict(inspect.getmembers(found, inspect.isfunction))
+        made = native.from_inspect(members.get("__init__")) or written
+        return (
+            *_placed("init", _without_self(made)),
+            *_placed("call", _without_self(native.from_inspect(members.get("forward")))),
+        )
+    return _placed("call", _function(api, found))
+
+
+def _placed(place: Place, parameters: tuple[Declared, ...]) -> Declarations:
+    return tuple((place, item) for item in parameters)
 
 
 def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:

@@ -1,4 +1,4 @@
-"""An API's documentation with that of the APIs it refers to: "See torch.add", "Alias for", "In-place version of"."""
+"""An API's documentation, with that of the APIs it refers to: "See torch.add", "Alias for"."""
 
 from __future__ import annotations
 

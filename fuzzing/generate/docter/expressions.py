@@ -1,8 +1,8 @@
 """Expressions over parameters, by which constraints speak of other parameters.
 
-A subset of Python's: numbers, names, `a[0]`, + - * / // %, comparisons, `and`, `or`, `not`, `x if c else y`, and
-the functions of FUNCTIONS. A name is a parameter, or a symbol that is bound once for each call. Division is
-exact (a fraction), so that `in_channels / groups` is a length only where it is a whole number.
+A subset of Python's: numbers, names, `a[0]`, + - * / // %, comparisons, `and`, `or`, `not`,
+`x if c else y`, and the functions of FUNCTIONS. A name is a parameter, or a symbol that is bound once for
+each call. Division is exact (a fraction): `in_channels / groups` is a length only where it is whole.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def parse(text: str) -> ast.expr:
 
 
 _NODES = (
-    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Subscript,
-    ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
+    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call,
+    ast.Subscript, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
 )  # fmt: skip
 
 

@@ -62,14 +62,14 @@ def constraints(api: str) -> Record:
         version(LIBRARY),
         tuple(found),
         tuple(relations.relations(api, found, described)),
-        tuple([*_definitions(api, found), *_defaults(described)]),
+        (*_definitions(api, found), *_defaults(described)),
         _uninitialised(api),
     )
     return overrides.corrected(record)
 
 
 def _is_tensor_alone(api: str, item: Parameter, main: str) -> bool:
-    """A method's first parameter, and that of a function that takes a number in its place: not for two at once."""
+    """A method's first parameter, and a function's: numbers may stand for tensors, not for all."""
     return item.name == main and item.place == "call" and ("tensor" in item.options or _kind(api) == "method")
 
 
@@ -117,9 +117,10 @@ def _with_shapes(api: str, found: list[Parameter], described: Sequence[Descripti
     result = []
     for item, description in zip(found, described, strict=True):
         if item.name in tensors:
-            item = _with_shape(item, description, sections, prose, tensors, first)
-            item = _with_indices(item, description, first)
-        result.append(item)
+            shaped = _with_shape(item, description, sections, prose, tensors, first)
+            result.append(_with_indices(shaped, description, first))
+        else:
+            result.append(item)
     return result
 
 
@@ -200,9 +201,9 @@ def _of_entry(entry: Entry) -> tuple[Shape, Range | None] | None:
     text = without_markup(entry.text)
     because = Evidence("docstring", f"{entry.name}: {text}"[:300])
     patterns = shapes.patterns(text, anywhere=True)
-    if other := shapes.same_as(text, frozenset({"input", "input1"})):
-        if "Input" not in entry.name and (not patterns or patterns == (("*",),)):
-            patterns = ((f"same({other})",),)
+    other = shapes.same_as(text, frozenset({"input", "input1"}))
+    if other and "Input" not in entry.name and (not patterns or patterns == (("*",),)):
+        patterns = ((f"same({other})",),)
     bound = _CLASS_BOUND.search(text)
     values = None
     if bound:
@@ -256,15 +257,11 @@ def _with_dtypes(api: str, found: list[Parameter]) -> list[Parameter]:
     main = next((item.name for item in found if item.is_tensor and not item.left_out), "")
     result = []
     for item in found:
-        if item.is_tensor and item.dtype is None and not item.left_out:
-            if item.name != main:
-                because = Evidence(
-                    "convention", f"{item.name} has the type of {main} where nothing else is said"
-                )
-                item = replace(item, dtype=Dtype((f"&{main}",), because))
-            elif general is not None:
-                item = replace(item, dtype=general)
-        result.append(item)
+        dtype = item.dtype
+        if item.is_tensor and dtype is None and not item.left_out:
+            because = f"{item.name} has the type of {main} where nothing else is said"
+            dtype = general if item.name == main else Dtype((f"&{main}",), Evidence("convention", because))
+        result.append(replace(item, dtype=dtype))
     return result
 
 

@@ -25,7 +25,8 @@ _SCALARS = frozenset({"int", "float"})
 _LISTS = frozenset({"list(int)", "list(float)"})
 _FEW = {"single": 1, "one": 1, "two": 2, "double": 2, "three": 3, "triple": 3}
 _NAMED_TUPLE = re.compile(
-    r"tuple\s+`*\(([\w\s]+(?:,\s*[\w\s]+)*,?)\)`*|(?:a )?(two|three|double|triple)[- ]?(?:element |integer )?(?:tuple|ints)|tuple of (two|three)"
+    r"tuple\s+`*\(([\w\s]+(?:,\s*[\w\s]+)*,?)\)`*"
+    r"|(?:a )?(two|three|double|triple)[- ]?(?:element |integer )?(?:tuple|ints)|tuple of (two|three)"
 )
 
 
@@ -144,7 +145,7 @@ def _quotes(description: Description) -> bool:
 
 
 def _structure(description: Description) -> Structure | None:
-    """From the docstring's type, else the annotation, the stubs, the schemas, the default, the text, the name."""
+    """From the docstring's type, the annotation, stubs, schemas, default, name or text, in this order."""
     item = description.declared
     if description.type and (options := _known(structures.structures(description.type))):
         return Structure(_also_lists(description, options), description.said)

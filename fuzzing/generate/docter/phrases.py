@@ -15,16 +15,21 @@ _INTERVAL = re.compile(rf"(?:range|interval|in|:math:|domain)?\s*:?\s*`*([\[(]){
 _BETWEEN = re.compile(rf"\bbetween `*{_NUMBER}`* and `*{_NUMBER}`*")
 _CHAIN = re.compile(rf"{_NUMBER}\s*(<=?|≤)\s*\w+(?:\[\w\])?\s*(<=?|≤)\s*{_NUMBER}")
 _BOUNDS = (
-    (re.compile(rf"(?:greater|larger|bigger) than or equal to {_NUMBER}|at least {_NUMBER}|>=\s*{_NUMBER}|≥\s*{_NUMBER}"), "low", False),
-    (re.compile(rf"(?:greater|larger|bigger) than {_NUMBER}|>\s*{_NUMBER}"), "low", True),
-    (re.compile(rf"(?:less|smaller) than or equal to {_NUMBER}|at most {_NUMBER}|<=\s*{_NUMBER}|≤\s*{_NUMBER}"), "high", False),
-    (re.compile(rf"(?:less|smaller) than {_NUMBER}"), "high", True),
-)  # fmt: skip
+    (
+        rf"(?:greater|larger|bigger) than or equal to {_NUMBER}|at least {_NUMBER}|[>]=\s*{_NUMBER}",
+        "low",
+        False,
+    ),
+    (rf"(?:greater|larger|bigger) than {_NUMBER}|>\s*{_NUMBER}", "low", True),
+    (rf"(?:less|smaller) than or equal to {_NUMBER}|at most {_NUMBER}|<=\s*{_NUMBER}", "high", False),
+    (rf"(?:less|smaller) than {_NUMBER}", "high", True),
+)
+_COMPILED_BOUNDS = tuple((re.compile(pattern), side, strict) for pattern, side, strict in _BOUNDS)
 _NON_NEGATIVE = re.compile(r"non-?negative", re.IGNORECASE)
 _POSITIVE = re.compile(r"\b(?:strictly )?positive\b(?! or negative| weight| example| class)", re.IGNORECASE)
 _PROBABILITY = re.compile(r"\bprobabilit(?:y|ies)\b(?! distribution)", re.IGNORECASE)
 _COUNT = re.compile(
-    r"\b(number of|size of|length of|width of|count of|how many|spacing between|dimension(?:ality)? of the model"
+    r"\b(number of|size of|length of|width of|count of|how many|spacing between|dimension of the model"
     r"|factor to increase|stride of|stride between|target output size|the size|window size|amount of)\b",
     re.IGNORECASE,
 )
@@ -41,14 +46,15 @@ _DTYPE_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\bdouble\b", ("float64",)),
 )
 _DTYPES = re.compile(
-    r"(?:[Ss]upports?(?: inputs?)?(?: tensors?)? of|must be of|must have|must be an?|must be|of type|[Oo]nly(?: supports?)?"
+    r"(?:[Ss]upports?(?: inputs?)?(?: tensors?)? of|must be of|must have|must be an?|must be|of type"
+    r"|[Oo]nly(?: supports?)?"
     r"|[Ee]xpects?|should be of|should be an?|has to be of)\b(?: type)?\s*(?P<words>[^.;]*?)"
     r"(?=\bdtypes?\b|\btypes?\b|\btensors?\b|[.;]|$)"
 )
 
 
 def interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) -> Range | None:
-    """The bounds that a description states, `names` being what its expressions may speak of; None for none."""
+    """The bounds that a description states, None for none; its expressions may speak of `names`."""
     if match := _CHAIN.search(text) or _BETWEEN.search(text):
         if len(match.groups()) == 2:
             return Range(match[1], match[2], because)
@@ -57,7 +63,7 @@ def interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) 
         return found
     low = high = None
     open_low = open_high = False
-    for pattern, side, strict in _BOUNDS:
+    for pattern, side, strict in _COMPILED_BOUNDS:
         stated = pattern.search(text)
         number = next((group for group in stated.groups() if group), None) if stated else None
         if number and side == "low" and low is None:

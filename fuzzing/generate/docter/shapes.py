@@ -133,7 +133,7 @@ def ranks(text: str) -> tuple[int, int] | None:
 
 
 def of_sentences(text: str, names: frozenset[str]) -> dict[str, Pattern]:
-    """Shapes that running text gives to parameters: "If input is a (n * m) tensor, vec is a 1-D tensor of size m"."""
+    """Shapes that running text gives: "If input is a (n * m) tensor, vec is a 1-D tensor of size m"."""
     found: dict[str, Pattern] = {}
     subject = r"\b(?P<name>" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")\b"
     verb = r" (?:is|must be|will be|has to be|should be|to be)(?: of (?:size|shape))?"

@@ -39,7 +39,7 @@ def _shown(value: Any) -> str:
 
 
 def acceptance(trials: Iterable[Trial]) -> Iterator[str]:
-    """For each API its share of accepted draws, with the first refusal; then each namespace, then all; then findings."""
+    """Each API's share of accepted draws, with the first refusal; the namespaces'; the findings."""
     by_api: dict[str, list[Trial]] = {}
     for trial in trials:
         by_api.setdefault(trial.api, []).append(trial)
@@ -70,4 +70,5 @@ def _summary(shares: Mapping[str, float]) -> Iterator[str]:
         if found:
             understood = sum(value >= UNDERSTOOD for value in found)
             mean = sum(found) / len(found)
-            yield f"{namespace:20} {len(found):5} APIs, {mean:4.0%} accepted on average, {understood} with {UNDERSTOOD:.0%} or more"
+            counted = f"{understood} with {UNDERSTOOD:.0%} or more"
+            yield f"{namespace:20} {len(found):5} APIs, {mean:4.0%} accepted on average, {counted}"

@@ -34,8 +34,12 @@ _MAX_DETAIL = 300
 
 Ending = Literal["accepted", "unusable", "rejected", "crashed", "hung", "out of memory", "no draw"]
 _ENDINGS: dict[str, Ending] = {
-    "returned": "accepted", "raised": "rejected", "killed": "crashed", "hung": "hung", "out_of_memory": "out of memory",
-}  # fmt: skip
+    "returned": "accepted",
+    "raised": "rejected",
+    "killed": "crashed",
+    "hung": "hung",
+    "out_of_memory": "out of memory",
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Plan:
         for place in range(self.count):
             name = self.name(api, place)
             try:
-                call = draw(record, Random(self.seed_of(name)), self.mode_of(place), self.profile)
+                call = draw(record, self.random(name), self.mode_of(place), self.profile)
                 yield name, call.case(Provenance(SOURCE, name, api, LIBRARY, version(LIBRARY), self.seed))
             except (NoDrawError, CaseFormatError) as error:
                 yield name, Trial(api, name, "no draw", str(error)[:_MAX_DETAIL])
@@ -83,9 +87,10 @@ class Plan:
         """The first conforming call is minimal."""
         return Mode.MINIMAL if place == 0 and self.mode is Mode.CONFORMING else self.mode
 
-    def seed_of(self, name: str) -> int:
-        """From which a draw is made: of the plan's seed and the draw's name alone."""
-        return int.from_bytes(hashlib.sha256(f"{self.seed}:{name}".encode()).digest()[:8], "little")
+    def random(self, name: str) -> Random:
+        """What a draw is made from: it depends on the plan's seed and the draw's name alone."""
+        digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
+        return Random(int.from_bytes(digest[:8], "little"))  # noqa: S311 - tests, no secrets
 
 
 def run(apis: Iterable[str], plan: Plan) -> Iterator[Trial]:

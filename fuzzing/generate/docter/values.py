@@ -227,11 +227,7 @@ class Attempt:
     def _any_dtype(self) -> str:
         weights = self.profile.dtypes
         place = self.rng.randrange(sum(weights.values()))
-        for name, weight in weights.items():
-            place -= weight
-            if place < 0:
-                break
-        return name
+        return [name for name, weight in weights.items() for _ in range(weight)][place]
 
     def _shape(self, parameter: Parameter) -> tuple[int, ...]:
         if parameter.shape is None:
