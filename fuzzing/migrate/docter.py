@@ -6,6 +6,7 @@ it counts, so that one which crashes torch costs a process and is told, not suff
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -61,7 +62,9 @@ def _compared(case: TestCase) -> TestCase | Skip:
     from fuzzing.migrate.torch_samples import observe_case
 
     try:
-        observed = observe_case(case)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # modules warn of settings that are of no use
+            observed = observe_case(case)
     except InternalError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever torch raises; it did not a moment ago

@@ -43,7 +43,7 @@ def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:
 def _function(api: str, found: Any) -> tuple[Declared, ...]:
     namespace, name = apis.split(api)
     native_ones = [*native.stubs(namespace, name), *native.schemas(namespace, name)]
-    known = {item.name for overload in native_ones for item in overload} | {SELF, "out"}
+    known = {name for overload in native_ones for name in _names(overload)} | {SELF, "out"}
     written = _written(api)
     if native_ones:  # a docstring that calls parameters by names that do not exist goes last
         first_is_self = namespace != "torch.Tensor"  # a schema calls self what linalg's docstrings call A
@@ -60,7 +60,7 @@ def _function(api: str, found: Any) -> tuple[Declared, ...]:
 
 
 def _names(overload: tuple[Declared, ...]) -> set[str]:
-    return {item.name for item in overload}
+    return {item.name.lower() for item in overload}  # lstsq's B is b in its schema
 
 
 def _spreads(overload: tuple[Declared, ...]) -> bool:

@@ -25,6 +25,7 @@ _BOUNDS = (
     (rf"(?:less|smaller) than {_NUMBER}", "high", True),
 )
 _COMPILED_BOUNDS = tuple((re.compile(pattern), side, strict) for pattern, side, strict in _BOUNDS)
+_NDIM = "ndim_of_"  # stands for ndim(x) while brackets are looked for
 _NON_NEGATIVE = re.compile(r"non-?negative", re.IGNORECASE)
 _POSITIVE = re.compile(r"\b(?:strictly )?positive\b(?! or negative| weight| example| class)", re.IGNORECASE)
 _PROBABILITY = re.compile(r"\bprobabilit(?:y|ies)\b(?! distribution)", re.IGNORECASE)
@@ -46,10 +47,11 @@ _DTYPE_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\bdouble\b", ("float64",)),
 )
 _DTYPES = re.compile(
-    r"(?:[Ss]upports?(?: inputs?)?(?: tensors?)? of|must be of|must have|must be an?|must be|of type"
-    r"|[Oo]nly(?: supports?)?"
+    r"(?:supports?(?: inputs?)?(?: tensors?)? of|must be of|must have|must be an?|must be|of type"
+    r"|only(?: supports?)?"
     r"|[Ee]xpects?|should be of|should be an?|has to be of)\b(?: type)?\s*(?P<words>[^.;]*?)"
-    r"(?=\bdtypes?\b|\btypes?\b|\btensors?\b|[.;]|$)"
+    r"(?=\bdtypes?\b|\btypes?\b|\btensors?\b|[.;]|$)",
+    re.IGNORECASE,
 )
 
 
@@ -77,6 +79,7 @@ def interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) 
 
 def _bracketed(text: str, because: Evidence, names: frozenset[str]) -> Range | None:
     """`[0.0, 1.0]`, `[-input.dim() - 1, input.dim() + 1)`."""
+    text = re.sub(r"(\w+)\.n?dim\b(?:\(\))?", rf"{_NDIM}\1", text)  # its brackets are not the interval's
     for match in _INTERVAL.finditer(text):
         low, high = _bound(match[2], names), _bound(match[3], names)
         spoken = re.search(r"(range|interval|in|domain|within|between|:)\s*:?\s*`*$", text[: match.start(1)])
@@ -92,7 +95,7 @@ def _bracketed(text: str, because: Evidence, names: frozenset[str]) -> Range | N
 
 def _bound(text: str, names: frozenset[str]) -> str | None:
     """A bound as an expression; "" for infinity, None if it is none or speaks of what is not there."""
-    text = re.sub(r"(\w+)\.(?:dim|ndim)(?:\(\))?", r"ndim(\1)", text.strip())
+    text = re.sub(rf"{_NDIM}(\w+)", r"ndim(\1)", text.strip())
     if re.fullmatch(r"[-+]?\s*(inf|infty|∞)", text):
         return ""
     if not is_expression(text):
@@ -136,7 +139,7 @@ def dtypes(text: str) -> tuple[str, ...]:
         if len(words) > 90:
             continue
         for pattern, names in _DTYPE_WORDS:
-            if re.search(pattern, words):
+            if re.search(pattern, words, re.IGNORECASE):
                 found.extend(names)
         if found:
             break

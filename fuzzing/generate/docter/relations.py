@@ -57,6 +57,14 @@ def _divisible(text: str, owner: str, names: frozenset[str]) -> Iterator[Relatio
                 yield Relation(f"{name} % {by} == 0", by, Evidence("docstring", match[0]))
 
 
+def _first_items(formula: str, found: Sequence[Parameter]) -> str:
+    """A formula for one dimension, where a list stands for its only item."""
+    for item in found:
+        if "list(int)" in item.options:
+            formula = re.sub(rf"\b{item.name}\b(?!\[)", f"{item.name}[0]", formula)
+    return formula
+
+
 def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Iterator[Relation]:
     """Every documented length of the output is at least 1, where its formula speaks of what is known."""
     symbols = {
@@ -72,6 +80,7 @@ def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Ite
         formulas = shapes.formulas(document.shape_text)
         for symbol, formula in formulas:
             if names_in(formula) <= names | symbols:
-                yield Relation(f"{formula} >= 1", main, Evidence("docstring", f"{symbol} = {formula}"))
+                holds = f"{_first_items(formula, found)} >= 1"
+                yield Relation(holds, main, Evidence("docstring", f"{symbol} = {formula}"))
         if formulas:
             return
