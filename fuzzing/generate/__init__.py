@@ -1,1 +1,1 @@
-"""Generation: cases made of what is known about operators, where no test of a library is at hand."""
+"""Case generators: from documentation, from relations between APIs, from constraints."""
