@@ -7,11 +7,12 @@ it counts, so that one which crashes torch costs a process and is told, not suff
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError, InternalError
+from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "docter"
@@ -31,22 +32,23 @@ _REASONS = {
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate() -> Iterator[TestCase | Skip]:
-    """Conforming draws of every documented API of the installed torch."""
-    yield from drawn(PER_API, SEED)
-
-
-def drawn(count: int, seed: int, apis: tuple[str, ...] = ()) -> Iterator[TestCase | Skip]:
-    """`count` draws of each of `apis`, by default of all there are."""
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """Conforming draws of every documented API of the installed torch; a part has some APIs whole."""
     try:
         import torch
     except ImportError as error:
         raise InfrastructureError(f"{NAME} needs torch: pip install torch ({error})") from error
-    from fuzzing.generate.docter import apis as known
-    from fuzzing.generate.docter import trials
+    from fuzzing.generate.docter import apis
 
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
-    for trial in trials.run(apis or known.names(), trials.Plan(count=count, seed=seed)):
+    yield from drawn((name for name in apis.names() if part is None or part.holds(name)), PER_API, SEED)
+
+
+def drawn(apis: Iterable[str], count: int, seed: int) -> Iterator[TestCase | Skip]:
+    """`count` draws of each of `apis`: a case, or why it is none."""
+    from fuzzing.generate.docter import trials
+
+    for trial in trials.run(apis, trials.Plan(count=count, seed=seed)):
         if trial.ending == "accepted" and trial.case is not None:
             yield _compared(trial.case)
         else:

@@ -48,6 +48,7 @@ def _function(api: str, found: Any) -> tuple[Declared, ...]:
     if native_ones:  # a docstring that calls parameters by names that do not exist goes last
         first_is_self = namespace != "torch.Tensor"  # a schema calls self what linalg's docstrings call A
         right = [item for item in written if _spreads(item) or _names(item[first_is_self:]) <= known]
+        right += [item for item in written if _described(api, item) and _names(item, required=False) <= known]
         candidates = [*right, native.from_inspect(found), *native_ones, *written]
     else:
         candidates = [native.from_inspect(found), *written]
@@ -59,8 +60,14 @@ def _function(api: str, found: Any) -> tuple[Declared, ...]:
     return tuple(replace(item, name=SELF) if item.name == "self" else item for item in first)
 
 
-def _names(overload: tuple[Declared, ...]) -> set[str]:
-    return {item.name.lower() for item in overload}  # lstsq's B is b in its schema
+def _names(overload: tuple[Declared, ...], *, required: bool = True) -> set[str]:
+    """In lower case: lstsq's B is b in its schema."""
+    return {item.name.lower() for item in overload if required or item.default is not None}
+
+
+def _described(api: str, overload: tuple[Declared, ...]) -> bool:
+    """Whether everything required is documented by its name, which then need not be the builtin's own."""
+    return all(documents.entry(api, item.name) for item in overload if item.default is None)
 
 
 def _spreads(overload: tuple[Declared, ...]) -> bool:

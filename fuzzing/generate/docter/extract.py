@@ -29,6 +29,7 @@ from fuzzing.generate.docter.record import (
     Definition,
     Dtype,
     Evidence,
+    Form,
     Parameter,
     Place,
     Range,
@@ -118,7 +119,7 @@ def _with_shapes(api: str, found: list[Parameter], described: Sequence[Descripti
     for item, description in zip(found, described, strict=True):
         if item.name in tensors:
             shaped = _with_shape(item, description, sections, prose, tensors, first)
-            result.append(_with_indices(shaped, description, first))
+            result.append(_with_form(_with_indices(shaped, description, first), description))
         else:
             result.append(item)
     return result
@@ -149,6 +150,19 @@ def _with_shape(
     if item.ndim is None and item.name != first and first and "list(tensor)" not in item.options:
         return replace(item, shape=_conventional(item, description.api, first))
     return item
+
+
+def _with_form(item: Parameter, description: Description) -> Parameter:
+    """What a tensor is as a whole; a form of matrices only where the shape is known to be square."""
+    name = phrases.form(description.text)
+    square = item.shape is not None and all(
+        len(pattern) > 1 and pattern[-1] == pattern[-2] for pattern in item.shape.patterns
+    )
+    return (
+        replace(item, form=Form(name, description.said))
+        if name == "increasing" or (name and square)
+        else item
+    )
 
 
 def _with_indices(item: Parameter, description: Description, first: str) -> Parameter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from fuzzing.generate.docter.expressions import is_expression
 from fuzzing.generate.docter.record import Enumeration, Evidence, Range
@@ -146,9 +147,24 @@ def dtypes(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+_FORMS = (
+    (r"positive-?\s?definite", "positive definite"),
+    (r"triangular Cholesky|Cholesky decomposition", "triangular"),
+    (r"invertible matri", "invertible"),
+    (r"symmetric or Hermitian matri", "symmetric"),
+    (r"(strictly|monotonically) increasing", "increasing"),
+)
+
+
+def form(text: str) -> str:
+    """The name in `forms.FORMS` of what a tensor's elements are said to be as a whole, "" for nothing."""
+    return next((name for pattern, name in _FORMS if re.search(pattern, text)), "")
+
+
 _CONSTANTS: Mapping[str, object] = {"inf": float("inf")}
 
 
+@cache
 def literal_of(text: str | None) -> object:
     """The Python value that a default's text spells; Ellipsis where it is no literal."""
     if text is None:

@@ -212,6 +212,14 @@ class Record:
     definitions: tuple[Definition, ...] = ()
     uninitialised: str = ""
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: records are keys of what is worked out of them."""
+        return hash((self.api, self.version, self.parameters, self.relations))
+
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:
         """The parameters by their names."""

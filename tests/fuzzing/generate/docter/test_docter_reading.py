@@ -111,7 +111,11 @@ def test_shapes_of_running_text() -> None:
 
 
 def test_lengths_of_outputs() -> None:
-    text = ".. math::\n  L_{out} = \\left\\lfloor\\frac{L_{in} - \\text{k}}{\\text{stride}}\n     + 1\\right\\rfloor\n"
+    text = """
+    .. math::
+        L_{out} = \\left\\lfloor\\frac{L_{in} - \\text{k}}{\\text{stride}}
+                  + 1\\right\\rfloor
+    """
     assert shapes.formulas(text) == [("L_out", "floor(((L_in - k)/(stride)) + 1)")]
 
 

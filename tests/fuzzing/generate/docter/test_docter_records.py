@@ -26,7 +26,7 @@ SOME = (
     "torch.linalg.solve", "torch.linalg.cholesky", "torch.special.zeta", "torch.fft.fft2", "torch.cat",
     "torch.gather", "torch.addmm", "torch.clamp", "torch.topk", "torch.arange", "torch.broadcast_tensors",
     "torch.Tensor.permute", "torch.Tensor.index_add_", "torch.Tensor.cumsum", "torch.Tensor.view",
-    "torch.bitwise_and",
+    "torch.bitwise_and", "torch.nn.ConstantPad2d", "torch.bucketize",
 )  # fmt: skip
 
 
