@@ -40,16 +40,14 @@ def _shown(value: Any) -> str:
 
 def acceptance(trials: Iterable[Trial]) -> Iterator[str]:
     """Each API's share of accepted draws, with the first refusal; the namespaces'; the findings."""
-    by_api: dict[str, list[Trial]] = {}
-    for trial in trials:
-        by_api.setdefault(trial.api, []).append(trial)
-    shares = {api: share(found) for api, found in by_api.items()}
-    width = max(map(len, shares), default=0)
+    by_api = _by_api(trials)
+    found_shares = {api: _share(found) for api, found in by_api.items()}
+    width = max(map(len, found_shares), default=0)
     for api, found in by_api.items():
         refused = next((trial.detail or trial.ending for trial in found if trial.ending not in _ACCEPTED), "")
-        yield f"{api:{width}} {shares[api]:6.0%}  {' '.join(refused.split())[:100]}".rstrip()
+        yield f"{api:{width}} {found_shares[api]:6.0%}  {' '.join(refused.split())[:100]}".rstrip()
     yield ""
-    yield from _summary(shares)
+    yield from _summary(found_shares)
     endings = Counter(trial.ending for found in by_api.values() for trial in found)
     yield "draws: " + ", ".join(f"{count} {ending}" for ending, count in endings.most_common())
     for found in by_api.values():
@@ -58,10 +56,20 @@ def acceptance(trials: Iterable[Trial]) -> Iterator[str]:
                 yield f"finding: {trial.name} {trial.ending}: {' '.join(trial.detail.split())}"
 
 
-def share(trials: Iterable[Trial]) -> float:
-    """The share of trials that the library accepted, usable as a case or not."""
-    found = [trial.ending in _ACCEPTED for trial in trials]
-    return sum(found) / len(found)
+def shares(trials: Iterable[Trial]) -> Mapping[str, float]:
+    """For each API the share of its trials that the library accepted, usable as a case or not."""
+    return {api: _share(found) for api, found in _by_api(trials).items()}
+
+
+def _by_api(trials: Iterable[Trial]) -> Mapping[str, list[Trial]]:
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(trial.api, []).append(trial)
+    return found
+
+
+def _share(trials: list[Trial]) -> float:
+    return sum(trial.ending in _ACCEPTED for trial in trials) / len(trials)
 
 
 def _summary(shares: Mapping[str, float]) -> Iterator[str]:
