@@ -1,6 +1,6 @@
 """`python -m fuzzing.generate.deeprel run|show`: APIs of torch that behave alike, found by running them.
 
-    run [--corpus DIR] [--relations FILE] [--mutants N] [--seed N]
+    run [--corpus DIR] [--relations FILE] [--rounds N] [--mutants N] [--seed N]
         tries every candidate pair; writes the relations that hold to FILE, one JSON object a line, and
         prints what it found
     show API [--relations FILE] [--mutants N] [--seed N]
@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="try every candidate pair")
     run.add_argument("--corpus", type=Path, help="take the recorded calls from this folder of cases")
+    run.add_argument("--rounds", type=int, default=Settings.rounds, help="at most so many rounds (10)")
     show = commands.add_parser("show", help="print the relations of one API")
     show.add_argument("api", help="such as torch.nn.functional.relu")
     for command in (run, show):
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> None:
-    settings = Settings(mutants=given.mutants, seed=given.seed)
+    settings = Settings(rounds=given.rounds, mutants=given.mutants, seed=given.seed)
     _note("collecting the recorded calls")
     seeds = recorded(settings.invocations) if given.corpus is None else _cases(given.corpus)
     search = Search(seeds, settings)

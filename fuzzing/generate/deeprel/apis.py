@@ -36,6 +36,12 @@ _FUNCTIONS_NOT_OPERATORS = frozenset(
         "from_numpy", "frombuffer", "has_torch_function", "is_masked_tensor", "masked_tensor", "tensor",
     }
 )  # fmt: skip
+#: Bases; those that only hold others; and one that has 44 million parameters unless told otherwise,
+#: a second's work for each call.
+_CLASSES_NOT_OPERATORS = frozenset(
+    {"Container", "DataParallel", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList",
+     "RNNBase", "RNNCellBase", "Sequential", "Transformer"}
+)  # fmt: skip
 #: Properties of a tensor that compute something.
 _PROPERTIES = ("H", "T", "imag", "mH", "mT", "real")
 
@@ -128,7 +134,9 @@ def _methods() -> Iterator[Api]:
 def _classes() -> Iterator[Api]:
     nn = _torch().nn
     for name, item in _public(nn):
-        if inspect.isclass(item) and issubclass(item, nn.Module) and item is not nn.Module:
+        # Lazy ones learn their shapes when first called, which a case's module never is before it counts.
+        out = name in _CLASSES_NOT_OPERATORS or name.startswith("Lazy")
+        if inspect.isclass(item) and issubclass(item, nn.Module) and not out:
             doc = _documentation(item)
             # A class without a constructor of its own takes nothing, though Module's takes anything.
             signatures = _python(item, None) or _documented(doc) or (Signature(()),)

@@ -75,6 +75,13 @@ def test_what_the_library_dies_of_is_kept_and_ends_nothing() -> None:
     assert pair.outcomes["value"][Outcome.BUG] == 1
 
 
+def test_a_pair_that_kills_again_and_again_is_left_alone() -> None:
+    pair = a_pair()
+    play(pair, lambda api, _before: killed() if api == "torch.max" else returned([1.0]))
+    assert (pair.equivalence, pair.tried) == (None, 5)  # of 30
+    assert len(pair.bugs) == 5
+
+
 def test_a_source_call_is_run_once_for_all_targets() -> None:
     runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
     first, second = (Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin"))
