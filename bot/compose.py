@@ -11,7 +11,7 @@ from typing import Any
 
 from bot import service as service_parts
 from bot.campaigns import intents
-from bot.campaigns.catalogue import migrated
+from bot.campaigns.catalogue import catalogued
 from bot.campaigns.engine import Engine
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.config import RepositoryConfig, default_config, parse_config
@@ -50,7 +50,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "run_tool": _run_tool,
         "sign": sign,
         "reports": reports(settings.data_dir),
-        "catalogues": migrated,
+        "catalogues": catalogued,
     }
     return Services(**(fields | replaced))
 

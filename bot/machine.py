@@ -10,12 +10,13 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
 from bot import processes
-from bot.config.names import frontends
+from bot.config import names
 from bot.errors import InfrastructureError, ProvisionError
 from bot.toolchains.probe import probe
 from fuzzing import backends
@@ -68,6 +69,20 @@ class Isolation:
 
 
 @dataclass(frozen=True)
+class Source:
+    """A case source, migrated by Assay's own interpreter.
+
+    library  whose tests it takes
+    absent   distributions it needs that are not installed; `detail` says how to get them
+    """
+
+    name: str
+    library: str
+    absent: tuple[str, ...]
+    detail: str
+
+
+@dataclass(frozen=True)
 class Tool:
     """A program or service of the system; `path` is "" where it is missing, `why` says what it is for."""
 
@@ -91,6 +106,7 @@ class Machine:
     gpus: tuple[Gpu, ...]
     slots: tuple[str, ...]
     tools: tuple[Tool, ...]
+    sources: tuple[Source, ...]
 
     @property
     def testable(self) -> tuple[Compiler, ...]:
@@ -118,17 +134,36 @@ def examine(python: str = sys.executable) -> Machine:
         gpus=tuple(_gpus()),
         slots=slots,
         tools=tuple(Tool(name, shutil.which(name) or "", why) for name, why in _TOOLS),
+        sources=tuple(map(_source, names.sources())),
     )
+
+
+def absent_of(source: str) -> tuple[str, ...]:
+    """What a case source needs and is not installed beside Assay."""
+    return tuple(name for name in names.source_needs(source) if not _installed(name))
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        return bool(version(distribution))
+    except PackageNotFoundError:
+        return False
+
+
+def _source(name: str) -> Source:
+    absent = absent_of(name)
+    detail = f"{sys.executable} -m pip install {' '.join(absent)}" if absent else ""
+    return Source(name, names.source_libraries()[name], absent, detail)
 
 
 _TOOLS = (("git", "reads the commits of a target"), ("g++", "compiles what inductor writes for the CPU"))
 
 
 def _compiler(python: str, kind: type[backends.Backend], slots: tuple[str, ...]) -> Compiler:
-    state, version, detail = _state(python, kind)
+    state, release, detail = _state(python, kind)
     if state == "ready" and set(kind.devices) == {gpu.DEVICE} and not slots:
         state, detail = "idle", "it needs a CUDA device, and nvidia-smi lists none here"
-    return Compiler(kind.name, state, version, detail, frontends(kind.name), kind.devices, kind.options)
+    return Compiler(kind.name, state, release, detail, names.frontends(kind.name), kind.devices, kind.options)
 
 
 def _state(python: str, kind: type[backends.Backend]) -> tuple[str, str, str]:
@@ -137,8 +172,8 @@ def _state(python: str, kind: type[backends.Backend]) -> tuple[str, str, str]:
     except ProvisionError as error:
         reason = str(error).strip()
         top = kind.import_name.partition(".")[0]
-        names = {kind.import_name, top}
-        if any(f"No module named '{name}'" in reason for name in names):  # and not what it imports itself
+        modules = {kind.import_name, top}
+        if any(f"No module named '{name}'" in reason for name in modules):  # and not what it imports itself
             wanted = " ".join(Requirement(item).name for item in kind.requirements(_ANY))
             return "missing", "", f"{python} -m pip install {wanted}"
         return "broken", "", reason

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import fuzzing
 from bot.data_lock import DataLock
-from bot.store import Database
+from bot.store import Database, now
+from bot.store.history import Past, past
 from bot.store.upkeep import tidy
 from fuzzing import backends
 
@@ -47,6 +48,25 @@ def kept_verdicts(data_dir: Path, backend: str) -> Iterator[Database]:
         lock.release()
 
 
+def past_verdicts(data_dir: Path, backend: str) -> list[Past]:
+    """What earlier runs of a backend left, by case; [] where there was none, or Assay has changed since.
+
+    Reads beside a run that is at work.
+    """
+    folder, name = data_dir / "runs", backends.get(backend).name
+    path = folder / f"{name}.db"
+    if not path.exists() or _is_stale(folder, name, judge_digest(backend)):
+        return []
+    database = Database(f"sqlite:///{path}")
+    try:
+        if not database.is_migrated():
+            return []
+        with database.reading() as session:
+            return list(past(session, name, name, now()))
+    finally:
+        database.close()
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:
     """The database in a file, its tables up to date."""
@@ -73,8 +93,12 @@ def judge_digest(backend: str) -> str:
 
 
 def _discard_stale(folder: Path, name: str, judge: str) -> None:
-    mark = folder / f"{name}.judge"
-    if not mark.exists() or mark.read_text(encoding="ascii") != judge:
+    if _is_stale(folder, name, judge):
         for ending in (".db", ".db-wal", ".db-shm"):
             (folder / f"{name}{ending}").unlink(missing_ok=True)
-    mark.write_text(judge, encoding="ascii")
+    (folder / f"{name}.judge").write_text(judge, encoding="ascii")
+
+
+def _is_stale(folder: Path, name: str, judge: str) -> bool:
+    mark = folder / f"{name}.judge"
+    return not mark.exists() or mark.read_text(encoding="ascii") != judge

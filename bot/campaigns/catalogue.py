@@ -1,43 +1,103 @@
 """Catalogues: what a source migrated to, kept so that a source is migrated once per library version.
 
-A catalogue is a file of JSON lines below `corpus/catalogues/`: the cases in the source's order, then one
-line with what was skipped. Its name holds a digest of the source's name, of every installed
-distribution, and of the migrating code, so a new library, a new Assay or an edit makes a new one. It
-appears whole or not at all.
+    corpus/catalogues/SOURCE-DIGEST.jsonl           a source that is migrated in one go
+    corpus/catalogues/SOURCE-DIGEST.03-16.jsonl     the third of sixteen parts of one
+    corpus/catalogues/….partial                     what a part had given when its time was over
+
+A catalogue is a file of JSON lines: the cases in the source's order, each with its test, its operator and
+what ranking wants to know of it, then one line with what was skipped. Its name holds a digest of the
+source's name, of every installed distribution, and of the migrating code, so a new library, a new Assay or
+an edit makes a new one. It appears whole or not at all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, Protocol
 
 import fuzzing
-from bot.campaigns.attend import attend
 from bot.campaigns.context import Context
 from bot.campaigns.provenance import origin
 from bot.campaigns.services import Config
-from bot.errors import InfrastructureError, UsageError
+from bot.config.names import source_parts
+from bot.errors import UsageError
 from fuzzing.cases import Corpus
 
 _SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-#: Parts of `fuzzing` whose code decides what a source's cases are.
-_CODE = ("migrate", "cases")
+#: Parts of `fuzzing` whose code decides what a source's cases are, and what is told of them.
+_CODE = ("migrate", "cases", "generate", "prioritize/instances*.py", "prioritize/signatures*.py")
 
 
 @dataclass(frozen=True)
-class Ending:
-    """The library a source was migrated from, such as "onnx 1.23.2", and reason → tests skipped for it."""
+class Part:
+    """A share of a source's tests, migrated by one process into one catalogue.
 
-    library: str
-    skipped: dict[str, int]
+    number, of   "3 of 16", counted from 1
+    path         its catalogue, there once the part is migrated to its end
+    """
+
+    source: str
+    number: int
+    of: int
+    path: Path
+
+    @property
+    def partial(self) -> Path:
+        """What it had given when it was cut off."""
+        return self.path.with_suffix(".partial")
+
+    def read(self) -> tuple[Iterator[dict[str, Any]], bool]:
+        """The lines there are, streamed, and whether they are all."""
+        if self.path.exists():
+            return _lines(self.path), True
+        return (_lines(self.partial) if self.partial.exists() else iter(())), False
+
+    def cut_after(self) -> float:
+        """Seconds it was given when it was cut off, 0 if it never was."""
+        return max((float(line.get("cut_after", 0)) for line in _lines(self.partial)), default=0.0)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What came of one source, as a report tells it.
+
+    library  where its tests are from, such as "onnx 1.23.2", "" if it does not say
+    cases    how many it gave
+    skipped  reason → tests that became no case
+    whole    how many of its `parts` were migrated to their end
+    begun    how many more were cut off; the cases they had given by then count
+    failed   why a part could not be migrated, "" if none failed
+    """
+
+    source: str
+    library: str = ""
+    cases: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    parts: int = 1
+    whole: int = 1
+    begun: int = 0
+    failed: str = ""
+
+    @property
+    def lacking(self) -> int:
+        """Parts that are not yet migrated to their end."""
+        return self.parts - self.whole
+
+    def to_json(self) -> dict[str, Any]:
+        """The account as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Account:
+        """The inverse of `to_json`."""
+        return cls(**obj)
 
 
 class Cases(Protocol):
@@ -46,29 +106,67 @@ class Cases(Protocol):
     def cases(self) -> Iterator[str]:
         """Their ids, in order, streamed."""
 
-    def ending(self) -> Ending:
+    def operators(self, wanted: Collection[str]) -> dict[str, str]:
+        """Case → operator, for those of the `wanted` cases of which it is known without reading the case."""
+
+    def account(self) -> Account:
         """Where they come from, and what was left out."""
 
+    def parts(self) -> Sequence[Part]:
+        """What is migrated to get them; () where nothing is."""
 
-class Catalogue:
-    """The cases of one migrated source."""
+    def arguments(self) -> list[str]:
+        """How `python -m fuzzing.prioritize` is told of them."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+
+class Catalogued:
+    """The cases of one source, as far as it is migrated."""
+
+    def __init__(self, corpus: Path, source: str) -> None:
+        if not _SOURCE.fullmatch(source):
+            raise UsageError(f"{source!r} cannot be the name of a source; `assay run --help` lists them")
+        of = source_parts(source)
+        self._source, digest = source, _digest(source)
+        self._parts = tuple(
+            Part(source, number, of, _place(corpus, source, digest, number, of))
+            for number in range(1, of + 1)
+        )
 
     def cases(self) -> Iterator[str]:
-        """The ids of the cases, in the source's order, streamed."""
-        return (line["id"] for line in self._lines() if "id" in line)
+        """The ids of the cases, part by part, in the source's order, streamed."""
+        return (line["id"] for line in self.lines())
 
-    def ending(self) -> Ending:
-        """How the migration ended."""
-        last = deque(self._lines(), maxlen=1).pop()
-        skipped = {str(reason): int(count) for reason, count in last["skipped"].items()}
-        return Ending(library=last["library"], skipped=skipped)
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """What is known of each case, streamed: `id`, `test`, `operator`, `instance` where it was told."""
+        return (line for part in self._parts for line in part.read()[0] if "id" in line)
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        with open(self.path, encoding="utf-8") as file:
-            yield from map(json.loads, file)
+    def operators(self, wanted: Collection[str]) -> dict[str, str]:
+        """Case → operator, from the catalogues."""
+        lines = (line for line in self.lines() if line["id"] in wanted)
+        return {line["id"]: str(line["operator"]) for line in lines if "operator" in line}
+
+    def account(self) -> Account:
+        """How far the migration is, and what it gave."""
+        skipped: Counter[str] = Counter()
+        library, cases, whole, begun = "", 0, 0, 0
+        for part in self._parts:
+            lines, complete = part.read()
+            count = 0
+            for line in lines:
+                count += "id" in line
+                library = line.get("library", library)
+                skipped.update(line.get("skipped", {}))
+            cases, whole, begun = cases + count, whole + complete, begun + (count > 0 and not complete)
+        return Account(self._source, library, cases, dict(skipped), len(self._parts), whole, begun)
+
+    def parts(self) -> Sequence[Part]:
+        """All its parts, migrated or not."""
+        return self._parts
+
+    def arguments(self) -> list[str]:
+        """Its catalogues."""
+        files = (part.path if part.path.exists() else part.partial for part in self._parts)
+        return [word for path in files if path.exists() for word in ("--catalogue", str(path))]
 
 
 class Folder:
@@ -93,97 +191,65 @@ class Folder:
                 "name a corpus: a folder of folders such as ab/ab12…, each with a case.json"
             )
 
-    def ending(self) -> Ending:
-        """How many cases were left out, by kind."""
+    def operators(self, wanted: Collection[str]) -> dict[str, str]:
+        """Nothing: only the cases themselves say it."""
+        del wanted
+        return {}
+
+    def account(self) -> Account:
+        """How many cases there are, and how many were left out, by kind."""
         kinds = Counter(map(self._kind, self._corpus.ids()))
         others = {kind: count for kind, count in sorted(kinds.items()) if kind not in self._kinds}
-        return Ending("", {f"a program of kind {kind}": count for kind, count in others.items()})
+        skipped = {f"a program of kind {kind}": count for kind, count in others.items()}
+        return Account(self._corpus.root.name, "", kinds.total() - sum(others.values()), skipped)
+
+    def parts(self) -> Sequence[Part]:
+        """Nothing is migrated."""
+        return ()
+
+    def arguments(self) -> list[str]:
+        """The folder."""
+        return ["--corpus", str(self._corpus.root)]
 
     def _kind(self, case_id: str) -> str:
         return origin(self._corpus.root, case_id).kind
 
 
-def migrated(context: Context, config: Config) -> list[Catalogue]:
-    """The catalogues of a configuration's sources; what is not yet migrated is."""
-    return [catalogue(context, source) for source in config.sources]
+def catalogued(context: Context, config: Config) -> list[Catalogued]:
+    """The sources of a configuration, migrated or not."""
+    return [Catalogued(context.corpus, source) for source in config.sources]
 
 
-def catalogue(context: Context, source: str) -> Catalogue:
-    """The catalogue of `source`; migrates it first if there is none for what is installed."""
-    if not _SOURCE.fullmatch(source):
-        raise UsageError(f"{source!r} cannot be the name of a source; `assay run --help` lists them")
-    path = place(context.corpus, source)
-    if not path.exists():
-        _migrate(context, source, path)
-    return Catalogue(path)
+def place(corpus: Path, source: str, number: int = 1, of: int = 1) -> Path:
+    """The file in which the catalogue of a part of `source` lies, or would lie, for what is installed."""
+    return _place(corpus, source, _digest(source), number, of)
 
 
-def place(corpus: Path, source: str) -> Path:
-    """The file in which the catalogue of `source` lies, or would lie, for what is installed."""
-    return corpus / "catalogues" / f"{source}-{_digest(source)}.jsonl"
+def _place(corpus: Path, source: str, digest: str, number: int, of: int) -> Path:
+    part = f".{number:02}-{of}" if of > 1 else ""
+    return corpus / "catalogues" / f"{source}-{digest}{part}.jsonl"
 
 
-def distinct(ids: Iterable[str]) -> Iterator[str]:
-    """The ids without those met before; 16 bytes of each are remembered, as a million cases may come."""
-    seen: set[bytes] = set()
+def distinct(ids: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
+    """The ids without those met before or `known`; 16 bytes of each are kept, as a million cases may come."""
+    seen = set(map(short, known))
     for case_id in ids:
-        short = bytes.fromhex(case_id)[:16]
-        if short not in seen:
-            seen.add(short)
+        key = short(case_id)
+        if key not in seen:
+            seen.add(key)
             yield case_id
 
 
-def _migrate(context: Context, source: str, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    sink = _Writer(context, source, temporary)
-    arguments = [source, "--corpus", str(context.corpus)]
-    try:
-        attend(
-            context,
-            lambda on_event, stop: context.services.run_tool("fuzzing.migrate", arguments, on_event, stop),
-            sink,
-        )
-        if not sink.ended:
-            raise InfrastructureError(f"the migration of {source} ended without saying so; see its log")
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    temporary.replace(path)
+def short(case_id: str) -> bytes:
+    """The first half of an id: enough to tell cases apart in memory."""
+    return bytes.fromhex(case_id)[:16]
 
 
-class _Writer:
-    """Writes the events of a migration as a catalogue."""
-
-    def __init__(self, context: Context, source: str, path: Path) -> None:
-        self._context, self._source = context, source
-        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115  (closed by `close`)
-        self._count = 0
-        self.ended = False
-
-    def add(self, event: dict[str, Any]) -> None:
-        """Keeps cases and the final count of skips."""
-        if event.get("event") == "case":
-            self._count += 1
-            self._line({"id": event["id"]})
-        elif event.get("event") == "end":
-            self.ended = True
-            library = f"{event.get('library', '')} {event.get('version', '')}".strip()
-            self._line({"library": library, "skipped": event.get("skipped", {})})
-
-    def tick(self) -> None:
-        """Tells how far it is."""
-        if self._count and self._count % 100 == 0:
-            self._context.progress(self._count, 0, f"{self._count} cases migrated from {self._source}")
-
-    def close(self) -> None:
-        """Closes the file; all its bytes are on the disk before it gets its name."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def _line(self, obj: dict[str, Any]) -> None:
-        self._file.write(json.dumps(obj) + "\n")
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    with open(path, encoding="utf-8") as file:
+        yield from map(json.loads, file)
 
 
 def _digest(source: str) -> str:
@@ -191,6 +257,10 @@ def _digest(source: str) -> str:
     for name in sorted(f"{one.name}=={one.version}" for one in distributions()):
         digest.update(name.encode() + b"\0")
     root = Path(fuzzing.__path__[0])
-    for path in sorted(path for part in _CODE for path in (root / part).rglob("*.py")):
+    for path in sorted(file for part in _CODE for file in _files(root, part)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _files(root: Path, part: str) -> Iterable[Path]:
+    return root.glob(part) if part.endswith(".py") else (root / part).rglob("*.py")

@@ -50,7 +50,15 @@ class Config(Protocol):
 
     @property
     def sources(self) -> Sequence[str]:
-        """Names of the case sources, in the order in which their cases run."""
+        """Names of the case sources."""
+
+    @property
+    def frontend(self) -> str | None:
+        """The frontend asked for; None for whatever the sources need."""
+
+    @property
+    def strategy(self) -> str | None:
+        """Name of the strategy that ranks the cases; None for what fits the campaign."""
 
     @property
     def budget(self) -> float:
@@ -128,6 +136,9 @@ class Repositories(Protocol):
 
     def default_branch(self, target: str) -> str:
         """The name of the repository's default branch."""
+
+    def change(self, target: str, base: str, head: str) -> Mapping[str, Any] | None:
+        """What differs between two commits, as `fuzzing.prioritize` reads it; None if they are no commits."""
 
 
 class Runner(Protocol):

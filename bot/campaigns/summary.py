@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from bot.campaigns.catalogue import Ending
+from bot.campaigns.catalogue import Account
 from bot.campaigns.context import Context
+from bot.campaigns.plans import accounts_of, ranking_of
 from bot.campaigns.provenance import Origin, origin
+from bot.campaigns.ranking import Ranking
 from bot.campaigns.shards import Place, place_of
 from bot.store import campaigns, findings, outcomes
 from bot.store.campaigns import Session
@@ -76,8 +78,8 @@ class Summary:
     cached     side → planned cases whose verdict an earlier campaign had left
     work       step → what its shards cost
     seconds    step → seconds spent in it
-    libraries  where the cases come from, such as "onnx 1.23.2"
-    skipped    reason → tests of the sources that became no case
+    sources    what came of each source, as it stood when the plan was written
+    ranking    how the cases were put in order; None if that was not kept
     note       why there is no base, or ""
     """
 
@@ -100,9 +102,22 @@ class Summary:
     work: dict[str, Work]
     findings: tuple[FindingFacts, ...]
     seconds: dict[str, float]
-    libraries: tuple[str, ...]
-    skipped: dict[str, int]
+    sources: tuple[Account, ...]
+    ranking: Ranking | None
     note: str
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Where the cases come from, such as "onnx 1.23.2", each once."""
+        return tuple(dict.fromkeys(one.library for one in self.sources if one.library))
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Reason → tests of the sources that became no case."""
+        total: Counter[str] = Counter()
+        for one in self.sources:
+            total.update(one.skipped)
+        return dict(total)
 
     def ran(self, side: Side) -> int:
         """How many planned cases ran on that side."""
@@ -118,7 +133,7 @@ class Summary:
         return tuple(one for one in self.findings if one.standing is standing)
 
 
-def gather(context: Context, endings: Sequence[Ending]) -> Summary:
+def gather(context: Context) -> Summary:
     """The summary of the campaign as its rows stand; outcomes are streamed, findings are few and kept."""
     with context.reading() as (session, campaign):
         config = context.config(campaign)
@@ -149,17 +164,10 @@ def gather(context: Context, endings: Sequence[Ending]) -> Summary:
             work={step: campaigns.worked(campaign, step) for step in campaign.work},
             findings=tuple(_findings(context, session, campaign, sides)),
             seconds={step: float(spent) for step, spent in campaign.clock.items()},
-            libraries=tuple(ending.library for ending in endings if ending.library),
-            skipped=_skipped(endings),
+            sources=tuple(accounts_of(campaign.plan)),
+            ranking=ranking_of(campaign.plan),
             note=campaign.reason,
         )
-
-
-def _skipped(endings: Sequence[Ending]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for ending in endings:
-        total.update(ending.skipped)
-    return dict(total)
 
 
 def _toolchain(session: Session, place: Place) -> ToolchainFacts:

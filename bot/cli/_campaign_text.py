@@ -8,6 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from bot.campaigns.catalogue import Account
+from bot.campaigns.ranking import Ranking
+from bot.reports.planning import order_of, source_state
 from bot.reports.templating import counted, seconds
 
 _SHOWN = 15  # groups listed on the terminal; the report has them all
@@ -24,6 +27,8 @@ def show(told: dict[str, Any], report: Path | None) -> None:
         f"[bold]{escape(label)}[/]{escape(how)}: "
         f"{told['cases']['run']} of {told['cases']['planned']} cases ran: {counts or 'none'}"
     )
+    for line in _sources(told):
+        console.print(escape(line))
     for line in _phases(told):
         console.print(escape(line))
     console.print(escape(_speed(told)))
@@ -33,6 +38,21 @@ def show(told: dict[str, Any], report: Path | None) -> None:
         console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
     else:
         console.print(f"report: {report / 'report.html'}  reproducers: {report / 'reproducers'}")
+
+
+def _sources(told: dict[str, Any]) -> list[str]:
+    """Where the cases come from and what orders them; a line for each source where there are several."""
+    accounts = [Account.from_json(one) for one in told["sources"]]
+    lines = []
+    for one in accounts:
+        state = source_state(one)
+        if state or len(accounts) > 1:
+            skipped = (
+                f", {counted(sum(one.skipped.values()), 'test')} that became none" if one.skipped else ""
+            )
+            lines.append(f"  {one.source}: {counted(one.cases, 'case')}{skipped}{'; ' * bool(state)}{state}")
+    ranking = told["ranking"] and Ranking.from_json(told["ranking"])
+    return [*lines, *(f"  {order}" for order in [order_of(ranking)] if order)]
 
 
 def _phases(told: dict[str, Any]) -> list[str]:

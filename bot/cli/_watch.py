@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bot.campaigns.progress import Progress as Step
@@ -75,3 +78,38 @@ class Watch:
             markup=False,
             soft_wrap=True,
         )
+
+
+class Line:
+    """What goes on, for commands without steps: a line that changes on a terminal, or one now and then."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._status = self._console.status("starting") if self._console.is_terminal else None
+        self._begun = time.monotonic()
+        self._told = -LINE_S
+
+    def __enter__(self) -> Line:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, note: str) -> None:
+        """Takes what is being done; from any thread."""
+        if self._status is not None:
+            self._status.update(escape(note))
+        elif time.monotonic() - self._told >= LINE_S:
+            self._told = time.monotonic()
+            self.keep(f"[{self._told - self._begun:6.1f} s] {note}")
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """Takes an event that has a note."""
+        self.show(str(event["note"]))
+
+    def keep(self, text: str) -> None:
+        """Prints a line that stays."""
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -52,6 +52,8 @@ def _print(machine: Machine) -> None:
     console.print(table)
     console.print()
     console.print(_choices(machine))
+    console.print()
+    console.print(_sources(machine))
     console.print(f"\nisolation: {_WALLS[machine.isolation.level]}")
     for level, why in machine.isolation.refused.items():
         console.print(f"  not {level}: {escape(why)}")
@@ -66,6 +68,15 @@ def _print(machine: Machine) -> None:
             console.print(f"[red]missing[/]: {tool.name}, which {tool.why}")
     if not machine.testable:
         console.print("Nothing to test with: install one of the compilers above, then run this again.")
+
+
+def _sources(machine: Machine) -> Table:
+    """What `--source` takes."""
+    table = Table("source", "tests of", "state", "what to do", box=None, pad_edge=False, header_style="bold")
+    for one in machine.sources:
+        state = f"[yellow]lacks {escape(' '.join(one.absent))}[/]" if one.absent else "[green]ready[/]"
+        table.add_row(one.name, one.library, state, escape(one.detail))
+    return table
 
 
 def _choices(machine: Machine) -> Table:

@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from pydantic import ValidationError
 
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.cli import _campaign_text
-from bot.cli._options import option_option, parse_options
+from bot.cli._options import checked, option_option, parse_options, program_kinds, split_names
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import campaign_services
 from bot.config import RepositoryConfig
-from bot.config.parse import mistakes
 from bot.config.units import parse_duration
 from bot.errors import UsageError
 from bot.logs import configure
@@ -33,7 +31,6 @@ from bot.settings import Settings, load_settings
 from bot.store import Database
 from bot.toolchains.existing import existing_spec, public
 from fuzzing import backends
-from fuzzing.cases.programs import kind_named
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,9 @@ class _Pins:
     def default_branch(self, _target: str) -> str:
         return "main"
 
+    def change(self, _target: str, _base: str, _head: str) -> None:
+        """Nothing is known of what differs between two releases."""
+
 
 @dataclass(frozen=True)
 class _Asked:
@@ -76,12 +76,16 @@ class _Asked:
     "--source",
     "sources",
     multiple=True,
-    help="Where cases come from; may be repeated. [default: the tests of the frontend's own library]",
+    help="Where cases come from; several with commas, or repeated. "
+    "[default: the tests of the frontend's own library]",
 )
 @click.option(
     "--cases",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Run the cases of this corpus folder instead.",
+)
+@click.option(
+    "--strategy", help="What decides which cases run first. [default: change if it is known, else opera]"
 )
 @click.option("--budget", default="5m", show_default=True, help="Time for running cases, such as 90s or 5m.")
 @click.option(
@@ -112,6 +116,7 @@ def command(
     frontend: str | None,
     sources: tuple[str, ...],
     cases: Path | None,
+    strategy: str | None,
     budget: str,
     report: Path | None,
     python: str,
@@ -138,8 +143,9 @@ def command(
     settings = load_settings(workers=workers)
     configure("console", "error")
     options, seconds = parse_options(given), _seconds(budget)
-    wanted = {"frontend": frontend, "device": device, "sources": list(sources) or None}
-    config = _config(
+    named = split_names(sources)
+    wanted = {"frontend": frontend, "device": device, "sources": named or None, "strategy": strategy}
+    config = checked(
         {"backend": backend, "budget": seconds, "options": options, "profile": profile, "repeats": repeats}
         | {key: value for key, value in wanted.items() if value is not None},
         {"budget": budget},
@@ -162,25 +168,6 @@ def _seconds(budget: str) -> float:
         return parse_duration(budget)
     except ValueError as error:
         raise UsageError(f"--budget {budget}: {error}") from None
-
-
-def _config(given: dict[str, Any], typed: dict[str, str]) -> RepositoryConfig:
-    """The configuration; `typed` is how some of its values were written."""
-    kind = backends.get(given["backend"])
-    if kind.reference:
-        raise UsageError(f"{kind.name} is the reference, not a compiler: {', '.join(backends.compilers())}")
-    try:
-        return RepositoryConfig.model_validate({"version": 1} | given)
-    except ValidationError as error:
-        problems = []
-        for item in mistakes(error):
-            flag, *rest = map(str, item["loc"])
-            flag = {"sources": "source", "options": "option"}.get(flag, flag)
-            context = item.get("ctx", {})
-            why = context.get("why") or context.get("error") or item["msg"]
-            name = rest[0] if rest and flag == "option" else typed.get(flag, item["input"])
-            problems.append(f"--{flag} {name}: {why}")
-        raise UsageError("; ".join(problems)) from None
 
 
 @contextmanager
@@ -210,7 +197,7 @@ def _campaign(
         "corpus": corpus,
     }
     if asked.cases is not None:
-        cases = Folder(asked.cases, _kinds(config))
+        cases = Folder(asked.cases, program_kinds(config))
         changes["catalogues"] = lambda _context, _config: [cases]
     if not asked.release:
         spec = existing_spec(config.backend, asked.python)
@@ -228,12 +215,6 @@ def _campaign(
         )
     told: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
     return told
-
-
-def _kinds(config: RepositoryConfig) -> list[str]:
-    """The program kinds wanted: those of the frontend, of all the backend takes."""
-    kinds = backends.get(config.backend).kinds
-    return [kind for kind in kinds if config.frontend in (None, kind_named(kind).frontend)]
 
 
 @contextmanager

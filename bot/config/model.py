@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from bot.config import names
-from bot.config.names import backend_name, profile_name, provisioner_name, source_name
+from bot.config.names import backend_name, profile_name, provisioner_name, source_name, strategy_name
 from bot.config.units import FROM_FILE, Duration, Size
 from fuzzing import backends
 
@@ -199,6 +199,12 @@ class RepositoryConfig(_Section):
         validate_default=True,
         description="Where test cases come from. Default: the tests of the frontend's own library.",
         examples=[["onnx-node-tests"]],
+    )
+    strategy: Annotated[str, AfterValidator(strategy_name)] | None = Field(
+        None,
+        description="What decides which cases run first. Default: `change` where there is a base or a "
+        "history, else `opera`.",
+        examples=["change"],
     )
     budget: Duration = Field(
         DEFAULT_BUDGET_S, description="Time one campaign may run tests.", examples=["5m"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -13,10 +14,19 @@ from fuzzing import backends as adapters
 from fuzzing.cases.programs import kind_named
 from fuzzing.oracles.profiles import profiles
 
-#: The sources of a frontend where nobody names one: its library's own tests. Others have to be asked for.
-DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {"onnx": ("onnx-node-tests",), "torch": ("torch-opinfo",)}
+#: The sources of a frontend where nobody names one: its library's own tests, as far as they are known here.
+#: Others have to be asked for.
+DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
+    "onnx": ("onnx-node-tests", "onnx-simple-tests", "onnx-pytorch-tests"),
+    "torch": ("torch-opinfo", "torch-moduleinfo", "torch-docs"),
+    "keras": ("keras-tests",),
+}
+#: Parts of a source that can be migrated in parts. A part costs its library's import once more (torch: 2 s),
+#: and is what is lost when time is over: torch's database of operators takes some ten seconds for each.
+PARTS = 16
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
+_REGISTER_STRATEGY = "register_strategy"  # and that in fuzzing.prioritize
 
 
 def backends() -> tuple[str, ...]:
@@ -52,17 +62,58 @@ def default_sources(frontend: str) -> tuple[str, ...]:
 
 @cache
 def source_libraries() -> Mapping[str, str]:
-    """Each case source, sorted, with the library whose tests it takes.
+    """Each case source, sorted, with the library whose tests it takes."""
+    return {name: one.words.get("library", "") for name, one in _sources().items()}
+
+
+def source_needs(name: str) -> tuple[str, ...]:
+    """The distributions that a source needs beside Assay: its library, and what its tests import."""
+    one = _sources().get(name)
+    words = one.words if one is not None else {}
+    return tuple(filter(None, [words.get("library", ""), *words.get("needs", "").split()]))
+
+
+def source_parts(name: str) -> int:
+    """How many parts a source is migrated in: 1 where leaving a part's tests out would save no work."""
+    one = _sources().get(name)
+    return PARTS if one is not None and one.takes_part else 1
+
+
+@cache
+def strategies() -> tuple[str, ...]:
+    """Every strategy that ranks cases, sorted."""
+    return tuple(sorted(name for name, _ in _registered("prioritize", _REGISTER_STRATEGY)))
+
+
+@dataclass(frozen=True)
+class _Registered:
+    """A function with a decorator that gives it a name.
+
+    words       the decorator's keywords that are plain text
+    takes_part  whether it has a parameter `part`
+    """
+
+    words: Mapping[str, str]
+    takes_part: bool
+
+
+@cache
+def _sources() -> Mapping[str, _Registered]:
+    return dict(sorted(_registered("migrate", _REGISTER_SOURCE)))
+
+
+def _registered(room: str, decorator: str) -> list[tuple[str, _Registered]]:
+    """What a room of `fuzzing` registers with a decorator, by name.
 
     Read from its files, because the control plane must not import them (law 1).
     """
-    folder = Path(next(iter(fuzzing.__path__))) / "migrate"
-    trees = (ast.parse(path.read_bytes()) for path in sorted(folder.glob("*.py")))
-    return dict(sorted(pair for tree in trees for pair in _registered(tree)))
+    folder = Path(next(iter(fuzzing.__path__))) / room
+    trees = (ast.parse(path.read_bytes()) for path in sorted(folder.rglob("*.py")))
+    return [found for tree in trees for found in _registrations(tree, decorator)]
 
 
-def _registered(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """What a file registers: `@register_source("…", library="…")`, or names bound to such texts."""
+def _registrations(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Registered]]:
+    """What a file registers: `@decorator("…", library="…")`, or names bound to such texts."""
     constants = {
         target.id: node.value
         for node in tree.body
@@ -77,11 +128,14 @@ def _registered(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
     for node in tree.body:
         for call in getattr(node, "decorator_list", ()):
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(_REGISTER_SOURCE) and call.args:
-                name = text(call.args[0])
-                library = [text(word.value) for word in call.keywords if word.arg == "library"]
-                if name is not None:
-                    yield name, next(filter(None, library), "")
+            if not (isinstance(call, ast.Call) and ast.unparse(call.func).endswith(decorator)):
+                continue
+            words = {word.arg: told for word in call.keywords if word.arg and (told := text(word.value))}
+            takes_part = isinstance(node, ast.FunctionDef) and any(
+                argument.arg == "part" for argument in (*node.args.args, *node.args.kwonlyargs)
+            )
+            for name in filter(None, map(text, call.args)):
+                yield name, _Registered(words, takes_part)
 
 
 def provisioners() -> tuple[str, ...]:
@@ -107,6 +161,11 @@ def backend_name(word: str) -> str:
 def source_name(word: str) -> str:
     """Checks the name of a case source."""
     return _one_of("case source", word, sources())
+
+
+def strategy_name(word: str) -> str:
+    """Checks the name of a strategy that ranks cases."""
+    return _one_of("strategy", word, strategies())
 
 
 def profile_name(word: str) -> str:

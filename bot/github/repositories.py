@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from bot.errors import RefusalError, UsageError
+from bot.github.changes import read_change
 from bot.github.git import DamagedError, Git, NoSuchCommitError
 from bot.locks import locked
 
@@ -60,6 +61,12 @@ class Repositories:
         _check_sha(base)
         self._at(target, base, lambda _: None)
         return self._at(target, head, lambda mirror: self._changed(target, mirror, base, head))
+
+    def change(self, target: str, base: str, head: str) -> dict[str, Any]:
+        """What differs between two commits: see `bot.github.changes`. Raises as `read` does."""
+        _check_sha(base)
+        self._at(target, base, lambda _: None)
+        return self._at(target, head, lambda mirror: self._change(target, mirror, base, head))
 
     def default_branch(self, target: str) -> str:
         """The branch that HEAD stands for; raises RefusalError if the repository is empty."""
@@ -152,14 +159,25 @@ class Repositories:
                 return rest.split(b" ")[1].decode()
         return None
 
+    def _change(self, target: str, mirror: Path, base: str, head: str) -> dict[str, Any]:
+        def local(*arguments: str, stdin: bytes = b"") -> bytes:
+            return self._local(target, *arguments, cwd=mirror, stdin=stdin)
+
+        def fetch(blobs: Sequence[str]) -> None:
+            """What is here already is not asked for: git looks first."""
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head")
+            self._git.remote(target, "fetch", *options, "origin", *blobs, cwd=mirror)
+
+        return read_change(local, fetch, base, head)
+
     def _changed(self, target: str, mirror: Path, base: str, head: str) -> tuple[str, ...]:
         options = ("-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
         output = self._local(target, "diff-tree", *options, base, head, "--", cwd=mirror)
         names = sorted(name.decode(errors="replace") for name in output.split(b"\0") if name)
         return tuple(names[:MAX_CHANGED_FILES])
 
-    def _local(self, target: str, *arguments: str, cwd: Path) -> bytes:
-        done = self._git.local(*arguments, cwd=cwd)
+    def _local(self, target: str, *arguments: str, cwd: Path, stdin: bytes = b"") -> bytes:
+        done = self._git.local(*arguments, cwd=cwd, stdin=stdin)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()[-600:]
             raise DamagedError(f"the mirror of {target} in {cwd} cannot be used: {said}")

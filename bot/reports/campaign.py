@@ -89,6 +89,8 @@ def view_of(summary: Summary) -> CampaignView:
         stopped="budget" if summary.not_run else "",
         skipped=summary.skipped,
         library=", ".join(summary.libraries),
+        sources=summary.sources,
+        ranking=summary.ranking,
         durations=summary.seconds,
         phases=summary.phases,
         cached=summary.cached,

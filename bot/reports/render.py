@@ -145,6 +145,8 @@ def as_json(report: Report) -> dict[str, Any]:
             for row in report.operators
         ],
         "skipped": dict(view.skipped),
+        "sources": [account.to_json() for account in view.sources],
+        "ranking": view.ranking.to_json() if view.ranking else None,
         "durations": dict(view.durations),
         "phases": {side.value: _by_phase(phases) for side, phases in view.phases.items()},
         "cached": {side.value: cases for side, cases in view.cached.items()},

@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.reports import text
 from bot.reports.picture import ORDER, name_of
+from bot.reports.planning import order_of, source_rows
 from bot.reports.report import Group, Report
 from bot.reports.reproducer import pip_line
 from bot.reports.templating import counted, seconds, thousands
@@ -93,6 +94,7 @@ def context(report: Report) -> dict[str, Any]:
         "toolchains": [(name, toolchain) for name, toolchain in toolchains if toolchain is not None],
         "pip": pip_line,
         "speed": _speed(view),
+        "sources": source_rows(view.sources),
         "name_of": name_of,
     }
 
@@ -114,7 +116,9 @@ def _speed(view: CampaignView) -> list[tuple[str, str]]:
 def _found(report: Report) -> str:
     view = report.view
     tests = f"The cases are tests of {view.library}. " if view.library else ""
-    return (
-        f"{tests}What head fails, base was given too; what base passes was repeated in fresh processes, on "
+    order = order_of(view.ranking)
+    told = (
+        "What head fails, base was given too; what base passes was repeated in fresh processes, on "
         f"both sides. Campaign {view.campaign}, seed {view.seed}."
     )
+    return f"{tests}{order}{' ' * bool(order)}{told}"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from bot.campaigns.catalogue import Account
+from bot.campaigns.ranking import Ranking
 from bot.store.models import Side, Standing
 from bot.store.work import Work
 from fuzzing.outcomes import Outcome, Phase, Verdict
@@ -111,8 +113,10 @@ class CampaignView:
     findings      read once, in any order; may be a generator
     planned       cases in the plan; what did not run is planned minus the head's counts
     stopped       why not all of them ran, such as "budget"; "" if all did
-    skipped       reason → tests of the source that never became cases
+    skipped       reason → tests of the sources that never became cases
     library       where the cases come from, such as "onnx 1.23.2"
+    sources       what came of each source, as it stood when the plan was written
+    ranking       how the cases were put in order; None if that was not kept
     durations     step → seconds
     phases        side → phase → verdict → cases that ended there with it
     cached        side → cases whose verdict an earlier campaign had left
@@ -138,6 +142,8 @@ class CampaignView:
     stopped: str = ""
     skipped: Mapping[str, int] = field(default_factory=dict)
     library: str = ""
+    sources: Sequence[Account] = ()
+    ranking: Ranking | None = None
     durations: Mapping[str, float] = field(default_factory=dict)
     phases: Mapping[Side, Mapping[Phase, Mapping[Verdict, int]]] = field(default_factory=dict)
     cached: Mapping[Side, int] = field(default_factory=dict)

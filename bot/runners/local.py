@@ -6,9 +6,10 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from bot.errors import RunnerError, UsageError
 from bot.runners.events import ShardEvents
@@ -68,11 +69,14 @@ def run_tool(
     stop: threading.Event | None = None,
     *,
     program: Sequence[str] = PYTHON_MODULE,
+    env: Mapping[str, str] | None = None,
+    echo: IO[bytes] | None = None,
 ) -> None:
     """Runs another program of the data plane, such as `fuzzing.migrate`, handing on each object it prints.
 
-    Returns when it has ended well, or soon after `stop` is set. Raises RunnerError otherwise, or UsageError
-    where the program says that it was asked for nonsense; its error event becomes the message.
+    Its environment is scrubbed, unless one is given; what it logs is also written to `echo`. Returns when it
+    has ended well, or soon after `stop` is set. Raises RunnerError otherwise, or UsageError where the program
+    says that it was asked for nonsense; its error event becomes the message.
     """
 
     def take(event: Event) -> None:
@@ -82,6 +86,14 @@ def run_tool(
         on_event(event)
 
     with tempfile.TemporaryDirectory(prefix="assay-tool-") as folder:
-        ending = stream(module, (*program, module, *args), take, stop or threading.Event(), cwd=Path(folder))
+        ending = stream(
+            module,
+            (*program, module, *args),
+            take,
+            stop or threading.Event(),
+            cwd=Path(folder),
+            env=env,
+            echo=echo,
+        )
     if not ending.stopped and ending.status:
         raise RunnerError(f"{module} {ending.describe()}")

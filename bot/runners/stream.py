@@ -9,10 +9,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from bot import processes
 from bot.errors import RunnerError
@@ -56,19 +56,22 @@ def stream(
     stop: threading.Event,
     *,
     cwd: Path,
+    env: Mapping[str, str] | None = None,
+    echo: IO[bytes] | None = None,
 ) -> Ending:
     """Runs `command` and hands on each JSON object it prints, from the calling thread, as it comes.
+
+    Its environment is scrubbed, unless one is given; what it logs is also written to `echo`.
 
     When `stop` is set the group gets SIGTERM and, after processes.GRACE_S seconds, SIGKILL. Nothing of
     the group is left when this returns or raises. Raises RunnerError if the program cannot be started or
     prints something else than lines of JSON objects, with `who` as its subject; what `on_event` raises is
     passed on.
     """
-    env = processes.scrubbed(*processes.PLAIN)
     try:
         process = subprocess.Popen(
             processes.tethered(command),
-            env=env,
+            env=processes.scrubbed(*processes.PLAIN) if env is None else dict(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -79,7 +82,7 @@ def stream(
         raise RunnerError(f"cannot start {command[0]}: {error}") from error
     with process:
         try:
-            return _Reading(who, process, on_event, stop).until_end()
+            return _Reading(who, process, on_event, stop, echo).until_end()
         except BaseException:
             processes.kill_group(process.pid, signal.SIGKILL)
             raise
@@ -87,9 +90,14 @@ def stream(
 
 class _Reading:
     def __init__(
-        self, who: str, process: subprocess.Popen[bytes], on_event: OnEvent, stop: threading.Event
+        self,
+        who: str,
+        process: subprocess.Popen[bytes],
+        on_event: OnEvent,
+        stop: threading.Event,
+        echo: IO[bytes] | None,
     ) -> None:
-        self._who = who
+        self._who, self._echo = who, echo
         self._process, self._on_event, self._stop = process, on_event, stop
         self._line = bytearray()
         self._log = bytearray()
@@ -163,6 +171,9 @@ class _Reading:
 
     def _take_log(self, chunk: bytes) -> None:
         self._log = (self._log + chunk)[-MAX_STDERR_BYTES:]
+        if self._echo is not None:
+            self._echo.write(chunk)
+            self._echo.flush()
 
     def _tail(self) -> str:
         return processes.tail(bytes(self._log))

@@ -192,7 +192,16 @@ def worked(campaign: Campaign, step: str) -> Work:
 def write_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:
     """Replaces the plan by these cases, ranked in the order given; returns how many."""
     session.execute(delete(CampaignCase).where(CampaignCase.campaign_id == campaign_id))
-    rank = 0
+    return _append(session, campaign_id, cases, 0)
+
+
+def extend_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:
+    """Adds these cases, which must be new, behind those that are planned; returns how many."""
+    return _append(session, campaign_id, cases, planned(session, campaign_id))
+
+
+def _append(session: Session, campaign_id: int, cases: Iterable[str], rank: int) -> int:
+    first = rank
     for chunk in chunks(cases):
         rows = [
             {"campaign_id": campaign_id, "rank": rank + index, "case_id": case}
@@ -200,7 +209,18 @@ def write_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:
         ]
         session.execute(insert(CampaignCase), rows)
         rank += len(rows)
-    return rank
+    return rank - first
+
+
+def planned_cases(session: Session, campaign_id: int) -> Iterator[str]:
+    """The planned cases, in rank order, streamed."""
+    query = (
+        select(CampaignCase.case_id)
+        .where(CampaignCase.campaign_id == campaign_id)
+        .order_by(CampaignCase.rank)
+        .execution_options(yield_per=CHUNK)
+    )
+    yield from session.scalars(query)
 
 
 def planned(session: Session, campaign_id: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from bot.store.models import (
@@ -22,7 +22,8 @@ _PLACE = ("toolchain", "backend", "device", "configuration")
 def tidy(session: Session) -> None:
     """Drops what earlier campaigns leave beside outcomes and repeats; ends those whose process died.
 
-    Of repeats, which each campaign copies from the one before, the newest stay.
+    Of repeats, which each campaign copies from the one before, the newest stay; of campaigns those that
+    still say something: whose repeats these are, or which target a toolchain was tested for.
     """
     unfinished = Campaign.state.not_in(_ENDED)
     session.execute(
@@ -38,4 +39,12 @@ def tidy(session: Session) -> None:
     ]
     later = (newer.campaign_id > Repeat.campaign_id, newer.case_id == Repeat.case_id)
     session.execute(delete(Repeat).where(exists().where(*later, newer.number == Repeat.number, *same)))
-    session.execute(delete(Campaign).where(Campaign.id.not_in(select(Repeat.campaign_id))))
+    newest = (
+        select(func.max(Campaign.id)).group_by(Campaign.target, toolchain)
+        for toolchain in (Campaign.head_toolchain, Campaign.base_toolchain)
+    )
+    session.execute(
+        delete(Campaign).where(
+            Campaign.id.not_in(select(Repeat.campaign_id)), *(Campaign.id.not_in(query) for query in newest)
+        )
+    )

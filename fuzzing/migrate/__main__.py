@@ -1,11 +1,12 @@
-"""`python -m fuzzing.migrate SOURCE --corpus DIR`: a library's tests become cases.
+"""`python -m fuzzing.migrate SOURCE --corpus DIR [--part I/N]`: a library's tests become cases.
 
 Prints one JSON object a line on stdout, progress on stderr:
-    {"event": "case", "id": ID, "test": NAME, "operator": OP}
+    {"event": "case", "id": ID, "test": NAME, "operator": OP, "instance": {…}}
     {"event": "skip", "test": NAME, "reason": TEXT}
     {"event": "end", "cases": N, "new": N, "skipped": {REASON: COUNT}, "library": …, "version": …}
-Cases that the corpus holds already are listed and counted, not written again. Exit codes: 0 done,
-2 the caller's mistake, 3 the machine's.
+An instance is what ranking works on: `fuzzing.prioritize.instances`. Cases that the corpus holds already
+are listed and counted, not written again. With --part 2/4 only the second of four parts is migrated; the
+parts together are the source. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.migrate import sources
+from fuzzing.migrate.parts import Part, migrated
+from fuzzing.prioritize.instances import instance_of
+from fuzzing.prioritize.signatures import Signatures
 
 _PROGRESS_EVERY = 250  # tests; some second or two apart
 
@@ -30,9 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzzing.migrate", description="Make cases of tests.")
     parser.add_argument("source", help="the case source, such as onnx-node-tests")
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
+    parser.add_argument("--part", default="", metavar="I/N", help="only part I of N, by the tests' names")
     given = parser.parse_args(arguments)
     try:
-        run(sources.get(given.source), Corpus(given.corpus))
+        part = Part.parse(given.part) if given.part else None
+        run(sources.get(given.source), Corpus(given.corpus), part)
     except UsageError as error:
         return _fail(error, 2)
     except InfrastructureError as error:
@@ -40,16 +46,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(source: sources.Source, corpus: Corpus) -> None:
-    """Migrates all of `source` into `corpus`, printing events."""
+def run(
+    source: sources.Source,
+    corpus: Corpus,
+    part: Part | None = None,
+    closing: Callable[[], Mapping[str, object]] = dict,
+) -> None:
+    """Migrates `source`, or a part of it, into `corpus`, printing events.
+
+    The last one also tells what `closing` gives.
+    """
     _note(f"{source.name}: building the tests of {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
-    for item in source.migrate():
+    signatures = Signatures()
+    for item in migrated(source, part):
         if isinstance(item, TestCase):
             cases += 1
             new += _store(item, corpus)
-            _event(event="case", id=item.id, test=item.provenance.test, operator=item.provenance.operator)
+            _case(item, signatures)
         else:
             skipped[item.reason] += 1
             _event(event="skip", test=item.test, reason=item.reason)
@@ -63,6 +78,7 @@ def run(source: sources.Source, corpus: Corpus) -> None:
         skipped=dict(sorted(skipped.items())),
         library=source.library,
         version=version(source.library),
+        **closing(),
     )
 
 
@@ -74,6 +90,11 @@ def _store(case: TestCase, corpus: Corpus) -> bool:
             f"cannot write to the corpus {corpus.root}: {error.strerror}; "
             "choose another folder with --corpus, or free what it needs"
         ) from error
+
+
+def _case(case: TestCase, signatures: Signatures) -> None:
+    prov, instance = case.provenance, instance_of(case, signatures)
+    _event(event="case", id=case.id, test=prov.test, operator=prov.operator, instance=instance.to_json())
 
 
 def _event(**fields: object) -> None:

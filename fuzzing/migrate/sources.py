@@ -38,21 +38,23 @@ class Source:
 
     library  the distribution whose tests are taken, as its package index knows it
     migrate  gives the cases, in the library's order
+    needs    further distributions that must be installed, separated by spaces
     """
 
     name: str
     library: str
     migrate: Migrate
+    needs: str = ""
 
 
 _SOURCES: dict[str, Source] = {}
 
 
-def register_source(name: str, *, library: str) -> Callable[[Migrate], Migrate]:
-    """Decorator: makes a function known as the source `name`."""
+def register_source(name: str, *, library: str, needs: str = "") -> Callable[[Migrate], Migrate]:
+    """Decorator: makes a function known as the source `name`; its words must be plain text (see Source)."""
 
     def register(function: Migrate) -> Migrate:
-        _SOURCES[name] = Source(name, library, function)
+        _SOURCES[name] = Source(name, library, function, needs)
         return function
 
     return register

@@ -1,14 +1,15 @@
-"""Planning: read the configuration at head, migrate its sources, write down the cases in their order."""
+"""Planning: read the configuration at head, collect its sources, rank their cases, write down the order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 
+from bot.campaigns import plans
 from bot.campaigns.attend import attend
-from bot.campaigns.catalogue import Cases, distinct
+from bot.campaigns.collecting import FIRST_S, limit
 from bot.campaigns.context import Context
+from bot.campaigns.ranking import in_order
 from bot.campaigns.registry import step
 from bot.campaigns.services import Config
 from bot.store import campaigns
@@ -33,9 +34,14 @@ def plan(context: Context) -> None:
         with context.transaction() as (_, campaign):
             context.move(campaign, CampaignState.DONE, reason)
         return
-    catalogues = context.services.catalogues(context, config)
-    with context.transaction() as (session, campaign):
-        count = campaigns.write_plan(session, campaign.id, distinct(_cases(catalogues)))
+    seconds = min(FIRST_S, limit(config.budget) - campaigns.spent(campaign, plans.COLLECTING))
+    cases, accounts = plans.collected(context, config, seconds)
+    with (
+        plans.ranked(context, config, cases) as (order, ranking),
+        context.transaction() as (session, campaign),
+    ):
+        count = campaigns.write_plan(session, campaign.id, in_order(order.ids(), cases))
+        campaign.plan = plans.told(accounts, ranking)
         campaign.config = config.to_json()
         context.move(campaign, CampaignState.PROVISIONING)
     context.progress(count, count, f"{count} cases planned")
@@ -69,8 +75,3 @@ def _unwatched(context: Context, campaign: Campaign, config: Config) -> str | No
     return (
         f"the branch {branch} is not watched; `branches` in {CONFIG_FILE} says which are: {', '.join(globs)}"
     )
-
-
-def _cases(catalogues: Sequence[Cases]) -> Iterator[str]:
-    for one in catalogues:
-        yield from one.cases()

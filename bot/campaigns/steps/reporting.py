@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from bot.campaigns.attend import attend
-from bot.campaigns.catalogue import Ending
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.summary import FindingFacts, Summary, gather
@@ -20,20 +19,13 @@ DESCRIBE = 1000
 @step(CampaignState.REPORTING, to=(CampaignState.DONE,))
 def report(context: Context) -> None:
     """Reads everything; writes artifacts, then bugs and effects together with the campaign's end."""
-    summary = _described(context, gather(context, _endings(context)))
+    summary = _described(context, gather(context))
     context.services.reports.write(summary)
     with context.transaction() as (session, campaign):
         context.services.reports.publish(session, summary)
         context.move(campaign, CampaignState.DONE)
     ran = summary.planned - summary.not_run
     context.progress(ran, summary.planned, f"{len(summary.findings)} findings in {ran} cases")
-
-
-def _endings(context: Context) -> list[Ending]:
-    """Where the cases come from, and what was left out."""
-    with context.reading() as (_, campaign):
-        config = context.config(campaign)
-    return [one.ending() for one in context.services.catalogues(context, config)]
 
 
 def _described(context: Context, summary: Summary) -> Summary:

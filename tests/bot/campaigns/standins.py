@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from bot.campaigns.catalogue import migrated
+from bot.campaigns.catalogue import catalogued
 from bot.campaigns.services import OnEvent, Read, Services, Trouble
 from bot.campaigns.summary import Summary
 from bot.errors import ConfigError
@@ -79,6 +80,8 @@ class PlainConfig:
     options: dict[str, str] = field(default_factory=dict)
     profile: str = "default"
     repeats: int = 3
+    frontend: str | None = None
+    strategy: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -111,6 +114,7 @@ class Repositories:
 
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     default: str = "main"
+    trouble: Exception | None = None
 
     def read(self, target: str, sha: str, path: str) -> bytes | None:
         if sha in self.files:
@@ -119,6 +123,12 @@ class Repositories:
 
     def default_branch(self, target: str) -> str:
         return self.default
+
+    def change(self, target: str, base: str, head: str) -> dict[str, Any]:
+        if self.trouble is not None:
+            raise self.trouble
+        file = {"path": "op.cc", "old_path": None, "old": base, "new": head, "hunks": [[1, 1, 1, 1]]}
+        return {"base": base, "head": head, "files": [file | {"binary": False}], "truncated": False}
 
 
 @dataclass(frozen=True)
@@ -250,23 +260,43 @@ class Runner:
 
 
 class Tools:
-    """`fuzzing.migrate` and `fuzzing.triage.describe`."""
+    """`fuzzing.migrate`, `fuzzing.prioritize` and `fuzzing.triage.describe`."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.asked: list[dict[str, str]] = []  # of rankings: option → value
+        self.order: Callable[[list[str]], list[str]] = list
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.calls.append(module)
         if module == "fuzzing.migrate":
-            for test, case_id in IDS.items():
-                on_event({"event": "case", "id": case_id, "test": test, "operator": test.split("_")[0]})
-            on_event({"event": "case", "id": IDS["Abs_fine"], "test": "again", "operator": "Abs"})
-            end = {"cases": len(IDS) + 1, "new": 0, "skipped": {"no values": 2}}
-            on_event({"event": "end", "library": "standin", "version": "1.0", **end})
+            self.migrate(args, on_event, stop)
+        elif module == "fuzzing.prioritize":
+            self.rank(args, on_event, stop)
         elif module == "fuzzing.triage.describe":
             assert args[0] == "--corpus"
             for case_id in args[2:]:
                 on_event({"id": case_id, "program": f"program of {NAMES[case_id]}"})
+
+    def migrate(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        for test, case_id in IDS.items():
+            on_event({"event": "case", "id": case_id, "test": test, "operator": test.split("_")[0]})
+        on_event({"event": "case", "id": IDS["Abs_fine"], "test": "again", "operator": "Abs"})
+        end = {"cases": len(IDS) + 1, "new": 0, "skipped": {"no values": 2}}
+        on_event({"event": "end", "library": "standin", "version": "1.0", **end})
+
+    def rank(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        self.asked.append(dict(zip(args[::2], args[1::2], strict=True)))
+        for case_id in self.order(catalogued_ids(args)):
+            on_event({"event": "ranked", "id": case_id})
+        on_event({"event": "end", "cases": len(IDS), "strategy": args[1], "seconds": 0.5})
+
+
+def catalogued_ids(args: Sequence[str]) -> list[str]:
+    """The ids in the catalogues that a ranking is given, each once."""
+    paths = [Path(value) for name, value in pairwise(args) if name == "--catalogue"]
+    lines = (json.loads(line) for path in paths for line in path.read_text().splitlines())
+    return list(dict.fromkeys(line["id"] for line in lines if "id" in line))
 
 
 @dataclass(frozen=True)
@@ -356,6 +386,6 @@ def services(**replaced: Any) -> Services:
         "run_tool": Tools(),
         "sign": sign,
         "reports": Reports(),
-        "catalogues": migrated,
+        "catalogues": catalogued,
     }
     return Services(**(fields | replaced))

@@ -60,9 +60,13 @@ def test_a_source_cannot_name_a_path(world: World) -> None:
     assert world.tools.calls == []
 
 
-@given(st.lists(st.sampled_from([f"{n:064x}" for n in range(0, 1 << 255, 1 << 251)])))
-def test_distinct_keeps_the_first_of_each_in_order(ids: list[str]) -> None:
+SOME = st.lists(st.sampled_from([f"{n:064x}" for n in range(0, 1 << 255, 1 << 251)]))
+
+
+@given(SOME, SOME)
+def test_distinct_keeps_the_first_of_each_in_order(ids: list[str], known: list[str]) -> None:
     assert list(distinct(ids)) == list(dict.fromkeys(ids))
+    assert list(distinct(ids, known)) == [one for one in dict.fromkeys(ids) if one not in known]
 
 
 def test_an_origin_is_read_from_the_manifest_alone(tmp_path: Path) -> None:
@@ -83,12 +87,14 @@ def test_the_cases_of_a_folder_by_kind(tmp_path: Path) -> None:
     standins.write_corpus(tmp_path)
     folder = catalogues.Folder(tmp_path, ["OnnxModel"])
     assert list(folder.cases()) == sorted(standins.IDS.values())
-    assert folder.ending() == catalogues.Ending("", {})
+    assert folder.account() == catalogues.Account(tmp_path.name, cases=len(standins.IDS))
+    assert folder.arguments() == ["--corpus", str(tmp_path)]
+    assert folder.parts() == ()
     others = catalogues.Folder(tmp_path, ["TorchCall"])
     with pytest.raises(
         UsageError, match=f"no case of kind TorchCall, but {len(standins.IDS)} cases of other"
     ):
         list(others.cases())
-    assert others.ending().skipped == {"a program of kind OnnxModel": len(standins.IDS)}
+    assert others.account().skipped == {"a program of kind OnnxModel": len(standins.IDS)}
     with pytest.raises(UsageError, match="but none; name a corpus"):
         list(catalogues.Folder(tmp_path / "nowhere", ["TorchCall"]).cases())

@@ -10,7 +10,10 @@ from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import sources
 from fuzzing.migrate.__main__ import main, run
+from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, Source
+from fuzzing.prioritize.instances import instance_of
+from fuzzing.prioritize.signatures import Signatures
 
 
 def _case(number: int) -> TestCase:
@@ -34,7 +37,10 @@ def test_skips_are_told_and_counted(tmp_path: Path, capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     events = [json.loads(line) for line in out.splitlines()]
     assert [event["event"] for event in events] == ["case", "skip", "case", "skip", "skip", "end"]
-    assert events[0] == {"event": "case", "id": _case(1).id, "test": "test_1", "operator": "Relu"}
+    instance = instance_of(_case(1), Signatures()).to_json()
+    assert events[0] == {
+        "event": "case", "id": _case(1).id, "test": "test_1", "operator": "Relu", "instance": instance
+    }  # fmt: skip
     assert events[1] == {"event": "skip", "test": "test_2", "reason": "too odd"}
     assert events[-1]["skipped"] == {"a map": 1, "too odd": 2}
     assert (events[-1]["cases"], events[-1]["new"]) == (2, 2)
@@ -47,6 +53,34 @@ def test_a_second_run_adds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     run(TOY, Corpus(tmp_path))
     ends = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"end"' in line]
     assert [(end["cases"], end["new"]) for end in ends] == [(2, 1), (2, 0)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_parts_together_are_the_source(
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[str] = []
+    for number in range(1, count + 1):
+        run(TOY, Corpus(tmp_path), Part(number, count))
+        told += [event["test"] for event in map(json.loads, capsys.readouterr().out.splitlines()[:-1])]
+    assert sorted(told) == [f"test_{number}" for number in range(1, 6)]
+
+
+def test_a_source_that_knows_parts_is_told_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+        assert part == Part(2, 3)
+        yield _case(7)
+
+    run(Source("toy", "onnx", migrate), Corpus(tmp_path), Part(2, 3))
+    assert '"test_7"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "4", "a/b", "1/0", "-1/4"])
+def test_a_part_that_is_none_is_refused(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["onnx-node-tests", "--corpus", str(tmp_path), f"--part={text}"]) == 2
+    assert "1/4 to 4/4" in capsys.readouterr().err
 
 
 def test_an_unwritable_corpus_says_what_to_do(

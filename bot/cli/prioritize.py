@@ -1,0 +1,233 @@
+"""Say which cases would run first, and why: for a change, a backend, a history."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bot.campaigns.catalogue import Cases, Catalogued, Folder
+from bot.campaigns.collecting import Collector, missing
+from bot.campaigns.provenance import origin
+from bot.campaigns.ranking import Change, Order, Question, Ranking, frontends_of, in_order
+from bot.cli._options import checked, program_kinds, split_names
+from bot.cli._watch import Line
+from bot.config import RepositoryConfig
+from bot.errors import InfrastructureError, UsageError
+from bot.github.changes import change_here, range_of
+from bot.github.diffs import change_of_diff
+from bot.reports.planning import order_of
+from bot.runners import run_tool
+from bot.runs import past_verdicts
+from bot.settings import Settings, load_settings
+
+#: A change is never larger: that of a whole release of a compiler is a tenth of it.
+_MAX_DIFF_BYTES = 64 << 20
+
+
+@click.command()
+@click.option("--backend", required=True, help="Compiler to test.")
+@click.option("--frontend", help="The part of it to test: onnx, torch, keras. [default: as the cases need]")
+@click.option("--source", "sources", multiple=True, help="Where cases come from, as for `assay run`.")
+@click.option(
+    "--cases",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Rank the cases of this corpus folder instead.",
+)
+@click.option("--strategy", help="What decides. [default: change if something is known, else opera]")
+@click.option(
+    "--diff",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True),
+    help="What was changed: a unified diff, or a change as JSON; - reads it from standard input.",
+)
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="The repository of --range. [default: the one here]",
+)
+@click.option("--range", "commits", metavar="BASE..HEAD", help="What was changed: two commits of --repo.")
+@click.option("--seed", default=0, show_default=True, help="Of the strategy's random choices.")
+@click.option("--top", default=20, show_default=True, type=click.IntRange(0), help="How many to show.")
+@click.option("--explain", is_flag=True, help="Say of each why it stands where it does.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    backend: str,
+    frontend: str | None,
+    sources: tuple[str, ...],
+    cases: Path | None,
+    strategy: str | None,
+    diff: Path | None,
+    repo: Path | None,
+    commits: str | None,
+    seed: int,
+    top: int,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Say which cases would run first, and why.
+
+    Ranks what `assay run` would run, and runs nothing. Sources that were not collected yet are collected to
+    their end. What earlier runs of the backend left counts as history.
+    """
+    if diff and (commits or repo):
+        raise UsageError("--diff and --range both say what was changed; keep one")
+    if repo and not commits:
+        raise UsageError("--repo needs --range BASE..HEAD, such as HEAD~1..HEAD")
+    if cases is not None and sources:
+        raise UsageError("--cases and --source both say where cases come from; keep one")
+    wanted = {"frontend": frontend, "strategy": strategy, "sources": split_names(sources) or None}
+    config = checked(
+        {"backend": backend} | {name: value for name, value in wanted.items() if value is not None}
+    )
+    change = _change(diff, repo, commits)
+    settings = load_settings()
+    corpus = cases.resolve() if cases else settings.data_dir / "corpus"
+    with Line() as line:
+        found = _cases(config, settings, cases and corpus, line)
+        question = Question(
+            strategy=config.strategy or "",
+            backend=config.backend,
+            frontends=frontends_of(config.backend, config.frontend, config.sources),
+            seed=seed,
+            cases=found,
+            corpus=corpus,
+            change=change,
+            past={one.case: one for one in past_verdicts(settings.data_dir, config.backend)},
+        )
+        answer = _ask(question, top, explain, line)
+    if as_json:
+        click.echo(json.dumps(answer.to_json()))
+    else:
+        _show(answer, explain)
+
+
+def _change(diff: Path | None, repo: Path | None, commits: str | None) -> Change | None:
+    """What was changed, if anything was named."""
+    if commits:
+        folder = repo or Path.cwd()
+        return Change(change_here(folder, *range_of(folder, commits)))
+    if diff is None:
+        return None
+    with click.open_file(str(diff), encoding="utf-8", errors="replace") as file:
+        text = file.read(_MAX_DIFF_BYTES + 1)
+    if len(text) > _MAX_DIFF_BYTES:
+        raise UsageError(f"--diff {diff}: at most {_MAX_DIFF_BYTES >> 20} MiB are read; name fewer files")
+    return Change(_from_json(diff, text) if text.lstrip().startswith("{") else change_of_diff(text))
+
+
+def _from_json(path: Path, text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+        return {name: content[name] for name in ("base", "head", "files", "truncated")}
+    except (ValueError, KeyError) as error:
+        raise UsageError(f"--diff {path} is no change as JSON: {error!r}; give a unified diff") from None
+
+
+def _cases(config: RepositoryConfig, settings: Settings, folder: Path | None, line: Line) -> list[Cases]:
+    """The cases to rank; sources are collected to their end first."""
+    if folder is not None:
+        return [Folder(folder, program_kinds(config))]
+    corpus = settings.data_dir / "corpus"
+    if not config.sources:
+        raise UsageError(
+            f"no source has cases for {config.frontend or config.backend}; name some with --source"
+        )
+    cases: list[Cases] = [Catalogued(corpus, source) for source in config.sources]
+    collector = Collector(corpus, run_tool, settings.workers, monotonic)
+    collector.collect(missing(cases), None, line.note, threading.Event())
+    for account in collector.accounts(cases):
+        if account.failed:
+            line.keep(f"{account.source} could not be collected: {account.failed}")
+    return cases
+
+
+@dataclass
+class _Answer:
+    """A ranking, with its first places.
+
+    top  one mapping a place: rank, id, operator, test, source, why
+    """
+
+    ranking: Ranking
+    cases: int = 0
+    seconds: float = 0.0
+    top: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        ranking = {
+            name: value for name, value in self.ranking.to_json().items() if name not in ("asked", "failed")
+        }
+        return ranking | {"cases": self.cases, "seconds": self.seconds, "top": self.top}
+
+
+def _ask(question: Question, top: int, explain: bool, line: Line) -> _Answer:
+    reasons: dict[str, Mapping[str, Any]] = {}
+    with Order() as order, question.arguments() as (words, ranking):
+        answer = _Answer(ranking)
+
+        def take(event: dict[str, Any]) -> None:
+            order.add(event)
+            if event.get("event") == "end":
+                answer.seconds = float(event["seconds"])
+            elif "why" in event and len(reasons) < top:
+                reasons[event["id"]] = event["why"]
+
+        line.show(f"ranking by {ranking.strategy}")
+        run_tool("fuzzing.prioritize", [*words, *(["--explain"] if explain else [])], take)
+        if not order.ended:
+            raise InfrastructureError("the ranking ended without saying so; see its log")
+        for rank, case_id in enumerate(in_order(order.ids(), question.cases), 1):
+            answer.cases = rank
+            if rank <= top:
+                place = {"rank": rank, "id": case_id, **_told(question.corpus, case_id)}
+                answer.top.append(place | ({"why": reasons.get(case_id, {})} if explain else {}))
+    return answer
+
+
+def _told(corpus: Path, case_id: str) -> dict[str, str]:
+    found = origin(corpus, case_id)
+    return {"operator": found.operator, "test": found.test, "source": found.source}
+
+
+def _show(answer: _Answer, explain: bool) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    table = Table("rank", "case", "operator", "why" if explain else "test", box=None, pad_edge=False)
+    table.columns[0].justify = "right"
+    for place in answer.top:
+        last = _reason(place["why"]) if explain else str(place["test"])
+        table.add_row(str(place["rank"]), place["id"][:12], escape(place["operator"]), escape(last))
+    console.print(table)
+    if len(answer.top) < answer.cases:
+        console.print(f"and {answer.cases - len(answer.top):,} more; --top shows more of them")
+    console.print(
+        escape(f"{answer.cases:,} cases ranked in {answer.seconds:.1f} s. {order_of(answer.ranking)}")
+    )
+
+
+def _reason(why: Mapping[str, Any]) -> str:
+    """A strategy's reasons in one line: what was touched first, then everything else by name."""
+    touched = why.get("touched", ())
+    texts: Sequence[str] = [touched] if isinstance(touched, str) else list(map(str, touched))
+    rest = [
+        f"{name} {_value(value)}"
+        for name, value in why.items()
+        if name != "touched" and value not in (None, "")
+    ]
+    return "; ".join([*texts[:2], *[f"and {len(texts) - 2} more"] * (len(texts) > 2), *rest])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_value(one)}" for name, one in value.items())
+    return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,135 @@
+"""Unified diffs, as `git diff` and `diff -u` print them, read as a change (see `bot.github.changes`).
+
+A diff holds no files, only the lines around what differs. Each side's text is therefore sparse: the lines it
+shows stand at their numbers, the others are empty. That is enough to see which names were touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.errors import UsageError
+from bot.github.changes import MAX_FILES, hunk_line, hunk_of
+
+_NO_FILE = "/dev/null"
+#: A hunk beyond this line is no source file's, and would make a text of as many empty lines.
+_MAX_LINE = 1_000_000
+
+
+@dataclass
+class _File:
+    """A file of a diff while its lines come."""
+
+    old_path: str = ""
+    new_path: str = ""
+    hunks: list[list[int]] = field(default_factory=list)
+    binary: bool = False
+    old: dict[int, str] = field(default_factory=dict)
+    new: dict[int, str] = field(default_factory=dict)
+
+    def told(self) -> dict[str, Any]:
+        path = self.new_path or self.old_path
+        moved = bool(self.new_path and self.old_path) and self.old_path != self.new_path
+        return {
+            "path": path,
+            "old_path": self.old_path if moved else None,
+            "old": _sparse(self.old) if self.old_path and self.hunks else None,
+            "new": _sparse(self.new) if self.new_path and self.hunks else None,
+            "hunks": self.hunks,
+            "binary": self.binary,
+        }
+
+
+def change_of_diff(text: str) -> dict[str, Any]:
+    """The change that a unified diff tells; raises UsageError if it tells none."""
+    files = [one.told() for one in _files(text) if one.old_path or one.new_path]
+    if not files:
+        raise UsageError("this is no unified diff: it names no file; make one with: git diff BASE HEAD")
+    return {"base": "", "head": "", "files": files[:MAX_FILES], "truncated": len(files) > MAX_FILES}
+
+
+def _files(text: str) -> Iterator[_File]:
+    present: _File | None = None
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if line.startswith("diff --git "):
+            if present is not None:
+                yield present
+            present = _File()
+        elif line.startswith("--- "):
+            if present is None or present.hunks:
+                if present is not None:
+                    yield present
+                present = _File()
+            present.old_path = _path(line)
+        elif present is not None:
+            _header(present, line, lines)
+    if present is not None:
+        yield present
+
+
+def _header(file: _File, line: str, lines: Iterator[str]) -> None:
+    """Takes a line that is none of a hunk's, or a whole hunk."""
+    if line.startswith("+++ "):
+        file.new_path = _path(line)
+    elif line.startswith(("rename from ", "copy from ")):
+        file.old_path = line.split(" ", 2)[2]
+    elif line.startswith(("rename to ", "copy to ")):
+        file.new_path = line.split(" ", 2)[2]
+    elif line.startswith(("Binary files ", "GIT binary patch")):
+        file.binary = True
+    elif (match := hunk_line(line)) is not None:
+        hunk = hunk_of(match)
+        if max(hunk) > _MAX_LINE:
+            raise UsageError(f"a hunk of {file.new_path or file.old_path} begins behind line {_MAX_LINE}")
+        _take(file, hunk, lines)
+
+
+def _take(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
+    """Reads a hunk's lines; keeps its numbers without the context around what differs."""
+    at_old, old_left, at_new, new_left = hunk
+    touched: list[tuple[int, int, bool, bool]] = []  # places on both sides, and whether a line is there
+    while old_left > 0 or new_left > 0:
+        line = next(lines, None)
+        if line is None:
+            raise UsageError(f"the diff of {file.new_path or file.old_path} breaks off inside a hunk")
+        mark, content = line[:1], line[1:]
+        gone, come = mark == "-", mark == "+"
+        if gone or come:
+            touched.append((at_old, at_new, gone, come))
+        if mark != "\\":  # "\ No newline at end of file"
+            if not come:
+                file.old[at_old] = content
+                at_old, old_left = at_old + 1, old_left - 1
+            if not gone:
+                file.new[at_new] = content
+                at_new, new_left = at_new + 1, new_left - 1
+    file.hunks += _tight(touched)
+
+
+def _tight(touched: list[tuple[int, int, bool, bool]]) -> list[list[int]]:
+    """Hunks without context, one for each run of lines that differ."""
+    hunks: list[list[int]] = []
+    for old, new, gone, come in touched:
+        last = hunks[-1] if hunks else None
+        if last is None or (old, new) != (last[0] + last[1], last[2] + last[3]):
+            last = [old, 0, new, 0]
+            hunks.append(last)
+        last[1] += gone
+        last[3] += come
+    # An empty side is told, as git does, by the line before it.
+    return [[old - (not n), n, new - (not m), m] for old, n, new, m in hunks]
+
+
+def _path(line: str) -> str:
+    """The path of a `---` or `+++` line, "" where there is no file."""
+    path = line[4:].split("\t")[0].strip().strip('"')
+    if path == _NO_FILE:
+        return ""
+    return path[2:] if path.startswith(("a/", "b/")) else path
+
+
+def _sparse(lines: dict[int, str]) -> str:
+    return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1)) + "\n"

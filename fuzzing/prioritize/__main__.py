@@ -1,0 +1,128 @@
+"""`python -m fuzzing.prioritize --strategy NAME [--catalogue FILE]… [--corpus DIR]`: cases in order.
+
+The instances come from catalogues (JSON lines with "id" and "instance"), from the cases of a corpus, or
+from both; a case met twice counts once. Prints one JSON object a line on stdout, progress on stderr:
+    {"event": "ranked", "id": ID, "why": {…}}        "why" with --explain
+    {"event": "end", "cases": N, "strategy": NAME, "seconds": S}      of the ranking, without reading
+Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fuzzing.cases import Corpus
+from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.prioritize import base
+from fuzzing.prioritize.instances import Instance, instance_of, read_lines
+from fuzzing.prioritize.signatures import Signatures
+
+_PROGRESS_EVERY = 1000  # cases of a corpus; a second or two apart
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        strategy = base.get(given.strategy)
+        instances = list(distinct(_instances(given.catalogue, given.corpus)))
+        context = _context(given)
+        begin = time.perf_counter()
+        ranked = list(strategy(instances, context))
+        seconds = time.perf_counter() - begin
+    except UsageError as error:
+        return _fail(error, 2)
+    except InfrastructureError as error:
+        return _fail(error, 3)
+    for one in ranked:
+        why: dict[str, Any] = {"why": dict(one.why)} if given.explain else {}
+        _event({"event": "ranked", "id": instances[one.instance_index].id} | why)
+    _event({"event": "end", "cases": len(ranked), "strategy": given.strategy, "seconds": round(seconds, 3)})
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m fuzzing.prioritize", description="Put cases in order.")
+    parser.add_argument("--strategy", required=True, help="how; a wrong name lists them")
+    parser.add_argument("--catalogue", action="append", default=[], type=Path, help="JSON lines of cases")
+    parser.add_argument("--corpus", type=Path, help="a folder of cases")
+    parser.add_argument("--suite", default="", help="the compiler's own tests, such as openvino.torch")
+    parser.add_argument("--change", type=Path, help="a commit's changes, as JSON")
+    parser.add_argument("--history", type=Path, help="what cases did before, as JSON lines")
+    parser.add_argument("--coverage", type=Path, help="what cases cover, as JSON lines")
+    parser.add_argument("--seed", type=int, default=base.SEED)
+    parser.add_argument("--backend", default="", help="leave out what OPERA's code leaves out for it")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the strategy")
+    parser.add_argument("--explain", action="store_true", help="say why each case stands where it does")
+    return parser
+
+
+def _context(given: argparse.Namespace) -> base.Context:
+    options = dict(_option(text) for text in given.option)
+    return base.Context(seed=given.seed, backend=given.backend, options=options, explain=given.explain)
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--option takes NAME=VALUE, not {text!r}")
+    return name, value
+
+
+def _instances(catalogues: Iterable[Path], corpus: Path | None) -> Iterator[Instance]:
+    for path in catalogues:
+        yield from _catalogue(path)
+    if corpus is not None:
+        yield from of_corpus(Corpus(corpus))
+
+
+def _catalogue(path: Path) -> Iterator[Instance]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            yield from read_lines(file)
+    except OSError as error:
+        raise UsageError(f"cannot read the catalogue {path}: {error.strerror}") from None
+
+
+def of_corpus(corpus: Corpus) -> Iterator[Instance]:
+    """The instances of all cases of a corpus, in the order of their ids."""
+    signatures = Signatures()
+    for count, case_id in enumerate(corpus.ids(), 1):
+        yield instance_of(corpus.get(case_id), signatures)
+        if count % _PROGRESS_EVERY == 0:
+            _note(f"{count} cases read from {corpus.root}")
+
+
+def distinct(instances: Iterable[Instance]) -> Iterator[Instance]:
+    """Each case once, the first time it is met; later sources are noted nowhere."""
+    seen = set()
+    shared: dict[str, str] = {}  # operators and parameter names are few: one object each
+    for one in instances:
+        if one.id not in seen:
+            seen.add(one.id)
+            yield replace(one, operator=shared.setdefault(one.operator, one.operator))
+
+
+def _event(fields: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _fail(error: Exception, code: int) -> int:
+    _note(f"python -m fuzzing.prioritize: {error}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

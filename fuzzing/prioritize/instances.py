@@ -1,0 +1,193 @@
+"""Operator instances: an operator with one setting of its parameters, the record that ranking works on.
+
+A value is plain JSON as `fuzzing.cases.arguments` spells it, but for tensors: `{"tensor": [dtype, shape]}`,
+with `"layout"` beside it where that is not strided. Data is no part of an instance (OPERA 1.3: a tensor is
+its shape and dtype), nor are strides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fuzzing.cases import (
+    KerasLayer,
+    OnnxModel,
+    Recipe,
+    Sequence,
+    Tensor,
+    TestCase,
+    TorchCall,
+    TorchProgram,
+    Value,
+)
+from fuzzing.cases.arguments import argument_to_json
+from fuzzing.errors import UsageError
+from fuzzing.prioritize.signatures import JSON, Bound, Signatures
+
+#: Before the names of what an ONNX node gives: a parameter as OPERA's released code counts them.
+OUTPUT = "output."
+#: Before the name of an argument of a module's call that its class has a parameter of the same name for.
+CALL = "call."
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One operator with one setting of its parameters.
+
+    id          of the case that holds it
+    operator    torch's or Keras's dotted name, ONNX's op type
+    parameters  name and value, complete, in the API's order: what was left out has its default
+    explicit    the names of those that were given
+    frontend    onnx, torch or keras
+    source      the case source it came from
+    """
+
+    id: str
+    operator: str
+    parameters: tuple[tuple[str, JSON], ...]
+    frontend: str
+    source: str = ""
+    explicit: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The instance as one JSON object."""
+        return {
+            "id": self.id,
+            "operator": self.operator,
+            "parameters": [[name, value] for name, value in self.parameters],
+            "explicit": list(self.explicit),
+            "frontend": self.frontend,
+            "source": self.source,
+        }
+
+    @classmethod
+    def from_json(cls, obj: Any) -> Instance:
+        """The inverse of `to_json`; raises UsageError for anything else."""
+        try:
+            parameters = tuple((str(name), value) for name, value in obj["parameters"])
+            explicit = tuple(map(str, obj["explicit"]))
+            texts = [obj[key] for key in ("id", "operator", "frontend", "source")]
+        except (TypeError, KeyError, ValueError) as error:
+            raise UsageError(f"this is no operator instance: {error!r}") from None
+        if not all(isinstance(text, str) for text in texts) or len(dict(parameters)) != len(parameters):
+            raise UsageError(
+                "an instance's id, operator, frontend and source are texts, its parameters differ"
+            )
+        return cls(texts[0], texts[1], parameters, texts[2], texts[3], explicit)
+
+
+def instance_of(case: TestCase, signatures: Signatures) -> Instance:
+    """The operator instance that a case is about.
+
+    The operator is the API of a TorchCall and the layer of a KerasLayer; of other programs what their
+    provenance names, else the type of an ONNX model's first node that is no Constant.
+    """
+    told = _TELLERS[case.program.kind](case, signatures)
+    operator, bound = told
+    prov = case.provenance
+    return Instance(case.id, operator, bound.parameters, case.program.frontend, prov.source, bound.explicit)
+
+
+def _torch_call(case: TestCase, signatures: Signatures) -> tuple[str, Bound]:
+    program, tensors = case.program, _tensors(case)
+    assert isinstance(program, TorchCall)
+    args = [_told(item, tensors) for item in program.args]
+    kwargs = {name: _told(item, tensors) for name, item in program.kwargs}
+    if program.init is None:
+        return program.api, signatures.call(program.api, args, kwargs)
+    init_args = [_told(item, tensors) for item in program.init.args]
+    init_kwargs = {name: _told(item, tensors) for name, item in program.init.kwargs}
+    made = signatures.call(program.api, init_args, init_kwargs, "__init__")
+    return program.api, joined(made, signatures.call(program.api, args, kwargs, "forward"))
+
+
+def _keras_layer(case: TestCase, signatures: Signatures) -> tuple[str, Bound]:
+    program, tensors = case.program, _tensors(case)
+    assert isinstance(program, KerasLayer)
+    inputs = [_told(item, tensors) for item in program.inputs]
+    kwargs = {name: _told(item, tensors) for name, item in program.kwargs}
+    if not program.layer.rsplit(".", 1)[-1][:1].isupper():
+        return program.layer, signatures.call(program.layer, inputs, kwargs)
+    call = {name: _told(item, tensors) for name, item in program.call}
+    made = signatures.call(program.layer, [], kwargs, "__init__")
+    return program.layer, joined(made, signatures.call(program.layer, inputs, call, "call"))
+
+
+def _torch_program(case: TestCase, _: Signatures) -> tuple[str, Bound]:
+    tensors = tuple(_tensors(case).items())
+    return case.provenance.operator, Bound(tensors, tuple(name for name, _ in tensors))
+
+
+def _onnx_model(case: TestCase, _: Signatures) -> tuple[str, Bound]:
+    from fuzzing.prioritize.instances_onnx import tell
+
+    assert isinstance(case.program, OnnxModel)
+    return tell(case.program.model, _tensors(case), case.provenance.operator)
+
+
+_TELLERS: dict[str, Callable[[TestCase, Signatures], tuple[str, Bound]]] = {
+    TorchCall.kind: _torch_call,
+    KerasLayer.kind: _keras_layer,
+    TorchProgram.kind: _torch_program,
+    OnnxModel.kind: _onnx_model,
+}
+
+
+def joined(made: Bound, called: Bound) -> Bound:
+    """The parameters of an object's making and of its call as those of one API."""
+    taken = {name for name, _ in made.parameters}
+    names = {name: CALL + name if name in taken else name for name, _ in called.parameters}
+    parameters = tuple((names[name], value) for name, value in called.parameters)
+    return Bound(made.parameters + parameters, made.explicit + tuple(names[name] for name in called.explicit))
+
+
+def _tensors(case: TestCase) -> dict[str, JSON]:
+    return {name: tell_value(value) for name, value in case.inputs}
+
+
+def tell_value(value: Value | Recipe) -> JSON:
+    """An input as a parameter's value: without its data."""
+    if isinstance(value, (Tensor, Recipe)):
+        return {"tensor": [value.dtype, list(value.shape)]}
+    if isinstance(value, Sequence):
+        return [tell_value(item) for item in value.items]
+    return None  # what is absent
+
+
+def _told(argument: Any, tensors: Mapping[str, JSON]) -> JSON:
+    return _with_tensors(argument_to_json(argument), tensors)
+
+
+def _with_tensors(value: JSON, tensors: Mapping[str, JSON]) -> JSON:
+    """`value` with every named tensor replaced by what the case gives under that name."""
+    if isinstance(value, list):
+        return [_with_tensors(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "tensor" in value:
+        told = tensors.get(value["tensor"]) or {
+            "tensor": [value.get("dtype") or "", value.get("shape") or []]
+        }
+        return told | {"layout": value["layout"]} if "layout" in value else told
+    return {key: _with_tensors(item, tensors) for key, item in value.items()}
+
+
+def read_lines(lines: Iterator[str]) -> Iterator[Instance]:
+    """The instances among a catalogue's lines: those under "instance", and lines that are one themselves."""
+    for line in lines:
+        try:
+            obj = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"a line of the catalogue is not JSON: {error}") from None
+        if isinstance(obj, dict) and "id" in obj:
+            yield _from_catalogue(obj)
+
+
+def _from_catalogue(obj: dict[str, Any]) -> Instance:
+    told = obj.get("instance", obj if "parameters" in obj else None)
+    if told is None:  # a catalogue from before instances were kept
+        return Instance(str(obj["id"]), str(obj.get("operator", "")), (), "")
+    return Instance.from_json(told)

@@ -1,0 +1,171 @@
+"""The operator instance of an ONNX model: its first node that is no Constant, under its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from fuzzing.cases.values import CARRIERS
+from fuzzing.prioritize.instances import OUTPUT
+from fuzzing.prioritize.signatures import JSON, Bound
+
+#: The parameter that only a model of several nodes has: the types of its nodes, each once, in order.
+BODY = "body"
+_LONG = 64  # elements; a longer attribute is told by its first ones
+
+
+def tell(model: bytes, given: Mapping[str, JSON], named: str) -> tuple[str, Bound]:
+    """The operator of a model, `named` if that is known, and its parameters: inputs, attributes, outputs.
+
+    Bytes that are no model tell nothing; whoever loads them says so.
+
+    given  what the case gives to the graph's inputs. Of a tensor that the graph itself makes only what the
+           model declares is known; an attribute that is a tensor counts by dtype and shape, a graph by the
+           types of its nodes
+    """
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        loaded = onnx.load_from_string(model)
+    except DecodeError:
+        return named, Bound((), ())
+    nodes = [node for node in loaded.graph.node if node.op_type != "Constant"] or list(loaded.graph.node)
+    if not nodes:
+        return named, Bound((), ())
+    tensors = _declared(loaded.graph) | dict(given)
+    if len(nodes) > 1 or (named and named != nodes[0].op_type):
+        return named or nodes[0].op_type, _several(loaded, nodes, tensors)
+    node = nodes[0]
+    version = next((one.version for one in loaded.opset_import if one.domain == node.domain), 1)
+    parameters, explicit = _node(node, _schema(node.op_type, version, node.domain), tensors)
+    return node.op_type, Bound(tuple(parameters.items()), tuple(explicit))
+
+
+def _several(model: Any, nodes: list[Any], tensors: Mapping[str, JSON]) -> Bound:
+    """A function's expansion, or a small network: the graph's inputs stand for the operator's."""
+    kinds = " ".join(dict.fromkeys(node.op_type for node in nodes))
+    inputs = {item.name: tensors.get(item.name) for item in model.graph.input}
+    outputs = {OUTPUT + item.name: tensors.get(item.name) for item in model.graph.output}
+    told = inputs | {BODY: kinds} | outputs
+    return Bound(tuple(told.items()), tuple(told))
+
+
+def _node(node: Any, schema: Any, tensors: Mapping[str, JSON]) -> tuple[dict[str, JSON], list[str]]:
+    parameters: dict[str, JSON] = {}
+    explicit = []
+    formal = [] if schema is None else list(schema.inputs)
+    for name, value in _slots(formal, list(node.input), tensors):
+        parameters[name] = value
+        if value is not None:
+            explicit.append(name)
+    given = {attribute.name: _attribute(attribute) for attribute in node.attribute}
+    defaults = {} if schema is None else _defaults(schema)
+    for name, value in (defaults | given).items():
+        parameters[name] = value
+        if name in given:
+            explicit.append(name)
+    formal = [] if schema is None else list(schema.outputs)
+    for name, value in _slots(formal, list(node.output), tensors):
+        parameters[OUTPUT + name] = value
+    return parameters, explicit
+
+
+def _slots(formal: list[Any], actual: list[str], tensors: Mapping[str, JSON]) -> Iterator[tuple[str, JSON]]:
+    """Formal names with what is given for them; a variadic one takes a list of all the rest."""
+    for place, one in enumerate(formal):
+        if str(one.option).endswith("Variadic"):
+            yield one.name, [_known(tensors, name) for name in actual[place:]]
+            return
+        yield one.name, _known(tensors, actual[place]) if place < len(actual) else None
+    for place in range(len(formal), len(actual)):
+        yield str(place), _known(tensors, actual[place])
+
+
+def _known(tensors: Mapping[str, JSON], name: str) -> JSON:
+    if not name:
+        return None  # left out on purpose
+    return tensors.get(name, {"tensor": ["", []]})
+
+
+@cache
+def _schema(op_type: str, version: int, domain: str) -> Any:
+    import onnx
+
+    try:
+        return onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:  # an operator of nobody's standard
+        return None
+
+
+def _defaults(schema: Any) -> dict[str, JSON]:
+    """Each attribute's default; None where it has none."""
+    import onnx
+
+    return {
+        name: _attribute(one.default_value)
+        if one.default_value.type != onnx.AttributeProto.UNDEFINED
+        else None
+        for name, one in schema.attributes.items()
+    }
+
+
+def _attribute(attribute: Any) -> JSON:
+    import onnx
+
+    kind, kinds = attribute.type, onnx.AttributeProto
+    if kind == kinds.TENSOR:
+        return _tensor_proto(attribute.t)
+    if kind == kinds.GRAPH:
+        return " ".join(dict.fromkeys(node.op_type for node in attribute.g.node))
+    value = onnx.helper.get_attribute_value(attribute)
+    if kind in (kinds.INT, kinds.FLOAT):
+        return value
+    if kind == kinds.STRING:
+        return value.decode("utf-8", "replace")
+    if kind in (kinds.INTS, kinds.FLOATS):
+        return list(value)[:_LONG]
+    if kind == kinds.STRINGS:
+        return [item.decode("utf-8", "replace") for item in value][:_LONG]
+    return kinds.AttributeType.Name(kind)
+
+
+def _declared(graph: Any) -> dict[str, JSON]:
+    """What the graph says of its tensors, initialisers and constants."""
+    infos = (*graph.value_info, *graph.output, *graph.input)
+    found = {info.name: _type(info.type) for info in infos}
+    found |= {tensor.name: _tensor_proto(tensor) for tensor in graph.initializer}
+    for node in graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Constant" and attribute.name == "value":
+                found[node.output[0]] = _tensor_proto(attribute.t)
+    return found
+
+
+def _type(declared: Any) -> JSON:
+    """A declared type; -1 for a dimension without a number, a list for a sequence."""
+    if declared.HasField("optional_type"):
+        return _type(declared.optional_type.elem_type)
+    if declared.HasField("sequence_type"):
+        return [_type(declared.sequence_type.elem_type)]
+    told = declared.tensor_type
+    shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in told.shape.dim]
+    return {"tensor": [_dtype(told.elem_type), shape]}
+
+
+def _tensor_proto(tensor: Any) -> JSON:
+    return {"tensor": [_dtype(tensor.data_type), list(tensor.dims)]}
+
+
+#: ONNX's names in lower case and without underscores → those that cases use.
+_DTYPES = {name.replace("_", ""): name for name in CARRIERS} | {"float": "float32", "double": "float64"}
+
+
+@cache
+def _dtype(number: int) -> str:
+    """An element type by the name that cases use; "" for none."""
+    import onnx
+
+    name = onnx.TensorProto.DataType.Name(number).lower()
+    return "" if name == "undefined" else _DTYPES.get(name, name)

@@ -1,0 +1,252 @@
+"""Collecting sources in parts: by several processes, within a limit, resumed where it stopped."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.campaigns import catalogue, collecting
+from bot.campaigns.catalogue import Account, Catalogued, Part
+from bot.campaigns.collecting import FAILURES, Collector, limit, missing
+from bot.campaigns.services import OnEvent
+from bot.errors import InfrastructureError, RunnerError, UsageError
+from tests.bot.campaigns.standins import IDS, ManualClock
+
+PARTS = 4
+ALL = list(IDS.values())
+
+
+class Migrations:
+    """`fuzzing.migrate` of any source: part I of N gives each N-th case; `act` says what else happens."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.act: Callable[[str, OnEvent, threading.Event], bool] = lambda *_: True
+
+    def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        assert (module, args[1]) == ("fuzzing.migrate", "--corpus")
+        source, number, of = args[0], 1, 1
+        if len(args) > 3:
+            assert args[3] == "--part"
+            number, of = map(int, args[4].split("/"))
+        name = source if of == 1 else f"{source} {number}"
+        self.calls.append(name)
+        for case_id in ALL[number - 1 :: of]:
+            on_event(
+                {"event": "case", "id": case_id, "test": "t", "operator": "Op", "instance": {"id": case_id}}
+            )
+        if self.act(name, on_event, stop):
+            on_event({"event": "end", "library": "lib", "version": "2", "skipped": {"odd": number}})
+
+
+class Stage:
+    def __init__(self, corpus: Path) -> None:
+        self.corpus, self.clock, self.tool = corpus, ManualClock(), Migrations()
+        self.notes: list[dict[str, Any]] = []
+        self.processes = 1
+
+    def collector(self) -> Collector:
+        return Collector(self.corpus, self.tool, self.processes, self.clock.monotonic)
+
+    def collect(
+        self, *sources: str, seconds: float | None = 10.0, stop: threading.Event | None = None
+    ) -> list[Account]:
+        """One round; the accounts afterwards."""
+        self.tool.calls.clear()
+        cases = [Catalogued(self.corpus, source) for source in sources]
+        collector = self.collector()
+        collector.collect(missing(cases), seconds, self.notes.append, stop or threading.Event())
+        return collector.accounts(cases)
+
+    def cut_off(self, *names: str) -> None:
+        """Makes the time pass over in these migrations, of which nothing comes any more."""
+
+        def act(name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
+            if name in names:
+                self.clock.advance(10.0)
+                assert stop.wait(60)
+                return False
+            return True
+
+        self.tool.act = act
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setattr(catalogue, "source_parts", lambda name: 1 if name.startswith("whole") else PARTS)
+    return Stage(tmp_path)
+
+
+def ids(stage: Stage, source: str) -> list[str]:
+    return list(Catalogued(stage.corpus, source).cases())
+
+
+def test_a_source_is_migrated_in_parts_once(stage: Stage) -> None:
+    [account] = stage.collect("many")
+    assert stage.tool.calls == ["many 1", "many 2", "many 3", "many 4"]
+    assert account == Account("many", "lib 2", len(ALL), {"odd": 1 + 2 + 3 + 4}, PARTS, PARTS)
+    assert ids(stage, "many") == [case for number in range(PARTS) for case in ALL[number::PARTS]]
+    assert stage.notes[-1] == {
+        "note": f"many, part 4 of 4 migrated: {len(ALL) // 4} cases",
+        "done": 4,
+        "total": 4,
+    }
+    stage.collect("many")
+    assert stage.tool.calls == []
+
+
+def test_several_processes_give_what_one_gives(stage: Stage, tmp_path: Path) -> None:
+    stage.collect("many", "whole")
+    other = Stage(tmp_path / "other")
+    other.processes = 3
+    other.collect("many", "whole")
+    for source in ("many", "whole"):
+        assert ids(other, source) == ids(stage, source)
+    assert sorted(other.tool.calls) == sorted(stage.tool.calls)
+
+
+def test_sources_take_turns(stage: Stage) -> None:
+    stage.collect("many", "whole", "more")
+    assert stage.tool.calls[:5] == ["many 1", "whole", "more 1", "many 2", "more 2"]
+
+
+def test_a_catalogue_keeps_what_ranking_and_history_need(stage: Stage) -> None:
+    stage.collect("many")
+    one = Catalogued(stage.corpus, "many")
+    assert next(one.lines()) == {"id": ALL[0], "test": "t", "operator": "Op", "instance": {"id": ALL[0]}}
+    assert one.operators({ALL[0], "f" * 64}) == {ALL[0]: "Op"}
+    words = one.arguments()
+    assert words[::2] == ["--catalogue"] * PARTS
+    assert [Path(word).exists() for word in words[1::2]] == [True] * PARTS
+
+
+def test_what_the_limit_cuts_off_goes_on_next_time(stage: Stage) -> None:
+    stage.cut_off("many 2")
+    [account] = stage.collect("many")
+    assert stage.tool.calls == ["many 1", "many 2"], "no part is begun when the time is over"
+    assert (account.whole, account.begun, account.lacking) == (1, 1, 3)
+    assert account.cases == len(ALL[0::4]) + len(ALL[1::4]), "what a part gave before it was cut off counts"
+    assert ids(stage, "many") == ALL[0::4] + ALL[1::4]
+    assert Catalogued(stage.corpus, "many").arguments()[3].endswith(".partial")
+    stage.cut_off()
+    [account] = stage.collect("many")
+    assert stage.tool.calls == ["many 2", "many 3", "many 4"], "what was cut off comes first"
+    assert (account.whole, account.begun) == (PARTS, 0)
+    assert not list(stage.corpus.rglob("*.partial"))
+
+
+def test_a_part_that_was_cut_off_gets_twice_the_time(stage: Stage) -> None:
+    """Else what takes longer than the limit would be begun for ever and never done."""
+    stage.cut_off("whole")
+    stage.collect("whole", seconds=10)
+    allowed = []
+
+    def act(_name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
+        for _ in range(19):
+            stage.clock.advance(1.0)
+            allowed.append(not stop.wait(2 * collecting._LOOK_S if len(allowed) == 18 else 0))
+        return True
+
+    stage.tool.act = act
+    [account] = stage.collect("whole", seconds=1)
+    assert allowed == [True] * 19, "19 s pass within 2 * 10 s"
+    assert account.whole == 1
+
+
+def test_a_worse_attempt_does_not_forget_what_a_better_one_gave(stage: Stage) -> None:
+    stage.cut_off("whole")
+    stage.collect("whole")
+    path = Catalogued(stage.corpus, "whole").parts()[0].partial
+    before = path.read_text().splitlines()
+
+    def nothing(module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
+        stage.clock.advance(100.0)
+        assert stop.wait(60)
+
+    stage.tool.calls.clear()
+    cases = [Catalogued(stage.corpus, "whole")]
+    Collector(stage.corpus, nothing, 1, stage.clock.monotonic).collect(
+        missing(cases), 1, stage.notes.append, threading.Event()
+    )
+    *lines, last = path.read_text().splitlines()
+    assert lines == before[:-1]
+    assert json.loads(last)["cut_after"] == 100.0
+
+
+def test_a_stop_ends_it_soon_and_leaves_no_litter(stage: Stage) -> None:
+    stop = threading.Event()
+
+    def act(name: str, _on_event: OnEvent, part_stop: threading.Event) -> bool:
+        stop.set()
+        assert part_stop.wait(60)
+        return False
+
+    stage.tool.act = act
+    [account] = stage.collect("many", seconds=None, stop=stop)
+    assert stage.tool.calls == ["many 1"]
+    assert (account.whole, account.begun) == (0, 1)
+    assert [path.suffix for path in (stage.corpus / "catalogues").iterdir()] == [".partial"]
+
+
+def test_one_source_may_fail_and_the_others_go_on(stage: Stage) -> None:
+    def act(name: str, _on_event: OnEvent, _stop: threading.Event) -> bool:
+        if name.startswith("many"):
+            raise RunnerError(
+                "fuzzing.migrate ended with status 3; its log ends:\nmany needs torch: pip install torch"
+            )
+        return True
+
+    stage.tool.act = act
+    many, whole = stage.collect("many", "whole")
+    assert many.failed == "many needs torch: pip install torch"
+    assert (many.cases, many.whole) == (0, 0)
+    assert (whole.failed, whole.cases) == ("", len(ALL))
+    assert len([name for name in stage.tool.calls if name.startswith("many")]) == FAILURES
+
+
+def test_a_failed_part_costs_that_part(stage: Stage) -> None:
+    def act(name: str, _on_event: OnEvent, _stop: threading.Event) -> bool:
+        if name == "many 3":
+            raise RunnerError("killed by SIGSEGV")
+        return True
+
+    stage.tool.act = act
+    [account] = stage.collect("many")
+    assert (account.whole, account.failed) == (3, "killed by SIGSEGV")
+
+
+def test_where_everything_fails_the_first_failure_is_raised(stage: Stage) -> None:
+    stage.tool.act = lambda *_: False
+    with pytest.raises(InfrastructureError, match="migration of many, part 1 of 4 ended without saying so"):
+        stage.collect("many")
+    assert not list(stage.corpus.rglob("*.jsonl"))
+
+
+def test_what_is_no_trouble_of_the_machine_stops_everything(stage: Stage) -> None:
+    """A mistake of the caller's, or a bug of ours, is not swallowed, and costs no further migration."""
+
+    def act(name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
+        if name == "many 2":
+            raise UsageError("no such source")
+        return not stop.wait(60) if name == "many 1" else True
+
+    stage.processes, stage.tool.act = 2, act
+    with pytest.raises(UsageError, match="no such source"):
+        stage.collect("many", seconds=None)
+    assert sorted(stage.tool.calls) == ["many 1", "many 2"]
+
+
+def test_the_limit_is_a_share_of_the_budget_or_a_minute() -> None:
+    assert [limit(budget) for budget in (3.0, 300.0, 3600.0)] == [60.0, 60.0, 720.0]
+
+
+def test_parts_have_catalogues_of_their_own(tmp_path: Path) -> None:
+    whole = catalogue.place(tmp_path, "source")
+    third = catalogue.place(tmp_path, "source", 3, 16)
+    assert third.name == f"{whole.stem}.03-16.jsonl"
+    assert Part("source", 3, 16, third).partial.name == f"{whole.stem}.03-16.partial"
