@@ -231,7 +231,9 @@ class Pair:
     def _judge_mutant(self, sent: _Sent, ours: Execution, execution: Execution) -> None:
         equivalence = self.equivalence
         if equivalence is None:
-            raise InternalError(f"{self.source.name} and {self.target.name} were mutated before they were verified")
+            raise InternalError(
+                f"{self.source.name} and {self.target.name} were mutated before they were verified"
+            )
         judged = outcome(ours, execution, equivalence, mutated=True)
         self.mutated[judged] += 1
         if judged is Outcome.NOT_EQUIVALENT:

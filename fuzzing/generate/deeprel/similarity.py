@@ -1,6 +1,6 @@
 """Which APIs look alike: for each one the ten most similar by signature or by documentation.
 
-Similarity is max(signature, documentation), as DeepREL has it (seed-systems 2.2, step 1). Both are cosines
+Similarity is max(signature, documentation), as DeepREL has it. Both are cosines
 of TF-IDF vectors, of the character trigrams of a signature and of the words of a text, where DeepREL takes
 a neural model's sentence embeddings: what two texts share is what both are about, and needs no model.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from fuzzing.generate.deeprel.apis import Api
 
-#: Candidates for each API (seed-systems 2.2, step 1).
+#: Candidates for each API (DeepREL's top_k).
 CANDIDATES = 10
 #: Terms that fewer texts have relate nothing; those that most have say nothing (their weight is near 0).
 _LEAST_TEXTS = 2
@@ -66,8 +66,9 @@ def _of_one_sort(
         alike = np.round(alike, 4)
         best = np.argsort(-alike, axis=1, kind="stable")[:, : min(count, len(apis) - 1)]
         for row, own in enumerate(some):
-            yield apis[own].name, tuple(
-                Candidate(apis[index], round(float(alike[row, index]), 4)) for index in best[row]
+            yield (
+                apis[own].name,
+                tuple(Candidate(apis[index], round(float(alike[row, index]), 4)) for index in best[row]),
             )
 
 
@@ -77,7 +78,9 @@ def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
     Weights are (1 + log tf)·log(n / df): a term counts less the more often it is said and the more say it.
     """
     spread = Counter(term for text in texts for term in text)
-    terms = {term: index for index, term in enumerate(sorted(t for t, n in spread.items() if n >= _LEAST_TEXTS))}
+    terms = {
+        term: index for index, term in enumerate(sorted(t for t, n in spread.items() if n >= _LEAST_TEXTS))
+    }
     matrix = np.zeros((len(texts), len(terms)), np.float32)
     for row, text in enumerate(texts):
         for term, count in text.items():

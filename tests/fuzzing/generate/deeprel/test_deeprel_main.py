@@ -13,7 +13,9 @@ from tests.fuzzing.generate.deeprel.deeprel_kit import X, recorded
 pytestmark = pytest.mark.compiler_torch_eager
 
 
-def test_a_corpus_becomes_relations_that_can_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corpus_becomes_relations_that_can_be_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus, relations = tmp_path / "corpus", tmp_path / "relations.jsonl"
     for place in (0, 1):
         Corpus(corpus).add(recorded("torch.amax", X, place))

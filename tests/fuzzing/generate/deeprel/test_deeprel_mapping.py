@@ -19,7 +19,9 @@ def by_trying_all(scores: Scores) -> float:
     rows, columns = len(scores), len(scores[0])
     if rows > columns:
         return by_trying_all([list(column) for column in zip(*scores, strict=True)])
-    return max(sum(scores[row][way[row]] for row in range(rows)) for way in permutations(range(columns), rows))
+    return max(
+        sum(scores[row][way[row]] for row in range(rows)) for way in permutations(range(columns), rows)
+    )
 
 
 @st.composite

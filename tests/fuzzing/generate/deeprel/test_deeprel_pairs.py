@@ -27,7 +27,9 @@ def play(pair: Pair, answer: Answer) -> list[TestCase]:
     while jobs:
         (taker, place), case = jobs.popleft()
         assert isinstance(case.program, TorchCall)
-        before = sum(other.program.api == case.program.api for other in seen if isinstance(other.program, TorchCall))
+        before = sum(
+            other.program.api == case.program.api for other in seen if isinstance(other.program, TorchCall)
+        )
         seen.append(case)
         jobs.extend(taker.take(place, answer(case.program.api, before)))
     assert pair.ended
@@ -86,7 +88,11 @@ def test_a_source_call_is_run_once_for_all_targets() -> None:
     runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
     first, second = (Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin"))
     apis = [
-        [case.program.api for case in play(pair, lambda _api, _before: returned([1.0])) if isinstance(case.program, TorchCall)]
+        [
+            case.program.api
+            for case in play(pair, lambda _api, _before: returned([1.0]))
+            if isinstance(case.program, TorchCall)
+        ]
         for pair in (first, second)
     ]
     assert apis == [["torch.amax", "torch.max"], ["torch.amin"]]

@@ -25,8 +25,12 @@ AMAX = Signature(
     )
 )
 PERMUTE = Signature((parameter("self", "tensor"), parameter("dims", "ints")))
-POOL = Signature((parameter("input"), parameter("size", "int", "ints"), parameter("stride", "int", optional=True)))
-MESHGRID = Signature((Parameter("tensors", frozenset({ANY}), rest=True), parameter("indexing", "str", keyword=True)))
+POOL = Signature(
+    (parameter("input"), parameter("size", "int", "ints"), parameter("stride", "int", optional=True))
+)
+MESHGRID = Signature(
+    (Parameter("tensors", frozenset({ANY}), rest=True), parameter("indexing", "str", keyword=True))
+)
 
 
 @pytest.mark.parametrize(

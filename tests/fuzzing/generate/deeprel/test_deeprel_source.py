@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -10,8 +10,10 @@ import pytest
 from fuzzing.cases import TestCase, TorchCall
 from fuzzing.generate.deeprel.pairs import Bug
 from fuzzing.generate.deeprel.search import Settings
-from fuzzing.generate.deeprel.seeds import recorded
+from fuzzing.generate.deeprel.seeds import covered, recorded
 from fuzzing.migrate import deeprel, sources
+from fuzzing.migrate.parts import Part, migrated
+from fuzzing.migrate.sources import Skip
 from tests.fuzzing.generate.deeprel import deeprel_kit
 from tests.fuzzing.generate.deeprel.deeprel_kit import X
 
@@ -33,8 +35,8 @@ def test_recorded_calls_are_a_few_of_each_operator(seeds: list[TestCase]) -> Non
 def test_the_source_yields_new_calls_of_other_apis(
     seeds: list[TestCase], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def few(_count: int) -> Iterator[TestCase]:
-        yield from seeds
+    def few(_count: int, wanted: Callable[[str], bool] | None = None) -> Iterator[TestCase]:
+        yield from (seed for seed in seeds if wanted is None or wanted(f"torch.{seed.provenance.operator}"))
 
     monkeypatch.setattr(deeprel, "recorded", few)
     monkeypatch.setattr(deeprel, "Settings", partial(Settings, rounds=1))
@@ -48,6 +50,25 @@ def test_the_source_yields_new_calls_of_other_apis(
     told = capsys.readouterr().err
     assert told.startswith("8 recorded calls of 2 APIs; 20 candidate pairs")
     assert f"{len(cases)} new cases" in told
+    parts = [list(migrated(sources.get("deeprel"), Part(number, 2))) for number in (1, 2)]
+    assert all(parts)  # amax is in one, relu in the other
+    assert sorted(_id(item) for part in parts for item in part) == sorted(map(_id, items))
+
+
+def _id(item: TestCase | Skip) -> str:
+    assert isinstance(item, TestCase)
+    return item.id
+
+
+def test_relatives_are_of_one_family() -> None:
+    names = ("torch.relu", "torch.Tensor.relu_", "torch.nn.functional.relu6", "torch.nn.ReLU")
+    assert {deeprel.family(name) for name in names} == {"relu"}
+
+
+def test_what_is_covered_is_known_without_sampling() -> None:
+    known = covered()
+    assert {"torch.amax", "torch.nn.ReLU6", "torch.nn.functional.relu"} <= known
+    assert "torch.relu" not in known
 
 
 def test_what_the_library_dies_of_is_told_as_a_program() -> None:
