@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from fuzzing.cases import TestCase, TorchCall
-from fuzzing.generate.deeprel.search import Bug, Search, Settings
+from fuzzing.generate.deeprel.pairs import Bug
+from fuzzing.generate.deeprel.search import Search, Settings
 from fuzzing.generate.deeprel.seeds import covered, recorded
 from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source

@@ -1,8 +1,8 @@
 """Which APIs look alike: for each one the ten most similar by signature or by documentation.
 
-Similarity is max(signature, documentation), as DeepREL has it. Both are cosines
-of TF-IDF vectors, of the character trigrams of a signature and of the words of a text, where DeepREL takes
-a neural model's sentence embeddings: what two texts share is what both are about, and needs no model.
+Similarity is max(signature, documentation), as DeepREL has it. Both are cosines of TF-IDF vectors, of the
+character trigrams of a signature and of the words of a text, where DeepREL takes a neural model's sentence
+embeddings: the words that two texts share and few others have need no model.
 """
 
 from __future__ import annotations

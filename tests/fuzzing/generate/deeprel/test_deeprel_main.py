@@ -27,7 +27,7 @@ def test_a_corpus_becomes_relations_that_can_be_shown(
     assert main(["show", "torch.max", "--relations", str(relations)]) == 0
     assert capsys.readouterr().out == (
         f"torch.max: 1 relations in {relations}\n"
-        "  value     2 of 2    0.87  torch.amax (whose calls it takes)\n"
+        "  value     2 of 2    0.88  torch.amax (whose calls it takes)\n"
     )
 
 
@@ -35,15 +35,17 @@ def test_show_finds_the_relations_of_one_api(capsys: pytest.CaptureFixture[str])
     """From torch's own samples. A golden text: what people read."""
     assert main(["show", "torch.nn.functional.relu"]) == 0
     assert capsys.readouterr().out == (
-        "torch.nn.functional.relu: 8 of 10 candidates hold, on 6 recorded calls\n"
-        "  value     6 of 6    0.90  torch.Tensor.relu\n"
-        "  value     6 of 6    0.90  torch.relu\n"
-        "  value     6 of 6    0.55  torch.nn.functional.relu_\n"
+        "torch.nn.functional.relu: 10 of 10 candidates hold, on 6 recorded calls\n"
+        "  value     6 of 6    0.88  torch.Tensor.relu\n"
+        "  value     6 of 6    0.88  torch.relu\n"
+        "  value     6 of 6    0.66  torch.nn.functional.relu_\n"
         "  value     6 of 6    0.53  torch.Tensor.relu_\n"
-        "  status    6 of 6    0.73  torch.nn.functional.relu6\n"
-        "  status    5 of 6    0.55  torch.nn.functional.selu\n"
-        "  status    5 of 6    0.51  torch.nn.functional.elu\n"
-        "  status    5 of 6    0.49  torch.nn.functional.celu\n"
+        "  status    6 of 6    0.89  torch.nn.functional.relu6\n"
+        "  status    5 of 6    0.59  torch.nn.functional.selu\n"
+        "  status    5 of 6    0.55  torch.nn.functional.silu\n"
+        "  status    5 of 6    0.54  torch.nn.functional.elu\n"
+        "  status    5 of 6    0.52  torch.nn.functional.celu\n"
+        "  status    5 of 6    0.51  torch.nn.functional.rrelu\n"
     )
 
 
