@@ -34,6 +34,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     else:
         mine = partial(_holds, part)
         search = Search(recorded(settings.invocations, mine), settings, chosen=mine, covered=covered())
+    _note(f"{NAME}: {search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     for item in search.run():
         if isinstance(item, TestCase):
             yield item
@@ -41,7 +42,12 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
             yield Skip(
                 item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item)
             )
-    sys.stderr.write(search.totals.text() + "\n")
+    _note(search.totals.text())
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
 
 
 def _holds(part: Part, api: str) -> bool:

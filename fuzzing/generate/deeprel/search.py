@@ -149,15 +149,20 @@ class Search:
 
     def run(self) -> Iterator[Item]:
         """Relations, new cases and bugs, in an order that depends on nothing but the seeds."""
+        import torch
+
+        torch.set_num_threads(
+            1
+        )  # on a busy machine, threads that wait for one another cost twenty times more
         calls = self._calls
         tried: set[tuple[str, str]] = set()
         while calls and self.totals.rounds < self.settings.rounds:
-            reached: dict[str, list[Invocation]] = {}
+            reached: dict[str, dict[str, Invocation]] = {}
             calls = {name: found for name, found in sorted(calls.items()) if self._chosen(name)}
             for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
                 yield from self._told(pair, reached)
             self.totals.rounds += 1
-            calls = reached
+            calls = {name: list(some.values()) for name, some in reached.items()}
 
     def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
         apis = inventory()
@@ -173,8 +178,11 @@ class Search:
                         runs, candidate.api, candidate.similarity, self.settings.mutants, self.settings.seed
                     )
 
-    def _told(self, pair: Pair, reached: dict[str, list[Invocation]]) -> Iterator[Item]:
-        """A pair that has ended: its relation, what the library died of, and its new cases."""
+    def _told(self, pair: Pair, reached: dict[str, dict[str, Invocation]]) -> Iterator[Item]:
+        """A pair that has ended: its relation, what the library died of, and its new cases.
+
+        reached  the calls of APIs that this round is the first to cover, by id; the pair's are added
+        """
         if not pair.tried:
             return
         self.totals.pairs += 1
@@ -191,7 +199,9 @@ class Search:
         if target not in self.totals.covered:
             self.totals.covered.add(target)
             self.totals.newly_covered.add(target)
-            reached[target] = [accepted.call for accepted in pair.accepted]
+            reached[target] = {}
+        if target in reached:
+            reached[target].update({accepted.case.id: accepted.call for accepted in pair.accepted})
         for case in self._new(pair):
             self.totals.cases += 1
             yield case

@@ -48,7 +48,9 @@ def test_the_source_yields_new_calls_of_other_apis(
     apis = {case.program.api for case in cases if isinstance(case.program, TorchCall)}
     assert {"torch.max", "torch.nn.Hardtanh"} <= apis
     told = capsys.readouterr().err
-    assert told.startswith("8 recorded calls of 2 APIs; 20 candidate pairs")
+    assert told.startswith(
+        "deeprel: 8 calls of 2 APIs; trying their candidates\n8 recorded calls of 2 APIs; 20 "
+    )
     assert f"{len(cases)} new cases" in told
     mine = list(migrated(sources.get("deeprel"), Part(1, 2)))  # relu falls to the first part, amax does not
     assert {_id(item) for item in mine} == {
