@@ -61,6 +61,7 @@ class _Scope:
     start: int
     bases: tuple[str, ...] = ()
     end: int = 0
+    is_test: bool = False
 
 
 def outline(text: str) -> Outline:
@@ -113,7 +114,7 @@ def _scopes(code: str) -> Iterator[_Scope]:
             if scope.kind in ("namespace", "type", "function", "table"):
                 yield scope
             if scope.kind == "initialiser":
-                continue  # of a constructor's member: its head goes on
+                continue  # its head goes on
         if not (stack and stack[-1].kind in ("function", "table", "block", "initialiser")):
             head = place + 1
     for scope in stack:  # never closed: they reach to the end
@@ -127,6 +128,8 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
     text = _without_templates(code[start:place])
     first = start + len(code[start:place]) - len(code[start:place].lstrip())
     owner = next((scope.name for scope in reversed(stack) if scope.kind == "type"), "")
+    if text.count("(") > text.count(")"):
+        return _Scope("initialiser", "", "", first, place)  # of a parameter's default
     if (found := _NAMESPACE.search(text)) is not None:
         return _Scope("namespace", "", "", first, place)
     if (function := _function(text)) is not None:
@@ -135,7 +138,7 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
             return _Scope("initialiser", "", "", first, place)
         if _TEST.match(name):
             arguments = text[text.rfind("(", 0, text.rfind(")")) + 1 : text.rfind(")")]
-            return _Scope("function", "_".join(_WORD.findall(arguments)), "", first, place)
+            return _Scope("function", "_".join(_WORD.findall(arguments)), "", first, place, is_test=True)
         names = re.split(r"\s*::\s*", name)
         return _Scope("function", names[-1], names[-2] if len(names) > 1 else owner, first, place)
     if (found := _TYPE.search(text)) is not None:
@@ -210,6 +213,7 @@ def _symbol(source: Source, scope: _Scope, lines: _Lines) -> Symbol:
         scope.bases,
         frozenset(names),
         is_class,
+        scope.is_test,
     )
 
 

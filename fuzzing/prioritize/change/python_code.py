@@ -74,9 +74,9 @@ def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _symbol(node: ast.stmt, name: str, owner: str) -> Symbol:
-    return Symbol(
-        name, owner, _first(node), node.end_lineno or node.lineno, _mentions(node), (), _names(node)
-    )
+    is_test = isinstance(node, _Function) and name.startswith("test")
+    last = node.end_lineno or node.lineno
+    return Symbol(name, owner, _first(node), last, _mentions(node), (), _names(node), is_test=is_test)
 
 
 def _first(node: ast.stmt) -> int:
