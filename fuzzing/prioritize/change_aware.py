@@ -12,15 +12,16 @@ h  how many times as much as the average its record gave, at most RECORD; 1 with
    never failed says nothing against what was changed just now, so it lowers only the second part
 Z₁, Z₂ make either sum 1
 
-That is divided by the seconds the case takes. A share of the time, EXPLORE, goes through OPERA's own order all the same, so that what the
-change and the record say nothing of is run too. Without change and history the order is exactly OPERA's.
+That is divided by the seconds the case takes. A share of the time, EXPLORE, goes through OPERA's own order
+all the same, so that what the change and the record say nothing of is run too. Without change and history
+the order is exactly OPERA's.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One instance as it waits: its place in OPERA's order, what speaks for it, its score (a second's worth)."""
+    """One instance as it waits: its place in OPERA's order, what speaks for it, its score for each second."""
 
     place: int
     opera: Ranked
@@ -83,15 +84,22 @@ class _Candidate:
 @register_strategy("change")
 def change(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """Most expected findings for each second first; OPERA's order where change and history are silent."""
+    return reordered(base.get("opera")(instances, context), instances, context)
+
+
+def reordered(opera: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """OPERA's order of `instances` as the strategy changes it; itself where nothing is said."""
     settings = Settings.of(context.options)
-    opera = base.get("opera")(instances, context)
     said = _touched(context.change, instances)
     history = context.history if isinstance(context.history, History) and context.history.records else None
     if not said and history is None:
-        return opera
+        return iter(opera)
     expectations = None if history is None else Expectations(history, instances, settings.half_life)
     candidates = list(_candidates(instances, list(opera), said, expectations, settings))
-    return _ranked(_interleaved(candidates, settings.explore), instances, said)
+    order = _interleaved(candidates, settings.explore)
+    if not context.explain:
+        return (Ranked(one.opera.instance_index) for one, _ in order)
+    return _explained(order, instances, said)
 
 
 def _touched(given: Any, instances: Sequence[Instance]) -> Touched:
@@ -144,7 +152,7 @@ def _interleaved(candidates: Sequence[_Candidate], explore: float) -> Iterator[t
         yield one, exploring
 
 
-def _ranked(
+def _explained(
     order: Iterator[tuple[_Candidate, bool]], instances: Sequence[Instance], said: Touched
 ) -> Iterator[Ranked]:
     for one, exploring in order:

@@ -23,6 +23,7 @@ _BINDS = re.compile(
 )
 _MIN_TABLE = 4  # entries; a smaller dictionary is somebody's keyword arguments
 _OPERATOR_ROOTS = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims"})
+_LIBRARY_ROOTS = frozenset({"torch", "nn", "F", "keras"})
 _NAME = re.compile(r"[A-Za-z_][\w.:]{1,60}\Z")
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -109,7 +110,7 @@ def _names(node: ast.AST) -> frozenset[str]:
             found.add(one.value)
         elif isinstance(one, ast.Attribute):
             spelled = dotted(one)
-            if spelled.split(".")[0] in _OPERATOR_ROOTS:
+            if spelled.split(".")[0] in _OPERATOR_ROOTS | _LIBRARY_ROOTS:
                 found.add(spelled)
     return frozenset(found)
 

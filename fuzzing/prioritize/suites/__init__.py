@@ -1,8 +1,8 @@
 """What the compilers' own frontend tests cover: counted tables, one file for each compiler and library.
 
 `<backend>.<frontend>.json` is {"origin": text, "operators": {operator: tests}, "instances": [Instance…]};
-"instances" may be left out. `origin` says which release was counted and how. OPERA weighs operators by it: what a
-compiler's own tests neglect comes first. Operators are met by what they are, not by their spelling
+"instances" may be left out. `origin` says which release was counted and how. OPERA weighs operators by it:
+what a compiler's own tests neglect comes first. Operators are met by what they are, not by their spelling
 (`fuzzing.prioritize.change.names`): a suite's `conv2d` counts for torch.nn.Conv2d and torch.conv2d.
 """
 
@@ -24,7 +24,7 @@ _SUFFIX = ".json"
 
 
 class Counts(Mapping[str, int]):
-    """Operator → number of tests, for any spelling of the operator. Iterates over the table's own spellings."""
+    """Operator → number of tests, for any spelling of it. Iterates over the table's own spellings."""
 
     def __init__(self, table: Mapping[str, int]) -> None:
         self._table = dict(table)

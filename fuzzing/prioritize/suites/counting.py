@@ -2,11 +2,11 @@
 
     python -m fuzzing.prioritize.suites.counting --frontend onnx --origin TEXT PATH… > ort.onnx.json
 
-A test is a Python function called `test…` or one of googletest's `TEST`s. It counts once for each operator that
-its body names; where it names none, for those that a function of the same file names that it uses (two calls
-deep); else for the one that it is called after (`TEST(NonZeroOpTest, Numeric)`). What names an operator is its own spelling as a string
-(`OpTester test("Add", 7)`, `make_node("Add", …)`) or a scoped name (`torch.add`, `nn.Conv2d`, `"aten::add"`).
-Tests that a parameter multiplies count once.
+A test is a Python function called `test…` or one of googletest's `TEST`s. It counts once for each operator
+that its body names; where it names none, for those that a function of the same file names that it uses (two
+calls deep); else for the one that it is called after (`TEST(NonZeroOpTest, Numeric)`). What names an operator
+is its own spelling as a string (`OpTester test("Add", 7)`, `make_node("Add", …)`) or a scoped name
+(`torch.add`, `nn.Conv2d`, `"aten::add"`). Tests that a parameter multiplies count once.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ ONNX_OP("Resize", OPSET_SINCE(11), ai_onnx::opset_11::resize);
 }  // namespace ov::frontend::onnx::ai_onnx
 """
 
-#: A kernel of ONNX Runtime: a wrapped registration, templates, member initialisers, branches that do not balance.
+#: A kernel of ONNX Runtime: a wrapped registration, templates, member initialisers, unbalanced branches.
 KERNEL = """\
 #define REGISTER_TYPED(T)                        \\
   ONNX_CPU_OPERATOR_TYPED_KERNEL(                \\
