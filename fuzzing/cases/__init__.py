@@ -9,6 +9,7 @@ from fuzzing.cases.arguments import (
     Name,
     New,
     TensorArg,
+    TensorLiteral,
 )
 from fuzzing.cases.case import Comparison, Input, Provenance, TestCase, Tolerance
 from fuzzing.cases.corpus import Corpus, read_case, write_case
@@ -40,6 +41,7 @@ __all__ = [
     "Sequence",
     "Tensor",
     "TensorArg",
+    "TensorLiteral",
     "TestCase",
     "Tolerance",
     "TorchCall",

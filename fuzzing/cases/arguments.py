@@ -21,6 +21,14 @@ _LEAST, _MOST = -(1 << 63), (1 << 64) - 1  # what torch's scalars hold: int64 an
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEVICE = re.compile(r"[a-z]+(:[0-9]{1,3})?")
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc")
+#: Element types of literal tensors, and the Python numbers that hold them exactly.
+LITERALS: Dict[str, type] = {
+    "bool": bool,
+    **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8"), int),
+    **dict.fromkeys(("float16", "bfloat16", "float32", "float64"), float),
+    **dict.fromkeys(("complex64", "complex128"), complex),
+}
+MAX_LITERAL = 64  # elements of a literal tensor: it is there to be read; larger ones belong into inputs
 _TAKEN = frozenset({"self", "torch", "keras", "np", "hashlib"})  # names the text uses itself
 
 
@@ -55,6 +63,37 @@ class TensorArg:
             element_count(self.shape)
         if self.dtype is not None and not _IDENTIFIER.fullmatch(self.dtype):
             raise CaseFormatError(f"{self.dtype!r} is no element type")
+
+
+@dataclass(frozen=True, eq=False)
+class TensorLiteral:
+    """A small tensor told by its elements, where none can be an input: what a torch module is made from.
+
+    dtype   one of LITERALS
+    values  its elements in C order, as Python numbers of the type that LITERALS names
+    """
+
+    dtype: str
+    shape: Tuple[int, ...]
+    values: Tuple[Union[bool, int, float, complex], ...]
+
+    def __post_init__(self) -> None:
+        kind = LITERALS.get(self.dtype)
+        if kind is None:
+            raise CaseFormatError(f"a literal tensor cannot be of type {self.dtype!r}")
+        if len(self.values) != element_count(self.shape) or len(self.values) > MAX_LITERAL:
+            raise CaseFormatError(
+                f"a literal tensor of shape {list(self.shape)} has {len(self.values)} elements; "
+                f"the shape must agree, and {MAX_LITERAL} is the limit"
+            )
+        if not all(type(value) is kind for value in self.values):
+            raise CaseFormatError(f"a literal {self.dtype} tensor holds numbers of type {kind.__name__}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorLiteral) and argument_to_json(self) == argument_to_json(other)
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
 
 
 @dataclass(frozen=True)
@@ -233,6 +272,11 @@ def _tensor_to_json(value: TensorArg, _: int) -> Any:
     return obj
 
 
+def _literal_to_json(value: TensorLiteral, depth: int) -> Any:
+    elements = [argument_to_json(element, depth) for element in value.values]
+    return {"literal": elements, "dtype": value.dtype, "shape": list(value.shape)}
+
+
 def _new_to_json(value: New, depth: int) -> Any:
     return {
         "new": value.api,
@@ -270,6 +314,7 @@ _WRITERS: Dict[type, Callable[[Any, int], Any]] = {
     Device: _tagged("device"),
     Name: _tagged("name"),
     TensorArg: _tensor_to_json,
+    TensorLiteral: _literal_to_json,
     New: _new_to_json,
 }
 
@@ -383,6 +428,13 @@ def _tensor_from_json(obj: Dict[str, Any], _: int) -> TensorArg:
     )
 
 
+def _literal_from_json(obj: Dict[str, Any], depth: int) -> TensorLiteral:
+    if obj.keys() != {"literal", "dtype", "shape"} or not isinstance(obj["dtype"], str):
+        raise CaseFormatError("a literal tensor needs literal, dtype and shape")
+    shape = integers_from_json(obj["shape"], "a shape")
+    return TensorLiteral(obj["dtype"], shape, list_from_json(obj["literal"], depth))
+
+
 def _new_from_json(obj: Dict[str, Any], depth: int) -> New:
     if obj.keys() != {"new", "args", "kwargs"}:
         raise CaseFormatError("a new object needs new, args and kwargs")
@@ -396,6 +448,7 @@ def _reader_of(tag: str, kind: Callable[[str], Any]) -> Callable[[Dict[str, Any]
 #: By tag, those that may stand beside other keys first: a tensor may have a dtype and a layout.
 _READERS: Dict[str, Callable[[Dict[str, Any], int], Any]] = {
     "tensor": _tensor_from_json,
+    "literal": _literal_from_json,
     "new": _new_from_json,
     "tuple": lambda obj, depth: tuple(argument_from_json(item, depth) for item in _only(obj, "tuple", list)),
     "float": lambda obj, _: _real_from_json(obj),
@@ -428,6 +481,8 @@ def render(argument: Argument) -> str:
         return f"torch.{argument.name}"
     if isinstance(argument, Device):
         return f"torch.device({'DEVICE' if argument.name == 'cpu' else repr(argument.name)})"
+    if isinstance(argument, TensorLiteral):
+        return _render_literal(argument)
     if isinstance(argument, New):
         return f"{argument.api}({render_call(argument.args, argument.kwargs)})"
     return "..." if argument is Ellipsis else repr(argument)
@@ -446,6 +501,16 @@ def _render_nested(argument: Union[List[Any], Tuple[Any, ...], Dict[str, Any], s
 
 def _render_float(value: float) -> str:
     return repr(value) if math.isfinite(value) else f'float("{value}")'
+
+
+def _render_literal(literal: TensorLiteral) -> str:
+    if not literal.values:
+        return f"torch.empty({literal.shape!r}, dtype=torch.{literal.dtype})"
+    nested: List[Any] = list(literal.values)
+    for size in literal.shape[:0:-1]:
+        nested = [nested[begin : begin + size] for begin in range(0, len(nested), size)]
+    elements = render(nested if literal.shape else nested[0])
+    return f"torch.tensor({elements}, dtype=torch.{literal.dtype})"
 
 
 def render_call(args: Tuple[Argument, ...], kwargs: Kwargs) -> str:

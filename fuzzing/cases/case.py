@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Union
 
+from fuzzing import jsontext
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.recipes import Recipe
 from fuzzing.cases.values import Value, check_text, value_from_json, value_to_json
@@ -119,8 +120,7 @@ class TestCase:
         }
 
 
-# Made once: the functions of `json` would make one for each case.
-_CANONICAL = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True)
+_canonical = jsontext.encoder(ascii_only=False, allow_nan=False, sort_keys=True)
 
 
 def parse_manifest(text: bytes) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def parse_manifest(text: bytes) -> dict[str, Any]:
 def manifest_id(manifest: dict[str, Any]) -> str:
     """The id of the case that a manifest describes."""
     content = {key: value for key, value in manifest.items() if key != "provenance"}
-    return hashlib.sha256(_CANONICAL.encode(content).encode()).hexdigest()
+    return hashlib.sha256(_canonical(content).encode()).hexdigest()
 
 
 def program_entry(manifest: dict[str, Any]) -> tuple[type[Program], int, str]:

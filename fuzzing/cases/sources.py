@@ -24,9 +24,9 @@ FILL = (
     DRAW
     + '''
 
-def fill(module, seed):
-    """Gives every floating parameter and buffer of the module a value of its own."""
-    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+def fill(module, seed, keep=False):
+    """Gives every floating parameter and buffer of the module a value of its own; may keep the buffers."""
+    for name, tensor in [*module.named_parameters(), *([] if keep else module.named_buffers())]:
         if tensor.is_floating_point():
             low = 0.5 if name.endswith("var") else -0.5
             tensor.data.copy_(torch.from_numpy(low + draw(name, tuple(tensor.shape), seed)))

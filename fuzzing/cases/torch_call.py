@@ -11,7 +11,9 @@ from fuzzing.cases.arguments import (
     Argument,
     Device,
     Kwargs,
+    New,
     TensorArg,
+    TensorLiteral,
     argument_to_json,
     check_dotted,
     kwargs_from_json,
@@ -122,7 +124,9 @@ class TorchCall:
         if self.init is not None:
             made = f"{self.api}({render_call(self.init.args, self.init.kwargs)})"
             init = f"    def __init__(self):\n        super().__init__()\n        self.layer = {made}\n\n"
-        made = f"fill(Call(), {self.seed})" if module else "Call()"
+        # What a module was given as literals lies in its buffers: drawn anew, a loss's weights would be others.
+        keep = ", keep=True" if _holds(self.init, TensorLiteral) else ""
+        made = f"fill(Call(), {self.seed}{keep})" if module else "Call()"
         return (
             ("import hashlib\n\nimport numpy as np\n" if module else "")
             + "import torch\n"
@@ -136,8 +140,7 @@ class TorchCall:
         )
 
     def _names_device(self) -> bool:
-        init = self.init or Init()
-        return _holds_device((self.args, dict(self.kwargs), init.args, dict(init.kwargs)))
+        return _holds((self.args, dict(self.kwargs)), Device) or _holds(self.init, Device)
 
     def _expression(self) -> str:
         """The call as a person would write it: methods and properties behind their tensor."""
@@ -166,9 +169,12 @@ def _init_from_json(obj: object) -> Optional[Init]:
     return Init(list_from_json(obj["args"]), kwargs_from_json(obj["kwargs"]))
 
 
-def _holds_device(argument: Argument) -> bool:
+def _holds(argument: Argument, kind: type) -> bool:
+    """Whether something of `kind` lies anywhere in an argument, or in what a module is made with."""
     if isinstance(argument, (list, tuple)):
-        return any(_holds_device(item) for item in argument)
+        return any(_holds(item, kind) for item in argument)
     if isinstance(argument, dict):
-        return any(_holds_device(item) for item in argument.values())
-    return isinstance(argument, Device)
+        return any(_holds(item, kind) for item in argument.values())
+    if isinstance(argument, (Init, New)):
+        return _holds(argument.args, kind) or _holds(dict(argument.kwargs), kind)
+    return isinstance(argument, kind)

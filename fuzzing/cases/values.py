@@ -46,6 +46,7 @@ CARRIERS: dict[str, str] = {
     "uint2": "uint8",
 }
 STRING = "string"
+_WIDTHS = {name: np.dtype(carrier).itemsize for name, carrier in CARRIERS.items()}
 
 #: The element types whose carrier holds raw bits rather than values.
 RAW_DTYPES = frozenset(name for name, carrier in CARRIERS.items() if np.dtype(carrier).name != name)
@@ -70,10 +71,10 @@ class Tensor:
         if self.dtype == STRING:
             self._check_strings(count)
             return
-        carrier = CARRIERS.get(self.dtype)
-        if carrier is None:
+        width = _WIDTHS.get(self.dtype)
+        if width is None:
             raise CaseFormatError(f"unknown element type {self.dtype!r}")
-        need = count * np.dtype(carrier).itemsize
+        need = count * width
         if len(self.data) != need:
             raise CaseFormatError(
                 f"{self.dtype}{list(self.shape)} takes {need} bytes, {len(self.data)} are given"

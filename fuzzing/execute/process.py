@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -76,13 +76,15 @@ class WorkerProcess:
     """A started worker. Never blocks: writes are buffered, reads take what is there.
 
     cuda     the CUDA device it sees, none by default
+    cores    the processors it may use, those of the supervisor by default
     started  when
     """
 
-    def __init__(self, command: Command, cuda: str = "") -> None:
+    def __init__(self, command: Command, cuda: str = "", cores: Collection[int] = ()) -> None:
         _sweep_once()
         self.command = command
         self.cuda = cuda
+        self.cores = sorted(cores)
         self.started = time.monotonic()
         self._reader = protocol.FrameReader()
         self._outgoing = bytearray()
@@ -123,6 +125,7 @@ class WorkerProcess:
             "log": log,
             "page": self._page_fd,
             "isolation": command.isolation,
+            "cores": self.cores,
             "writable": [self.scratch, *([kept] if kept else [])],
         }
         return subprocess.Popen(

@@ -17,13 +17,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Dict
 
+from fuzzing import jsontext
 from fuzzing.cases.values import Absent, Sequence, Tensor, Value
 from fuzzing.errors import CaseFormatError, InfrastructureError
 from fuzzing.outcomes import Phase
 
 _PREFIX = struct.Struct("<4sIQ")
 _MAGIC = b"asy1"
-_ENCODER = json.JSONEncoder(separators=(",", ":"))  # `json.dumps` would make one for each frame
+_encode = jsontext.encoder(compact=True)
+_DECODER = json.JSONDecoder()
 MAX_HEADER = 16 << 20
 MAX_BLOB = 2 << 30
 
@@ -36,7 +38,7 @@ class ProtocolError(InfrastructureError):
 
 def pack(header: Header, blob: bytes = b"") -> bytes:
     """One frame."""
-    text = _ENCODER.encode(header).encode()
+    text = _encode(header).encode()
     return _PREFIX.pack(_MAGIC, len(text), len(blob)) + text + blob
 
 
@@ -45,31 +47,42 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
+        self._needed = 0  # bytes that the frame at the buffer's beginning takes
 
     def feed(self, data: bytes) -> Iterator[tuple[Header, bytes]]:
         """The frames that `data` completes; raises ProtocolError if they are none of ours."""
-        self._buffer += data
-        begin = 0
+        whole = data  # most often it is whole frames, which then are copied out of it alone
+        if self._buffer:
+            self._buffer += data
+            if len(self._buffer) < self._needed:
+                return
+            whole = bytes(self._buffer)
+            self._buffer.clear()
+        begin, there = 0, len(whole)
         try:
-            while len(self._buffer) - begin >= _PREFIX.size:
-                magic, header_size, blob_size = _PREFIX.unpack_from(self._buffer, begin)
+            while there - begin >= _PREFIX.size:
+                magic, header_size, blob_size = _PREFIX.unpack_from(whole, begin)
                 if magic != _MAGIC or header_size > MAX_HEADER or blob_size > MAX_BLOB:
                     raise ProtocolError("a worker wrote something that is not a frame")
-                middle = begin + _PREFIX.size + header_size
+                text = begin + _PREFIX.size
+                middle = text + header_size
                 end = middle + blob_size
-                if len(self._buffer) < end:
+                if there < end:
+                    self._needed = end - begin
                     return
-                text = self._buffer[begin + _PREFIX.size : middle].decode("ascii", "replace")
-                blob = bytes(memoryview(self._buffer)[middle:end])
                 begin = end
-                yield _header(text), blob
+                yield _header(whole[text:middle]), whole[middle:end]
+            self._needed = _PREFIX.size
         finally:
-            del self._buffer[:begin]  # once, however many frames there were
+            self._buffer += whole[begin:]
 
 
-def _header(text: str) -> Header:
+def _header(data: bytes) -> Header:
+    text = data.decode("ascii", "replace")
     try:
-        header = json.loads(text)
+        header, end = _DECODER.raw_decode(text)
+        if end != len(text):
+            raise ValueError("more follows")
     except (ValueError, RecursionError):
         raise ProtocolError("a worker wrote a frame without a readable header") from None
     if not isinstance(header, dict):
@@ -85,24 +98,19 @@ def pack_values(values: list[tuple[str, Value]]) -> tuple[list[Any], bytes]:
 
 def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[str, Value]]:
     """The inverse of `pack_values`, reading from `offset` on; raises ProtocolError."""
-    cursor = _Cursor(memoryview(blob), offset)
+    cursor = _Cursor(blob, offset)
     try:
         return [(str(name), _restore(item, cursor)) for name, item in described]
     except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
         raise ProtocolError(f"a worker sent values that are none: {error}") from None
 
 
-@dataclass
 class _Cursor:
-    blob: memoryview
-    offset: int
+    __slots__ = ("blob", "offset")
 
-    def take(self, size: int) -> bytes:
-        if not 0 <= size <= len(self.blob) - self.offset:
-            raise ValueError(f"{size} bytes are none of those that were sent")
-        data = bytes(self.blob[self.offset : self.offset + size])
-        self.offset += size
-        return data
+    def __init__(self, blob: bytes, offset: int) -> None:
+        self.blob = blob
+        self.offset = offset
 
 
 def _describe(value: Value, blobs: list[bytes]) -> Any:
@@ -124,7 +132,12 @@ def _restore(item: Any, cursor: _Cursor) -> Value:
 
 def _restore_tensor(item: Any, cursor: _Cursor) -> Tensor:
     dtype, shape, size = item
-    return Tensor(str(dtype), tuple(int(dim) for dim in shape), cursor.take(int(size)))
+    begin = cursor.offset
+    end = begin + int(size)
+    if not begin <= end <= len(cursor.blob):
+        raise ValueError(f"{size} bytes are none of those that were sent")
+    cursor.offset = end
+    return Tensor(str(dtype), tuple(map(int, shape)), cursor.blob[begin:end])
 
 
 PHASES = tuple(Phase)

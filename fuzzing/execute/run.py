@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from fuzzing.execute.shard import Shard
 
 Key = tuple[str, int]  # case id, repeat
-_CHUNK = 64  # cases looked up at a time; what is held of a corpus of any size
+#: Cases looked up at a time, which is what is held of a corpus of any size. Each time may import the library
+#: anew, for their references: the first outcomes must not wait long, later ones may for as long as has passed.
+_CHUNK, _LARGEST_CHUNK = 64, 1024
 #: Appeals heard at once: the library is imported up to four times for all of them together.
 _BENCH = 64
 _BENCH_BYTES = 64 << 20
@@ -134,8 +136,9 @@ class Run:
 
     def _completed(self) -> Iterator[tuple[str, TestCase, bool]]:
         """Each case that can be run, with its reference, and whether that was computed."""
-        ids = iter(self._shard.cases)
-        while chunk := list(islice(ids, _CHUNK)):
+        ids, size = iter(self._shard.cases), _CHUNK
+        while chunk := list(islice(ids, size)):
+            size = min(2 * size, _LARGEST_CHUNK)
             found = [(case_id, case) for case_id in chunk if (case := self._found(case_id)) is not None]
             completed = self.references.complete([case for _, case in found])
             for (case_id, bare), (case, error) in zip(found, completed, strict=True):

@@ -8,6 +8,7 @@ cases that were waiting behind it go to that one.
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import time
 from collections import deque
@@ -23,12 +24,12 @@ from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
 #: Cases sent ahead of a worker, which must never wait for us: some end in 50 µs, at a missing operator.
-AHEAD = 32
+AHEAD = 64
 AHEAD_BYTES = 8 << 20
 TICK_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has plenty ahead we look away this long: to wake us at each answer costs a worker more
 #: than to give it (a pipe whose reader sleeps needs an interrupt to another core).
-PAUSE_S = 0.002
+PAUSE_S = 0.003
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
@@ -170,10 +171,25 @@ class Supervisor(Generic[Tag]):
             device = self._gpus.try_take() if self._slots else self._gpus.take()
             if device is None:
                 return None
-        slot: _Slot[Tag] = _Slot(WorkerProcess(self.command, device.name if device else ""), device)
+        cores = self._free_cores()
+        slot: _Slot[Tag] = _Slot(WorkerProcess(self.command, device.name if device else "", cores), device)
         self._slots.append(slot)
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
+
+    def _free_cores(self) -> tuple[int, ...]:
+        """A share of the processors for one more worker, so that none has another's; () to leave it all.
+
+        Some compilers hand each case to and fro between threads of their own though only one works at a time
+        (OpenVINO). The kernel wakes those on any processor, behind another worker's turn there, and two
+        workers then wait for each other a third of their time.
+        """
+        cores = sorted(os.sched_getaffinity(0))
+        if self._gpus is not None or not 1 < self._workers <= len(cores):
+            return ()
+        taken = [slot.worker.cores for slot in self._slots]
+        shares = [cores[place :: self._workers] for place in range(self._workers)]
+        return tuple(next((share for share in shares if share not in taken), ()))
 
     def _flush(self, slot: _Slot[Tag]) -> None:
         """Writes what the pipe takes, and sees to the rest when it takes more."""

@@ -6,6 +6,7 @@ standard library, numpy and the compiler (law 3). It decides nothing: it reports
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -13,7 +14,7 @@ import mmap
 import os
 import re
 import sys
-from time import monotonic, perf_counter
+from time import monotonic  # on Linux perf_counter's clock, too
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def confine(spec: dict[str, Any]) -> str:
 
     from fuzzing.execute import isolation
 
+    if spec["cores"]:
+        with contextlib.suppress(OSError):  # they may have been taken from us since
+            os.sched_setaffinity(0, spec["cores"])
     limits = spec["limits"]
     walls = isolation.Walls(tuple(spec["writable"]), int(limits["file_bytes"]))
     level, _ = isolation.enter(walls, spec["isolation"])
@@ -130,35 +134,33 @@ class Worker:
         return monotonic()
 
     def _case(self, backend: Backend, seq: int, program: Program, inputs: list[tuple[str, Value]]) -> Answer:
-        log = os.fstat(self._log).st_size
-        marks = [perf_counter()]
+        log = os.lseek(self._log, 0, os.SEEK_END)  # its size, for a fifth of what fstat takes
+        page, write_status = self._page, self._protocol.write_status
+        marks = [monotonic()]
         reply: dict[str, Any] = {"seq": seq}
         outputs: bytes = b""
-
-        def enter(phase: int) -> None:
-            self._protocol.write_status(self._page, seq, phase, monotonic(), log)
-
         model = executable = None
         try:
-            enter(1)
+            write_status(page, seq, 1, marks[0], log)
             model = backend.convert(program, inputs)
-            marks.append(perf_counter())
-            enter(2)
+            marks.append(monotonic())
+            write_status(page, seq, 2, marks[1], log)
             executable = backend.compile(model)
-            marks.append(perf_counter())
-            enter(3)
+            marks.append(monotonic())
+            write_status(page, seq, 3, marks[2], log)
             results = backend.run(executable, inputs)
             reply["outputs"], outputs = self._protocol.pack_values(results)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
             reply.update(self._raised(error))
-            if any(re.search(pattern, str(error)) for pattern in backend.sticky):
+            text = str(error)
+            if any(re.search(pattern, text) for pattern in backend.sticky):
                 reply["sticky"] = True
-            reply["log"] = [log, os.fstat(self._log).st_size]
+            reply["log"] = [log, os.lseek(self._log, 0, os.SEEK_END)]
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
-        marks.append(perf_counter())
+        marks.append(monotonic())
         reply["seconds"] = [end - begin for begin, end in zip(marks, marks[1:])]
-        self._protocol.write_status(self._page, self._protocol.IDLE, 0, monotonic(), log)
+        write_status(page, self._protocol.IDLE, 0, marks[-1], log)
         return reply, outputs
 
     def _raised(self, error: BaseException) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,8 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(source: sources.Source, corpus: Corpus, part: Part | None = None) -> None:
-    """Migrates `source`, or a part of it, into `corpus`, printing events."""
+def run(
+    source: sources.Source,
+    corpus: Corpus,
+    part: Part | None = None,
+    closing: Callable[[], Mapping[str, object]] = dict,
+) -> None:
+    """Migrates `source`, or a part of it, into `corpus`, printing events.
+
+    The last one also tells what `closing` gives.
+    """
     _note(f"{source.name}: building the tests of {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
@@ -70,6 +78,7 @@ def run(source: sources.Source, corpus: Corpus, part: Part | None = None) -> Non
         skipped=dict(sorted(skipped.items())),
         library=source.library,
         version=version(source.library),
+        **closing(),
     )
 
 

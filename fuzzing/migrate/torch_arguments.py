@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,19 +20,25 @@ from fuzzing.cases import (
     Layout,
     MemoryFormat,
     Name,
+    New,
     Recipe,
     Tensor,
     TensorArg,
+    TensorLiteral,
 )
-from fuzzing.cases.arguments import check_dotted
+from fuzzing.cases.arguments import LITERALS, MAX_LITERAL, check_dotted
 from fuzzing.cases.sources import SPARSE
-from fuzzing.cases.values import RAW_DTYPES
+from fuzzing.cases.values import CARRIERS, RAW_DTYPES
 from fuzzing.errors import CaseFormatError
 
 if TYPE_CHECKING:
     import torch
 
 MAX_TENSOR_BYTES = 1 << 20  # of one input; what a library's own tests take is a few kilobytes
+#: Beyond this many bytes of plain numbers a Teller that may redraw tells a recipe.
+SMALL_TENSOR_BYTES = 1 << 14
+MAX_REDRAWN_ELEMENTS = 1 << 22  # 16 MiB of float32, which a compiler under test still runs in a second
+_EXACT = 1 << 53  # float64, which recipes draw in, holds every whole number up to here
 _PUBLIC = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor")  # where people look first
 _MAX_SPREAD = 64  # memory of a strided view, as a multiple of its elements
 
@@ -43,14 +51,26 @@ class CannotTellError(Exception):
         self.detail = detail
 
 
+#: How a module was made: the arguments of its class; None where nobody saw it.
+Made = Callable[[Any], "tuple[Sequence[Any], Mapping[str, Any]] | None"]
+
+
+def _unseen(_: Any) -> None:
+    return None
+
+
 class Teller:
     """Turns the arguments of one call into text.
 
     inputs  the tensors met so far, by the names their arguments have; one tensor met twice is one input
+    made    how the modules among the arguments were made
+    redraw  large tensors become recipes with their range, instead of keeping their elements
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, made: Made = _unseen, redraw: bool = False) -> None:
         self.inputs: dict[str, Input] = {}
+        self._made = made
+        self._redraw = redraw
         self._met: dict[int, tuple[torch.Tensor, TensorArg]] = {}  # the tensor is kept: ids are reused
 
     def args(self, values: Sequence[Any]) -> tuple[Argument, ...]:
@@ -75,6 +95,11 @@ class Teller:
             return self._sequence(value, name)
         if isinstance(value, dict):
             return {str(key): self.argument(item, name) for key, item in value.items()}
+        if isinstance(value, torch.nn.Module):
+            return self._module(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            return New(public_name(type(value)), (), self.kwargs(fields))
         return _atom(value)
 
     def _sequence(self, value: Sequence[Any], name: str) -> Argument:
@@ -87,9 +112,15 @@ class Teller:
             return tuple(items)
         raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
 
-    def _tensor(self, tensor: torch.Tensor, name: str) -> TensorArg:
+    def _module(self, module: torch.nn.Module) -> Argument:
+        """The module as made on the spot. Parameters of its own would be drawn anew at each call."""
+        if next(module.parameters(), None) is not None:
+            raise CannotTellError("an argument is a module with parameters", type(module).__name__)
+        return _new(module, self._made)
+
+    def _tensor(self, tensor: torch.Tensor, name: str) -> Argument:
         if id(tensor) not in self._met:
-            argument, value = tell_tensor(tensor, self._free(name))
+            argument, value = tell_tensor(tensor, self._free(name), redraw=self._redraw)
             self._met[id(tensor)] = tensor, argument
             self.inputs[argument.name] = value
         return self._met[id(tensor)][1]
@@ -102,6 +133,26 @@ class Teller:
             name = f"{name}_"
         names = (name, *(f"{name}{count}" for count in range(1, len(self.inputs) + 1)))
         return next(free for free in names if free not in self.inputs)
+
+
+class InitTeller(Teller):
+    """Turns what a module is made with into text: tensors become literals, modules are made on the spot."""
+
+    def _module(self, module: torch.nn.Module) -> Argument:
+        return _new(
+            module, self._made
+        )  # part of the module that is made, so its parameters are drawn with it
+
+    def _tensor(self, tensor: torch.Tensor, name: str) -> Argument:  # noqa: ARG002
+        return tell_literal(tensor)
+
+
+def _new(module: torch.nn.Module, made: Made) -> New:
+    given = made(module)
+    if given is None:
+        raise CannotTellError("an argument is a module that was made elsewhere", type(module).__name__)
+    teller = InitTeller(made=made)
+    return New(public_name(type(module)), teller.args(given[0]), teller.kwargs(given[1]))
 
 
 def _atom(value: Any) -> Argument:
@@ -118,8 +169,6 @@ def _atom(value: Any) -> Argument:
             return form(str(value).removeprefix("torch."))
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, torch.nn.Module):
-        raise CannotTellError("an argument is a module that was made elsewhere", type(value).__name__)
     if callable(value):
         return Name(public_name(value))
     raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
@@ -150,27 +199,83 @@ def resolve(dotted: str) -> Any:
     return found
 
 
-def tell_tensor(tensor: torch.Tensor, name: str) -> tuple[TensorArg, Input]:
-    """A tensor as an input called `name`, and the argument that lays it out. Raises CannotTellError."""
+def tell_literal(tensor: torch.Tensor) -> TensorLiteral:
+    """A small tensor with its elements. Raises CannotTellError."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    if dtype not in LITERALS or _strange(tensor):
+        raise CannotTellError("a module is made from a tensor of a type that has no literal form", dtype)
+    if tensor.numel() > MAX_LITERAL:
+        raise CannotTellError("a module is made from a large tensor", str(tuple(tensor.shape)))
+    elements = tensor.detach().cpu().reshape(-1).tolist()
+    return TensorLiteral(dtype, tuple(tensor.shape), tuple(elements))
+
+
+def _strange(tensor: torch.Tensor) -> bool:
+    """Whether it is more than a dense tensor with elements at hand."""
+    import torch
+
+    plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
+    return not plain or tensor.layout is not torch.strided or tensor.device.type == "meta"
+
+
+def tell_tensor(tensor: torch.Tensor, name: str, *, redraw: bool = False) -> tuple[TensorArg, Input]:
+    """A tensor as an input called `name`, and the argument that lays it out. Raises CannotTellError.
+
+    redraw  a large one becomes a recipe for numbers of its range
+    """
     import torch
 
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise CannotTellError("an argument is a tensor subclass", type(tensor).__name__)
-    if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
-        raise CannotTellError("a tensor is too large to keep", str(tuple(tensor.shape)))
-    try:
-        value = from_torch(tensor)
-    except Unsupported as error:
-        raise CannotTellError("a tensor is of a type that a case cannot hold", str(error)) from None
+    if tensor.device.type == "meta":
+        raise CannotTellError("a tensor has no elements", "meta")
+    recipe = _redrawn(tensor, name) if redraw else None
+    value = recipe_or_value(_elements(tensor)) if recipe is None else recipe
     if tensor.layout is not torch.strided:
-        return _tell_sparse(tensor, name), recipe_or_value(value)
+        return _tell_sparse(tensor, name), value
     plain = tensor.is_contiguous() and tensor.storage_offset() == 0
     if plain or (not tensor.numel() and tensor.is_contiguous()):
-        return TensorArg(name), recipe_or_value(value)
+        return TensorArg(name), value
     steps = sum((dim - 1) * step for dim, step in zip(tensor.shape, tensor.stride(), strict=True) if dim)
     if tensor.storage_offset() + steps > _MAX_SPREAD * max(tensor.numel(), _MAX_SPREAD):
         raise CannotTellError("a tensor is a view of a much larger memory")
-    return TensorArg(name, tuple(tensor.stride()), int(tensor.storage_offset())), recipe_or_value(value)
+    return TensorArg(name, tuple(tensor.stride()), int(tensor.storage_offset())), value
+
+
+def _elements(tensor: torch.Tensor) -> Tensor:
+    if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
+        raise CannotTellError("a tensor is too large to keep", str(tuple(tensor.shape)))
+    try:
+        return from_torch(tensor)
+    except Unsupported as error:
+        raise CannotTellError("a tensor is of a type that a case cannot hold", str(error)) from None
+
+
+def _redrawn(tensor: torch.Tensor, name: str) -> Recipe | None:
+    """A recipe for a large tensor of plain numbers; None where its elements are to be kept.
+
+    Those of sparse tensors, of views that overlap, and of types that no recipe draws are.
+    """
+    import torch
+
+    if tensor.numel() * tensor.element_size() <= SMALL_TENSOR_BYTES or tensor.layout is not torch.strided:
+        return None
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    if dtype not in CARRIERS or dtype in RAW_DTYPES or tensor.is_complex() or tensor.is_nested:
+        return None
+    if torch._debug_has_internal_overlap(tensor) != 0:
+        return None
+    if tensor.numel() > MAX_REDRAWN_ELEMENTS:
+        raise CannotTellError("a tensor is too large to keep", str(tuple(tensor.shape)))
+    least, most = (float(bound) for bound in torch.aminmax(tensor.detach().cpu()))
+    if not (math.isfinite(least) and math.isfinite(most) and max(abs(least), abs(most)) < _EXACT):
+        return None
+    kind = "uniform" if tensor.is_floating_point() else "integers"
+    seed = zlib.crc32(f"{name} {dtype} {tuple(tensor.shape)}".encode())
+    try:
+        return Recipe(kind, dtype, tuple(tensor.shape), least, most, seed)
+    except CaseFormatError:  # a type or range beyond what recipes draw
+        return None
 
 
 def _tell_sparse(tensor: torch.Tensor, name: str) -> TensorArg:

@@ -7,6 +7,7 @@ call itself works is checked by running it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
@@ -14,7 +15,9 @@ from typing import Any
 
 from fuzzing.backends.base import Unsupported
 from fuzzing.cases import Init, Provenance, TestCase, TorchCall
-from fuzzing.errors import CaseFormatError, InfrastructureError
+from fuzzing.errors import InfrastructureError
+from fuzzing.migrate.parts import Part
+from fuzzing.migrate.recorders.torch_modules import Making
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe_case, seeded
 
@@ -23,14 +26,15 @@ LIBRARY = "torch"
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate() -> Iterator[TestCase | Skip]:
-    """Every input of every module of the installed torch, in its order."""
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """Every input of every module of the installed torch, in its order; a part has some operators whole."""
     import torch
 
     entries = database()
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
     for entry in entries:
-        yield from module_cases(entry)
+        if part is None or part.holds(entry.name):
+            yield from module_cases(entry)
 
 
 def database() -> list[Any]:
@@ -44,6 +48,19 @@ def database() -> list[Any]:
     return list(module_db)
 
 
+@functools.cache
+def _making() -> Making:
+    """How the modules that samples are made from were made themselves; begun before there are any."""
+    making = Making()
+    making.begin()
+    return making
+
+
+@functools.cache
+def _release() -> str:
+    return version(LIBRARY)  # which reads and parses a file
+
+
 def module_cases(entry: Any) -> Iterator[TestCase | Skip]:
     """The cases of one ModuleInfo."""
     for place, sample in numbered(samples(entry)):
@@ -55,28 +72,28 @@ def samples(entry: Any) -> Iterator[Any]:
     import torch
 
     asked = {"device": "cpu", "dtype": torch.float32, "requires_grad": False, "training": False}
+    _making()
     return seeded(lambda: entry.module_inputs_func(entry, **asked))
 
 
 def _case(entry: Any, sample: Any, test: str) -> TestCase | Skip:
-    from fuzzing.migrate.torch_arguments import CannotTellError, Teller, public_name
+    from fuzzing.migrate.torch_arguments import CannotTellError, InitTeller, Teller, public_name
 
     if isinstance(sample, Broken):
         return Skip(test, "the library cannot make its sample", sample.error)
     if sample.forward_input is None:
         return Skip(test, "the library's sample does not call the module")
-    teller = Teller()
+    made_so = _making().given
+    teller, maker = Teller(made=made_so), InitTeller(made=made_so)
     made, called = sample.constructor_input, sample.forward_input
     try:
-        init = Init(teller.args(made.args), teller.kwargs(made.kwargs))
+        init = Init(maker.args(made.args), maker.kwargs(made.kwargs))
         program = TorchCall(
             public_name(entry.module_cls), teller.args(called.args), teller.kwargs(called.kwargs), init
         )
     except CannotTellError as error:
         return Skip(test, str(error), error.detail)
-    except CaseFormatError as error:
-        return Skip(test, "a module is made from tensors", str(error))
-    provenance = Provenance(NAME, test, entry.name, LIBRARY, version(LIBRARY), SEED)
+    provenance = Provenance(NAME, test, entry.name, LIBRARY, _release(), SEED)
     case = TestCase(program, tuple(teller.inputs.items()), provenance)
     try:
         observed = observe_case(case)

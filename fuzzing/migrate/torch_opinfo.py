@@ -20,6 +20,7 @@ from fuzzing.backends.base import Named, Unsupported
 from fuzzing.cases import Argument, Provenance, Tensor, TestCase, TorchCall, Value
 from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import CaseFormatError, InfrastructureError, InternalError
+from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe, observe_case, seeded
 
@@ -31,15 +32,17 @@ _FIRST = ("float32", "int64", "int32", "uint8", "bool", "complex64", "float16", 
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate() -> Iterator[TestCase | Skip]:
-    """Every sample of every operator of the installed torch, in its order."""
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """Every sample of every operator of the installed torch, in its order; a part has some operators whole."""
     import torch
 
     entries = database()
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
     seen: dict[str, int] = {}
     for entry in entries:
-        yield from operator_cases(entry, _unique_name(entry, seen))
+        name = _unique_name(entry, seen)
+        if part is None or part.holds(name):
+            yield from operator_cases(entry, name)
 
 
 def database() -> list[Any]:

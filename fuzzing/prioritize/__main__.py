@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fuzzing.cases import Corpus
 from fuzzing.errors import InfrastructureError, UsageError
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InfrastructureError as error:
         return _fail(error, 3)
     for one in ranked:
-        why = {"why": dict(one.why)} if given.explain else {}
+        why: dict[str, Any] = {"why": dict(one.why)} if given.explain else {}
         _event({"event": "ranked", "id": instances[one.instance_index].id} | why)
     _event({"event": "end", "cases": len(ranked), "strategy": given.strategy, "seconds": round(seconds, 3)})
     return 0
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _context(given: argparse.Namespace) -> base.Context:
     options = dict(_option(text) for text in given.option)
-    return base.Context(seed=given.seed, backend=given.backend, options=options)
+    return base.Context(seed=given.seed, backend=given.backend, options=options, explain=given.explain)
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -109,7 +110,7 @@ def distinct(instances: Iterable[Instance]) -> Iterator[Instance]:
             yield replace(one, operator=shared.setdefault(one.operator, one.operator))
 
 
-def _event(fields: dict[str, object]) -> None:
+def _event(fields: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
 
 

@@ -53,6 +53,7 @@ class Context:
     seed       of every random choice
     backend    the compiler by whose list OPERA's released code leaves out dtypes; "" leaves out none
     options    a strategy's own settings, by name
+    explain    whether `Ranked.why` is to say all it can, which costs time
     """
 
     suite: Suite | None = None
@@ -62,6 +63,7 @@ class Context:
     seed: int = SEED
     backend: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    explain: bool = False
 
 
 @dataclass(frozen=True)

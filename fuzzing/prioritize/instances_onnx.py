@@ -25,7 +25,7 @@ def tell(model: bytes, given: Mapping[str, JSON], named: str) -> tuple[str, Boun
            types of its nodes
     """
     import onnx
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
         loaded = onnx.load_from_string(model)

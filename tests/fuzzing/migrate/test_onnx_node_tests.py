@@ -19,7 +19,7 @@ from fuzzing.cases import Absent, Corpus, OnnxModel, Sequence, Tensor, TestCase,
 from fuzzing.errors import UnknownNameError
 from fuzzing.migrate import sources
 from fuzzing.migrate.__main__ import main
-from fuzzing.migrate.onnx_node_tests import to_value
+from fuzzing.migrate.onnx_backend_tests import to_value
 from fuzzing.migrate.sources import Skip
 
 pytestmark = pytest.mark.slow  # ONNX takes six seconds to build its tests, here once and in one child
@@ -219,11 +219,11 @@ def test_the_command(tmp_path: Path, migrated: list[TestCase | Skip]) -> None:
 
 
 def test_an_unknown_source_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["keras-tests", "--corpus", str(tmp_path)]) == 2
+    assert main(["jax-tests", "--corpus", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     known = ", ".join(sources.names())
-    assert err == f"python -m fuzzing.migrate: no case source is called 'keras-tests'; there are: {known}\n"
+    assert err == f"python -m fuzzing.migrate: no case source is called 'jax-tests'; there are: {known}\n"
     assert "onnx-node-tests" in known
     with pytest.raises(UnknownNameError):
         sources.get("")

@@ -1,0 +1,1 @@
+"""Case generators: from documentation, from relations between APIs, from constraints."""

@@ -1,0 +1,291 @@
+"""The whole of DeepREL: candidates, pairs, new cases, round by round until nothing new is covered.
+
+In a worker process with limits: what the library dies of is charged to the call in hand. Pairs are told in
+a fixed order, whatever the order in which they end.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from fuzzing.cases import TestCase, TorchCall
+from fuzzing.errors import InternalError
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.generate.deeprel.apis import Api, canonical_name, inventory
+from fuzzing.generate.deeprel.pairs import Accepted, Bug, Inconsistency, Job, Pair, SourceRuns, Taker, digest
+from fuzzing.generate.deeprel.similarity import CANDIDATES, candidates
+from fuzzing.generate.deeprel.transfer import Invocation, invocation
+from fuzzing.generate.deeprel.verification import Equivalence
+
+#: Wall-clock seconds and bytes for one call: those of libraries' own tests take milliseconds.
+LIMITS = Limits(convert_s=10.0, run_s=10.0, memory_bytes=3 << 30)
+#: What these give is whatever lay in memory, so only types and shapes of it can be compared.
+_UNWRITTEN = ("empty", "new_empty", "resize_", "resize_as_")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How far to go.
+
+    candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
+                 (all three from seed-systems 2.2)
+    mutants, seed  mutated calls run of each pair that holds, and what they are drawn from
+    pair_cases, target_cases  new cases kept of one pair, and of one target API: a hundred relatives lend an
+                 API the same inputs again and again
+    """
+
+    candidates: int = CANDIDATES
+    rounds: int = 10
+    invocations: int = 100
+    mutants: int = 0
+    seed: int = 0
+    pair_cases: int = 10
+    target_cases: int = 60
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A pair that was tried.
+
+    equivalence  None if the pair does not hold
+    tried        calls that were run on both; held: how many of them show the equivalence
+    round        in which it was found, from 0
+    """
+
+    source: str
+    target: str
+    similarity: float
+    equivalence: Equivalence | None
+    tried: int
+    held: int
+    round: int
+
+
+@dataclass
+class Totals:
+    """What a search has seen.
+
+    candidates  pairs of APIs that look alike; pairs: those of which any call could be run on both
+    unstable    calls left out because two runs of them differ
+    """
+
+    sources: int = 0
+    seeds: int = 0
+    candidates: int = 0
+    pairs: int = 0
+    equivalent: Counter[str] = field(default_factory=Counter)
+    cases: int = 0
+    covered: set[str] = field(default_factory=set)
+    newly_covered: set[str] = field(default_factory=set)
+    unstable: int = 0
+    bugs: int = 0
+    inconsistencies: int = 0
+    executions: int = 0
+    rounds: int = 0
+
+    def text(self) -> str:
+        """The figures in a few lines."""
+        return (
+            f"{self.seeds} recorded calls of {self.sources} APIs; {self.candidates} candidate pairs, "
+            f"{self.pairs} of them run ({self.executions} calls)\n"
+            f"verified: {self.equivalent['value']} by value, {self.equivalent['status']} by status, "
+            f"in {self.rounds} rounds\n"
+            f"{self.cases} new cases; {len(self.newly_covered)} APIs newly covered; "
+            f"{self.unstable} calls left out as unstable; {self.bugs} ended in the library's own bugs; "
+            f"{self.inconsistencies} mutated calls on which a pair differs"
+        )
+
+
+Item = Relation | TestCase | Bug | Inconsistency
+
+
+class Search:
+    """DeepREL over recorded calls of torch.
+
+    seeds    the recorded cases; what is no call of an API in the inventory is passed over
+    chosen   only pairs with these sources are tried; all if None
+    backend  that runs the calls
+    """
+
+    def __init__(
+        self,
+        seeds: Iterable[TestCase],
+        settings: Settings | None = None,
+        *,
+        chosen: Callable[[str], bool] | None = None,
+        backend: str = "torch_eager",
+    ) -> None:
+        self.settings = settings or Settings()
+        self.totals = Totals()
+        self._chosen = chosen or (lambda _name: True)
+        self._command = Command(sys.executable, backend, limits=LIMITS)
+        self._calls: dict[str, list[Invocation]] = {}
+        self._known: set[str] = set()
+        self._kept: Counter[str] = Counter()
+        for case in seeds:
+            self._record(case)
+        self.totals.sources = len(self._calls)
+        self.totals.covered = set(self._calls)
+
+    def _record(self, case: TestCase) -> None:
+        call = case.program
+        name = canonical_name(call.api) if isinstance(call, TorchCall) else ""
+        found = invocation(inventory()[name], case) if name else None
+        if found is None:
+            return
+        self.totals.seeds += 1
+        self._known.update((case.id, found.case("").id))
+        calls = self._calls.setdefault(name, [])
+        if len(calls) < self.settings.invocations:
+            calls.append(found)
+
+    def run(self) -> Iterator[Item]:
+        """Relations, new cases and bugs, in an order that depends on nothing but the seeds."""
+        calls = {name: found for name, found in sorted(self._calls.items()) if self._chosen(name)}
+        tried: set[tuple[str, str]] = set()
+        while calls and self.totals.rounds < self.settings.rounds:
+            reached: dict[str, list[Invocation]] = {}
+            for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
+                yield from self._told(pair, reached)
+            self.totals.rounds += 1
+            calls = reached
+
+    def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
+        apis = inventory()
+        found = candidates([apis[name] for name in calls], list(apis.values()), self.settings.candidates)
+        for name, some in calls.items():
+            runs = SourceRuns(apis[name], some[: self.settings.invocations])
+            for candidate in found[name]:
+                key = name, candidate.api.name
+                if key not in tried:
+                    tried.add(key)
+                    self.totals.candidates += 1
+                    yield Pair(
+                        runs, candidate.api, candidate.similarity, self.settings.mutants, self.settings.seed
+                    )
+
+    def _told(self, pair: Pair, reached: dict[str, list[Invocation]]) -> Iterator[Item]:
+        """A pair that has ended: its relation, what the library died of, and its new cases."""
+        if not pair.tried:
+            return
+        self.totals.pairs += 1
+        self.totals.bugs += len(pair.bugs)
+        equivalence = pair.equivalence
+        yield _relation(pair, self.totals.rounds)
+        yield from pair.bugs
+        self.totals.inconsistencies += len(pair.inconsistencies)
+        yield from pair.inconsistencies
+        if equivalence is None:
+            return
+        self.totals.equivalent[equivalence] += 1
+        target = pair.target.name
+        if target not in self.totals.covered:
+            self.totals.covered.add(target)
+            self.totals.newly_covered.add(target)
+            reached[target] = [accepted.call for accepted in pair.accepted]
+        for case in self._new(pair):
+            self.totals.cases += 1
+            yield case
+
+    def _new(self, pair: Pair) -> Iterator[TestCase]:
+        """The pair's share of new cases, from all over its calls, each seen to give the same twice."""
+        fresh = {accepted.case.id: accepted for accepted in pair.accepted}
+        unknown = [accepted for name, accepted in fresh.items() if name not in self._known]
+        room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
+        for accepted in _spread(unknown, room):
+            self._known.add(accepted.case.id)
+            case = _settled(accepted)
+            if case is None:
+                self.totals.unstable += 1
+            else:
+                self._kept[pair.target.name] += 1
+                yield case
+
+
+def _relation(pair: Pair, number: int) -> Relation:
+    from fuzzing.generate.deeprel.verification import Outcome
+
+    equivalence = pair.equivalence
+    held = pair.outcomes[equivalence or "status"][Outcome.SUCCESS]
+    return Relation(
+        pair.source.name, pair.target.name, pair.similarity, equivalence, pair.tried, held, number
+    )
+
+
+T = TypeVar("T")
+
+
+def _spread(items: Sequence[T], count: int) -> list[T]:
+    """At most `count` of them, at equal distances."""
+    if len(items) <= count:
+        return list(items)
+    return [items[place * len(items) // count] for place in range(max(0, count))]
+
+
+def _settled(accepted: Accepted) -> TestCase | None:
+    """The case with how its outputs are to be compared; None if this run differs from the worker's."""
+    from fuzzing.migrate.torch_samples import observe_case
+
+    case = accepted.case
+    try:
+        seen = observe_case(case)
+    except InternalError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever torch raises, on a call that it has accepted once
+        return None
+    unwritten = accepted.call.api.name.rsplit(".", 1)[-1].startswith(_UNWRITTEN)
+    loose = seen.random or unwritten or accepted.call.origin.comparison == "shapes"
+    if not loose and digest(tuple(seen.outputs)) != accepted.digest:
+        return None
+    return replace(case, comparison="shapes" if loose else "values")
+
+
+# Running -------------------------------------------------------------------------------------------------
+
+
+class _Queue:
+    """Jobs in hand first, then those of the next pair.
+
+    An iterator that may have more after it had none: the supervisor asks again whenever a worker has room,
+    and a pair's next calls are known only when its last have ended.
+    """
+
+    def __init__(self, pairs: Iterator[Pair]) -> None:
+        self._pairs = pairs
+        self.ready: deque[Job] = deque()
+        self.begun: deque[Pair] = deque()
+
+    def __iter__(self) -> _Queue:
+        return self
+
+    def __next__(self) -> Job:
+        while not self.ready:
+            pair = next(self._pairs)
+            self.begun.append(pair)
+            self.ready.extend(pair.begin())
+        return self.ready.popleft()
+
+
+def _in_order(command: Command, pairs: Iterator[Pair], totals: Totals) -> Iterator[Pair]:
+    """The pairs, each when it and all before it have ended."""
+    queue = _Queue(pairs)
+    exhausted = False
+    while not exhausted:
+        exhausted = True
+        supervisor: Supervisor[tuple[Taker, int]] = Supervisor(command)
+        for (taker, place), execution in supervisor.run(queue):
+            exhausted = False
+            totals.executions += 1
+            queue.ready.extend(taker.take(place, execution))
+            while queue.begun and queue.begun[0].ended:
+                yield queue.begun.popleft()
+        while queue.begun and queue.begun[0].ended:
+            yield queue.begun.popleft()
+    if queue.begun:
+        raise InternalError(f"{len(queue.begun)} pairs have not ended, though nothing is left to run")

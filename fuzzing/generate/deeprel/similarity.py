@@ -1,0 +1,100 @@
+"""Which APIs look alike: for each one the ten most similar by signature or by documentation.
+
+Similarity is max(signature, documentation), as DeepREL has it (seed-systems 2.2, step 1). Both are cosines
+of TF-IDF vectors, of the character trigrams of a signature and of the words of a text, where DeepREL takes
+a neural model's sentence embeddings: what two texts share is what both are about, and needs no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuzzing.generate.deeprel.apis import Api
+
+#: Candidates for each API (seed-systems 2.2, step 1).
+CANDIDATES = 10
+#: Terms that fewer texts have relate nothing; those that most have say nothing (their weight is near 0).
+_LEAST_TEXTS = 2
+_WORD = re.compile(r"[a-z]{3,}|[a-z]+\d+|\d+d")
+#: Rows of the similarity matrix computed at a time: what is held is this many times all APIs.
+_ROWS = 256
+
+Matrix = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An API that may stand for another, and how alike they look (0 to 1)."""
+
+    api: Api
+    similarity: float
+
+
+def candidates(
+    sources: Sequence[Api], apis: Sequence[Api], count: int = CANDIDATES
+) -> dict[str, tuple[Candidate, ...]]:
+    """For each source the `count` most similar others of `apis`, the most similar first.
+
+    Classes go with classes, and functions with functions and methods. Equals are in the order of names.
+    """
+    ordered = sorted(apis, key=lambda api: api.name)
+    place = {api.name: index for index, api in enumerate(ordered)}
+    spaces = (tf_idf([_trigrams(api) for api in ordered]), tf_idf([_words(api) for api in ordered]))
+    kinds = np.array([api.kind == "class" for api in ordered])
+    found: dict[str, tuple[Candidate, ...]] = {}
+    known = [api for api in sources if api.name in place]
+    for begin in range(0, len(known), _ROWS):
+        some = known[begin : begin + _ROWS]
+        rows = np.array([place[api.name] for api in some], dtype=np.intp)
+        alike = np.maximum(*(space[rows] @ space.T for space in spaces))
+        alike[kinds[rows][:, None] != kinds[None, :]] = -1
+        alike[np.arange(len(rows)), rows] = -1
+        # Rounded: a matrix product may add in another order on another machine.
+        best = np.argsort(-np.round(alike, 4), axis=1, kind="stable")[:, :count]
+        for api, row, scores in zip(some, best, alike, strict=True):
+            found[api.name] = tuple(
+                Candidate(ordered[index], round(float(scores[index]), 4)) for index in row if scores[index] >= 0
+            )
+    return found
+
+
+def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
+    """Texts as rows of unit length, float32 [texts, terms]; a text without a known term is a row of zeros.
+
+    Weights are (1 + log tf)·log(n / df): a term counts less the more often it is said and the more say it.
+    """
+    spread = Counter(term for text in texts for term in text)
+    terms = {term: index for index, term in enumerate(sorted(t for t, n in spread.items() if n >= _LEAST_TEXTS))}
+    matrix = np.zeros((len(texts), len(terms)), np.float32)
+    for row, text in enumerate(texts):
+        for term, count in text.items():
+            if term in terms:
+                matrix[row, terms[term]] = (1 + np.log(count)) * np.log(len(texts) / spread[term])
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    normal: Matrix = matrix / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return normal
+
+
+def _trigrams(api: Api) -> Counter[str]:
+    """Of the API's own name and of its parameters' names; `relu` is in `relu_` and in `relu6`."""
+    name = api.name.rsplit(".", 1)[-1].lower()
+    found = Counter(_cut(f"^{name}$"))
+    parameters = {p.name for signature in api.signatures for p in signature.parameters}
+    found.update(f"({name}" for name in sorted(parameters - {"self", "input"}))
+    return found
+
+
+def _cut(text: str) -> Iterable[str]:
+    return (text[at : at + 3] for at in range(max(1, len(text) - 2)))
+
+
+def _words(api: Api) -> Counter[str]:
+    """What the text says, but for its examples and their numbers, links and markup."""
+    text = api.text.partition("Example")[0].lower()
+    return Counter(_WORD.findall(re.sub(r"https?://\S+|[`*:\\_]", " ", text)))

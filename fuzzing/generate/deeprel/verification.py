@@ -1,0 +1,97 @@
+"""Whether two APIs behave alike on one call: by value, or in whether they succeed (seed-systems 2.2, step 3)."""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+import numpy as np
+
+from fuzzing.cases import Tensor, Value
+from fuzzing.execute.execution import Execution
+from fuzzing.oracles.decode import decode
+
+Equivalence = Literal["value", "status"]
+Outputs = tuple[tuple[str, Value], ...]
+
+#: DeepREL's absolute tolerance (seed-systems 2.2); the relative one is allclose's own.
+ATOL, RTOL = 1e-5, 1e-5
+#: Refusals that say a type or an overload is missing rather than that the call is wrong: they do not break
+#: status equivalence (seed-systems 2.2).
+_EXCUSED = (
+    "not implement",
+    "invalid combination of argument",
+    "a bool tensor is not supported",
+    "not intended to support complex numbers",
+    "not supported for",
+)
+_INTERNAL = "INTERNAL ASSERT FAILED"
+
+
+class Outcome(enum.Enum):
+    """What one call says of a pair.
+
+    SUCCESS         equivalent; FAIL says nothing, as the source fails or the target is excused
+    NOT_EQUIVALENT  the pair does not hold
+    BUG             the library died, or an assertion of its own failed; ERROR: nothing could be compared
+    """
+
+    SUCCESS = "success"
+    FAIL = "fail"
+    NOT_EQUIVALENT = "not_equivalent"
+    BUG = "bug"
+    ERROR = "error"
+
+
+def outcome(
+    source: Execution, target: Execution, equivalence: Equivalence, *, mutated: bool = False
+) -> Outcome:
+    """What a call of both APIs says of their being equivalent.
+
+    mutated  it is no recorded call, so that the library may refuse it as it likes whatever the equivalence
+    """
+    for execution in (source, target):
+        if is_bug(execution):
+            return Outcome.BUG
+        if execution.ending in ("hung", "out_of_memory") or execution.error == "Unsupported":
+            return Outcome.ERROR
+    if source.ending == "raised":
+        return Outcome.FAIL
+    if target.ending == "raised":
+        lenient = mutated or equivalence == "status"
+        excused = lenient and any(text in target.message for text in _EXCUSED)
+        return Outcome.FAIL if excused else Outcome.NOT_EQUIVALENT
+    if not source.outputs or not target.outputs:
+        return Outcome.ERROR  # neither returned anything that could be looked at
+    if equivalence == "value" and not equal(source.outputs, target.outputs):
+        return Outcome.NOT_EQUIVALENT
+    return Outcome.SUCCESS
+
+
+def is_bug(execution: Execution) -> bool:
+    """Whether the library died of a call, or found a mistake of its own in it."""
+    return execution.ending == "killed" or _INTERNAL in execution.message
+
+
+def equal(one: Outputs, other: Outputs) -> bool:
+    """Whether two calls gave the same; a single output equals several if it equals any of them."""
+    if len(one) == len(other):
+        return all(alike(a, b) for (_, a), (_, b) in zip(one, other, strict=True))
+    if 1 not in (len(one), len(other)):
+        return False
+    return any(alike(a, b) for _, a in one for _, b in other)
+
+
+def alike(one: Value, other: Value) -> bool:
+    """Same type and shape, values within ATOL and RTOL; NaN equals NaN."""
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return one == other
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    if one.data == other.data:
+        return True
+    left, right = decode(one.dtype, one.array()), decode(other.dtype, other.array())
+    if left.dtype.kind not in "fc":
+        return bool(np.array_equal(left, right))
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(left, right, rtol=RTOL, atol=ATOL, equal_nan=True))

@@ -1,0 +1,243 @@
+"""The checker: does a call satisfy its record, and which parameter is to blame if not?
+
+A constraint that speaks of what the call does not have (a tensor left out, a dimension that another
+parameter's fault has made meaningless) says nothing, so that one fault has one culprit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuzzing.cases import Dtype as DtypeArgument
+from fuzzing.cases import Recipe, Tensor
+from fuzzing.generate.docter import forms
+from fuzzing.generate.docter.bindings import Lengths, Scope, broadcasts, match
+from fuzzing.generate.docter.calls import Call, tensors
+from fuzzing.generate.docter.expressions import ExpressionError, UnboundError, evaluate
+from fuzzing.generate.docter.record import Category, Parameter, Range, Record
+
+_SCALARS: Mapping[str, tuple[type, ...]] = {
+    "int": (int,), "float": (float, int), "bool": (bool,), "str": (str,), "complex": (complex, float, int),
+    "dtype": (DtypeArgument,), "tensor": (Recipe, Tensor),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A constraint that a call breaks: whose, of which category, in words."""
+
+    parameter: str
+    category: Category
+    text: str
+
+
+def check(call: Call) -> tuple[Violation, ...]:
+    """Every violation, by parameter in the API's order; () for a conforming call."""
+    scope, faults = bind(call)
+    found = list(itertools.chain(faults, _singly(call, scope), _related(call, scope)))
+    places = {parameter.name: place for place, parameter in enumerate(call.record.parameters)}
+    return tuple(sorted(found, key=lambda item: places.get(item.parameter, -1)))
+
+
+def _singly(call: Call, scope: Scope) -> Iterator[Violation]:
+    for parameter in call.record.parameters:
+        if parameter.name not in call.arguments:
+            if parameter.required and not parameter.left_out:
+                yield Violation(parameter.name, "structure", "it is required and not given")
+            continue
+        value = call.arguments[parameter.name]
+        if not any(fits(value, option) for option in parameter.options):
+            yield Violation(parameter.name, "structure", f"it is none of {', '.join(parameter.options)}")
+            continue
+        for category, text in _of_value(parameter, value, scope):
+            yield Violation(parameter.name, category, text)
+
+
+def fits(value: Any, option: str) -> bool:
+    """Whether a value is of a structure. A bool is no int; an int is a float."""
+    if inner := re.fullmatch(r"(list|tuple)\((\w+)\)", option):
+        return isinstance(value, (list, tuple)) and all(fits(item, inner[2]) for item in value)
+    if isinstance(value, bool):
+        return option == "bool"
+    return isinstance(value, _SCALARS.get(option, ()))
+
+
+def _of_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tuple[Category, str]]:
+    if parameter.enum and (isinstance(value, str) or not parameter.enum.values or _only_enumerated(parameter)):
+        if value not in parameter.enum.values:
+            yield "value", f"{value!r} is none of {', '.join(map(repr, parameter.enum.values))}"
+    for tensor in tensors(value):
+        allowed = dtypes(parameter, scope)
+        if allowed and tensor.dtype not in allowed:
+            yield "dtype", f"{tensor.dtype} is none of {', '.join(allowed)}"
+        if parameter.ndim and not within(len(tensor.shape), parameter.ndim.least, parameter.ndim.most, scope):
+            yield "shape", f"it has {len(tensor.shape)} dimensions"
+    if parameter.length and isinstance(value, (list, tuple)):
+        if not within(len(value), parameter.length.least, parameter.length.most, scope):
+            yield "structure", f"it has {len(value)} items"
+    if parameter.range and not _in_range(value, parameter.range, scope):
+        yield "value", f"it does not lie in {_shown(parameter.range)}"
+    if parameter.form and not _has_form(parameter, value, scope):
+        yield "value", f"it is not {parameter.form.name}"
+
+
+def _only_enumerated(parameter: Parameter) -> bool:
+    """Whether the enumeration is of numbers: that of texts leaves a number beside them alone."""
+    return parameter.enum is not None and not any(isinstance(value, str) for value in parameter.enum.values)
+
+
+def dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str, ...]:
+    """The element types that a parameter may have in this call; () for any."""
+    if parameter.dtype is None:
+        return ()
+    found: list[str] = []
+    for name in parameter.dtype.names:
+        if not name.startswith("&"):
+            found.append(name)
+        elif name[1:] in scope:
+            found.extend(tensor.dtype for tensor in itertools.islice(tensors(scope[name[1:]]), 1))
+    return tuple(found)
+
+
+def bound(text: str | None, scope: Mapping[str, Any]) -> Any:
+    """A bound's value; None if there is none, or if it cannot be told in this call."""
+    if text is None:
+        return None
+    try:
+        value = evaluate(text, scope)
+    except (UnboundError, ExpressionError):
+        return None
+    return value if isinstance(value, (int, float)) else None
+
+
+def within(number: int, least: str | None, most: str | None, scope: Mapping[str, Any]) -> bool:
+    """Whether a count lies between two expressions, both included."""
+    low, high = bound(least, scope), bound(most, scope)
+    return (low is None or number >= low) and (high is None or number <= high)
+
+
+def _in_range(value: Any, given: Range, scope: Mapping[str, Any]) -> bool:
+    low, high = bound(given.low, scope), bound(given.high, scope)
+    return all(
+        (low is None or (least > low if given.open_low else least >= low))
+        and (high is None or (most < high if given.open_high else most <= high))
+        for least, most in _extremes(value)
+    )
+
+
+def _extremes(value: Any) -> Iterator[tuple[float, float]]:
+    """The least and the greatest of the numbers that a value holds."""
+    if isinstance(value, (bool, str)):
+        return
+    if isinstance(value, (int, float)):
+        yield value, value
+    elif isinstance(value, (Recipe, Tensor)):
+        array = (value.draw() if isinstance(value, Recipe) else value).array()
+        if array.size and array.dtype.kind in "biuf":
+            yield float(np.min(array)), float(np.max(array))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _extremes(item)
+
+
+def _shown(given: Range) -> str:
+    left, right = "(" if given.open_low else "[", ")" if given.open_high else "]"
+    return f"{left}{given.low or '-inf'}, {given.high or 'inf'}{right}"
+
+
+def _has_form(parameter: Parameter, value: Any, scope: Mapping[str, Any]) -> bool:
+    form = parameter.form
+    if form is None:
+        return True
+    if form.name == forms.DISTINCT:
+        rank = bound(f"ndim({form.of})", scope)
+        return rank is None or not isinstance(value, (list, tuple)) or forms.distinct(value, rank)
+    arrays = [(item.draw() if isinstance(item, Recipe) else item).array() for item in tensors(value)]
+    if form.name != "increasing" and any(array.ndim < 2 or array.shape[-1] != array.shape[-2] for array in arrays):
+        return True  # no square matrix: the shape is at fault
+    return all(forms.FORMS[form.name].holds(array) for array in arrays)
+
+
+def _related(call: Call, scope: Scope) -> Iterator[Violation]:
+    for relation in call.record.relations:
+        try:
+            if not evaluate(relation.holds, scope):
+                yield Violation(relation.parameter, "value", f"not {relation.holds}")
+        except (UnboundError, ExpressionError):
+            continue  # it speaks of what this call does not have
+
+
+# Shapes ----------------------------------------------------------------------------------------------
+
+
+def bind(call: Call) -> tuple[Scope, list[Violation]]:
+    """The symbols of the record's shapes as this call has them, and the shapes that fit none."""
+    best: tuple[Scope, list[Violation]] | None = None
+    for choice in choices(call.record):
+        scope = Scope(call.scope(), call.record.definitions)
+        scope, faults = _match_all(call, choice, scope)
+        if best is None or len(faults) < len(best[1]):
+            best = scope, faults
+        if not faults:
+            break
+    if best is None:
+        return Scope(call.scope(), call.record.definitions), []
+    return best
+
+
+def choices(record: Record) -> Iterator[Mapping[int, int]]:
+    """Every way to choose among alternatives: by how many a parameter has, the place of the one taken."""
+    counts = sorted({len(item.shape.patterns) for item in record.parameters if item.shape and not item.left_out})
+    for places in itertools.product(*(range(count) for count in counts)):
+        yield dict(zip(counts, places, strict=True))
+
+
+def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Scope, list[Violation]]:
+    """Two rounds: what the first could not compute for want of a symbol, the second can."""
+    faults: dict[str, Violation] = {}
+    for _ in range(2):
+        for parameter in call.record.parameters:
+            if parameter.shape is None or parameter.name not in call.arguments or parameter.name in faults:
+                continue
+            pattern = parameter.shape.patterns[choice[len(parameter.shape.patterns)]]
+            for tensor in tensors(call.arguments[parameter.name]):
+                fitting = fit(pattern, tensor.shape, scope)
+                if fitting is None:
+                    shown = ", ".join(pattern)
+                    faults[parameter.name] = Violation(parameter.name, "shape", f"{tensor.shape} is not ({shown})")
+                    break
+                scope = fitting
+    return scope, list(faults.values())
+
+
+def fit(pattern: tuple[str, ...], lengths: Lengths, scope: Scope) -> Scope | None:
+    """The bindings under which a shape has a pattern; None if it has not."""
+    kind, inside = special(pattern)
+    if not kind:
+        return match(pattern, lengths, scope)
+    to = target(inside, scope)
+    if to is None:
+        return scope
+    return scope if (lengths == to if kind == "same" else broadcasts(lengths, to)) else None
+
+
+def special(pattern: tuple[str, ...]) -> tuple[str, str]:
+    """("same" or "broadcast", what it speaks of), or two empty texts for a pattern of lengths."""
+    found = re.fullmatch(r"(same|broadcast)\((.*)\)", pattern[0]) if len(pattern) == 1 else None
+    return (found[1], found[2]) if found else ("", "")
+
+
+def target(inside: str, scope: Mapping[str, Any]) -> Lengths | None:
+    """The shape of a parameter, or the shape spelled by expressions; None where this call has none."""
+    if inside in scope and (first := next(tensors(scope[inside]), None)) is not None:
+        return first.shape
+    lengths = [bound(part, scope) for part in inside.split(",")]
+    if any(type(length) is not int for length in lengths):
+        return None
+    return tuple(lengths)

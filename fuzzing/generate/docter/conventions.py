@@ -1,0 +1,60 @@
+"""What torch's names mean wherever they stand, said nowhere because everybody knows it.
+
+Few rules, each spelled out in the evidence of every constraint made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+#: Parameters that say where or how a result is kept, not what is computed: never drawn.
+LEFT_OUT: Mapping[str, str] = {
+    "out": "it is written to",
+    "generator": "it is an object of the process",
+    "requires_grad": "it asks for gradients",
+    "device": "it is the campaign's choice",
+    "layout": "sparse layouts are another source's",
+    "pin_memory": "it needs a device",
+    "names": "named tensors are a prototype",
+    "memory_format": "it is about memory",
+    "size_average": "it is deprecated",
+    "reduce": "it is deprecated",
+    "inplace": "it overwrites the input, which a case keeps",
+    "async_op": "it is about processes",
+    "check_errors": "it raises by design",
+    "driver": "it names a library of CUDA",
+    "sparse": "gradients alone are sparse",
+    "sparse_grad": "gradients alone are sparse",
+    "scale_grad_by_freq": "it is about gradients",
+    "device_mesh": "it is about processes",
+}
+#: The structure of a parameter by its name, where neither text nor type tells.
+STRUCTURES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"input\d?|other|self|tensor\d?|target|weight|bias|x\d?|y|A|B|mat\d?|vec\d?|src|index|mask|values?_tensor|indices"
+     r"|query|key|value_|hx|running_mean|running_var|anchor|positive|negative|log_probs|tau|LU|pivots", ("tensor",)),
+    (r"tensors|matrices", ("list(tensor)",)),
+    (r"dim\d?|axis\d?|n|k|p_|groups|chunks|diagonal|offset|\w*_(size|features|channels|dim|layers|heads)", ("int",)),
+    (r"dims|axes|shape|size|sizes|shifts|normalized_shape", ("list(int)",)),
+    (r"p|eps|alpha|beta|lambd|margin|momentum|negative_slope|value|threshold|\w*dropout|lower|upper_bound", ("float",)),
+    (r"keepdim|bias_|affine|training|batch_first|bidirectional|upper|left|descending|largest|sorted", ("bool",)),
+)  # fmt: skip
+#: Parameters that name one or several dimensions of the first tensor.
+DIMENSION = re.compile(r"dims?\d?|axis\d?|axes|start_dim|end_dim|source|destination|split_dim")
+#: Symbols of documented shapes that are a parameter's value under another name.
+SYMBOLS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("C_in", ("in_channels",)),
+    ("C_out", ("out_channels",)),
+    ("C", ("num_features", "num_channels")),
+    ("H_in", ("in_features", "input_size")),
+    ("E", ("embed_dim",)),
+)
+#: Unless a module is asked for another type, its parameters are float32, and so must be what it is called with.
+MODULE_DTYPES = ("float32",)
+#: torch.nn.functional computes on floating-point tensors; what takes others says so.
+FUNCTIONAL_DTYPES = ("float32", "float64")
+
+
+def structures_by_name(name: str) -> tuple[str, ...]:
+    """The structures that a name stands for, () if the name says nothing."""
+    return next((options for pattern, options in STRUCTURES if re.fullmatch(pattern, name)), ())

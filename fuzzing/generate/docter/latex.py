@@ -1,0 +1,65 @@
+"""The mathematics of docstrings as expressions: `\\frac{\\text{in\\_channels}}{\\text{groups}}` is in_channels / groups."""
+
+from __future__ import annotations
+
+import re
+
+from fuzzing.generate.docter.expressions import is_expression
+
+#: Words of LaTeX that stand for nothing, or for something of Python.
+_WORDS = {
+    r"\left": "", r"\right": "", r"\,": " ", r"\;": " ", r"\quad": " ", r"\big": "", r"\Big": "",
+    r"\times": "*", r"\cdot": "*", r"\ast": "*", r"\lfloor": "floor(", r"\rfloor": ")",
+    r"\lceil": "ceil(", r"\rceil": ")", r"\leq": "<=", r"\geq": ">=", r"\le": "<=", r"\ge": ">=",
+    r"\neq": "!=", r"\ne": "!=", r"\ldots": "...", r"\dots": "...", r"\cdots": "...", r"\infty": "inf",
+}  # fmt: skip
+_WORD = re.compile("|".join(re.escape(word) + r"(?![a-zA-Z])" for word in sorted(_WORDS, key=len, reverse=True)))
+_TEXT = re.compile(r"\\(?:text|mathrm|mathit|texttt|operatorname|mathbf)\s*\{([^{}]*)\}")
+_SUBSCRIPT = re.compile(r"_\{([^{}]*)\}")
+_MATH = re.compile(r":math:`([^`]*)`")
+
+
+def plain(latex: str) -> str:
+    """LaTeX as plain text in the manner of Python, as far as it is understood."""
+    text = latex.replace(r"\_", "_").replace("&", " ").replace(r"\\", " ").replace("{}", "")
+    text = _TEXT.sub(lambda match: match[1].strip().replace(" ", "_"), text)
+    text = _SUBSCRIPT.sub(lambda match: "_" + re.sub(r"[^\w]+", "_", match[1].replace("\\", "")), text)
+    text = _fractions(text)
+    text = _WORD.sub(lambda match: _WORDS[match[0]], text)
+    return re.sub(r"\s+", " ", text.replace("{", "(").replace("}", ")")).strip()
+
+
+def _fractions(text: str) -> str:
+    """`\\frac{a}{b}` as `((a)/(b))`, innermost last."""
+    while (start := text.find(r"\frac{")) >= 0:
+        middle = _closing(text, start + 5)
+        end = _closing(text, middle + 1) if middle >= 0 and text[middle + 1 : middle + 2] == "{" else -1
+        if end < 0:
+            return text
+        above, below = text[start + 6 : middle], text[middle + 2 : end]
+        text = f"{text[:start]}(({above})/({below})){text[end + 1 :]}"
+    return text
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the brace that opens at `start` closes; -1 if it does not."""
+    depth = 0
+    for place in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    return -1
+
+
+def without_markup(text: str) -> str:
+    """A sentence with its mathematics made plain and its roles (`:attr:`, `:class:`) taken off."""
+    text = _MATH.sub(lambda match: " " + plain(match[1]) + " ", text)
+    text = re.sub(r":\w+(?::\w+)?:`~?([^`<]*?)(?:\s*<[^>]*>)?`", r"\1", text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def expression(latex: str) -> str:
+    """LaTeX as an expression of constraints, "" if it is none."""
+    text = plain(latex).rstrip(".,;")
+    text = re.sub(r"(?<=[\w\])]) (?=\()", "*", text) if re.search(r"[\w\])] \(", text) else text
+    return text if text and is_expression(text) else ""

@@ -1,0 +1,265 @@
+"""One parameter's constraints, from what is written of it and declared of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fuzzing.generate.docter import conventions, declarations, documents, phrases, shapes, structures
+from fuzzing.generate.docter.latex import without_markup
+from fuzzing.generate.docter.native import Declared
+from fuzzing.generate.docter.record import (
+    Dtype,
+    Enumeration,
+    Evidence,
+    Form,
+    Length,
+    Parameter,
+    Place,
+    Range,
+    Rank,
+    Structure,
+)
+
+_MAX_EVIDENCE = 300  # characters of a sentence that are kept
+_SCALARS = frozenset({"int", "float"})
+_LISTS = frozenset({"list(int)", "list(float)"})
+_FEW = {"single": 1, "one": 1, "two": 2, "double": 2, "three": 3, "triple": 3}
+_NAMED_TUPLE = re.compile(r"tuple\s+`*\(([\w\s]+(?:,\s*[\w\s]+)*,?)\)`*|(?:a )?(two|three|double|triple)[- ]?(?:element |integer )?(?:tuple|ints)|tuple of (two|three)")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of a parameter before it is understood.
+
+    type, text  of the docstring's entry; "" where there is none
+    main        the API's first tensor, "" if it has none
+    names       of all parameters
+    """
+
+    api: str
+    place: Place
+    declared: Declared
+    type: str
+    text: str
+    main: str
+    names: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """The parameter's."""
+        return self.declared.name
+
+    @property
+    def said(self) -> Evidence:
+        """The docstring's sentence, or the signature where it says nothing."""
+        sentence = f"{self.name} ({self.type}): {self.text}" if self.type else f"{self.name}: {self.text}"
+        if not self.text and not self.type:
+            return Evidence(self.declared.origin, _signed(self.declared))
+        return Evidence("docstring", sentence[:_MAX_EVIDENCE])
+
+
+def _signed(item: Declared) -> str:
+    text = f"{item.name}: {item.type}" if item.type else item.name
+    return text if item.default is None else f"{text} = {item.default}"
+
+
+def describe(api: str, place: Place, item: Declared, main: str, names: frozenset[str]) -> Description:
+    """Looks a parameter up in the documentation."""
+    found = documents.entry(api, item.name)
+    kind, text = (without_markup(found[1].type), without_markup(found[1].text)) if found else ("", "")
+    return Description(api, place, item, kind, text, main, names)
+
+
+def parameter(description: Description) -> Parameter:
+    """The parameter with the constraints that concern it alone."""
+    item = description.declared
+    found = Parameter(item.name, description.place, item.kind, _default(description))
+    if reason := conventions.LEFT_OUT.get(item.name, ""):
+        return replace(found, default=found.default or "None", left_out=reason)
+    structure = _structure(description)
+    if structure is not None and item.kind == "variadic":
+        structure = replace(structure, options=_spread(structure.options))
+    found = replace(found, structure=structure)
+    if structure is None or not drawable(structure):
+        return replace(found, left_out="nothing tells what it is" if structure is None else "it is no value of a case")
+    options = frozenset(structure.options)
+    if "tensor" in options or "list(tensor)" in options:
+        found = replace(found, dtype=_dtype(description), ndim=_rank(description, found))
+    if "str" in options or _quotes(description):
+        found = replace(found, enum=phrases.enumeration(description.text, found.default, description.said))
+        if found.enum and not options & {"tensor", "int", "float"}:
+            found = replace(found, structure=replace(structure, options=("str",)))
+    if options & (_SCALARS | _LISTS) and not found.is_tensor:
+        found = replace(found, range=_range(description, options), length=_length(description, options))
+        found = replace(found, form=_form(description, options))
+    elif "tensor" in options:
+        found = replace(found, range=phrases.interval(description.text, description.said, description.names))
+    return found
+
+
+def _spread(options: tuple[str, ...]) -> tuple[str, ...]:
+    """What `*args` holds, if each of them is one of `options`."""
+    return tuple(dict.fromkeys(f"list({option})" if "(" not in option else option for option in options))[:1]
+
+
+def drawable(structure: Structure) -> bool:
+    """Whether anything that it may be can be drawn."""
+    return any(re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item) for item in structure.options)
+
+
+def _default(description: Description) -> str | None:
+    item = description.declared
+    if item.default is None and item.kind != "variadic" and "optional" in description.type.lower():
+        return "None"
+    return item.default
+
+
+def _quotes(description: Description) -> bool:
+    default = description.declared.default
+    return default is not None and default[:1] in "'\""
+
+
+# Structure -------------------------------------------------------------------------------------------
+
+
+def _structure(description: Description) -> Structure | None:
+    """From the docstring's type, else the annotation, the stubs, the schemas, the default, the text, the name."""
+    item = description.declared
+    if description.type and (options := _known(structures.structures(description.type))):
+        return Structure(_also_lists(description, options), description.said)
+    for declared in (item, *declarations.typed(description.api, item.name)):
+        if declared.type and (options := _known(structures.structures(declared.type))):
+            overloads = _overloads(description, options) if declared.origin in ("stub", "schema") else options
+            overloads = _also_lists(description, overloads)
+            return Structure(overloads, Evidence(declared.origin, _signed(declared)))
+    by_default = _of_default(description)
+    spoken = structures.structures(" ".join(description.text.split()[:12])) if description.text else ()
+    if by_default and by_default != ("float",):
+        return Structure(_also_lists(description, by_default), Evidence(item.origin, _signed(item)))
+    named = conventions.structures_by_name(item.name)
+    if options := by_default or named or _known(spoken):
+        why = "by its default" if by_default else "by its name" if named else ""
+        evidence = Evidence("convention", f"{item.name} is {' or '.join(options)} {why}") if why else description.said
+        return Structure(_also_lists(description, options), evidence)
+    return None
+
+
+def _known(options: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(option for option in options if option not in ("none", "dict"))
+
+
+def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, ...]:
+    """What any overload takes, where they differ in nothing but numbers beside tensors."""
+    found = list(first)
+    for declared in declarations.typed(description.api, description.name):
+        found.extend(option for option in _known(structures.structures(declared.type)) if option in ("tensor", "int", "float"))
+    kept = [option for option in dict.fromkeys(found) if "tensor" not in first or option in (*first, "tensor", "int", "float")]
+    return tuple(kept) if "tensor" in first else first
+
+
+def _also_lists(description: Description, options: tuple[str, ...]) -> tuple[str, ...]:
+    text = description.text
+    if options == ("list(int)",) and type(phrases.literal_of(description.declared.default)) is int:
+        return ("int", "list(int)")
+    if options == ("int",) and re.search(r"\btuple\b|\blist of\b", text) and "single" in text:
+        return ("int", "list(int)")
+    return options
+
+
+def _of_default(description: Description) -> tuple[str, ...]:
+    value = phrases.literal_of(description.declared.default)
+    if isinstance(value, bool):
+        return ("bool",)
+    if isinstance(value, (int, float, str)):
+        return (type(value).__name__,)
+    if isinstance(value, (tuple, list)) and value and all(type(item) is int for item in value):
+        return ("list(int)",)
+    return ()
+
+
+# Element type and rank -------------------------------------------------------------------------------
+
+
+def _dtype(description: Description) -> Dtype | None:
+    names = structures.tensor_dtypes(description.type) or structures.tensor_dtypes(description.text[:80])
+    names = names or phrases.dtypes(description.text)
+    if not names and re.search(r"data type is required to be long|indices|index\b", description.text) and re.search(
+        r"indices|^target|index", description.name
+    ):
+        names = ("int64",)
+    if not names and re.fullmatch(r"\w*mask", description.name) and "BoolTensor" in description.type:
+        names = ("bool",)
+    return Dtype(names, description.said) if names else None
+
+
+def _rank(description: Description, found: Parameter) -> Rank | None:
+    stated = shapes.ranks(description.text)
+    if stated is None or "list(tensor)" in found.options:
+        return None
+    return Rank(str(stated[0]), str(stated[1]), description.said)
+
+
+# Values ----------------------------------------------------------------------------------------------
+
+
+def is_dimension(description: Description) -> bool:
+    """Whether it names dimensions of the first tensor."""
+    return bool(description.main) and bool(conventions.DIMENSION.fullmatch(description.name))
+
+
+def _range(description: Description, options: frozenset[str]) -> Range | None:
+    stated = phrases.interval(description.text, description.said, description.names)
+    if stated is not None:
+        return stated
+    if is_dimension(description):
+        main = description.main
+        said = Evidence("convention", f"{description.name} names a dimension of {main}, from either end")
+        return Range(f"-max(ndim({main}), 1)", f"max(ndim({main}), 1) - 1", said)
+    if options & {"int", "list(int)"}:
+        if re.search(r"padding|pad\b", description.name):
+            return Range("0", None, Evidence("convention", f"{description.name} is a number of elements added"))
+        counted = phrases.count(description.text, description.said)
+        if counted is not None:
+            return counted
+        if re.fullmatch(r"\w*(size|stride|dilation|groups|features|channels|length|chunks|sections|layers|heads|repeats?)\d?", description.name):
+            return Range("1", None, Evidence("convention", f"{description.name} counts something"))
+        if re.fullmatch(r"shape|sizes?", description.name):
+            return Range("0", None, Evidence("convention", f"{description.name} holds lengths"))
+    if description.name == "eps":
+        return Range("0", "1", Evidence("convention", "eps is a small positive number"), open_low=True)
+    return None
+
+
+def _length(description: Description, options: frozenset[str]) -> Length | None:
+    if not options & _LISTS:
+        return None
+    if match := _NAMED_TUPLE.search(description.text):
+        count = len([part for part in match[1].split(",") if part.strip()]) if match[1] else _FEW[match[2] or match[3]]
+        return Length(str(count), str(count), description.said)
+    for declared in (description.declared, *declarations.typed(description.api, description.name)):
+        count = declared.length or _count_in(declared.type)
+        if count > 1:
+            return Length(str(count), str(count), Evidence(declared.origin, _signed(declared)))
+    if is_dimension(description):
+        said = Evidence("convention", f"{description.name} names dimensions of {description.main}")
+        return Length("1", f"max(ndim({description.main}), 1)", said)
+    return None
+
+
+def _count_in(text: str) -> int:
+    """2 for tuple[int, int] and _size_2_t."""
+    if match := re.search(r"[Tt]uple\[((?:int|float)(?:, (?:int|float))*)\]", text):
+        return match[1].count(",") + 1
+    match = re.search(r"_(?:size|ratio)_(\d)", text)
+    return int(match[1]) if match else 0
+
+
+def _form(description: Description, options: frozenset[str]) -> Form | None:
+    if is_dimension(description) and "list(int)" in options:
+        said = Evidence("convention", f"{description.name} names each dimension once")
+        return Form("distinct dimensions", said, description.main)
+    return None
+
+

@@ -1,0 +1,149 @@
+"""Sentences of descriptions as constraints on values and element types."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from fuzzing.generate.docter.expressions import is_expression
+from fuzzing.generate.docter.record import Enumeration, Evidence, Range
+
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
+_TERM = r"([-\w.+ ()]+?)"
+_INTERVAL = re.compile(rf"(?:range|interval|in|:math:|domain)?\s*:?\s*`*([\[(]){_TERM},\s*{_TERM}([\])])`*")
+_BETWEEN = re.compile(rf"\bbetween `*{_NUMBER}`* and `*{_NUMBER}`*")
+_CHAIN = re.compile(rf"{_NUMBER}\s*(<=?|≤)\s*\w+(?:\[\w\])?\s*(<=?|≤)\s*{_NUMBER}")
+_BOUNDS = (
+    (re.compile(rf"(?:greater|larger|bigger) than or equal to {_NUMBER}|at least {_NUMBER}|>=\s*{_NUMBER}|≥\s*{_NUMBER}"), "low", False),
+    (re.compile(rf"(?:greater|larger|bigger) than {_NUMBER}|>\s*{_NUMBER}"), "low", True),
+    (re.compile(rf"(?:less|smaller) than or equal to {_NUMBER}|at most {_NUMBER}|<=\s*{_NUMBER}|≤\s*{_NUMBER}"), "high", False),
+    (re.compile(rf"(?:less|smaller) than {_NUMBER}"), "high", True),
+)  # fmt: skip
+_NON_NEGATIVE = re.compile(r"non-?negative", re.IGNORECASE)
+_POSITIVE = re.compile(r"\b(?:strictly )?positive\b(?! or negative| weight| example| class)", re.IGNORECASE)
+_PROBABILITY = re.compile(r"\bprobabilit(?:y|ies)\b(?! distribution)", re.IGNORECASE)
+_COUNT = re.compile(
+    r"\b(number of|size of|length of|width of|count of|how many|spacing between|dimension(?:ality)? of the model"
+    r"|factor to increase|stride of|stride between|target output size|the size|window size|amount of)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"(?:``|`|\")?'(\w[\w-]*)'|``\"([\w-]+)\"``|\"([\w-]+)\"|``'([\w-]+)'``")
+_DTYPE_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"float and double|floating[- ]point|half, float or double|float, double", ("float32", "float64")),
+    (r"cfloat|complex", ("complex64",)),
+    (r"integral|integer", ("int64", "int32", "int16", "int8", "uint8")),
+    (r"\bbool(ean)?\b", ("bool",)),
+    (r"\blong\b|\bint64\b", ("int64",)),
+    (r"\bint32\b", ("int32",)),
+    (r"\buint8\b", ("uint8",)),
+    (r"\bfloat\b", ("float32",)),
+    (r"\bdouble\b", ("float64",)),
+)
+_DTYPES = re.compile(
+    r"(?:[Ss]upports?(?: inputs?)?(?: tensors?)? of|must be of|must be an?|must be|of type|[Oo]nly(?: supports?)?"
+    r"|[Ee]xpects?|should be of|should be an?|has to be of)\b(?: type)?\s*(?P<words>[^.;]*?)"
+    r"(?=\bdtypes?\b|\btypes?\b|\btensors?\b|[.;]|$)"
+)
+
+
+def interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) -> Range | None:
+    """The bounds that a description states, `names` being what its expressions may speak of; None for none."""
+    if match := _CHAIN.search(text) or _BETWEEN.search(text):
+        if len(match.groups()) == 2:
+            return Range(match[1], match[2], because)
+        return Range(match[1], match[4], because, match[2] == "<", match[3] == "<")
+    if (found := _bracketed(text, because, names)) is not None:
+        return found
+    low = high = None
+    open_low = open_high = False
+    for pattern, side, strict in _BOUNDS:
+        stated = pattern.search(text)
+        number = next((group for group in stated.groups() if group), None) if stated else None
+        if number and side == "low" and low is None:
+            low, open_low = number, strict
+        elif number and side == "high" and high is None:
+            high, open_high = number, strict
+    if low is None and high is None:
+        return _by_word(text, because)
+    return Range(low, high, because, open_low, open_high)
+
+
+def _bracketed(text: str, because: Evidence, names: frozenset[str]) -> Range | None:
+    """`[0.0, 1.0]`, `[-input.dim() - 1, input.dim() + 1)`."""
+    for match in _INTERVAL.finditer(text):
+        low, high = _bound(match[2], names), _bound(match[3], names)
+        spoken = re.search(r"(range|interval|in|domain|within|between|:)\s*:?\s*`*$", text[: match.start(1)])
+        if low is None or high is None or not (spoken or match[1] == "[" or match[4] == "]"):
+            continue
+        if (low, high) == ("", "") or not re.search(r"[\d(]", low + high):
+            continue
+        return Range(low or None, high or None, because, match[1] == "(" and bool(low), match[4] == ")" and bool(high))
+    return None
+
+
+def _bound(text: str, names: frozenset[str]) -> str | None:
+    """A bound as an expression; "" for infinity, None if it is none or speaks of what is not there."""
+    text = re.sub(r"(\w+)\.(?:dim|ndim)(?:\(\))?", r"ndim(\1)", text.strip())
+    if re.fullmatch(r"[-+]?\s*(inf|infty|∞)", text):
+        return ""
+    if not is_expression(text):
+        return None
+    spoken = set(re.findall(r"[A-Za-z_]\w*", text)) - {"ndim"}
+    return text if spoken <= names else None
+
+
+def _by_word(text: str, because: Evidence) -> Range | None:
+    """Bounds that a word implies."""
+    if _NON_NEGATIVE.search(text):
+        return Range("0", None, because)
+    if _POSITIVE.search(text):
+        return Range("0", None, because, open_low=True)
+    if _PROBABILITY.search(text):
+        return Range("0", "1", because)
+    return None
+
+
+def count(text: str, because: Evidence) -> Range | None:
+    """At least 1 for what is described as a number or a size of something."""
+    return Range("1", None, because) if _COUNT.search(text) else None
+
+
+def enumeration(text: str, default: str | None, because: Evidence) -> Enumeration | None:
+    """The texts in quotes that a description offers, with the default; None if there are fewer than two."""
+    words = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
+    values: list[str | int | float | bool | None] = list(dict.fromkeys(words))
+    if default is not None and values:
+        literal = literal_of(default)
+        if (literal is None or isinstance(literal, str)) and literal not in values:
+            values.append(literal)
+    return Enumeration(tuple(values), because) if len(values) >= 2 else None
+
+
+def dtypes(text: str) -> tuple[str, ...]:
+    """The element types to which a sentence restricts a tensor; () where it does not."""
+    found: list[str] = []
+    for match in _DTYPES.finditer(text):
+        words = match["words"]
+        if len(words) > 90:
+            continue
+        for pattern, names in _DTYPE_WORDS:
+            if re.search(pattern, words):
+                found.extend(names)
+        if found:
+            break
+    return tuple(dict.fromkeys(found))
+
+
+_CONSTANTS: Mapping[str, object] = {"inf": float("inf")}
+
+
+def literal_of(text: str | None) -> object:
+    """The Python value that a default's text spells; Ellipsis where it is no literal."""
+    if text is None:
+        return ...
+    try:
+        value: object = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return _CONSTANTS.get(text, ...)
+    return value

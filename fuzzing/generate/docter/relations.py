@@ -1,0 +1,62 @@
+"""Conditions that cross parameters: divisibility, halves, lengths of outputs that must not vanish."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fuzzing.generate.docter import documents, shapes
+from fuzzing.generate.docter.expressions import names_in
+from fuzzing.generate.docter.latex import without_markup
+from fuzzing.generate.docter.parameters import Description
+from fuzzing.generate.docter.record import Evidence, Parameter, Relation
+
+_DIVISIBLE = re.compile(
+    r"(?:both )?`*(?P<first>\w+)`*(?: and `*(?P<second>\w+)`*)? (?:should|must)(?: both)? be divisible by "
+    r"(?:the )?(?:number of )?`*(?P<by>\w+)"
+)
+_HALF = re.compile(r"at most half of (?:effective )?(?:kernel|kernel_size)\b", re.IGNORECASE)
+_DIGIT = re.compile(r"(\d)d")
+
+
+def relations(api: str, found: Sequence[Parameter], described: Sequence[Description]) -> Iterator[Relation]:
+    """All that the descriptions and the formulas of the Shape section state."""
+    names = frozenset(item.name for item in found)
+    for description in described:
+        yield from _divisible(description.text, description.name, names)
+        if _HALF.search(description.text) and "kernel_size" in names:
+            for place in range(_dimensions(api)):
+                holds = f"2 * {description.name}[{place}] <= kernel_size[{place}]"
+                yield Relation(holds, description.name, description.said)
+    for _, document in documents.chain(api):
+        for paragraph in document.prose:
+            yield from _divisible(without_markup(paragraph), "", names)
+    yield from _outputs(api, found, names)
+
+
+def _dimensions(api: str) -> int:
+    match = _DIGIT.search(api)
+    return int(match[1]) if match else 1
+
+
+def _divisible(text: str, owner: str, names: frozenset[str]) -> Iterator[Relation]:
+    for match in _DIVISIBLE.finditer(text):
+        by = match["by"] if match["by"] in names else owner
+        for name in (match["first"], match["second"]):
+            if name in names and by in names:
+                yield Relation(f"{name} % {by} == 0", by, Evidence("docstring", match[0]))
+
+
+def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Iterator[Relation]:
+    """Every documented length of the output is at least 1, where its formula speaks of what is known."""
+    symbols = {
+        token for item in found if item.shape for pattern in item.shape.patterns for token in pattern if token.isidentifier()
+    }
+    main = next((item.name for item in found if item.shape), "")
+    for _, document in documents.chain(api):
+        formulas = shapes.formulas(document.shape_text)
+        for symbol, formula in formulas:
+            if names_in(formula) <= names | symbols:
+                yield Relation(f"{formula} >= 1", main, Evidence("docstring", f"{symbol} = {formula}"))
+        if formulas:
+            return

@@ -1,0 +1,114 @@
+"""Trials: draws given to the library itself, in a worker that may crash, hang or be out of memory.
+
+One worker process serves all draws (`execute.supervisor`); what ends it is charged to the draw in hand and
+costs one new process. An API that has ended CRASHES workers is not drawn from any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from random import Random
+from typing import Literal
+
+from fuzzing.cases import Provenance, TestCase
+from fuzzing.errors import CaseFormatError
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.generate.docter.draw import Mode, NoDrawError, draw
+from fuzzing.generate.docter.extract import LIBRARY, constraints
+from fuzzing.generate.docter.profiles import TAME, Profile
+
+SOURCE = "docter"
+#: DocTer's experiments give a call 10 s; memory is what a draw of the paper's sizes can need.
+LIMITS = Limits(convert_s=10.0, compile_s=10.0, run_s=10.0, memory_bytes=4 << 30)
+CRASHES = 2
+_BACKEND = "torch_eager"
+_MAX_DETAIL = 300
+
+Ending = Literal["accepted", "unusable", "rejected", "crashed", "hung", "out of memory", "no draw"]
+_ENDINGS: dict[str, Ending] = {
+    "returned": "accepted", "raised": "rejected", "killed": "crashed", "hung": "hung", "out_of_memory": "out of memory",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One draw and what the library made of it.
+
+    name    of the draw: API/profile/mode/place
+    ending  accepted: it ran; unusable: it ran, and its output has no form in a case; rejected: it raised;
+            no draw: nothing was found that obeys the record
+    detail  what was raised, or what ended the process
+    """
+
+    api: str
+    name: str
+    ending: Ending
+    detail: str = ""
+    case: TestCase | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to draw: `count` calls of each API, the first with required parameters only."""
+
+    count: int = 10
+    seed: int = 0
+    mode: Mode = Mode.CONFORMING
+    profile: Profile = TAME
+
+    def draws(self, api: str) -> Iterator[tuple[str, TestCase | Trial]]:
+        """The draws of one API by name: a case, or the trial that it has become already."""
+        record = constraints(api)
+        for place in range(self.count):
+            mode = Mode.MINIMAL if place == 0 and self.mode is Mode.CONFORMING else self.mode
+            name = f"{api}/{self.profile.name}/{mode.value}/{place}"
+            try:
+                call = draw(record, Random(self.seed_of(name)), mode, self.profile)
+                yield name, call.case(Provenance(SOURCE, name, api, LIBRARY, version(LIBRARY), self.seed))
+            except (NoDrawError, CaseFormatError) as error:
+                yield name, Trial(api, name, "no draw", str(error)[:_MAX_DETAIL])
+
+    def seed_of(self, name: str) -> int:
+        """From which a draw is made: of the plan's seed and the draw's name alone."""
+        return int.from_bytes(hashlib.sha256(f"{self.seed}:{name}".encode()).digest()[:8], "little")
+
+
+def run(apis: Iterable[str], plan: Plan) -> Iterator[Trial]:
+    """The trials of all APIs, in the order in which they end. Raises ToolchainError if no worker starts."""
+    crashes: Counter[str] = Counter()
+    settled: deque[Trial] = deque()
+
+    def cases() -> Iterator[tuple[tuple[str, str, TestCase], TestCase]]:
+        for api in apis:
+            for name, drawn in plan.draws(api):
+                if crashes[api] >= CRASHES:
+                    break
+                if isinstance(drawn, Trial):
+                    settled.append(drawn)
+                else:
+                    yield (api, name, drawn), drawn
+
+    supervisor: Supervisor[tuple[str, str, TestCase]] = Supervisor(Command(sys.executable, _BACKEND, limits=LIMITS))
+    for (api, name, case), execution in supervisor.run(cases()):
+        trial = _trial(api, name, case, execution)
+        crashes[api] += trial.ending in ("crashed", "hung", "out of memory")
+        while settled:
+            yield settled.popleft()
+        yield trial
+    yield from settled
+
+
+def _trial(api: str, name: str, case: TestCase, execution: Execution) -> Trial:
+    ending = _ENDINGS[execution.ending]
+    if ending == "rejected" and execution.error.rpartition(".")[2] == "Unsupported":
+        ending = "unusable"
+    how = execution.error or execution.signal or ""
+    return Trial(api, name, ending, f"{how}: {execution.message}".strip(": ")[:_MAX_DETAIL], case)

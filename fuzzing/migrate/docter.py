@@ -1,0 +1,70 @@
+"""DocTer: calls drawn from what torch's documentation says of its parameters; those that torch accepts are cases.
+
+`fuzzing.generate.docter` extracts the constraints and draws; each draw is run in a worker of its own before it
+counts, so that one which crashes torch costs a process and is told, not suffered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import InfrastructureError, InternalError
+from fuzzing.migrate.sources import Skip, register_source
+
+NAME = "docter"
+LIBRARY = "torch"
+#: Calls drawn of each API, the first with its required parameters only.
+PER_API = 10
+SEED = 0
+
+_REASONS = {
+    "rejected": "the library refuses the draw",
+    "unusable": "an output has no form in a case",
+    "crashed": "the library itself crashes",
+    "hung": "the library itself hangs",
+    "out of memory": "the library itself takes too much memory",
+    "no draw": "no call was found that obeys its documentation",
+}
+
+
+@register_source(NAME, library=LIBRARY)
+def migrate() -> Iterator[TestCase | Skip]:
+    """Conforming draws of every documented API of the installed torch."""
+    yield from drawn(PER_API, SEED)
+
+
+def drawn(count: int, seed: int, apis: tuple[str, ...] = ()) -> Iterator[TestCase | Skip]:
+    """`count` draws of each of `apis`, by default of all there are."""
+    try:
+        import torch
+    except ImportError as error:
+        raise InfrastructureError(f"{NAME} needs torch: pip install torch ({error})") from error
+    from fuzzing.generate.docter import apis as known
+    from fuzzing.generate.docter import trials
+
+    torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
+    for trial in trials.run(apis or known.names(), trials.Plan(count=count, seed=seed)):
+        if trial.ending == "accepted" and trial.case is not None:
+            yield _compared(trial.case)
+        else:
+            yield Skip(trial.name, _REASONS[trial.ending], trial.detail)
+
+
+def _compared(case: TestCase) -> TestCase | Skip:
+    """The case with how to compare its outputs: by shapes if the call draws random numbers or reads what nobody wrote.
+
+    It has run in a worker just now, so that here it is safe to run.
+    """
+    from fuzzing.generate.docter.extract import constraints
+    from fuzzing.migrate.torch_samples import observe_case
+
+    try:
+        observed = observe_case(case)
+    except InternalError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever torch raises; it did not a moment ago
+        return Skip(case.provenance.test, "the library takes the draw only now and then", repr(error)[:300])
+    record = constraints(case.provenance.operator)
+    return replace(case, comparison="shapes" if observed.random or record.uninitialised else "values")

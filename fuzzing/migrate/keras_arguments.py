@@ -1,0 +1,362 @@
+"""A live call of Keras, told as text: Python values become typed arguments, tensors become inputs.
+
+Told are layers by what they were made with, functions by their names, tensors by type, shape and data;
+arguments that equal the default are left out, so that what is written in two ways is one instance.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fuzzing.backends._torch import from_torch
+from fuzzing.backends.base import Unsupported
+from fuzzing.cases import Argument, Input, Name, New, Recipe, Tensor, TensorArg
+from fuzzing.cases.arguments import Kwargs
+from fuzzing.cases.values import RAW_DTYPES, STRING
+from fuzzing.errors import CaseFormatError
+from fuzzing.migrate import keras_names
+from fuzzing.migrate.torch_arguments import CannotTellError, recipe_or_value
+
+#: Where a made object keeps what it was made with: (positional, by keyword).
+MADE_WITH = "_assay_made_with"
+MAX_DATA_BYTES = 4096  # of an input that is kept as it was; of a larger one, only between which bounds it lay
+MAX_INPUT_BYTES = 1 << 24
+_MAX_LISTED = 64  # elements of an array that a constructor takes
+#: What stands for the unknown dimensions of a symbolic tensor: the first, the others, and those of images
+#: and above, which windows must fit into. 2 and 3 make the library's own (None, 3) and (2, None) broadcast.
+_BATCH, _UNKNOWN, _UNKNOWN_LARGE = 2, 3, 8
+_IMAGE_RANK = 4
+_SYMBOLIC_SEED = 0
+#: Texts and weights: neither changes what a model computes once its weights are drawn from the case's seed.
+_UNTOLD = frozenset({"name"})
+
+_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+
+Told = tuple[tuple[Argument, ...], Kwargs]
+
+
+class NoDataError(CannotTellError):
+    """A call only works out a shape, in Keras' own name: it is no test's doing."""
+
+
+class Teller:
+    """Turns the arguments of one call into text.
+
+    inputs  the tensors met so far, by the names of their parameters; one tensor met twice is one input
+    dtype   the type that the layer called will cast floats to; None for as they are
+    """
+
+    def __init__(self, dtype: str | None = None) -> None:
+        self.inputs: dict[str, Input] = {}
+        self._dtype = dtype
+        self._met: dict[int, tuple[Any, TensorArg]] = {}  # the tensor is kept: ids are reused
+
+    def call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Told:
+        """The arguments of a call: leading tensors by position, all else by name and without defaults.
+
+        Raises CannotTellError.
+        """
+        positional: list[Argument] = []
+        named: dict[str, Argument] = {}
+        order = list(_signature(function).parameters)
+        all_lead = _must_lead(function, args)
+        for name, value, parameter in _bound(function, args, kwargs):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                positional += [self.argument(item, name) for item in value]
+                continue
+            told = self.argument(value, name)
+            is_next = order[len(positional) : len(positional) + 1] == [name]
+            if all_lead or (is_next and _holds_tensor(told) and parameter.kind is not _KEYWORD_ONLY):
+                positional.append(told)
+            elif not _is_default(value, parameter):
+                named[name] = told
+        return tuple(positional), tuple(named.items())
+
+    def argument(self, value: Any, name: str) -> Argument:
+        """One argument, whose tensors are named after `name`. Raises CannotTellError."""
+        if value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str):
+            return value
+        if is_tensor(value):
+            return self._tensor(value, name)
+        if isinstance(value, slice):
+            return slice(*(self.argument(part, name) for part in (value.start, value.stop, value.step)))
+        if isinstance(value, (list, tuple)):
+            return _same_kind(value, [self.argument(item, name) for item in value])
+        if isinstance(value, Mapping):
+            return {_text(key): self.argument(item, name) for key, item in value.items()}
+        return tell(value)
+
+    def _tensor(self, tensor: Any, name: str) -> TensorArg:
+        if id(tensor) not in self._met:
+            value = _input(tensor, self._dtype)
+            argument = TensorArg(self._free(name), dtype=value.dtype, shape=value.shape)
+            self._met[id(tensor)] = tensor, argument
+            self.inputs[argument.name] = value
+        return self._met[id(tensor)][1]
+
+    def _free(self, name: str) -> str:
+        """`name`, or with a number behind it if an input has it already or Python does."""
+        try:
+            TensorArg(name)
+        except CaseFormatError:
+            name = f"{name}_"
+        names = (name, *(f"{name}{count}" for count in range(1, len(self.inputs) + 1)))
+        return next(free for free in names if free not in self.inputs)
+
+
+def tell(value: Any) -> Argument:
+    """What is no tensor and holds none: plain values, types, functions and objects of Keras.
+
+    Raises CannotTellError.
+    """
+    if value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        return _same_kind(value, [tell(item) for item in value])
+    if isinstance(value, Mapping):
+        return {_text(key): tell(item) for key, item in value.items()}
+    if isinstance(value, np.generic):
+        return tell(value.item())
+    if isinstance(value, np.ndarray):
+        return _listed(value)
+    if keras_names.is_dtype(value):
+        return keras_names.dtype_name(value)
+    if keras_names.is_policy(value):
+        return _policy(value)
+    if inspect.isroutine(value):
+        return _function(value)
+    return _object(value)
+
+
+def made(instance: Any) -> Kwargs:
+    """What a layer was made with, by name and without defaults. Raises CannotTellError."""
+    found = vars(instance).get(MADE_WITH)
+    if found is None:
+        raise CannotTellError("a layer was made where nobody saw it", type(instance).__name__)
+    args, kwargs = found
+    told = {}
+    for name, value, parameter in _bound(type(instance), args, kwargs):
+        if parameter.kind is parameter.VAR_POSITIONAL and value:
+            raise CannotTellError("a layer was made with any number of arguments", type(instance).__name__)
+        if name not in _UNTOLD and not _is_default(value, parameter):
+            told[name] = tell(value)
+    return tuple(told.items())
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value becomes an input: a tensor or variable of Keras or torch, or an array with a shape."""
+    import torch
+
+    return isinstance(value, (torch.Tensor, np.ndarray)) or keras_names.is_keras_tensor(value)
+
+
+# Parts of a call --------------------------------------------------------------------------------------
+
+
+def _bound(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, inspect.Parameter]]:
+    """Each argument given, with its parameter; those of `**kwargs` one by one."""
+    try:
+        signature = _signature(function)
+        given = signature.bind(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        raise CannotTellError("a call does not fit its signature", str(error)) from None
+    for name, value in given.arguments.items():
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            yield from ((key, item, parameter) for key, item in value.items())
+        else:
+            yield name, value, parameter
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Of a class that of its `__init__`: layers have a `__new__` too, which takes anything."""
+    if not isinstance(function, type):
+        return inspect.signature(function)
+    signature = inspect.signature(function.__init__)  # type: ignore[misc]
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def _must_lead(function: Callable[..., Any], args: Sequence[Any]) -> bool:
+    """Whether positional arguments have to stay: others of any number come behind them."""
+    parameters = _signature(function).parameters.values()
+    fixed = [item for item in parameters if item.kind is item.POSITIONAL_OR_KEYWORD]
+    return len(args) > len(fixed) and any(item.kind is item.VAR_POSITIONAL for item in parameters)
+
+
+def _is_default(value: Any, parameter: inspect.Parameter) -> bool:
+    if parameter.default is parameter.empty:
+        return value is None and parameter.kind is parameter.VAR_KEYWORD  # Layer's own are None by default
+    default = parameter.default
+    return value is default or (
+        type(value) is type(default) and type(value) in (bool, int, float, str, tuple) and value == default
+    )
+
+
+def _holds_tensor(argument: Argument) -> bool:
+    if isinstance(argument, (list, tuple)):
+        return any(map(_holds_tensor, argument))
+    if isinstance(argument, dict):
+        return any(map(_holds_tensor, argument.values()))
+    return isinstance(argument, TensorArg)
+
+
+def _same_kind(value: Sequence[Any], items: list[Argument]) -> Argument:
+    """A list or tuple; Keras's own kinds of list count as lists, named tuples as nothing."""
+    if isinstance(value, tuple):
+        if type(value) is tuple or type(value).__name__ == "Size":  # torch.Size
+            return tuple(items)
+        raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
+    return items
+
+
+def _text(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    raise CannotTellError("a dict has keys that are no texts", repr(key)[:80])
+
+
+# Objects ----------------------------------------------------------------------------------------------
+
+
+def _listed(array: np.ndarray[Any, Any]) -> Argument:
+    if array.size > _MAX_LISTED or array.dtype.kind not in "biuf":
+        raise CannotTellError("a layer was made with an array that is too large to tell", str(array.shape))
+    return array.tolist()
+
+
+def _function(value: Any) -> Name:
+    name = keras_names.function_name(value)
+    if name is None:
+        raise CannotTellError("an argument is a function without a name in Keras", repr(value)[:80])
+    return Name(name)
+
+
+def _policy(value: Any) -> str:
+    """A policy of types by its name; one for each layer, by layer name, has none."""
+    if type(value).__name__ == "DTypePolicyMap":
+        raise CannotTellError("a layer has a type policy for each of its parts")
+    return str(value.name)
+
+
+def _object(value: Any) -> New:
+    """A layer, initialiser, regulariser or constraint as a call of its class."""
+    api = keras_names.class_name(type(value))
+    if api is None:
+        raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
+    if keras_names.is_operation(value):
+        return New(api, (), made(value))
+    config = getattr(value, "get_config", None)
+    if config is None:
+        raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
+    parameters = _signature(type(value)).parameters
+    given = {name: item for name, item in config().items() if name not in _UNTOLD}
+    told = [
+        (name, tell(item))
+        for name, item in given.items()
+        if name not in parameters or not _is_default(item, parameters[name])
+    ]
+    return New(api, (), tuple(told))
+
+
+# Tensors ----------------------------------------------------------------------------------------------
+
+
+def _input(tensor: Any, dtype: str | None) -> Tensor | Recipe:
+    """A tensor's data, or how to draw data like it, in the type the layer casts it to."""
+    if keras_names.is_symbolic(tensor):
+        return _drawn(shape_of(tensor), _cast(str(tensor.dtype), dtype), 0.0, 1.0)
+    value = _value(tensor)
+    wanted = _cast(value.dtype, dtype)
+    if wanted != value.dtype:
+        value = _converted(value, wanted)
+    if len(value.data) <= MAX_DATA_BYTES or value.dtype == "bool":
+        found = recipe_or_value(value)
+        assert isinstance(found, (Tensor, Recipe))
+        return found
+    numbers = _finite(value)
+    if not numbers.size:
+        return recipe_or_value(value)  # type: ignore[return-value]
+    return _drawn(value.shape, value.dtype, float(numbers.min()), float(numbers.max()))
+
+
+def _value(tensor: Any) -> Tensor:
+    """The data as Keras would take it: an array first becomes a tensor of the backend."""
+    import torch
+
+    if keras_names.is_variable(tensor):
+        tensor = tensor.value
+    if not isinstance(tensor, torch.Tensor):
+        if tensor.dtype.kind in "OSUMm":
+            raise CannotTellError("an input holds texts or objects", str(tensor.dtype))
+        tensor = keras_names.to_backend(tensor)
+    if tensor.is_meta:
+        raise NoDataError("an input is a tensor without data")
+    if tensor.layout is not torch.strided:
+        raise CannotTellError("an input is sparse", str(tensor.layout))
+    if tensor.numel() * tensor.element_size() > MAX_INPUT_BYTES:
+        raise CannotTellError("a tensor is too large to keep", str(tuple(tensor.shape)))
+    try:
+        value = from_torch(tensor.detach())
+    except Unsupported as error:
+        raise CannotTellError("a tensor is of a type that a case cannot hold", str(error)) from None
+    if value.dtype == STRING:
+        raise CannotTellError("an input holds texts or objects")
+    return value
+
+
+def _cast(have: str, want: str | None) -> str:
+    """Layers cast floats, and floats only."""
+    return want if want is not None and "float" in have and "float" in want else have
+
+
+def _converted(value: Tensor, dtype: str) -> Tensor:
+    import torch
+
+    from fuzzing.backends._torch import to_torch
+
+    return from_torch(to_torch(value).to(getattr(torch, dtype)))
+
+
+def _finite(value: Tensor) -> np.ndarray[Any, Any]:
+    from fuzzing.backends._torch import to_torch
+
+    array: np.ndarray[Any, Any]
+    if value.dtype in RAW_DTYPES:
+        array = to_torch(value).double().numpy()
+    else:
+        array = value.array()
+    if array.dtype.kind == "c":
+        array = array.real
+    return array[np.isfinite(array)]
+
+
+def _drawn(shape: tuple[int, ...], dtype: str, low: float, high: float) -> Tensor | Recipe:
+    """Numbers between bounds, from a fixed seed."""
+    if dtype == "bool":
+        return Recipe("integers", dtype, shape, 0, 1, _SYMBOLIC_SEED)
+    if dtype in RAW_DTYPES or dtype.startswith("complex"):
+        drawn = Recipe("uniform", "float32", shape, low, high, _SYMBOLIC_SEED).draw()
+        return _converted(drawn, dtype)
+    if dtype.startswith(("int", "uint")):
+        whole = (math.floor(low), math.ceil(high))
+        return Recipe("integers", dtype, shape, *whole, _SYMBOLIC_SEED)
+    return Recipe("uniform", dtype, shape, low, high, _SYMBOLIC_SEED)
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """A tensor's shape, with a size in place of each unknown dimension. Raises CannotTellError."""
+    shape = tuple(tensor.shape)
+    other = _UNKNOWN_LARGE if len(shape) >= _IMAGE_RANK else _UNKNOWN
+    if getattr(tensor, "sparse", False) or getattr(tensor, "ragged", False):
+        raise CannotTellError("an input is sparse or ragged")
+    sizes = [
+        (_BATCH if place == 0 else other) if dim is None else int(dim) for place, dim in enumerate(shape)
+    ]
+    return tuple(sizes)

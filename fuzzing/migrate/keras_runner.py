@@ -1,0 +1,139 @@
+"""`python -P keras_runner.py REPORT FILE…`: runs Keras' own test files by pytest, each in a fork of its own.
+
+torch, Keras and pytest are imported once; a fork costs a hundredth of that, and a crash or a hang of one
+file costs that file. REPORT gets a JSON line for each: {"file", "exit", "seconds"}; exit is pytest's code,
+negative the signal that ended it, null if it ran out of time. The wheel ships the tests without
+`conftest.py` and without the other frameworks that some compare with, so there are stand-ins for them.
+Needs the standard library, torch, Keras and pytest alone: whoever records this, does so from outside.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import time
+import types
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+SEED = 0
+FILE_S = 120.0  # of one file; the longest takes a sixth of that on an idle machine
+MEMORY_BYTES = 6 << 30  # of data in one process; what tests take beside the libraries is some megabytes
+#: What test files import and may be missing: other frameworks, and packages of a few tests only.
+STAND_INS = frozenset({"grain", "jax", "pandas", "scipy", "sklearn", "tensorflow"})
+_OPTIONS = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-c", os.devnull, "-W", "ignore"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command; returns its exit code."""
+    report, *files = arguments
+    import keras
+    import pytest  # noqa: F401 - for the forks
+    import torch
+
+    torch.set_num_threads(1)  # of a process with threads, a fork has only the one
+    root = Path(keras.__file__).parent.parent
+    _stand_in(_conftest())
+    with open(report, "a", encoding="utf-8") as lines:
+        for place, file in enumerate(files, 1):
+            said = _forked(root, file)
+            lines.write(json.dumps(said) + "\n")
+            lines.flush()
+            sys.stderr.write(f"keras-tests: {place}/{len(files)} {file}: {said['seconds']:.1f} s\n")
+    return 0
+
+
+def _forked(root: Path, file: str) -> dict[str, Any]:
+    """Runs one file in a fork, for no longer than FILE_S."""
+    begin = time.perf_counter()
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(root, file))
+    process.start()
+    process.join(FILE_S)
+    ended = process.exitcode
+    if ended is None:
+        process.kill()
+        process.join()
+    return {"file": file, "exit": ended, "seconds": round(time.perf_counter() - begin, 3)}
+
+
+def _run(root: Path, file: str) -> None:
+    """In the fork: pytest over one file, silent, seeded and within bounds."""
+    import keras
+    import pytest
+
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    _skip_training()
+    keras.utils.set_random_seed(SEED)
+    sys.exit(int(pytest.main([*_OPTIONS, f"--rootdir={root}", str(root / file)])))
+
+
+def _skip_training() -> None:
+    """Has Keras' checklist for layers leave out its last point, a step of training: nothing new is called."""
+    from keras.src.testing import TestCase
+
+    checklist: Callable[..., Any] = TestCase.run_layer_test
+
+    def without_training(*args: Any, **kwargs: Any) -> Any:
+        return checklist(*args, **{**kwargs, "run_training_check": False})
+
+    TestCase.run_layer_test = without_training
+
+
+def _conftest() -> types.ModuleType:
+    """Keras' conftest has one function that its tests import: it marks what a backend cannot do."""
+    import pytest
+    from keras.config import backend
+
+    def skip_if_backend(name: str, reason: str) -> Any:
+        return pytest.mark.skipif(backend() == name, reason=reason)
+
+    module = types.ModuleType("conftest")
+    vars(module)["skip_if_backend"] = skip_if_backend
+    return module
+
+
+def _stand_in(conftest: types.ModuleType) -> None:
+    """Gives test files, and nobody else, something to import for what is missing.
+
+    Keras itself must not see it, for it asks what is installed. A test that needs the real thing fails.
+    """
+    original = builtins.__import__
+
+    def importing(
+        name: str,
+        names: Mapping[str, Any] | None = None,
+        local: Mapping[str, Any] | None = None,
+        wanted: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        importer = str((names or {}).get("__name__", ""))
+        at_top = sys._getframe(1).f_code.co_name == "<module>"  # a test that needs one inside, fails at once
+        if level == 0 and at_top and importer.endswith("_test"):
+            if name == "conftest":
+                return conftest
+            if name.partition(".")[0] in STAND_INS:
+                return _missing(original, name, names, local, wanted)
+        return original(name, names, local, wanted, level)
+
+    builtins.__import__ = importing  # type: ignore[assignment]
+
+
+def _missing(original: Any, name: str, *rest: Any) -> Any:
+    try:
+        return original(name, *rest)
+    except ImportError:
+        return mock.MagicMock(name=name)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""Keras' own tests, which its wheel ships: what they call of layers, activations and operations.
+
+The files below FOLDERS are run by pytest with the recorder inside (`fuzzing.migrate.keras_runner`), a file
+in a process of its own; what its tests say about Keras does not matter, only what they call. Left out are
+folders whose tests call no operator of their own: saving, training, optimizers, callbacks, metrics,
+distribution, export, applications, data sets, and the other backends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import InfrastructureError
+from fuzzing.migrate import keras_runner
+from fuzzing.migrate.recorders import collect
+from fuzzing.migrate.sources import Skip, register_source
+
+NAME = "keras-tests"
+LIBRARY = "keras"
+#: Below `keras/src`; everything in them that is called `…_test.py`.
+FOLDERS = ("activations", "layers", "ops")
+FILES_AT_ONCE = 48  # whose cases are replayed and yielded before the next: each lot imports Keras twice
+_NEEDS = {"keras": "keras", "torch": "torch", "pytest": "pytest", "absl": "absl-py"}
+#: What pytest's exit codes say of a file (its documentation, "Exit codes"): 0 and 1 mean that tests ran.
+_RAN = (0, 1)
+_NO_TESTS = 5
+
+
+@register_source(NAME, library=LIBRARY)
+def migrate() -> Iterator[TestCase | Skip]:
+    """Every distinct call of an operator in Keras' own tests that Keras runs again."""
+    yield from of_files(test_files())
+
+
+def test_files() -> list[str]:
+    """The test files, relative to where Keras is installed, sorted.
+
+    Raises InfrastructureError where Keras, or what its tests need, is not installed.
+    """
+    missing = [package for module, package in _NEEDS.items() if find_spec(module) is None]
+    if missing:
+        raise InfrastructureError(
+            f"{NAME} runs the tests of Keras, which need {', '.join(missing)}: "
+            f"pip install {' '.join(missing)}"
+        )
+    spec = find_spec("keras")
+    assert spec is not None
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
+    found = [path for folder in FOLDERS for path in (package / "src" / folder).rglob("*_test.py")]
+    return sorted(path.relative_to(package.parent).as_posix() for path in found)
+
+
+def of_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
+    """The distinct cases of these files and what became none, file by file.
+
+    One instance is one case: the second with the same parameters, types and shapes is left out.
+    """
+    seen: set[bytes] = set()
+    left = iter(files)
+    while lot := list(islice(left, FILES_AT_ONCE)):
+        for item in _lot(lot):
+            if not isinstance(item, TestCase):
+                yield item
+            elif (program := item.program.to_bytes()) not in seen:
+                seen.add(program)
+                yield item
+
+
+def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
+    with tempfile.TemporaryDirectory(prefix="assay-keras-") as folder:
+        report = Path(folder) / "report.jsonl"
+        command = [sys.executable, "-P", keras_runner.__file__, str(report), *files]
+        recorded = collect.record(LIBRARY, command, Path(folder))
+        collect.raise_bugs(recorded)
+        ran = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
+        if not ran:
+            raise InfrastructureError(
+                f"{NAME}: the tests of Keras cannot be run: the runner ended with {recorded.exit_code}; "
+                "what it said stands above"
+            )
+        yield from collect.named(collect.replayed(recorded, Path(folder)), NAME)
+    for file in ran:
+        if (reason := _trouble(file["exit"])) is not None:
+            yield Skip(file["file"], reason, f"exit {file['exit']} after {file['seconds']} s")
+    for name in files[len(ran) :]:
+        yield Skip(name, "the run ended before this test file")
+
+
+def _trouble(code: int | None) -> str | None:
+    """Why a file's tests were not all run; None if they were."""
+    if code is None:
+        return "the test file ran out of time"
+    if code < 0:
+        return "the test file was ended by a signal"
+    if code in _RAN:
+        return None
+    return "the test file holds no tests" if code == _NO_TESTS else "the test file cannot be imported"

@@ -1,0 +1,139 @@
+"""What the sources of ONNX's own backend tests share: a test's model and data sets, as cases."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fuzzing.cases import (
+    Absent,
+    Comparison,
+    OnnxModel,
+    Provenance,
+    Tensor,
+    TestCase,
+    Tolerance,
+    Value,
+)
+from fuzzing.cases import Sequence as TensorSequence
+from fuzzing.errors import CaseFormatError, InfrastructureError
+from fuzzing.migrate.randomness import draws_random_numbers
+from fuzzing.migrate.sources import Skip
+
+if TYPE_CHECKING:
+    from onnx.backend.test.case.test_case import TestCase as BackendTest
+
+LIBRARY = "onnx"
+
+
+class CannotHoldError(Exception):
+    """A value has no form in a case; the text is the skip's reason."""
+
+
+@contextlib.contextmanager
+def building(source: str) -> Iterator[None]:
+    """For code that imports ONNX's tests, some of which compute as they are imported: seeded and quiet.
+
+    Raises InfrastructureError, for the source of this name, where onnx is not installed.
+    """
+    np.random.seed(0)  # the legacy generator is the one these tests draw from
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+            warnings.simplefilter("ignore")  # the tests cast NaN and overflow on purpose
+            yield
+    except ImportError as error:
+        raise InfrastructureError(f"{source} needs the onnx package: pip install onnx ({error})") from error
+
+
+def migrate(
+    source: str, tests: Sequence[BackendTest], operator: Callable[[BackendTest], str]
+) -> Iterator[TestCase | Skip]:
+    """Each data set of each test as a case of `source`, or why it is none; `operator` says what is tested."""
+    release = version(LIBRARY)
+    for test in tests:
+        sets = test.data_sets or []
+        if not sets:
+            yield Skip(test.name, "the test has no data")
+        for number, (inputs, outputs) in enumerate(sets):
+            name = test.name if len(sets) == 1 else f"{test.name}/{number}"
+            provenance = Provenance(source, name, operator(test), LIBRARY, release)
+            yield _case(test, inputs, outputs, provenance)
+
+
+def single_operator(test: BackendTest) -> str:
+    """The one operator a test's model holds beside constants; "" if there are several."""
+    nodes = () if test.model is None else test.model.graph.node
+    kinds = {node.op_type for node in nodes if node.op_type != "Constant"}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _case(
+    test: BackendTest, inputs: Sequence[Any], outputs: Sequence[Any], provenance: Provenance
+) -> TestCase | Skip:
+    import onnx
+
+    model = test.model
+    if model is None:
+        return Skip(provenance.test, "the test has no model")
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        return Skip(provenance.test, "the model is not valid ONNX", str(error))
+    try:
+        given = _named([item.name for item in model.graph.input], inputs, "inputs")
+        expected = _named([item.name for item in model.graph.output], outputs, "outputs")
+    except CannotHoldError as error:
+        return Skip(provenance.test, str(error))
+    random = draws_random_numbers(model, dict(given))
+    comparison: Comparison = "shapes" if random else "values"
+    return TestCase(
+        program=OnnxModel(model.SerializeToString(deterministic=True)),
+        inputs=given,
+        expected=expected,
+        tolerance=Tolerance(test.rtol, test.atol),
+        comparison=comparison,
+        provenance=provenance,
+    )
+
+
+def _named(names: Sequence[str], given: Sequence[Any], what: str) -> tuple[tuple[str, Value], ...]:
+    """Values beside the graph's names. A test may leave out trailing values, which are then optional."""
+    if len(given) > len(names):
+        raise CannotHoldError(f"the test has more {what} than its graph")
+    return tuple((name, to_value(item)) for name, item in zip(names, given, strict=False))
+
+
+def to_value(given: Any) -> Value:
+    """A value of ONNX's Python tests as a Value; raises CannotHoldError with the reason."""
+    if given is None:
+        return Absent()
+    if isinstance(given, (list, tuple)):
+        return TensorSequence(tuple(_tensor(item) for item in given))
+    return _tensor(given)
+
+
+def _tensor(given: Any) -> Tensor:
+    import onnx
+
+    if isinstance(given, onnx.TensorProto):
+        given = onnx.numpy_helper.to_array(given)
+    if not isinstance(given, (np.ndarray, np.generic)):
+        raise CannotHoldError(f"a value is {_KINDS.get(type(given).__name__, type(given).__name__)}")
+    try:
+        return Tensor.of(given)
+    except CaseFormatError as error:
+        raise CannotHoldError(f"a tensor has no form in a case: {error}") from None
+
+
+_KINDS = {
+    "NoneType": "a sequence with absent items",
+    "dict": "a map",
+    "list": "a sequence of sequences",
+    "tuple": "a sequence of sequences",
+}

@@ -1,0 +1,62 @@
+"""Models that PyTorch once exported for the ONNX standard: operators and layers, with what ONNX expects.
+
+They are files below `onnx/backend/test/data`, of two kinds: `pytorch-converted`, a layer each, and
+`pytorch-operator`, a function each; most of opset 6, so they show how a compiler takes old models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fuzzing.cases import TestCase
+from fuzzing.migrate import onnx_backend_tests
+from fuzzing.migrate.sources import Skip, register_source
+
+if TYPE_CHECKING:
+    from onnx.backend.test.case.test_case import TestCase as FileTest
+
+NAME = "onnx-pytorch-tests"
+KINDS = ("pytorch-converted", "pytorch-operator")
+
+
+@register_source(NAME, library="onnx")
+def migrate() -> Iterator[TestCase | Skip]:
+    """Every test of both kinds in the installed ONNX, kind by kind, by name."""
+    yield from onnx_backend_tests.migrate(NAME, collect(), onnx_backend_tests.single_operator)
+
+
+def collect() -> list[FileTest]:
+    """All tests, with their models and data read. Raises InfrastructureError where onnx is not installed."""
+    with onnx_backend_tests.building(NAME):
+        from onnx.backend.test.loader import load_model_tests
+
+        found = [
+            test for kind in KINDS for test in sorted(load_model_tests(kind=kind), key=lambda test: test.name)
+        ]
+    return [_read(test) for test in found]
+
+
+def _read(test: FileTest) -> FileTest:
+    """The test with what its folder holds: `model.onnx`, `test_data_set_0/input_0.pb`, `output_0.pb`, …"""
+    import onnx
+
+    folder = Path(test.model_dir or "")
+    sets = sorted(folder.glob("test_data_set_*"), key=_place)
+    return replace(
+        test,
+        model=onnx.load(folder / "model.onnx"),
+        data_sets=[(_tensors(one, "input"), _tensors(one, "output")) for one in sets],
+    )
+
+
+def _tensors(folder: Path, what: str) -> list[object]:
+    import onnx
+
+    return [onnx.load_tensor(path) for path in sorted(folder.glob(f"{what}_*.pb"), key=_place)]
+
+
+def _place(path: Path) -> int:
+    return int(path.stem.rsplit("_", 1)[-1])

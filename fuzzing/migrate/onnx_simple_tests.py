@@ -1,0 +1,39 @@
+"""The simple model tests of the ONNX standard: small graphs made in memory, with what ONNX expects of them.
+
+`onnx.backend.test.case.model` makes them: sequences, gradients, one operator at an opset of its own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fuzzing.cases import TestCase
+from fuzzing.migrate import onnx_backend_tests
+from fuzzing.migrate.sources import Skip, register_source
+
+if TYPE_CHECKING:
+    from onnx.backend.test.case.test_case import TestCase as ModelTest
+
+NAME = "onnx-simple-tests"
+
+
+@register_source(NAME, library="onnx")
+def migrate() -> Iterator[TestCase | Skip]:
+    """Every simple model test of the installed ONNX, by name."""
+    yield from onnx_backend_tests.migrate(NAME, collect(), onnx_backend_tests.single_operator)
+
+
+def collect() -> list[ModelTest]:
+    """All simple model tests. Raises InfrastructureError where onnx is not installed.
+
+    ONNX collects only once in a process: its modules register their tests as they are imported. The tests
+    of kind "real" are whole networks to be fetched from elsewhere, and left out.
+    """
+    with onnx_backend_tests.building(NAME):
+        from onnx.backend.test.case.model import collect_testcases
+
+        found: dict[str, ModelTest] = {
+            test.name: test for test in collect_testcases() if test.kind == "simple"
+        }
+    return [found[name] for name in sorted(found)]

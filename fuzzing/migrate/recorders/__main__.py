@@ -1,0 +1,91 @@
+"""`python -m fuzzing.migrate.recorders --library L --corpus DIR -- COMMAND…`: any command's calls become cases.
+
+COMMAND is run as it stands, with a recorder in each of its Python processes; its standard output goes to
+standard error. Then each distinct case is replayed in the library, and those that run are kept. Prints what
+`python -m fuzzing.migrate` prints, and at the end of the end event
+    "command_exit": N, "processes": N, "seconds": {"command": s, "recording": s, "replay": s}
+where N is negative if a signal ended the command, `processes` counts those that imported the library, and
+`recording` is the time that telling new calls took within the command. Exit codes: 0 done, be the tests
+red or green; 2 the caller's mistake; 3 the machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.migrate import __main__ as migration
+from fuzzing.migrate.recorders import base, collect
+from fuzzing.migrate.sources import Skip, Source
+
+_PROGRAM = "python -m fuzzing.migrate.recorders"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog=_PROGRAM, description="Make cases of what a command calls.")
+    parser.add_argument(
+        "--library", required=True, help="the library whose calls are recorded, such as torch"
+    )
+    parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
+    parser.add_argument("--cwd", type=Path, help="the folder the command runs in")
+    parser.add_argument("--source", default="", help="what provenance names; collected-LIBRARY if not given")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="behind --, with its arguments")
+    given = parser.parse_args(arguments)
+    try:
+        base.get(given.library)
+        source = given.source or f"{base.SOURCE}-{given.library}"
+        _run(given.library, source, given.command, given.cwd, Corpus(given.corpus))
+    except UsageError as error:
+        return _fail(error, 2)
+    except InfrastructureError as error:
+        return _fail(error, 3)
+    return 0
+
+
+def _run(library: str, source: str, command: Sequence[str], cwd: Path | None, corpus: Corpus) -> None:
+    recorded = collect.record(library, command, cwd)
+    _note(f"{source}: the command ended with {recorded.exit_code} after {recorded.command_s:.1f} s")
+    if not recorded.processes:
+        _note(
+            f"{source}: no process of the command imported {library} where PYTHONPATH is obeyed, so nothing "
+            "was recorded; `python -I` and `python -E` do not obey it"
+        )
+    replay_s = 0.0
+
+    def migrate() -> Iterator[TestCase | Skip]:
+        nonlocal replay_s
+        begin = perf_counter()
+        items = list(collect.replayed(recorded, corpus.root))
+        replay_s = perf_counter() - begin
+        yield from collect.named(items, source)
+
+    def closing() -> Mapping[str, object]:
+        seconds = {"command": recorded.command_s, "recording": recorded.recording_s, "replay": replay_s}
+        return {
+            "command_exit": recorded.exit_code,
+            "processes": recorded.processes,
+            "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        }
+
+    migration.run(Source(source, library, migrate), corpus, closing=closing)
+    collect.raise_bugs(recorded)
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _fail(error: Exception, code: int) -> int:
+    _note(f"{_PROGRAM}: {error}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

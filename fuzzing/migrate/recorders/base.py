@@ -1,0 +1,113 @@
+"""What a recorder is, and what it tells to.
+
+A recorder lies in `fuzzing/migrate/recorders/LIBRARY.py`, imports its library inside functions, and
+registers itself:
+
+    @register_recorder
+    class Keras:
+        library: ClassVar[str] = "keras"
+
+        def start(self, sink: Sink) -> None: ...
+
+Its wrappers keep to this order, so that most calls cost no more than a key:
+
+    if not sink.new(key):        # key: API, scalars, types and shapes; nothing is copied, nothing told
+        return original(...)
+    told = …                     # before the call, which may write to its arguments
+    result = original(...)       # what it raises, raises; then sink.forget(key): it may yet succeed
+    sink.case(TestCase(...))     # after it returned
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Hashable
+from typing import ClassVar, Protocol, TypeVar
+
+import fuzzing.migrate.recorders
+from fuzzing.cases import TestCase
+from fuzzing.errors import UnknownNameError
+
+#: What provenance names as the source of a recorded case.
+SOURCE = "collected"
+
+
+class Sink(Protocol):
+    """Where a recorder puts what it sees. No method raises into the test."""
+
+    def new(self, key: Hashable) -> bool:
+        """Whether `key` is met for the first time in this process; it is then known."""
+        ...
+
+    def forget(self, key: Hashable) -> None:
+        """Makes `key` unknown: the call it stood for failed."""
+        ...
+
+    def case(self, case: TestCase) -> None:
+        """Keeps a case, whose provenance names `self.test()`; it survives if the process dies at once."""
+        ...
+
+    def skip(self, api: str, reason: str, detail: str = "") -> None:
+        """Notes that a call of `api` became no case, once for each pair.
+
+        reason  a sentence without particulars, so that skips can be counted by it
+        detail  the particulars
+        """
+        ...
+
+    def bug(self, api: str) -> None:
+        """Keeps the exception in hand, a bug of the recorder's own: `collect` shows it and fails."""
+        ...
+
+    def spent(self, seconds: float) -> None:
+        """Counts time that recording took, beyond `case`'s own."""
+        ...
+
+    def test(self) -> str:
+        """The test that runs now: pytest's name for it, else the script's file, function and line."""
+        ...
+
+
+class Recorder(Protocol):
+    """Records the calls of one library.
+
+    library  the top-level module to wait for
+    """
+
+    library: ClassVar[str]
+
+    def start(self, sink: Sink) -> None:
+        """Begins to record. Called once in a process, right after the library has been imported."""
+        ...
+
+
+_RECORDERS: dict[str, type[Recorder]] = {}
+R = TypeVar("R", bound=type[Recorder])
+
+
+def register_recorder(cls: R) -> R:
+    """Class decorator: makes a recorder known by its library."""
+    _RECORDERS[cls.library] = cls
+    return cls
+
+
+def names() -> tuple[str, ...]:
+    """The libraries that there are recorders for, sorted. Imports none of them."""
+    for module in pkgutil.iter_modules(fuzzing.migrate.recorders.__path__):
+        if module.name != "__main__":
+            importlib.import_module(f"fuzzing.migrate.recorders.{module.name}")
+    return tuple(sorted(_RECORDERS))
+
+
+def get(library: str) -> type[Recorder]:
+    """The recorder of `library`; raises UnknownNameError that lists those there are."""
+    if library.isidentifier() and library not in _RECORDERS:
+        try:
+            importlib.import_module(f"fuzzing.migrate.recorders.{library}")
+        except ModuleNotFoundError as error:
+            if error.name != f"fuzzing.migrate.recorders.{library}":
+                raise
+    if library not in _RECORDERS:
+        raise UnknownNameError(f"no recorder is for {library!r}; there are: {', '.join(names())}")
+    return _RECORDERS[library]

@@ -1,0 +1,124 @@
+"""Runs a command under a recorder and makes a corpus of what it left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import InternalError, UsageError
+from fuzzing.execute.library import Libraries, why
+from fuzzing.execute.limits import Limits
+from fuzzing.migrate.recorders import base, events, inject
+from fuzzing.migrate.sources import Skip
+
+#: Of one replay: what a library's own test calls takes milliseconds.
+LIMITS = Limits(convert_s=20.0, compile_s=20.0, run_s=20.0)
+FAILS = "the library itself fails when replayed"
+
+
+@dataclass
+class Recorded:
+    """What a command left behind.
+
+    items      distinct cases, in the order in which they were met, and the skips between them
+    exit_code  the command's; negative if a signal ended it
+    processes  how many of its processes imported the library
+    python     the interpreter of the first of them, which has the library
+    seconds    that the command took; and that recording took, all processes together
+    """
+
+    items: list[TestCase | Skip] = field(default_factory=list)
+    bugs: list[events.Bug] = field(default_factory=list)
+    exit_code: int = 0
+    processes: int = 0
+    python: str = sys.executable
+    command_s: float = 0.0
+    recording_s: float = 0.0
+
+
+def record(library: str, command: Sequence[str], cwd: Path | None = None) -> Recorded:
+    """Runs `command` to its end, recording `library`; its standard output becomes standard error.
+
+    Raises UsageError if the command cannot be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
+        given = {**os.environ, **getattr(base.get(library), "environment", {})}
+        environment = inject.environment(library, folder, given)
+        begin = perf_counter()
+        try:
+            ended = subprocess.run(command, cwd=cwd, env=environment, stdout=sys.stderr.fileno(), check=False)
+        except OSError as error:
+            raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
+        recorded = Recorded(exit_code=ended.returncode, command_s=perf_counter() - begin)
+        seen: set[str] = set()
+        for path in sorted(Path(folder).glob(f"*{events.SUFFIX}")):
+            _read(path, recorded, seen)
+    return recorded
+
+
+def _read(path: Path, recorded: Recorded, seen: set[str]) -> None:
+    recorded.processes += 1
+    spent = 0.0
+    for item in events.read(path):
+        if isinstance(item, events.Began):
+            recorded.python = item.python if recorded.processes == 1 else recorded.python
+        elif isinstance(item, TestCase):
+            if item.id not in seen:
+                recorded.items.append(item)
+            seen.add(item.id)
+        elif isinstance(item, events.Skipped):
+            recorded.items.append(Skip(item.test, item.reason, f"{item.api} {item.detail}".strip()))
+        elif isinstance(item, events.Bug):
+            recorded.bugs.append(item)
+        elif isinstance(item, events.Spent):
+            spent = item.seconds
+    recorded.recording_s += spent
+
+
+def replayed(recorded: Recorded, corpus: Path) -> Iterator[TestCase | Skip]:
+    """What was recorded, but that cases which their library does not run again are skips.
+
+    Each kind of program is run by its own library, in a worker with walls around it.
+    """
+    fails = _fails([item for item in recorded.items if isinstance(item, TestCase)], corpus, recorded.python)
+    for item in recorded.items:
+        if isinstance(item, TestCase) and item.id in fails:
+            yield Skip(item.provenance.test, FAILS, f"{item.provenance.operator}: {fails[item.id]}")
+        else:
+            yield item
+
+
+def _fails(cases: Sequence[TestCase], corpus: Path, python: str) -> dict[str, str]:
+    """Why the library does not run a case, by the case's id; those that it runs are not there."""
+    fails: dict[str, str] = {}
+    for library, group in Libraries(corpus, python, LIMITS).groups(cases):
+        for case_id, execution in library.run((case.id, case) for case in group):
+            if execution.ending != "returned":
+                fails[case_id] = why(library.backend.name, execution)
+    return fails
+
+
+def named(items: Iterable[TestCase | Skip], source: str) -> Iterator[TestCase | Skip]:
+    """The items with `source` as what their provenance names."""
+    for item in items:
+        if isinstance(item, TestCase):
+            yield replace(item, provenance=replace(item.provenance, source=source))
+        else:
+            yield item
+
+
+def raise_bugs(recorded: Recorded) -> None:
+    """Raises InternalError with the first bug of a recorder, if there was one: they are never swallowed."""
+    if recorded.bugs:
+        first = recorded.bugs[0]
+        raise InternalError(
+            f"{len(recorded.bugs)} calls broke the recorder, the first one {first.api} in {first.test}; "
+            f"what else was recorded is kept.\n{first.traceback}"
+        )

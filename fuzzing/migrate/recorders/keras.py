@@ -1,0 +1,234 @@
+"""Records the calls of Keras 3: layers, `keras.activations` and `keras.ops`, on its torch backend.
+
+A layer is recorded by what that very instance was made with, and by the arguments of its call. Only the
+outermost call of an operator counts; layers of a test's own, models among them, are looked through. A
+functional model is a call of each of its layers, symbolic tensors are inputs of their type and shape.
+All cases are called for inference, so `training` is no part of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import types
+from collections.abc import Callable, Hashable, Mapping
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fuzzing.backends._keras import ENVIRONMENT
+from fuzzing.cases import KerasLayer, Provenance, TestCase
+from fuzzing.errors import CaseFormatError
+from fuzzing.migrate import keras_arguments, keras_names
+from fuzzing.migrate.keras_arguments import MADE_WITH, CannotTellError, NoDataError, Teller
+from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
+
+_KEY = "_assay_made_key"
+_MAX_VALUES = 16  # elements of a whole-number array that count by value: axes, shapes, repeats
+_MAX_DEPTH = 24
+
+
+def _through(*args: Any, _assay: Callable[..., Any], **kwargs: Any) -> Any:
+    """Its code replaces that of a watched function; `_assay` is the default that function then has."""
+    return _assay(*args, **kwargs)
+
+
+@register_recorder
+class Keras:
+    """Watches the operators of one process."""
+
+    library: ClassVar[str] = "keras"
+    #: What the recorded command needs beside its own environment: inputs are told as torch has them.
+    environment: ClassVar[Mapping[str, str]] = ENVIRONMENT
+
+    def __init__(self) -> None:
+        self._inside = threading.local()
+
+    def start(self, sink: Sink) -> None:
+        """Wraps `Layer.__call__`, notes what operations are made with, and watches every function."""
+        import inspect
+
+        import keras
+
+        self._sink = sink
+        self._version = str(keras.__version__)
+        self._watch_making(keras.Operation)
+        self._watch_layers(keras.layers.Layer)
+        for name, function in keras_names.operators().items():
+            signature = inspect.signature(function)
+            original = types.FunctionType(
+                function.__code__, function.__globals__, function.__name__, function.__defaults__
+            )
+            original.__kwdefaults__ = function.__kwdefaults__
+            original.__signature__ = signature  # type: ignore[attr-defined]
+            # The object stays the same, because Keras has it in tables and under several names.
+            function.__code__ = _through.__code__.replace(co_name=function.__name__)
+            function.__defaults__ = None
+            function.__kwdefaults__ = {"_assay": self._watched(name, original)}
+            function.__signature__ = signature  # type: ignore[attr-defined]
+
+    def _watch_making(self, operation: Any) -> None:
+        """`Operation.__new__` is given what any layer is made with, and its signature is the class's own."""
+        new = operation.__new__
+
+        def note(cls: type, *args: Any, **kwargs: Any) -> Any:
+            instance = new(cls, *args, **kwargs)
+            vars(instance)[MADE_WITH] = args, kwargs
+            return instance
+
+        operation.__new__ = staticmethod(note)
+
+    def _watch_layers(self, layer: Any) -> None:
+        call = layer.__call__
+
+        def watched(instance: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._busy:
+                return call(instance, *args, **kwargs)
+            name = keras_names.layer_name(type(instance))
+            if name is None:  # a test's own: what it calls inside is recorded
+                return call(instance, *args, **kwargs)
+            return self._layer_call(name, call, instance, args, kwargs)
+
+        watched.__name__ = watched.__qualname__ = "__call__"
+        layer.__call__ = watched
+
+    @property
+    def _busy(self) -> bool:
+        return getattr(self._inside, "depth", 0) > 0
+
+    def _layer_call(
+        self, name: str, call: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        said = {key: value for key, value in kwargs.items() if key != "training"}
+
+        def told() -> tuple[KerasLayer, Teller]:
+            if getattr(instance, "quantization_mode", None) and not _quantized_from_start(instance):
+                raise CannotTellError("a layer was quantised after it was made")
+            teller = Teller(_input_dtype(instance))
+            positional, named = teller.call(instance.call, args, said)
+            named = tuple(item for item in named if item[0] != "training")
+            return KerasLayer(name, keras_arguments.made(instance), positional, named), teller
+
+        key = (name, _made_key(instance), _key(args), _key(said))
+        return self._recorded(name, key, told, lambda: call(instance, *args, **kwargs))
+
+    def _watched(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            if self._busy:
+                return original(*args, **kwargs)
+
+            def told() -> tuple[KerasLayer, Teller]:
+                teller = Teller()
+                positional, named = teller.call(original, args, kwargs)
+                if not teller.inputs:
+                    raise CannotTellError("the call takes no tensor")
+                return KerasLayer(name, named, positional), teller
+
+            key = (name, _key(args), _key(kwargs))
+            return self._recorded(name, key, told, lambda: original(*args, **kwargs))
+
+        return watched
+
+    def _recorded(
+        self,
+        name: str,
+        key: Hashable,
+        told: Callable[[], tuple[KerasLayer, Teller]],
+        call: Callable[[], Any],
+    ) -> Any:
+        """Calls; if it is the first of its key and returns, its case goes to the sink."""
+        sink = self._sink
+        self._inside.depth = 1
+        try:
+            if not sink.new(key):
+                return call()
+            begin = perf_counter()
+            case = self._case(name, told)  # before the call, which may write to its arguments
+            called = perf_counter()
+            try:
+                result = call()
+            except BaseException:
+                sink.forget(key)
+                raise
+            ended = perf_counter()
+            if case is not None and sink.new(_instance_key(case)):
+                sink.case(case)
+            sink.spent(called - begin + perf_counter() - ended)
+            return result
+        finally:
+            self._inside.depth = 0
+
+    def _case(self, name: str, told: Callable[[], tuple[KerasLayer, Teller]]) -> TestCase | None:
+        try:
+            program, teller = told()
+            program.to_bytes()
+        except NoDataError:
+            pass
+        except CannotTellError as error:
+            self._sink.skip(name, str(error), error.detail)
+        except CaseFormatError as error:
+            self._sink.skip(name, "the call has no form in a case", str(error))
+        except Exception:  # noqa: BLE001 - ours, or an object of a kind unheard of; kept, and told by `collect`
+            self._sink.bug(name)
+        else:
+            return TestCase(
+                program=program,
+                inputs=tuple((tensor.name, teller.inputs[tensor.name]) for tensor in program.tensors),
+                provenance=Provenance(SOURCE, self._sink.test(), name, self.library, self._version),
+            )
+        return None
+
+
+def _instance_key(case: TestCase) -> Hashable:
+    """The operator with its parameters, types and shapes: what is written in two ways, is one instance."""
+    return ("instance", hashlib.sha256(case.program.to_bytes()).digest())
+
+
+def _input_dtype(layer: Any) -> str | None:
+    """The float type that a layer casts its inputs to; None if it takes them as they are."""
+    if not getattr(layer, "autocast", False) or not getattr(layer, "_convert_input_args", True):
+        return None
+    return str(layer.input_dtype)
+
+
+def _quantized_from_start(layer: Any) -> bool:
+    """Whether a layer is quantised by the type it was made with, which is told."""
+    return "_from_" in str(vars(layer).get(MADE_WITH, ((), {}))[1].get("dtype", ""))
+
+
+# Keys -------------------------------------------------------------------------------------------------
+
+
+def _made_key(instance: Any) -> Hashable:
+    """A key of what a layer was made with, worked out once."""
+    kept = vars(instance)
+    if _KEY not in kept:
+        args, kwargs = kept.get(MADE_WITH, ((), {}))
+        kept[_KEY] = (_key(args), _key({name: item for name, item in kwargs.items() if name != "name"}))
+    return kept[_KEY]  # type: ignore[no-any-return]
+
+
+def _key(value: Any, depth: int = 0) -> Hashable:
+    """What tells calls apart: scalars by value, tensors by type and shape, the rest by identity."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, type)):
+        return (type(value).__name__, str(value))
+    if depth > _MAX_DEPTH:
+        return id(value)
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, *(_key(item, depth + 1) for item in value))
+    if isinstance(value, Mapping):
+        return tuple((str(name), _key(item, depth + 1)) for name, item in value.items())
+    if isinstance(value, np.ndarray):
+        return (str(value.dtype), value.shape, _values_key(value))
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return (str(value.dtype), tuple(value.shape))
+    if keras_names.is_operation(value):
+        return (type(value), _made_key(value))
+    if hasattr(value, "get_config") and keras_names.class_name(type(value)) is not None:
+        return (type(value), _key(value.get_config(), depth + 1))
+    return id(value)
+
+
+def _values_key(array: np.ndarray[Any, Any]) -> Hashable:
+    return array.tobytes() if array.dtype.kind in "iu" and array.size <= _MAX_VALUES else None

@@ -1,0 +1,278 @@
+"""The recorder of torch: functions, tensor methods and modules, as the running test calls them.
+
+Functions and methods are seen by a TorchFunctionMode, which torch asks before it computes anything, factories
+included; modules of torch.nn by their `__call__`, which all share. Recorded is what a test calls itself: not
+what torch calls meanwhile, be it inside a module or in `torch.testing`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any, ClassVar
+
+from fuzzing.cases import Comparison, Init, Provenance, TestCase, TorchCall
+from fuzzing.errors import CaseFormatError
+from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
+from fuzzing.migrate.recorders.torch_keys import Keys
+from fuzzing.migrate.recorders.torch_modules import Making
+from fuzzing.migrate.recorders.torch_names import UNWRITTEN, function_names
+from fuzzing.migrate.torch_arguments import CannotTellError, InitTeller, Teller
+
+#: Instances kept of one operator in one process: whoever draws its scalars at random has seen enough then.
+MAX_INSTANCES = 4096
+#: Modules that draw random numbers in eval mode too.
+_ALWAYS_RANDOM = frozenset({"torch.nn.FractionalMaxPool2d", "torch.nn.FractionalMaxPool3d"})
+#: torch's own code that stands for a test: what its databases of operators call is to be recorded.
+_TESTS = "torch.testing._internal."
+
+
+@register_recorder
+class TorchRecorder:
+    """Records the calls of torch, in the thread that imported it; modules too."""
+
+    library: ClassVar[str] = "torch"
+
+    def __init__(self) -> None:
+        self._making = Making()
+        self._names = function_names()
+        self._keys = Keys()
+        self._known: set[Hashable] = set()
+        self._count: dict[str, int] = {}
+        self._version = version("torch")
+        self._thread = threading.get_ident()
+        #: Whether a call is being recorded, or a module of torch.nn at work: what is called then is no test's.
+        self._inside = False
+
+    def start(self, sink: Sink) -> None:
+        """Begins to record to `sink`."""
+        self._sink = sink
+        self._mode = _mode(self)
+        self._making.begin()
+        self._watch_modules()
+        self._spare_comparisons()
+        self._mode.__enter__()  # for as long as the process lives
+
+    def forget(self) -> None:
+        """Knows no call any more: what comes is recorded though it be met again."""
+        self._known.clear()
+
+    def _watch_modules(self) -> None:
+        import torch
+
+        original: Callable[..., Any] = torch.nn.Module.__call__
+        compiling, classes, record = torch.compiler.is_compiling, self._making.classes, self.module
+
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            if compiling() or type(self) not in classes:
+                return original(self, *args, **kwargs)
+            return record(original, self, args, kwargs)
+
+        torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
+
+    def _spare_comparisons(self) -> None:
+        """Keeps us out of `torch.testing.assert_close`, whose many small calls are no test's."""
+        from torch.testing import _comparison
+
+        original: Callable[..., Any] = _comparison.not_close_error_metas
+
+        @functools.wraps(original)
+        def not_close_error_metas(*args: Any, **kwargs: Any) -> Any:
+            with self.away():
+                return original(*args, **kwargs)
+
+        _comparison.not_close_error_metas = not_close_error_metas
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """Records nothing meanwhile. The mode is taken away, if it is the innermost one, to cost nothing."""
+        import torch
+
+        c: Any = torch._C
+        depth = c._len_torch_function_stack()
+        on_top = depth > 0 and c._get_function_stack_at(depth - 1) is self._mode
+        if on_top:
+            c._pop_torch_function_stack()
+        was, self._inside = self._inside, True
+        try:
+            yield
+        finally:
+            self._inside = was
+            if on_top:
+                c._push_on_torch_function_stack(self._mode)
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def function(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls `func`, and records that if it is an operator whose arguments are new."""
+        api = self._names.get(func)
+        if api is None or self._inside:
+            return func(*args, **kwargs)
+        key = (api, self._keys.of(args), self._keys.of(kwargs) if kwargs else None)
+        if key in self._known or not self._is_tests(func, api):
+            return func(*args, **kwargs)
+        self._known.add(key)
+        return self._record(key, _Call(api, None, args, kwargs), lambda: func(*args, **kwargs))
+
+    def module(
+        self, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Calls a module of torch.nn, and records that if it, or its arguments, are new."""
+        if self._inside or threading.get_ident() != self._thread:
+            return original(module, *args, **kwargs)
+        api = self._making.classes[type(module)]
+        given = self._making.given(module)
+        key = None
+        if given is not None:
+            key = (api, self._keys.of(given), self._keys.of(args), self._keys.of(kwargs))
+        with self.away():
+            if given is None or key in self._known or _modes():
+                return original(module, *args, **kwargs)
+            self._known.add(key)
+            call = _Call(api, given, args, kwargs, module.training)
+            return self._record(key, call, lambda: original(module, *args, **kwargs))
+
+    def _is_tests(self, func: Any, api: str) -> bool:
+        """Whether the call is the test's own, and one that can be told; looked at only where it is new."""
+        if threading.get_ident() != self._thread or _modes():
+            return False
+        if self._count.get(api, 0) >= MAX_INSTANCES:
+            self._sink.skip(api, f"more than {MAX_INSTANCES} instances of one operator")
+            return False
+        own = getattr(func, "__code__", None)
+        frame = sys._getframe(3)  # of whoever called torch: beyond this, `function` and the mode
+        while frame.f_back and (frame.f_globals.get("__name__") == "torch.overrides" or frame.f_code is own):
+            frame = frame.f_back
+        name = str(frame.f_globals.get("__name__", ""))
+        return not name.startswith("torch.") or name.startswith(_TESTS)
+
+    # -- recording -------------------------------------------------------------------------------
+
+    def _record(self, key: Hashable, call: _Call, run: Callable[[], Any]) -> Any:
+        """Runs a call that is new, told before it and kept after it. What it raises, raises."""
+        was, self._inside = self._inside, True
+        begin = perf_counter()
+        try:
+            told = self._told(call)
+            state = _random_state()
+            called = perf_counter()
+            try:
+                self._inside = was
+                result = run()
+            except BaseException:
+                self._known.discard(key)
+                raise
+            finally:
+                self._inside = True
+                ended = perf_counter()
+            drew = state != _random_state()
+            self._sink.spent(called - begin + perf_counter() - ended)
+            if told is not None and _holds_tensor(result):
+                self._keep(told, call, drew=drew)
+            return result
+        finally:
+            self._inside = was
+
+    def _told(self, call: _Call) -> tuple[TorchCall, Teller] | None:
+        teller = Teller(made=self._making.given, redraw=True)
+        try:
+            init = None
+            if call.given is not None:
+                maker = InitTeller(made=self._making.given)
+                init = Init(maker.args(call.given[0]), maker.kwargs(call.given[1]))
+            program = TorchCall(call.api, teller.args(call.args), teller.kwargs(call.kwargs), init)
+            program.to_bytes()
+        except CannotTellError as error:
+            self._sink.skip(call.api, str(error), error.detail)
+        except CaseFormatError as error:
+            self._sink.skip(call.api, "a call has no form as text", str(error))
+        except Exception:  # noqa: BLE001 - ours, or a tensor of a kind unheard of; kept, and told by `collect`
+            self._sink.bug(call.api)
+        else:
+            return program, teller
+        return None
+
+    def _keep(self, told: tuple[TorchCall, Teller], call: _Call, *, drew: bool) -> None:
+        program, teller = told
+        # A module is replayed in eval mode, where what it drew in training is not drawn.
+        random = drew and (not call.training or call.api in _ALWAYS_RANDOM)
+        comparison: Comparison = "shapes" if random or call.api in UNWRITTEN else "values"
+        operator = call.api.removeprefix("torch.")
+        self._count[call.api] = self._count.get(call.api, 0) + 1
+        try:
+            provenance = Provenance(SOURCE, self._sink.test(), operator, "torch", self._version)
+            inputs = tuple(teller.inputs.items())
+            self._sink.case(TestCase(program, inputs, provenance, comparison=comparison))
+        except Exception:  # noqa: BLE001 - kept, and told by `collect`
+            self._sink.bug(call.api)
+
+
+class _Call:
+    """One call: of a function, or of a module that was made with `given`."""
+
+    __slots__ = ("api", "args", "given", "kwargs", "training")
+
+    def __init__(
+        self,
+        api: str,
+        given: tuple[Any, Any] | None,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        training: bool = False,
+    ) -> None:
+        self.api, self.given, self.args, self.kwargs, self.training = api, given, args, kwargs, training
+
+
+def _mode(recorder: TorchRecorder) -> Any:
+    """The mode that hands every call to `recorder`. Its class is made here: torch is imported only now."""
+    import torch
+
+    compiling, function = torch.compiler.is_compiling, recorder.function
+
+    class Recording(torch.overrides.TorchFunctionMode):
+        def __torch_function__(
+            self,
+            func: Any,
+            types: Any,
+            args: Any = (),
+            kwargs: Any = None,  # noqa: ARG002
+        ) -> Any:
+            if compiling():  # Dynamo reads this method: it must find nothing but the call
+                return func(*args, **(kwargs or {}))
+            return function(func, args, kwargs or {})
+
+    return Recording()
+
+
+def _modes() -> bool:
+    """Whether tensors are not what they seem now: faked, traced, or batched by functorch."""
+    import torch
+
+    c: Any = torch._C
+    return bool(
+        c._len_torch_dispatch_stack()
+        or c._get_tracing_state() is not None
+        or c._functorch.peek_interpreter_stack() is not None
+    )
+
+
+def _random_state() -> bytes:
+    import torch
+
+    return torch.default_generator.get_state().numpy().tobytes()
+
+
+def _holds_tensor(result: Any) -> bool:
+    """Whether a call gave a tensor: what gives a number or a type is a question, not an operator."""
+    import torch
+
+    if isinstance(result, torch.Tensor):
+        return True
+    if isinstance(result, dict):
+        return any(map(_holds_tensor, result.values()))
+    return isinstance(result, (list, tuple)) and any(map(_holds_tensor, result))

@@ -1,0 +1,174 @@
+"""The examples in torch's docstrings as cases: what they call is recorded as they run.
+
+Each docstring's `>>>` examples are run in a process of their own kind (`torch_doctests`), behind the walls of
+a worker: no network, nothing to write but a scratch folder, so many seconds for each docstring. What they print
+is not compared.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import IO, Any
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import InfrastructureError, InternalError
+from fuzzing.migrate.parts import Part
+from fuzzing.migrate.recorders import events
+from fuzzing.migrate.sources import Skip, register_source
+from fuzzing.migrate.torch_doctests import LIMIT_S
+
+NAME = "torch-docs"
+LIBRARY = "torch"
+#: Where docstrings with examples are looked for, in this order; one that is found twice is run once.
+MODULES = (
+    "torch",
+    "torch.Tensor",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.linalg",
+    "torch.fft",
+    "torch.special",
+    "torch.signal.windows",
+    "torch.sparse",
+    "torch.masked",
+    "torch.nn.init",
+    "torch.nn.utils.rnn",
+    "torch.nn.utils.parametrizations",
+    "torch.func",
+)
+_CHUNK = 1 << 16
+
+
+@register_source(NAME, library=LIBRARY)
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """What the examples of every docstring of the installed torch call, docstring after docstring."""
+    names = [name for name in documented() if part is None or part.holds(name)]
+    yield from _distinct(run(names))
+
+
+def documented() -> list[str]:
+    """The dotted names of what has examples in its docstring, in the order of MODULES, then by name.
+
+    Raises InfrastructureError where torch is not installed.
+    """
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise InfrastructureError(f"{NAME} needs torch: pip install torch ({error})") from error
+    found: dict[str, str] = {}
+    for dotted in MODULES:
+        for name, text in _docstrings(dotted):
+            found.setdefault(text, f"{dotted}.{name}")
+    return list(found.values())
+
+
+def _docstrings(dotted: str) -> Iterator[tuple[str, str]]:
+    owner = _owner(dotted)
+    for name in sorted(dir(owner)):
+        text = getattr(getattr(owner, name, None), "__doc__", None)
+        public = not name.startswith("_") and not inspect.ismodule(getattr(owner, name))
+        if public and isinstance(text, str) and ">>> " in text:
+            yield name, text
+
+
+def _owner(dotted: str) -> Any:
+    with suppress(ImportError):
+        return importlib.import_module(dotted)
+    from fuzzing.migrate.torch_arguments import resolve
+
+    return resolve(dotted)  # torch.Tensor; None, which has no docstrings, in a torch that lacks the module
+
+
+def _distinct(items: Iterator[TestCase | Skip]) -> Iterator[TestCase | Skip]:
+    """Each case once: many docstrings begin by drawing the same tensor."""
+    seen: set[str] = set()
+    for item in items:
+        if isinstance(item, TestCase):
+            if item.id in seen:
+                continue
+            seen.add(item.id)
+            item = replace(item, provenance=replace(item.provenance, source=NAME))  # noqa: PLW2901
+        yield item
+
+
+# The processes that run examples -----------------------------------------------------------------------
+
+
+def run(names: Sequence[str]) -> Iterator[TestCase | Skip]:
+    """What the examples of these docstrings call. One that ends its process costs a new process.
+
+    Raises InfrastructureError if none can be started.
+    """
+    rest = list(names)
+    while rest:
+        process = _Examples(rest)
+        yield from process.items()
+        if process.exit_code == 0:
+            return
+        ended, rest = rest[process.begun - 1], rest[process.begun :]
+        reason = f"its examples end the process, or take longer than {LIMIT_S} s"
+        yield Skip(ended, reason, f"exit code {process.exit_code}")
+
+
+class _Examples:
+    """One process that runs the examples of some docstrings.
+
+    begun      how many docstrings it has begun
+    exit_code  once the items are through; negative if a signal ended it
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self.begun = 0
+        self.exit_code = 0
+
+    def items(self) -> Iterator[TestCase | Skip]:
+        """What it tells, as it comes."""
+        with tempfile.TemporaryDirectory(prefix="assay-docs-") as folder, tempfile.TemporaryFile() as log:
+            with self._start(folder, log) as process:
+                try:
+                    for item in events.decode(iter(lambda: os.read(_pipe(process), _CHUNK), b"")):
+                        yield from self._item(item)
+                finally:
+                    if process.poll() is None and self.begun < len(self._names):
+                        process.kill()  # whoever reads has had enough
+            self.exit_code = process.returncode
+            if not self.begun:
+                log.seek(0)
+                text = log.read()[-2000:].decode("utf-8", "replace")
+                raise InfrastructureError(f"{NAME}: examples cannot be run: {text.strip()}")
+
+    def _start(self, folder: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", "fuzzing.migrate.torch_doctests", folder]
+        environment = {**os.environ, "HOME": folder, "TMPDIR": folder, "OMP_NUM_THREADS": "1"}
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=folder, env=environment
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(self._names).encode())
+        process.stdin.close()
+        return process
+
+    def _item(self, item: events.Item) -> Iterator[TestCase | Skip]:
+        if isinstance(item, TestCase):
+            yield item
+        elif isinstance(item, events.Skipped):
+            yield Skip(item.test, item.reason, f"{item.api} {item.detail}".strip())
+        elif isinstance(item, events.Bug):
+            raise InternalError(f"the recorder broke at {item.api} of {item.test}\n{item.traceback}")
+        elif isinstance(item, events.Mark):
+            self.begun += 1
+
+
+def _pipe(process: subprocess.Popen[bytes]) -> int:
+    assert process.stdout is not None
+    return process.stdout.fileno()

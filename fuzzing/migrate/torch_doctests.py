@@ -1,0 +1,170 @@
+"""`python -m fuzzing.migrate.torch_doctests SCRATCH`: runs examples of torch's docstrings, recording them.
+
+The names of the docstrings come as a JSON list on standard input; frames (`recorders.events`) go to standard
+output: a mark as a docstring begins, then its skips and cases. Each case was run once more, as a judge would
+run it. SCRATCH is the only folder that examples can write to.
+"""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+import os
+import random
+import re
+import resource
+import signal
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import InternalError
+from fuzzing.execute import isolation
+from fuzzing.migrate.recorders.collect import FAILS
+from fuzzing.migrate.recorders.events import FrameSink
+
+LIMIT_S = 20  # for one docstring; all 700 take half a minute
+MEMORY_BYTES = 16 << 30  # private and writable, touched or not
+FILE_BYTES = 64 << 20
+SEED = 0
+
+#: Examples that need what there is not, by their text.
+_NEEDS = (
+    (re.compile(r"cuda|\bgpu\b|\bmps\b|\bxpu\b", re.IGNORECASE), "an example needs another device"),
+    (re.compile(r"distributed|\bdist\.|process_group|DeviceMesh"), "an example needs several processes"),
+    (re.compile(r"torch\.hub|urllib|https?://|download"), "an example needs the network"),
+    (re.compile(r"\bopen\(|torch\.(save|load|from_file)\(|BytesIO"), "an example reads or writes files"),
+    (re.compile(r"torch\.compile\("), "an example compiles"),
+)
+
+
+class DocSink(FrameSink):
+    """Keeps the cases of the docstring in hand until they have been run again."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "torch")
+        self._name = ""
+        self._cases: list[TestCase] = []
+
+    def begin(self, name: str) -> None:
+        """The examples of `name` come next."""
+        self._name = name
+        self._skipped.clear()  # told once for each docstring
+        self.mark(name)
+
+    def test(self) -> str:
+        """The docstring in hand."""
+        return self._name
+
+    def case(self, case: TestCase) -> None:
+        """Keeps a case for `check`."""
+        self._cases.append(case)
+
+    def check(self) -> None:
+        """Runs what was kept; writes the cases that run, with how to compare them, and skips for the others."""
+        from fuzzing.migrate.torch_samples import observe_case
+
+        for case in self._cases:
+            try:
+                observed = observe_case(case)
+            except InternalError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever torch raises
+                self.skip(case.provenance.operator, FAILS, repr(error))
+            else:
+                shapes = observed.random or case.comparison == "shapes"
+                super().case(replace(case, comparison="shapes" if shapes else "values"))
+        self._cases.clear()
+
+
+def run(names: Sequence[str], sink: DocSink) -> None:
+    """Runs the examples of each docstring and tells `sink` of what they call."""
+    import torch
+
+    from fuzzing.migrate.recorders.torch import TorchRecorder
+
+    torch.set_num_threads(1)
+    sys.displayhook = lambda _: None
+    recorder = TorchRecorder()
+    recorder.start(sink)
+    for name in names:
+        sink.begin(name)
+        signal.alarm(LIMIT_S)  # nobody handles it: it ends the process
+        recorder.forget()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for reason, detail in examples_of(name):
+                sink.skip("", reason, detail)
+            with recorder.away():
+                _restore()
+                sink.check()
+    signal.alarm(0)
+
+
+def examples_of(name: str) -> Iterator[tuple[str, str]]:
+    """Runs the examples of one docstring in a namespace of their own; yields why some were of no use."""
+    from fuzzing.migrate.torch_arguments import resolve
+
+    try:
+        examples = doctest.DocTestParser().get_examples(resolve(name).__doc__)
+    except ValueError as error:
+        yield "the examples cannot be read", str(error)
+        return
+    space = _namespace()
+    for example in examples:
+        lacking = [reason for pattern, reason in _NEEDS if pattern.search(example.source)]
+        if lacking:
+            yield lacking[0], example.source
+            continue
+        try:
+            code = compile(example.source, f"<{name}>", "single")
+            exec(code, space)  # noqa: S102 - what a docstring says is run, behind walls
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - some show what raises
+            if example.exc_msg is None:
+                yield "an example fails", repr(error)
+
+
+def _namespace() -> dict[str, Any]:
+    """What examples take for granted, and every generator at SEED."""
+    import numpy as np
+    import torch
+
+    torch.default_generator.manual_seed(SEED)
+    np.random.seed(SEED)
+    random.seed(SEED)
+    names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": np, "math": math}
+    return {"__name__": "examples", **names}
+
+
+def _restore() -> None:
+    """Undoes what examples set for the whole process, or the next ones would run otherwise."""
+    import torch
+
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+    torch.use_deterministic_algorithms(False)
+    torch.set_flush_denormal(False)
+    torch.set_num_threads(1)
+    if torch.get_default_device().type != "cpu":
+        torch.set_default_device(None)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command; returns its exit code."""
+    names = json.load(sys.stdin)
+    descriptor = os.dup(1)
+    os.dup2(2, 1)  # what examples print is not for our reader
+    isolation.enter(isolation.Walls((arguments[0],), FILE_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+    run(names, DocSink(descriptor))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,159 @@
+"""Partitions: what of a parameter's value counts as the same, as OPERA's paper says and as its code does.
+
+Either gives for an instance the abstract values of its parameters by name; two values in one subspace of a
+partition come out equal. Sections are those of OPERA's description in the project's specification: 1.5 is the
+paper's definition, 1.6 what the released `case.py` and `encode.py` compute.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from fuzzing.prioritize.instances import OUTPUT, Instance
+from fuzzing.prioritize.signatures import JSON
+
+#: The abstract value of a parameter that this instance does not have and another of its operator has.
+ABSENT: Hashable = ("absent",)
+#: What an abstract parameter is called that is a tensor's shape; the first one's decides what is left out.
+SHAPE, DTYPE, LAYOUT = ".shape", ".dtype", ".layout"
+
+Abstract = dict[str, Hashable]
+Partition = Callable[[Instance], Abstract]
+
+_NONE = -100  # 1.6: None
+_BATCH = 2  # 1.6: None as the first item of a list
+
+
+# As the released code computes it (1.6) --------------------------------------------------------------
+
+
+def code(instance: Instance) -> Abstract:
+    """1.6: a tensor is two parameters, its shape and its dtype; bool is an int; floats have two classes.
+
+    What the code has no class for and refuses for Keras and ONNX is its text, as it is for torch.
+    """
+    found: Abstract = {}
+    for name, value in instance.parameters:
+        if isinstance(value, dict) and "tensor" in value:
+            dtype, shape = value["tensor"]
+            found[name + SHAPE] = _code_list(shape, instance.frontend)
+            found[name + DTYPE] = dtype
+            if "layout" in value:
+                found[name + LAYOUT] = value["layout"]
+        else:
+            found[name] = _code_value(value, instance.frontend)
+    return found
+
+
+def _code_value(value: JSON, frontend: str) -> Hashable:
+    value = plain(value)
+    if value is None:
+        return _NONE
+    if isinstance(value, int):
+        return _code_int(int(value), frontend)
+    if isinstance(value, list):
+        return _code_list(value, frontend)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return 0.1 if value > 0 else -0.1
+    if isinstance(value, dict) and "tensor" in value:
+        dtype, shape = value["tensor"]
+        return (_code_list(shape, frontend), dtype, value.get("layout", ""))
+    return json.dumps(value, sort_keys=True)
+
+
+def _code_int(value: int, frontend: str) -> int:
+    if value < -1:
+        return -2
+    if value <= 1:
+        return value
+    if frontend != "torch":
+        return 2
+    return 2 if value < 10 else 10 if value < 100 else 100 if value < 1000 else 1000
+
+
+def _code_list(values: list[JSON], frontend: str) -> Hashable:
+    """Item by item; of exactly two, how they compare stands behind them: raw, but for ONNX abstract."""
+    items = tuple(_code_item(place, value, frontend) for place, value in enumerate(values))
+    if len(items) != 2:
+        return items
+    first, second = items if frontend == "onnx" else (plain(values[0]), plain(values[1]))
+    return (*items, _relation(first, second))
+
+
+def _code_item(place: int, value: JSON, frontend: str) -> Hashable:
+    if value is None:
+        return _NONE if place else _BATCH
+    if isinstance(value, float) and frontend == "torch":
+        return value
+    return _code_value(value, frontend)
+
+
+def _relation(first: Any, second: Any) -> int:
+    """0 if equal, -1 if the first is less or the two do not compare, 1 if it is greater."""
+    try:
+        return 0 if first == second else 1 if first > second else -1
+    except TypeError:
+        return -1
+
+
+# As the paper states it (1.5) ------------------------------------------------------------------------
+
+
+def paper(instance: Instance) -> Abstract:
+    """1.5: bools, texts and dtypes are themselves, whole numbers have five classes, floats three.
+
+    A tensor is one parameter: its dtype, its rank's class, and each dimension's. Where the paper says
+    nothing: a list goes item by item, a complex number by the classes of its parts, NaN has a class of its
+    own, and what an ONNX node gives is no parameter.
+    """
+    return {name: _paper_value(value) for name, value in instance.parameters if not name.startswith(OUTPUT)}
+
+
+def _paper_value(value: JSON) -> Hashable:
+    value = plain(value)
+    if value is None or isinstance(value, (bool, str)):
+        return ("enum", value)
+    if isinstance(value, int):
+        return ("int", max(-2, min(2, value)))
+    if isinstance(value, float):
+        return ("float", "nan" if math.isnan(value) else (value > 0) - (value < 0))
+    if isinstance(value, list):
+        return tuple(map(_paper_value, value))
+    if "tensor" in value:
+        dtype, shape = value["tensor"]
+        dims = tuple(max(-2, min(2, dim)) for dim in shape)
+        return ("tensor", dtype, min(len(shape) + 1, 7), dims, value.get("layout", ""))
+    if "complex" in value:
+        return ("complex", *map(_paper_value, value["complex"]))
+    return ("enum", json.dumps(value, sort_keys=True))
+
+
+# Both ------------------------------------------------------------------------------------------------
+
+
+def plain(value: JSON) -> JSON:
+    """A tuple as a list, an infinity or NaN as a float; all else as it stands."""
+    if isinstance(value, dict) and len(value) == 1:
+        if "tuple" in value:
+            return value["tuple"]
+        if "float" in value:
+            return float(value["float"])
+    return value
+
+
+def tensors(value: JSON) -> Iterator[tuple[str, list[int]]]:
+    """The dtypes and shapes of the tensors in a value, outermost first."""
+    if isinstance(value, dict):
+        if "tensor" in value:
+            yield value["tensor"][0], value["tensor"][1]
+            return
+        for item in value.values():
+            yield from tensors(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from tensors(item)

@@ -1,0 +1,85 @@
+"""Which part of a compiler a file belongs to, told by its path; `compilers` has one file for each compiler.
+
+A file that no area knows is looked at all the same: the names of functions and the words of its path may
+name operators in any repository.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import fuzzing.prioritize.change.compilers
+
+#: What a file does, and how much a change of it says of an operator whose function there was touched: from 0
+#: (nothing) to 1 (as much as can be said). Judged, not measured; docs/change-aware.md says how.
+ROLES = {
+    "converter": 1.0,  # translates one operator of a library: where OPERA's bugs are (87 of 90 confirmed [P])
+    "kernel": 0.8,  # infers the shape of an operator, lowers it or computes it
+    "pass": 0.5,  # rewrites graphs in which the operator occurs
+    "test": 0.6,  # the compiler's own test of the operator: it is changed together with what it tests
+    "other": 0.3,  # unknown
+    "none": 0.0,  # documentation, build files, licences
+}
+
+#: Paths that say nothing of any operator, in every repository.
+_NOTHING = re.compile(
+    r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|json|lock|png|svg|jpe?g|ipynb|cmake|bazel|bzl|gn|css|html|js|ts|csv|patch)\Z"
+    r"|(?:\A|/)(?:docs?|\.github|\.ci|ci|cmake|third_?party|thirdparty|licen[cs]es|samples|js|csharp|java)/"
+    r"|(?:\A|/)(?:LICENSE|CODEOWNERS|Dockerfile|Jenkinsfile|Makefile|CMakeLists\.txt)\Z",
+    re.IGNORECASE,
+)
+_TESTS = re.compile(
+    r"(?:\A|/)tests?/|(?:\A|/)test_[^/]*\Z|_tests?\.[a-z]+\Z|(?:\A|/)(?:layer_tests|unittests)/",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Area:
+    """The files whose path matches `pattern`.
+
+    role       a key of ROLES
+    frontends  the libraries whose operators it serves; none named: all
+    shared     whether every operator of these frontends goes through it
+    """
+
+    pattern: re.Pattern[str]
+    role: str
+    frontends: frozenset[str] = frozenset()
+    shared: bool = False
+
+
+_AREAS: list[Area] = []
+
+
+def register_area(pattern: str, *, role: str, frontends: Iterable[str] = (), shared: bool = False) -> None:
+    """Makes an area known. Of several that match a path, the one registered first counts."""
+    assert role in ROLES, role
+    _AREAS.append(Area(re.compile(pattern), role, frozenset(frontends), shared))
+
+
+_UNKNOWN = Area(re.compile(""), "other")
+_SILENT = Area(re.compile(""), "none")
+
+
+def area_of(path: str) -> Area:
+    """The area of a file of some compiler's repository."""
+    if _NOTHING.search(path):
+        return _SILENT
+    for area in _known():
+        if area.pattern.search(path):
+            return area
+    return Area(_TESTS, "test") if _TESTS.search(path) else _UNKNOWN
+
+
+@cache
+def _known() -> tuple[Area, ...]:
+    package = fuzzing.prioritize.change.compilers
+    for module in sorted(one.name for one in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"{package.__name__}.{module}")
+    return tuple(_AREAS)

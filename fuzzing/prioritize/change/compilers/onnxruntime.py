@@ -1,0 +1,10 @@
+"""ONNX Runtime: kernels of the CPU, graph optimisers, its tests. Every operator in it is ONNX's."""
+
+from fuzzing.prioritize.change.areas import register_area
+
+register_area(r"\Aonnxruntime/(?:core/providers/cpu|contrib_ops/cpu)/", role="kernel", frontends=["onnx"])
+register_area(r"\Aonnxruntime/core/(?:mlas|util|graph)/", role="kernel", frontends=["onnx"])
+register_area(r"\Aonnxruntime/core/optimizer/", role="pass", frontends=["onnx"])
+register_area(r"\Aonnxruntime/core/(?:framework|session)/", role="kernel", frontends=["onnx"], shared=True)
+register_area(r"\Aonnxruntime/core/providers/(?!cpu/)", role="none")  # devices that no case runs on
+register_area(r"\Aonnxruntime/test/", role="test", frontends=["onnx"])

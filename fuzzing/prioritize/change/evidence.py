@@ -1,0 +1,241 @@
+"""What one changed file says: marks, each a spelling of an operator with a weight and a sentence.
+
+Where the file binds operators to functions itself (`symbols.Registration`), it is asked; where the table is
+in another file, the names of the functions are taken for operators' spellings: a converter is nearly always
+called by what it converts. Functions that call a touched one count too, less with each call, and the less
+the more operators one helper serves.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from fuzzing.prioritize.change import cpp_code, python_code
+from fuzzing.prioritize.change.areas import ROLES, Area, area_of
+from fuzzing.prioritize.change.model import FileChange
+from fuzzing.prioritize.change.symbols import Graph, Outline, Reached
+
+#: A mark's spelling means an operator whole, or only a part of its name.
+WHOLE, WORD = "whole", "word"
+
+#: How much less each kind of evidence says than a touched function that is registered for the operator.
+#: Judged; see docs/change-aware.md.
+_CALL = 0.9  # for each call between the touched function and the operator's
+_NAMED = 0.8  # the function is only called like the operator
+_SPOKEN = 0.8  # the touched function of a pass or of a test mentions the operator
+_STEM = 0.5  # the file is called like the operator, and nothing better is known
+_GUESS = 0.2  # a name on a changed line, or a folder
+#: What a change to code that every operator of a frontend goes through says of each of them.
+_SHARED = 0.1
+
+_PYTHON = frozenset({".py", ".pyi"})
+_CPP = frozenset({".cpp", ".cc", ".cxx", ".c", ".hpp", ".h", ".hxx", ".cu", ".cuh", ".inl", ".mm"})
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,60}")
+_MOST_NAMES = 300  # identifiers of changed lines that are looked at
+#: Words of programs that are also operators' names; alone on a changed line they mean nothing.
+_COMMON_TEXT = """
+    max min abs size shape range cast constant where identity split add and not or xor mod pow sum mean
+    equal less greater neg log exp round floor ceil input output tensor int float bool double string
+    vector const auto return data type index item copy to view sort unique reverse expand pad clip
+    repeat tile if loop scan optional sequence all any len print isinstance slice concat reshape squeeze
+    select std var norm full empty zeros ones fill t stack set get dim numel result value name default
+    self cls none true false complex real bernoulli
+"""
+_COMMON = frozenset(_COMMON_TEXT.split())
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something was touched that `spelling` names.
+
+    weight     in (0, 1]
+    frontends  the libraries whose operators can be meant; empty: all
+    """
+
+    spelling: str
+    weight: float
+    reason: str
+    frontends: frozenset[str] = frozenset()
+    degree: str = WHOLE
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that one file says.
+
+    guesses    count only where no mark names an operator there is
+    frontends  weights of all operators of a frontend; count only if the file is `shared` or names no operator
+    """
+
+    marks: tuple[Mark, ...] = ()
+    guesses: tuple[Mark, ...] = ()
+    passes: Mapping[str, float] = field(default_factory=dict)
+    frontends: Mapping[str, float] = field(default_factory=dict)
+    shared: bool = False
+    reason: str = ""
+
+
+def marks_of(file: FileChange) -> Evidence:
+    """What a changed file says; nothing, if only comments differ or its path has no say."""
+    area = area_of(file.path)
+    if ROLES[area.role] == 0 or file.binary:
+        return Evidence()
+    gone, come = file.changed()
+    sides = [
+        side
+        for text, lines, path in ((file.new, come, file.path), (file.old, gone, file.old_path or file.path))
+        if text is not None and (side := _Side.of(text, lines, path)) is not None
+    ]
+    known = file.new is not None or file.old is not None
+    if known and not any(side.lines for side in sides):
+        return Evidence()  # comments, blanks, docstrings
+    return _Reader(file.path, area, sides).evidence()
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of a change: its outline, if the language is known, and the changed lines that hold code."""
+
+    outline: Outline | None
+    lines: frozenset[int]
+    text: str
+
+    @classmethod
+    def of(cls, text: str, lines: frozenset[int], path: str) -> _Side:
+        suffix = PurePosixPath(path).suffix.lower()
+        outline = None
+        if lines and suffix in _PYTHON:
+            outline = python_code.outline(text)
+        elif lines and suffix in _CPP:
+            outline = cpp_code.outline(text)
+        return cls(outline, lines if outline is None else lines & outline.code, text)
+
+
+class _Reader:
+    """Reads one file of an area."""
+
+    def __init__(self, path: str, area: Area, sides: list[_Side]) -> None:
+        self._path, self._area, self._sides = path, area, sides
+        self._role = ROLES[area.role]
+
+    def evidence(self) -> Evidence:
+        marks: dict[tuple[str, str], Mark] = {}
+        passes: dict[str, float] = {}
+        for side in self._sides:
+            if side.outline is not None and side.lines:
+                for mark in self._structure(side.outline, side.lines, passes):
+                    key = mark.spelling, mark.degree
+                    if key not in marks or marks[key].weight < mark.weight:
+                        marks[key] = mark
+        return Evidence(
+            marks=tuple(marks.values()),
+            guesses=tuple(self._guesses()),
+            passes=passes,
+            frontends=dict.fromkeys(sorted(self._area.frontends), _SHARED * self._role),
+            shared=self._area.shared,
+            reason=f"{self._path} was changed, which no operator could be told from",
+        )
+
+    def _structure(self, outline: Outline, lines: frozenset[int], passes: dict[str, float]) -> Iterator[Mark]:
+        """Marks from definitions and registrations."""
+        for entry in outline.registrations:
+            hit = sorted(line for line in lines if entry.first <= line <= entry.last)
+            if hit:
+                told = f"{self._where(hit)}: the registration of {entry.operator} was changed"
+                yield self._mark(entry.operator, 1.0, told)
+        reached = Graph(outline).reached(lines)
+        if self._area.role in ("pass", "test"):
+            yield from self._spoken(reached, passes)
+        bound: dict[str, set[str]] = defaultdict(set)
+        for entry in outline.registrations:
+            for symbol in entry.symbols:
+                bound[symbol].add(entry.operator)
+        nearest: dict[tuple[int, int], list[tuple[Reached, str]]] = defaultdict(list)
+        for one in reached:
+            for spelling in sorted(_served(one, bound)):
+                nearest[id(one.via), one.level].append((one, spelling))
+        for (_, level), found in nearest.items():
+            weight = _CALL**level / math.sqrt(len({spelling for _, spelling in found}))
+            for one, spelling in found:
+                named = spelling == one.symbol.name and spelling not in bound
+                told = self._told(one, "" if named else spelling)
+                yield self._mark(spelling, weight * (_NAMED if named else 1.0), told)
+
+    def _spoken(self, reached: list[Reached], passes: dict[str, float]) -> Iterator[Mark]:
+        """Marks for the operators that a touched pass or test speaks of."""
+        for one in reached:
+            if one.level:
+                continue
+            if self._area.role == "pass":
+                passes[one.symbol.owner or one.symbol.name] = self._role
+            weight = _SPOKEN / math.sqrt(max(1, len(one.symbol.names)))
+            for spelling in sorted(one.symbol.names):
+                told = f"{self._where(one.lines)}: {_label(one)}, which speaks of {spelling}, was changed"
+                yield self._mark(spelling, weight, told)
+
+    def _guesses(self) -> Iterator[Mark]:
+        """Marks for where no structure tells: the file's name, the folders', names on changed lines."""
+        path = PurePosixPath(self._path)
+        stem = path.name.partition(".")[0]
+        told = f"{self._path}: the file is called so"
+        yield self._mark(stem, _STEM, told)
+        yield self._mark(stem, _STEM, told, WORD)
+        for folder in path.parts[-3:-1]:
+            yield self._mark(folder, _GUESS, f"{self._path}: a folder is called so", WORD)
+        seen: set[str] = set()
+        for side in self._sides:
+            content = side.text.split("\n")
+            for line in sorted(side.lines):
+                for spelling in _IDENTIFIER.findall(content[line - 1] if line <= len(content) else ""):
+                    if spelling.lower() in _COMMON or spelling in seen or len(seen) >= _MOST_NAMES:
+                        continue
+                    seen.add(spelling)
+                    yield self._mark(
+                        spelling, _GUESS, f"{self._path}, line {line}: {spelling} is named there"
+                    )
+
+    def _mark(self, spelling: str, weight: float, reason: str, degree: str = WHOLE) -> Mark:
+        return Mark(spelling, weight * self._role, reason, self._area.frontends, degree)
+
+    def _told(self, one: Reached, operator: str = "") -> str:
+        """The sentence for a symbol that was reached, perhaps for an operator registered with it."""
+        label = _label(one)
+        whose = f"{operator}'s {_ROLE_NOUNS[self._area.role]} {label}" if operator else label
+        if one.level == 0:
+            return f"{self._where(one.lines)}: {whose} was changed"
+        via = ".".join(filter(None, (one.via.owner, one.via.name)))
+        return f"{self._where(one.lines)}: {via} was changed, which {whose} uses"
+
+    def _where(self, lines: Iterable[int]) -> str:
+        return f"{self._path}, {_lines(sorted(lines))}"
+
+
+def _served(one: Reached, bound: Mapping[str, set[str]]) -> set[str]:
+    """The operators that a symbol is registered for; where for none, its own name."""
+    registered = set().union(*(bound.get(name, ()) for name in (one.symbol.name, one.symbol.owner) if name))
+    name = one.symbol.name
+    return registered or ({name} if name and not (name.startswith("__") and name.endswith("__")) else set())
+
+
+_ROLE_NOUNS = {
+    "converter": "converter",
+    "kernel": "kernel",
+    "pass": "pass",
+    "test": "test",
+    "other": "function",
+}
+
+
+def _label(one: Reached) -> str:
+    return ".".join(filter(None, (one.symbol.owner, one.symbol.name)))
+
+
+def _lines(lines: list[int]) -> str:
+    """`line 5`, `lines 5-9`: from the first to the last."""
+    first, last = lines[0], lines[-1]
+    return f"line {first}" if first == last else f"lines {first}-{last}"

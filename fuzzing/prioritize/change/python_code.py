@@ -1,0 +1,213 @@
+"""The outline of a Python file, from its syntax tree; nothing of it is run or imported.
+
+Three ways in which compilers bind operators to Python functions are known:
+
+- a table, `{"Conv": Conv, "conv2d.default": self._conv2d, nn.Conv2d: …}`, or one entry set at a time;
+- a decorator, `@register_lowering(aten.cat)`, `@register_decomposition([aten.a, aten.b])`;
+- a call, `register_pointwise(aten.exp)`, `make_fallback(aten.sort)`, `register_lowering(aten.x)(f)`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from fuzzing.prioritize.change.symbols import Outline, Registration, Symbol
+
+#: Names of functions and tables that bind operators, such as register_lowering, make_fallback, convert_map.
+_BINDS = re.compile(
+    r"regist|lower|decomp|legaliz|convert|fallback|impl|dispatch|_map$|_table$|_ops$", re.IGNORECASE
+)
+_MIN_TABLE = 4  # entries; a smaller dictionary is somebody's keyword arguments
+_OPERATOR_ROOTS = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims"})
+_NAME = re.compile(r"[A-Za-z_][\w.:]{1,60}\Z")
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def outline(text: str) -> Outline | None:
+    """The outline of a Python source; None if it is no Python that this interpreter can read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a stranger's escapes in strings
+            tree = ast.parse(text)
+        symbols = list(_symbols(tree.body, ""))
+        registrations = list(_registrations(tree))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return Outline(tuple(symbols), tuple(registrations), _code(text, tree))
+
+
+def _symbols(body: Iterable[ast.stmt], owner: str) -> Iterator[Symbol]:
+    for statement in body:
+        if isinstance(statement, _Function):
+            yield _symbol(statement, statement.name, owner)
+        elif isinstance(statement, ast.ClassDef):
+            yield from _class(statement)
+        elif isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            yield from _symbols(_inner(statement), owner)
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    yield _symbol(statement, target.id, owner)
+
+
+def _class(statement: ast.ClassDef) -> Iterator[Symbol]:
+    """A class, which mentions what its body says outside of methods, and its methods."""
+    bases = tuple(name for base in statement.bases if (name := dotted(base).rpartition(".")[2]))
+    own = [item for item in statement.body if not isinstance(item, _Function)]
+    mentions = frozenset[str]().union(*(_mentions(item) for item in own))
+    whole = _symbol(statement, statement.name, "")
+    yield replace(whole, mentions=mentions, bases=bases, is_class=True)
+    yield from _symbols(statement.body, statement.name)
+
+
+def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:
+    for name in ("body", "orelse", "finalbody"):
+        yield from getattr(statement, name, ())
+    for handler in getattr(statement, "handlers", ()):
+        yield from handler.body
+
+
+def _symbol(node: ast.stmt, name: str, owner: str) -> Symbol:
+    return Symbol(
+        name, owner, _first(node), node.end_lineno or node.lineno, _mentions(node), (), _names(node)
+    )
+
+
+def _first(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
+def _mentions(node: ast.AST) -> frozenset[str]:
+    """The names that are read in a node, as `Symbol.mentions` tells them."""
+    found = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            found.add(one.id)
+        elif isinstance(one, ast.Attribute):
+            before = one.value
+            if isinstance(before, ast.Call) and dotted(before.func) == "super":
+                found.add(f"self.{one.attr}")
+            elif isinstance(before, ast.Name):
+                found.add(f"{'self' if before.id in ('self', 'cls') else before.id}.{one.attr}")
+            else:
+                found.add(f"?.{one.attr}")
+    return frozenset(found)
+
+
+def _names(node: ast.AST) -> frozenset[str]:
+    """What in a node may name an operator."""
+    found = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and _NAME.match(one.value):
+            found.add(one.value)
+        elif isinstance(one, ast.Attribute):
+            spelled = dotted(one)
+            if spelled.split(".")[0] in _OPERATOR_ROOTS:
+                found.add(spelled)
+    return frozenset(found)
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` as text; "" if the node is something else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
+def _registrations(tree: ast.Module) -> Iterator[Registration]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            yield from _table(node)
+        elif isinstance(node, _Function):
+            yield from _decorated(node)
+        elif isinstance(node, ast.Assign):
+            yield from _entry(node)
+    for statement in _module_level(tree.body):
+        if isinstance(statement, (ast.Expr, ast.Assign)):
+            yield from _called(statement)
+
+
+def _module_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.If, ast.For, ast.With, ast.Try)):
+            yield from _module_level(_inner(statement))
+
+
+def _table(node: ast.Dict) -> Iterator[Registration]:
+    if len(node.keys) < _MIN_TABLE:
+        return
+    for key, value in zip(node.keys, node.values, strict=True):
+        for operator in _operators(key):
+            last = value.end_lineno or value.lineno
+            yield Registration(operator, _plain(_mentions(value)), key.lineno if key else value.lineno, last)
+
+
+def _entry(node: ast.Assign) -> Iterator[Registration]:
+    """`convert_map["Conv"] = Conv`."""
+    for target in node.targets:
+        if isinstance(target, ast.Subscript) and _BINDS.search(dotted(target.value)):
+            for operator in _operators(target.slice):
+                last = node.end_lineno or node.lineno
+                yield Registration(operator, _plain(_mentions(node.value)), node.lineno, last)
+
+
+def _decorated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Registration]:
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and _BINDS.search(dotted(decorator.func)):
+            for argument in decorator.args[:1]:
+                for operator in _operators(argument):
+                    last = decorator.end_lineno or decorator.lineno
+                    yield Registration(operator, frozenset({node.name}), decorator.lineno, last)
+
+
+def _called(statement: ast.Expr | ast.Assign) -> Iterator[Registration]:
+    for call in ast.walk(statement.value):
+        if isinstance(call, ast.Call) and call.args and _BINDS.search(dotted(call.func)):
+            for operator in _operators(call.args[0]):
+                last = statement.end_lineno or statement.lineno
+                yield Registration(operator, _plain(_mentions(statement)), statement.lineno, last)
+
+
+def _operators(node: ast.AST | None) -> Iterator[str]:
+    """The operators that a key or an argument spells: a string, a dotted name, or a list of them."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if _NAME.match(node.value):
+            yield node.value
+    elif isinstance(node, ast.Attribute):
+        if spelled := dotted(node):
+            yield spelled
+    elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        for item in node.elts:
+            yield from _operators(item)
+
+
+def _plain(mentions: frozenset[str]) -> frozenset[str]:
+    """Mentions without what stands before the last dot: registrations name symbols by their own names."""
+    return frozenset(mention.rpartition(".")[2] for mention in mentions)
+
+
+def _code(text: str, tree: ast.Module) -> frozenset[int]:
+    """The lines that hold more than blanks, comments and docstrings."""
+    filled = {
+        line
+        for line, content in enumerate(text.split("\n"), 1)
+        if content.strip() and not content.lstrip().startswith("#")
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, *_Function)) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
+                filled -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return frozenset(filled)

@@ -1,0 +1,149 @@
+"""What a source file defines, and which of it a change reaches: the part that Python and C++ share.
+
+A file's outline names its symbols (functions, methods, classes, tables) with their lines and the names they
+mention, and its registrations: places where a symbol is bound to an operator, such as
+`ONNX_OP("Resize", …, resize)` or `"conv2d.default": self._conv2d`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+#: How many calls away from the changed line an operator's function may be. A helper of a helper still counts;
+#: beyond that nearly every function of a frontend would.
+LEVELS = 2
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A definition.
+
+    name      its own name; "" for a place that has none
+    owner     the class it belongs to; "" if none
+    first     its first line, counted from 1, decorators included; `last` its last one
+    mentions  the names in it: "f", "self.f" of its own class, "A.f" of another
+    bases     the classes it derives from
+    names     what in its body may name an operator: strings, `aten.mm`, `v1::MatMul`
+    """
+
+    name: str
+    owner: str
+    first: int
+    last: int
+    mentions: frozenset[str] = frozenset()
+    bases: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    is_class: bool = False
+
+
+@dataclass(frozen=True)
+class Registration:
+    """`operator`, as the source spells it, is served by the symbols named; on these lines."""
+
+    operator: str
+    symbols: frozenset[str]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A source file: symbols, registrations, and the lines on which something other than a comment stands."""
+
+    symbols: tuple[Symbol, ...]
+    registrations: tuple[Registration, ...]
+    code: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A symbol that a change reaches: the lines changed in `via`, so many calls (`level`) below it."""
+
+    symbol: Symbol
+    level: int
+    via: Symbol
+    lines: tuple[int, ...]
+
+
+class Graph:
+    """Who uses whom in one file, by name."""
+
+    def __init__(self, outline: Outline) -> None:
+        self.outline = outline
+        self._free: dict[str, list[int]] = defaultdict(list)
+        self._owned: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._methods: dict[str, list[int]] = defaultdict(list)
+        self._classes: dict[str, list[int]] = defaultdict(list)
+        for place, one in enumerate(outline.symbols):
+            if one.owner:
+                self._owned[one.owner, one.name].append(place)
+                self._methods[one.name].append(place)
+            else:
+                self._free[one.name].append(place)
+            if one.is_class:
+                self._classes[one.name].append(place)
+        self._users: dict[int, set[int]] = defaultdict(set)
+        for place, one in enumerate(outline.symbols):
+            for used in self._uses(one):
+                if used != place:
+                    self._users[used].add(place)
+
+    def _uses(self, one: Symbol) -> Iterator[int]:
+        for base in one.bases:
+            yield from self._free.get(base, ())
+        for mention in one.mentions:
+            before, _, name = mention.rpartition(".")
+            if not before:
+                yield from self._free.get(name, ())
+            elif before == "self":
+                yield from self._inherited(one.owner or one.name, name)
+            elif before in self._classes:
+                yield from self._owned.get((before, name), ())
+            elif len(self._methods.get(name, ())) == 1:
+                yield from self._methods[name]
+
+    def _inherited(self, owner: str, name: str) -> list[int]:
+        """The method `name` of `owner`, or of the nearest of its bases that has one."""
+        seen: set[str] = set()
+        waiting = [owner]
+        while waiting:
+            current = waiting.pop(0)
+            if current in seen:
+                continue
+            seen.add(current)
+            if (current, name) in self._owned:
+                return self._owned[current, name]
+            for place in self._classes.get(current, ()):
+                waiting.extend(self.outline.symbols[place].bases)
+        return []
+
+    def reached(self, lines: frozenset[int]) -> list[Reached]:
+        """The symbols that changes on `lines` reach, nearest first; a method's class is as near as it."""
+        symbols = self.outline.symbols
+        ordered = sorted(lines)
+        found: dict[int, Reached] = {}
+        front: dict[int, Reached] = {}
+        for place, one in enumerate(symbols):
+            hit = ordered[bisect_left(ordered, one.first) : bisect_right(ordered, one.last)]
+            if hit:
+                front[place] = Reached(one, 0, one, tuple(hit))
+        for level in range(1, LEVELS + 2):
+            found |= front
+            if level <= LEVELS:
+                front = self._above(front, found, level)
+        return list(found.values())
+
+    def _above(self, front: dict[int, Reached], found: dict[int, Reached], level: int) -> dict[int, Reached]:
+        """The users of what is in `front` that are not in `found`."""
+        symbols = self.outline.symbols
+        above: dict[int, Reached] = {}
+        for place, one in front.items():
+            for user in sorted(self._users.get(place, ())):
+                owners = self._classes.get(symbols[user].owner, ()) if symbols[user].owner else ()
+                for new in (user, *owners):
+                    if new not in found and new not in above:
+                        above[new] = Reached(symbols[new], level, one.via, one.lines)
+        return above

@@ -1,0 +1,141 @@
+"""Which operators, passes and frontends a change touches, how surely, and why.
+
+Evidence is gathered file by file as marks, spellings with a weight and a sentence, and then met with the
+operators that there are cases for. `touched` is what the ranking asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from fuzzing.prioritize.change.evidence import WORD, Mark, marks_of
+from fuzzing.prioritize.change.model import Change
+from fuzzing.prioritize.change.names import Name, library, name
+
+#: What a spelling's likeness to an operator is worth. Judged: a converter called translate_convnd is conv2d's
+#: as surely as one called translate_conv2d; that of conv3d seldom is; families share helpers and passes.
+_SAME_BUT_DIMENSIONS = 0.9
+_OTHER_DIMENSIONS = 0.3
+_FAMILY = 0.3
+_PART_OF_NAME = 0.3
+#: Below this a weight is noise and is left out.
+_LEAST = 0.02
+_MOST_REASONS = 4
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What a change says.
+
+    operators  of the operators asked about, those touched, with a weight in (0, 1]
+    passes     of the passes touched, by name, the same
+    frontends  a weight in (0, 1] for each frontend all of whose operators go through what was changed
+    reasons    for each operator and frontend touched, sentences; the strongest first
+    """
+
+    operators: Mapping[str, float] = field(default_factory=dict)
+    passes: Mapping[str, float] = field(default_factory=dict)
+    frontends: Mapping[str, float] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.operators or self.frontends)
+
+    def weight(self, operator: str, frontend: str) -> float:
+        """How surely `operator`, of a library's `frontend`, is concerned, in [0, 1]."""
+        return max(self.operators.get(operator, 0.0), self.frontends.get(frontend, 0.0))
+
+    def why(self, operator: str, frontend: str) -> tuple[str, ...]:
+        """The sentences behind that weight, the strongest first."""
+        whole = self.frontends.get(frontend, 0.0)
+        own = self.reasons.get(operator, ())
+        if whole > self.operators.get(operator, 0.0):
+            return (*self.reasons.get(frontend, ()), *own)
+        return own
+
+
+def touched(change: Change, operators: Iterable[str]) -> Touched:
+    """What `change` says of `operators`, spelled as cases spell them."""
+    index = _Index(operators)
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    passes: dict[str, float] = {}
+    frontends: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    for file in change.files:
+        evidence = marks_of(file)
+        met = {mark: list(index.meet(mark)) for mark in evidence.marks}
+        if not any(met.values()):
+            met |= {mark: list(index.meet(mark)) for mark in evidence.guesses}
+        for mark, meant in met.items():
+            for operator, weight in meant:
+                if weight >= _LEAST:
+                    told = found[operator]
+                    told[mark.reason] = max(weight, told.get(mark.reason, 0.0))
+        named = any(met.values())
+        for label, weight in evidence.passes.items():
+            passes[label] = max(weight, passes.get(label, 0.0))
+        for frontend, weight in evidence.frontends.items():
+            if (evidence.shared or not named) and weight > frontends.get(frontend, 0.0):
+                frontends[frontend], reasons[frontend] = weight, evidence.reason
+    return Touched(
+        {operator: max(told.values()) for operator, told in sorted(found.items())},
+        dict(sorted(passes.items())),
+        dict(sorted(frontends.items())),
+        {operator: _strongest(told) for operator, told in sorted(found.items())}
+        | {frontend: (reason,) for frontend, reason in sorted(reasons.items())},
+    )
+
+
+def _strongest(told: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(sorted(told, key=lambda reason: (-told[reason], reason))[:_MOST_REASONS])
+
+
+class _Index:
+    """The operators there are, by the degrees of their names."""
+
+    def __init__(self, operators: Iterable[str]) -> None:
+        self._names: dict[str, Name] = {operator: name(operator) for operator in sorted(set(operators))}
+        self._exact: dict[str, list[str]] = defaultdict(list)
+        self._bare: dict[str, list[str]] = defaultdict(list)
+        self._family: dict[str, list[str]] = defaultdict(list)
+        self._words: dict[str, list[str]] = defaultdict(list)
+        for operator, one in self._names.items():
+            self._exact[one.exact].append(operator)
+            self._bare[one.bare].append(operator)
+            self._family[one.family].append(operator)
+            for word in one.words:
+                self._words[word].append(operator)
+
+    def meet(self, mark: Mark) -> Iterator[tuple[str, float]]:
+        """The operators that a mark may mean, each with what it weighs then."""
+        asked = name(mark.spelling)
+        if not asked.exact:
+            return
+        best: dict[str, float] = {}
+        if mark.degree == WORD:
+            for word in asked.words:
+                for operator in self._words.get(word, ()):
+                    best[operator] = _PART_OF_NAME
+        else:
+            for operator in self._family.get(asked.family, ()):
+                best[operator] = _FAMILY
+            general = asked.exact == asked.bare or asked.exact.endswith("nd")
+            for operator in self._bare.get(asked.bare, ()):
+                best[operator] = _SAME_BUT_DIMENSIONS if general else _OTHER_DIMENSIONS
+        for operator in self._exact.get(asked.exact, ()):
+            best[operator] = 1.0
+        ours = {operator: part for operator, part in best.items() if self._meant(operator, mark)}
+        spread = (
+            math.sqrt(max(1, len({self._names[operator].exact for operator in ours})))
+            if mark.degree == WORD
+            else 1
+        )
+        for operator, part in ours.items():
+            yield operator, min(1.0, part * mark.weight / spread)
+
+    @staticmethod
+    def _meant(operator: str, mark: Mark) -> bool:
+        return not mark.frontends or library(operator) in mark.frontends

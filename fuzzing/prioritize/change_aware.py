@@ -1,0 +1,174 @@
+"""The strategy `change`: the order in which most findings are expected for each second spent.
+
+A finding of a commit lies either in what the commit touched, or anywhere else as OPERA would guess. So a
+case's share of the findings to expect is
+
+    TRUST · w / (1 + j / REPEATS) / Z₁   +   (1 - TRUST) · exp(-DECAY · r / n) / Z₂
+
+w  how surely the change touches its operator (`fuzzing.prioritize.change`), TRUST times the surest of them
+j  its place among the cases of its operator in OPERA's order: each that passed makes the next less telling
+r  its place of n in OPERA's whole order; Z₁, Z₂ make either sum 1
+
+That is multiplied by how much more its record gave than others' (at most RECORD times), and divided by the
+seconds it takes. A share of the time, EXPLORE, goes through OPERA's own order all the same, so that what the
+change and the record say nothing of is run too. Without change and history the order is exactly OPERA's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fuzzing.errors import UsageError
+from fuzzing.prioritize import base
+from fuzzing.prioritize.base import Context, Ranked, register_strategy
+from fuzzing.prioritize.change import Change, Touched, touched
+from fuzzing.prioritize.change.history import HALF_LIFE, Expectations, Expected, History
+from fuzzing.prioritize.instances import Instance
+
+#: The share of a commit's findings that lie in the operators it touches, where it surely touches some.
+#: Judged: 87 of OPERA's 90 confirmed bugs were in the frontends' conversion of one operator [P], but what a
+#: change reaches is told by names.
+TRUST = 0.85
+#: After how many cases of one operator the next is half as telling. Judged.
+REPEATS = 4.0
+#: How fast OPERA's order runs dry: with it the mean place of a finding is 1 - 0.8976, OPERA's average APFD
+#: (seed-systems.md 1.8 [R]): 1/d - 1/(e^d - 1) = 0.1024.
+DECAY = 9.76
+#: How many times as telling as the average a record can make a case. Judged: what is broken already, and is
+#: found again and again, should not come before what was touched.
+RECORD = 10.0
+#: The share of the expected time that goes to OPERA's own order.
+EXPLORE = 0.2
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `Context.options` may set: trust, explore (shares of 1), half_life (days)."""
+
+    trust: float = TRUST
+    explore: float = EXPLORE
+    half_life: float = HALF_LIFE
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Settings:
+        """The settings among a strategy's options; raises UsageError for what is none."""
+        try:
+            given = {name: float(options[name]) for name in cls.__annotations__ if name in options}
+        except ValueError as error:
+            raise UsageError(f"the strategy change takes numbers: {error}") from None
+        settings = cls(**given)
+        if not (0 <= settings.trust < 1 and 0 <= settings.explore < 1 and settings.half_life > 0):
+            raise UsageError("trust and explore are shares, from 0 to below 1; half_life is a number of days")
+        return settings
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """One instance as it waits: its place in OPERA's order, what speaks for it, its score."""
+
+    place: int
+    opera: Ranked
+    weight: float
+    expected: Expected | None
+    score: float
+
+    @property
+    def seconds(self) -> float:
+        return 1.0 if self.expected is None else self.expected.seconds
+
+
+@register_strategy("change")
+def change(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """Most expected findings for each second first; OPERA's order where change and history are silent."""
+    settings = Settings.of(context.options)
+    opera = base.get("opera")(instances, context)
+    said = _touched(context.change, instances)
+    history = context.history if isinstance(context.history, History) and context.history.records else None
+    if not said and history is None:
+        return opera
+    expectations = None if history is None else Expectations(history, instances, settings.half_life)
+    candidates = list(_candidates(instances, list(opera), said, expectations, settings))
+    return _ranked(_interleaved(candidates, settings.explore), instances, said)
+
+
+def _touched(given: Any, instances: Sequence[Instance]) -> Touched:
+    if not isinstance(given, Change):
+        return Touched()
+    return touched(given, {one.operator for one in instances})
+
+
+def _candidates(
+    instances: Sequence[Instance],
+    order: Sequence[Ranked],
+    said: Touched,
+    expectations: Expectations | None,
+    settings: Settings,
+) -> Iterator[_Candidate]:
+    """All instances in OPERA's order, scored."""
+    met: dict[str, int] = defaultdict(int)
+    told, prior, weights = [], [], []
+    for place, ranked in enumerate(order):
+        one = instances[ranked.instance_index]
+        weight = said.weight(one.operator, one.frontend)
+        weights.append(weight)
+        told.append(weight / (1 + met[one.operator] / REPEATS))
+        prior.append(math.exp(-DECAY * place / len(order)))
+        met[one.operator] += 1
+    trust = settings.trust * max(weights, default=0.0)
+    all_told, all_prior = sum(told) or 1.0, sum(prior) or 1.0
+    for place, ranked in enumerate(order):
+        expected = None if expectations is None else expectations.of(instances[ranked.instance_index])
+        score = trust * told[place] / all_told + (1 - trust) * prior[place] / all_prior
+        if expected is not None:
+            score *= min(expected.findings, RECORD) / expected.seconds
+        yield _Candidate(place, ranked, weights[place], expected, score)
+
+
+def _interleaved(candidates: Sequence[_Candidate], explore: float) -> Iterator[tuple[_Candidate, bool]]:
+    """The best scores first, and for each second so many seconds of OPERA's order; with whose turn it was."""
+    best = iter(sorted(candidates, key=lambda one: (-one.score, one.place)))
+    plain = iter(candidates)
+    done: set[int] = set()
+    spent = explored = 0.0
+    for _ in candidates:
+        exploring = explored < explore * spent
+        one = next(one for one in (plain if exploring else best) if one.place not in done)
+        done.add(one.place)
+        spent += one.seconds
+        explored += one.seconds if exploring else 0.0
+        yield one, exploring
+
+
+def _ranked(
+    order: Iterator[tuple[_Candidate, bool]], instances: Sequence[Instance], said: Touched
+) -> Iterator[Ranked]:
+    for one, exploring in order:
+        instance = instances[one.opera.instance_index]
+        why: dict[str, Any] = {
+            "touched": list(said.why(instance.operator, instance.frontend)) if one.weight else [],
+            "weight": round(one.weight, 3),
+            "opera": one.opera.why.get("opera"),
+            "place": one.place,
+            "exploring": exploring,
+        }
+        if one.expected is not None:
+            why |= _told(one.expected)
+        yield Ranked(one.opera.instance_index, why)
+
+
+def _told(expected: Expected) -> dict[str, Any]:
+    """What the history says, for people."""
+    own = expected.record
+    return {
+        "history": {
+            "runs": 0 if own is None else own.runs,
+            "findings": 0 if own is None else own.findings,
+            "last_finding_days": None if own is None else own.last_finding_days,
+            "times_average": round(expected.findings, 2),
+        },
+        "seconds": round(expected.seconds, 4),
+    }

@@ -1,0 +1,229 @@
+"""OPERA's ranking (ICSE 2025): neglected operators, and of each the settings that were not met yet.
+
+Four strategies: `opera` (= `opera-code`) computes what the released code computes, `opera-paper` what the
+paper defines, `opera-operator` and `opera-parameters` the code's two factors alone. Where the two differ, and
+what either leaves open, is told in docs/prioritisation.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from typing import Any
+
+import numpy as np
+
+from fuzzing.prioritize import abstraction, greedy
+from fuzzing.prioritize.base import Context, Ranked, Suite, register_strategy, shuffled
+from fuzzing.prioritize.instances import OUTPUT, Instance
+from fuzzing.prioritize.opera_filter import refused
+from fuzzing.prioritize.table import Table, tabulate
+
+#: What an operator that the compiler's own suite lacks counts in it: the paper divides by the number of
+#: tests there and does not say what 0 gives (1.6, "Do").
+NEVER_TESTED = 0.5
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The instances of one operator, abstracted.
+
+    places  of the instances, ascending
+    suite   how many tests of the operator the compiler's own suite has; 0 too if nobody counted them
+    """
+
+    frontend: str
+    name: str
+    places: list[int]
+    table: Table
+    suite: int
+    recorded: bool
+
+    @property
+    def neglect(self) -> float:
+        """1.5: occurrences among the migrated tests over those in the compiler's suite."""
+        return len(self.places) / max(self.suite, NEVER_TESTED)
+
+    @property
+    def uncovered(self) -> float:
+        """1.6: 1 - Π covered share of each parameter and pair; 1 for an operator the suite lacks.
+
+        For an operator of which the suite's number of tests is known, but not the tests, the share of the
+        migrated ones among all takes its place: it too lies in (0, 1) and falls as the suite grows.
+        """
+        if not self.suite:
+            return 1.0
+        if not self.recorded:
+            return len(self.places) / (len(self.places) + self.suite)
+        whole = self.table.per_column(np.union1d(self.table.columns.ravel(), self.table.seeds))
+        covered = np.maximum(self.table.per_column(self.table.seeds), 1)
+        return 1 - math.prod((covered / whole).tolist())
+
+
+def operators(
+    instances: Sequence[Instance], suite: Suite | None, partition: abstraction.Partition, seeded: bool
+) -> Iterator[Operator]:
+    """The operators in the order in which they are met.
+
+    seeded   whether defaults and the suite's tests count as seen (1.6.3); a parameter's default is known
+             from an instance that leaves it out
+    """
+    counted = {} if suite is None else suite.operators
+    recorded: dict[str, list[Instance]] = {}
+    for test in () if suite is None else suite.instances:
+        recorded.setdefault(test.operator, []).append(test)
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(instances):
+        places.setdefault((one.frontend, one.operator), []).append(place)
+    for (frontend, name), held in places.items():
+        tests = recorded.get(name, [])
+        rows = [partition(instances[place]) for place in held]
+        seeds = [partition(test) for test in tests] if seeded else []
+        defaults = _defaults([instances[place] for place in held], rows) if seeded else None
+        table = tabulate(rows, seeds, defaults)
+        yield Operator(frontend, name, held, table, max(counted.get(name, 0), len(tests)), bool(seeds))
+
+
+def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract]) -> dict[str, Hashable]:
+    """Each parameter's abstract default, as the first instance that leaves it out has it."""
+    found: dict[str, Hashable] = {}
+    for one, row in zip(instances, rows, strict=True):
+        left_out = {name for name, _ in one.parameters if name not in one.explicit and name not in found}
+        found |= {name: row[name] for name in left_out if name in row and not name.startswith(OUTPUT)}
+    return found
+
+
+# The order -------------------------------------------------------------------------------------------
+
+Weigh = Callable[[Operator], float]
+Tie = tuple[str, int, str]
+
+
+class _Queue:
+    """What is left to emit of one operator: its picks, and then one instance that says nothing new (1.6.7).
+
+    Scores never rise, so the operators' picks can be searched apart and merged afterwards.
+    """
+
+    def __init__(self, operator: Operator, weight: float, picks: Iterator[greedy.Pick]) -> None:
+        self.operator, self.weight = operator, weight
+        self._picks = picks
+        self._pick: greedy.Pick | None = None
+        self._emitted: set[int] = set()
+        self._unit = greedy.denominator(operator.table)
+        #: The instance at the head, None if none is left, and its diversity.
+        self.place: int | None = None
+        self.diversity = 0.0
+        self.advance()
+
+    def key(self) -> tuple[float, Tie]:
+        """The least comes first. Equal scores go by the operator's name, for ONNX by place (1.6.7)."""
+        place = self.place or 0
+        by_place = self.operator.frontend == "onnx"
+        tie = (self.operator.frontend, place if by_place else 0, self.operator.name)
+        return (-self.weight * self.diversity, tie)
+
+    def advance(self) -> None:
+        """Goes on to the next pick."""
+        if self.place is not None:
+            self._emitted.add(self.place)
+        pick = self._pick = next(self._picks, None)
+        if pick is not None:
+            self.place = self.operator.places[self.operator.table.first[pick.row]]
+            self.diversity = pick.score / self._unit
+        else:
+            self.place = next((place for place in self.operator.places if place not in self._emitted), None)
+            self.diversity = 0.0
+
+    def why(self, explain: bool) -> dict[str, Any]:
+        """What speaks for the head: its operator's weight and its settings' diversity; which are new."""
+        facts = {"operator": self.weight, "diversity": self.diversity}
+        told: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
+        if explain:
+            names, new = self.operator.table.names, [] if self._pick is None else self._pick.new.tolist()
+            told["new"] = [names[column] for column in new if column < len(names)]
+            told["new_pairs"] = len(new) - len(told["new"])
+        return told
+
+
+def merged(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:
+    """The heads of all operators, best first. One whose first head says nothing new takes no part (1.6.7)."""
+    heap = [(queue.key(), place, queue) for place, queue in enumerate(queues) if queue.diversity]
+    heapify(heap)
+    while heap:
+        _, place, queue = heap[0]
+        head, last = queue.place, not queue.diversity
+        if head is not None:
+            yield Ranked(head, queue.why(explain))
+        if last or head is None:
+            heappop(heap)
+        else:
+            queue.advance()
+            heapreplace(heap, (queue.key(), place, queue))
+
+
+def completed(ranked: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """`ranked`, and after it in random order whatever it lacks (1.6.8)."""
+    left = dict.fromkeys(range(len(instances)))
+    for one in ranked:
+        del left[one.instance_index]
+        yield one
+    for place in shuffled(list(left), instances, context.seed):
+        yield Ranked(place, _NOTHING_NEW)
+
+
+_NOTHING_NEW: dict[str, Any] = {"opera": 0.0}
+
+
+def _code_picks(operator: Operator, instances: Sequence[Instance], backend: str) -> Iterator[greedy.Pick]:
+    """1.6.5 and 1.6.6."""
+    kept = [
+        row
+        for row, first in enumerate(operator.table.first)
+        if not refused(instances[operator.places[first]], backend)
+    ]
+    return greedy.search(operator.table, greedy.rarer, kept)
+
+
+def _by_code(instances: Sequence[Instance], context: Context, weigh: Weigh) -> Iterator[Ranked]:
+    queues = (
+        _Queue(operator, weigh(operator), _code_picks(operator, instances, context.backend))
+        for operator in operators(instances, context.suite, abstraction.code, seeded=True)
+    )
+    return completed(merged(queues, context.explain), instances, context)
+
+
+@register_strategy("opera", "opera-code")
+def opera_code(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """1.6: uncovered share of the operator × diversity, a new value weighing 1/|values seen|."""
+    return _by_code(instances, context, lambda operator: operator.uncovered)
+
+
+@register_strategy("opera-parameters")
+def opera_parameters(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """OPERA_para (1.8): the diversity alone."""
+    return _by_code(instances, context, lambda _: 1.0)
+
+
+@register_strategy("opera-paper")
+def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """1.5: neglect of the operator × share of new values or of new pairs, whichever is greater."""
+    queues = (
+        _Queue(operator, operator.neglect, greedy.search(operator.table, greedy.alike))
+        for operator in operators(instances, context.suite, abstraction.paper, seeded=False)
+    )
+    return completed(merged(queues, context.explain), instances, context)
+
+
+@register_strategy("opera-operator")
+def opera_operator(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """OPERA_op (1.8): the operator's weight alone, hence operator by operator, each in the source's order."""
+    found = list(operators(instances, context.suite, abstraction.code, seeded=True))
+    weighed = sorted((-one.uncovered, one.frontend, one.name, at) for at, one in enumerate(found))
+    return (
+        Ranked(place, {"opera": -weight, "operator": -weight})
+        for weight, _, _, at in weighed
+        for place in found[at].places
+    )

@@ -1,0 +1,34 @@
+"""What OPERA's released code puts to the end because the compilers of its day could not take it (1.6.6).
+
+Only where it is asked for (`Context.backend`): today's compilers take most of it, and what they do not take
+the verdict `unsupported` says.
+"""
+
+from __future__ import annotations
+
+from fuzzing.prioritize.abstraction import tensors
+from fuzzing.prioritize.instances import Instance
+
+_MAX_RANK = 5
+_NARROW = frozenset({"int8", "int16", "int32", "int64", "uint8", "float16"})
+_COMPLEX = frozenset({"complex64", "complex128"})
+
+#: (frontend, backend) → dtypes. ONNX has no list, and no bound on ranks.
+REFUSED = {
+    ("torch", "tvm"): _NARROW | {"complex128"},
+    ("torch", "tensorrt"): _NARROW | {"complex128"},
+    ("torch", "openvino"): frozenset({"complex128"}),
+    ("keras", "tvm"): _NARROW | _COMPLEX,
+    ("keras", "tensorrt"): _NARROW | _COMPLEX,
+    ("keras", "openvino"): _COMPLEX | {"uint32", "uint64"},
+}
+
+
+def refused(instance: Instance, backend: str) -> bool:
+    """Whether the released code gives the instance the distance 0: by its first tensor, the call's input."""
+    dtypes = REFUSED.get((instance.frontend, backend))
+    if dtypes is None:
+        return False
+    found = (first for _, value in instance.parameters for first in tensors(value))
+    dtype, shape = next(found, ("", []))
+    return dtype in dtypes or len(shape) > _MAX_RANK

@@ -1,0 +1,110 @@
+"""Tables: the instances of one operator as numbers, ready for the greedy search.
+
+A column is a parameter or a pair of parameters; what stands in it is an id of the abstract value (or the
+pair of values), unique over the table. Instances whose abstract parameters are all alike share a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fuzzing.errors import InternalError
+from fuzzing.prioritize.abstraction import ABSENT, Abstract
+
+#: More parameters than this and the scores would no longer be exact (see greedy.UNIT).
+MAX_PARAMETERS = 1000
+#: A pair whose values could be more than so many for each row, and than a few, has its ids counted through.
+_DENSE, _FEW = 4, 64
+_UNKNOWN = -1  # a parameter of which a seed says nothing
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The instances of one operator.
+
+    names    the parameters, in the order in which they were met
+    columns  int64 [rows, parameters + pairs]: ids of values; pairs in the order of itertools.combinations
+    starts   int64 [parameters + pairs + 1]: the least id of each column, and how many ids there are
+    first    for each row the place of the first instance that has it, ascending
+    seeds    int64: the ids that count as seen before anything is emitted
+    """
+
+    names: tuple[str, ...]
+    columns: Array
+    starts: Array
+    first: tuple[int, ...]
+    seeds: Array
+
+    def per_column(self, ids: Array) -> Array:
+        """How many different ones of `ids` each column has: int64 [parameters + pairs]."""
+        seen = np.zeros(int(self.starts[-1]) + 1, np.int64)
+        seen[ids] = 1
+        total = np.concatenate([[0], np.cumsum(seen)])
+        found: Array = total[self.starts[1:]] - total[self.starts[:-1]]
+        return found
+
+
+def tabulate(
+    rows: Sequence[Abstract], seeds: Sequence[Abstract] = (), defaults: Mapping[str, Hashable] | None = None
+) -> Table:
+    """The table of abstract instances `rows`.
+
+    seeds     the compiler's own tests: complete instances that count as seen
+    defaults  single values that count as seen, and their pairs
+    """
+    names = _names([*rows, *seeds])
+    if len(names) > MAX_PARAMETERS:
+        raise InternalError(f"an operator has {len(names)} parameters, more than {MAX_PARAMETERS}")
+    interned: list[dict[Hashable, int]] = [{} for _ in names]
+    coded: dict[tuple[int, ...], int] = {}
+    for place, row in enumerate(rows):
+        coded.setdefault(_code(row, names, interned, ABSENT), place)
+    known = [_code(row, names, interned, ABSENT) for row in seeds]
+    if defaults:
+        known.append(_code(defaults, names, interned, None))
+    codes = np.array([*coded, *known], np.int64).reshape(-1, len(names))
+    columns, starts = _columns(codes, np.array([max(len(values), 1) for values in interned]))
+    seen = columns[len(coded) :]
+    return Table(names, columns[: len(coded)], starts, tuple(coded.values()), np.unique(seen[seen >= 0]))
+
+
+def _names(rows: Iterable[Mapping[str, Hashable]]) -> tuple[str, ...]:
+    """The parameters of all; one without a name if there are none, so that the first instance is new."""
+    return tuple(dict.fromkeys(name for row in rows for name in row)) or ("",)
+
+
+def _code(
+    row: Mapping[str, Hashable], names: Sequence[str], interned: Sequence[dict[Hashable, int]], missing: Any
+) -> tuple[int, ...]:
+    """A row's values by number; what it lacks is the value `missing`, or unknown if that is None."""
+    found = []
+    for name, known in zip(names, interned, strict=True):
+        value = row.get(name, missing)
+        found.append(_UNKNOWN if value is None else known.setdefault(value, len(known)))
+    return tuple(found)
+
+
+def _columns(codes: Array, widths: Array) -> tuple[Array, Array]:
+    """Ids of all parameters and pairs, -1 where unknown, and where each column's ids start."""
+    count = codes.shape[1]
+    pairs = np.array(list(combinations(range(count), 2)), np.int64).reshape(-1, 2)
+    left, right = pairs[:, 0], pairs[:, 1]
+    sizes = np.concatenate([widths, widths[left] * widths[right]])
+    columns = np.empty((len(codes), len(sizes)), np.int64)
+    columns[:, :count] = codes
+    columns[:, count:] = codes[:, left] * widths[right] + codes[:, right]
+    columns[:, count:][(codes[:, left] < 0) | (codes[:, right] < 0)] = _UNKNOWN
+    for place in np.flatnonzero(sizes > _DENSE * len(codes) + _FEW):
+        values, ids = np.unique(columns[:, place], return_inverse=True)
+        columns[:, place] = ids - (values[0] < 0)  # what is unknown stays -1
+        sizes[place] = len(values)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    np.add(columns, starts[:-1], out=columns, where=columns >= 0)
+    return columns, starts

@@ -1,0 +1,110 @@
+"""A call of one API as a call of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fuzzing.backends import _torch
+from fuzzing.cases import Init, TensorArg, TorchCall
+from fuzzing.generate.deeprel.apis import inventory
+from fuzzing.generate.deeprel.transfer import Invocation, transfer
+from tests.fuzzing.generate.deeprel.deeprel_kit import X, call
+
+pytestmark = pytest.mark.compiler_torch_eager
+
+Given = Callable[[], Invocation]  # made in the test: to collect tests, torch must not be needed
+
+
+def expressions(given: Invocation, target: str) -> tuple[str, str] | None:
+    """Both calls as Python writes them; None if there is no transfer."""
+    found = transfer(given, inventory()[target])
+    cases = found and found.cases()
+    if not cases:
+        return None
+    return tuple(_call(case.program) for case in cases)  # type: ignore[return-value] # two of them
+
+
+def _call(program: object) -> str:
+    assert isinstance(program, TorchCall)
+    lines = [line.strip() for line in program.source().splitlines()]
+    made = [line for line in lines if line.startswith("self.layer = ")]
+    return " ".join(made or [line.removeprefix("return ") for line in lines if line.startswith("return ")][:1])
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "there"),
+    [
+        (lambda: call("torch.amax", X, 1, True), "torch.max", "torch.max(input, 1, True)"),
+        (lambda: call("torch.amax", X, dim=1), "torch.max", "torch.max(input, 1)"),
+        (lambda: call("torch.amax", X), "torch.max", "torch.max(input)"),
+        (lambda: call("torch.amax", X, keepdim=True), "torch.Tensor.amax", "input.amax(keepdim=True)"),
+        (lambda: call("torch.Tensor.permute", X, 1, 0), "torch.permute", "torch.permute(input, (1, 0))"),
+        (lambda: call("torch.Tensor.add", X, X), "torch.sub", "torch.sub(input, input)"),
+        (
+            lambda: call("torch.nn.ReLU6", X, init=Init((True,))),
+            "torch.nn.Hardtanh",
+            "self.layer = torch.nn.Hardtanh(inplace=True)",
+        ),
+    ],
+)
+def test_a_call_is_told_as_one_of_another_api(given: Given, target: str, there: str) -> None:
+    found = expressions(given(), target)
+    assert found is not None
+    assert found[1] == there
+
+
+def test_what_the_target_cannot_take_neither_call_has() -> None:
+    assert expressions(call("torch.nn.functional.relu", X, inplace=True), "torch.relu") == (
+        "torch.nn.functional.relu(input)",
+        "torch.relu(input)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        (lambda: call("torch.nn.functional.relu", X), "torch.threshold"),  # which needs two numbers
+        (lambda: call("torch.nn.ReLU", X, init=Init()), "torch.nn.AdaptiveAvgPool2d"),  # which needs a size
+        (lambda: call("torch.zeros", (2, 3)), "torch.Tensor.abs"),  # which needs a tensor
+    ],
+)
+def test_what_does_not_fit_is_not_transferred(given: Given, target: str) -> None:
+    assert expressions(given(), target) is None
+
+
+def test_of_two_ways_the_one_that_takes_more_arguments_is_taken() -> None:
+    """torch.median takes one dimension only, or none at all."""
+    assert expressions(call("torch.amax", X, 1), "torch.median") == (
+        "torch.amax(input, 1)",
+        "torch.median(input, 1)",
+    )
+    assert expressions(call("torch.amax", X, (0, 1)), "torch.median") == (
+        "torch.amax(input)",
+        "torch.median(input)",
+    )
+
+
+def test_the_same_call_written_differently_is_one_case() -> None:
+    """By position or by keyword, whatever its tensors were called."""
+    calls = [
+        call("torch.amax", TensorArg("a"), 1),
+        call("torch.amax", TensorArg("b"), dim=1),
+        call("torch.amax", input=TensorArg("c"), axis=1),
+    ]
+    found = [transfer(given, inventory()["torch.amin"]) for given in calls]
+    ids = {case.id for each in found if each and (cases := each.cases()) for case in cases}
+    assert len(ids) == 2  # amax and amin
+
+
+def test_the_case_runs_and_says_where_it_comes_from() -> None:
+    found = transfer(call("torch.amax", X, 1), inventory()["torch.Tensor.amin"])
+    cases = found and found.cases(seed=3)
+    assert cases
+    case = cases[1]
+    outputs = _torch.build(case.program).run(list(case.values()))
+    assert [name for name, _ in outputs] == ["0"]
+    assert case.provenance.source == "deeprel"
+    assert case.provenance.test == "torch.Tensor.amin <- torch.amax torch.amax/0"
+    assert (case.provenance.operator, case.provenance.seed) == ("Tensor.amin", 3)
