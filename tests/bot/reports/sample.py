@@ -217,9 +217,7 @@ def counts(found: list[FindingView]) -> list[Count]:
 SOURCES = (
     Account("onnx-node-tests", "onnx 1.23.2", 778, {"a sequence as graph input": 21}),
     Account("torch-opinfo", "torch 2.13.0", 100, {"needs an opset beyond 26": 17}, 16, 12, 1),
-    Account(
-        "keras-tests", whole=0, failed="keras-tests needs keras | and `pytest`: pip install keras pytest"
-    ),
+    Account("keras-tests", whole=0, failed="keras-tests needs keras | and `pytest`: pip install keras"),
 )
 RANKING = Ranking(
     strategy="change",
