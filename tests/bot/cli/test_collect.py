@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,11 +28,11 @@ def test_a_command_becomes_cases_that_can_be_run(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     corpus = tmp_path / "mine"
     argv = ("collect", "--library", "torch", "--corpus", corpus, "--name", "x", "--json", "--")
-    ran = assay(tmp_path, *argv, "python", "script.py", env={"MINE": "1"})
+    ran = assay(tmp_path, *argv, sys.executable, "script.py", env={"MINE": "1"})
     assert ran.code == 0, ran.err
     told = ran.told
-    assert (told["cases"], told["new"], told["command_exit"], told["processes"]) == (3, 3, 5, 1)
-    assert told["by_operator"] == {"torch.nn.functional.relu": 2, "torch.add": 1}
+    assert (told["cases"], told["new"], told["command_exit"], told["processes"]) == (5, 5, 5, 1)
+    assert told["by_operator"] == {"torch.nn.functional.relu": 2, "torch.ones": 2, "torch.add": 1}
     assert told["seconds"].keys() == {"command", "recording", "replay"}
     assert 1.0 <= told["overhead"] < 100.0
     catalogue = corpus / "catalogues" / "collected-torch-x.jsonl"
@@ -43,22 +44,27 @@ def test_a_command_becomes_cases_that_can_be_run(tmp_path: Path) -> None:
     assert {case.provenance.source for case in Corpus(corpus)} == {"collected-torch-x"}
     ranked = assay(tmp_path, "prioritize", "--backend", "openvino", "--cases", corpus, "--json")
     assert ranked.code == 0, ranked.err
-    assert ranked.told["cases"] == 3
+    assert ranked.told["cases"] == 5
 
 
 def test_what_people_see(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    ran = assay(tmp_path, "collect", "--library", "torch", "--", "python", "script.py")
+    ran = assay(tmp_path, "collect", "--library", "torch", "--", sys.executable, "script.py")
     assert ran.code == 0, ran.err
     assert "printed by the script" in ran.err, "the command's own output is shown"
-    assert ran.out.startswith("3 cases of 2 operators, 3 of them new; the command ended with 5")
-    assert "most: torch.nn.functional.relu 2, torch.add 1" in ran.out
+    assert ran.out.startswith("5 cases of 3 operators, 5 of them new; the command ended with 5")
+    [most] = [line.strip() for line in ran.out.splitlines() if line.startswith("  most: ")]
+    assert set(most.removeprefix("most: ").split(", ")) == {
+        "torch.nn.functional.relu 2",
+        "torch.ones 2",
+        "torch.add 1",
+    }
     [folder] = (tmp_path / "collected").iterdir()
     assert f"run them with: assay run --backend BACKEND --cases {folder}" in ran.out
 
 
 def test_a_command_that_calls_nothing(tmp_path: Path) -> None:
-    ran = assay(tmp_path, "collect", "--library", "torch", "--", "python", "-c", "pass")
+    ran = assay(tmp_path, "collect", "--library", "torch", "--", sys.executable, "-c", "pass")
     assert ran.code == 1, ran.err
     assert "no process of the command imported torch" in ran.out
 
@@ -68,7 +74,7 @@ def test_a_command_that_calls_nothing(tmp_path: Path) -> None:
     [
         ([], "assay collect --library torch -- python -m pytest tests/"),
         (["--library", "torch"], "say what to record"),
-        (["--library", "troch", "--", "true"], "torch"),
+        (["--library", "troch", "--", "true"], "did you mean 'torch'?"),
         (["--source", "onnx-nod-tests"], "did you mean 'onnx-node-tests'?"),
         (["--source", "onnx-node-tests", "--", "true"], "keep one"),
     ],

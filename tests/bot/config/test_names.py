@@ -11,6 +11,7 @@ import pytest
 import fuzzing
 from bot.config import names
 from fuzzing.migrate import parts, sources
+from fuzzing.migrate.recorders import base as recorders
 from fuzzing.prioritize import base
 
 
@@ -34,6 +35,13 @@ def test_a_source_is_divided_where_its_function_can_leave_work_out() -> None:
     assert names.source_parts("no-such-source") == 1
     last = parts.Part.parse(f"{names.PARTS}/{names.PARTS}")
     assert last.holds("x") or any(parts.Part(n, names.PARTS).holds("x") for n in range(1, names.PARTS))
+
+
+def test_recorded_libraries_are_those_that_have_a_recorder() -> None:
+    assert names.recorded_libraries() == recorders.names()
+    assert names.library_name("torch") == "torch"
+    with pytest.raises(ValueError, match="did you mean 'torch'"):
+        names.library_name("troch")
 
 
 def test_no_library_is_imported_for_it() -> None:
