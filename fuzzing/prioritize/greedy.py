@@ -1,11 +1,12 @@
 """The greedy search: of one operator's instances always the one whose parameters say most that is new.
 
-A row's score is the worth of the columns whose value nobody has emitted: the worth of all columns less that
-of those seen. With each emission columns are worth less, for all rows alike, and rows have more seen. The
-worth that a column ends with, when all its values have been seen, is known beforehand; so what a row had seen
-when it was last looked at, at that final worth, is the least that it will ever lose, and bounds its score.
-Only rows whose bound reaches the best score are looked at again. The order is exactly that of computing
-every score after every emission, ties going to the first row.
+A row's score is the worth of the columns whose value nobody has emitted. With each emission columns are worth
+less, for all rows alike, and rows have more that was seen: neither ever grows again. So of a row that was
+looked at before, two things bound what a set of columns is worth to it now: what it was worth then; and what
+the whole set is worth now, less what the row had seen then, at the worth that a column ends with when all its
+values have been seen. Columns are taken in sets by how many values they have, so that each set has its better
+bound. Only rows whose bound reaches the best score are looked at again. The order is exactly that of
+computing every score after every emission, ties going to the first row.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from fuzzing.prioritize.table import Array, Table
 #: scores come out equal in whatever order they are summed.
 UNIT = lcm(*range(1, 25))
 _BATCH = 256  # rows looked at together
+#: From how many values for each row on a pair is in which set: hardly any, some, many, nearly all different.
+_SETS = (0.0, 0.03, 0.15, 0.6)
 
 #: The score of a new value in a column that has seen so many (int64 → float64, whole, in UNITs).
 Weights = Callable[[Array], Array]
@@ -66,10 +69,14 @@ def search(table: Table, weights: Weights, rows: Sequence[int] | None = None) ->
 class _Search:
     """What has been seen, what it is worth to add to it, and what rows can score at most.
 
-    _worth   float64 [columns, 2]: what a new value adds to the parameters' mean and to the pairs', now
-    _final   the same when every value has been seen
-    _rows    of the table, ascending, without those emitted and those that have nothing new
-    _lost    float64 [2, rows]: what a row is known to lose of either mean
+    Sets of columns: the parameters first, then the pairs by how many values they have for each row (_SETS).
+
+    _factors  float64 [columns, sets]: by what a weight counts in its set, 0 in all others
+    _worth    float64 [columns, sets]: what a new value adds now
+    _final    the same when every value has been seen
+    _rows     of the table, ascending, but for most of those emitted and of those that have nothing new
+    _then     float64 [sets, rows]: what a set was worth to a row when it was last looked at
+    _lost     float64 [sets, rows]: what it had seen then, at its final worth
     """
 
     def __init__(self, table: Table, weights: Weights, rows: Sequence[int]) -> None:
@@ -77,31 +84,27 @@ class _Search:
         self._seen = np.zeros(int(table.starts[-1]), np.bool_)
         self._seen[table.seeds] = True
         self._numbers = table.per_column(table.seeds)
-        count = len(table.names)
-        self._factors = np.zeros((len(self._numbers), 2))
-        self._factors[:count, 0] = max(count - 1, 1)
-        self._factors[count:, 1] = 2
-        self._worth = self._factors * weights(self._numbers)[:, None]
-        self._final = self._factors * weights(np.diff(table.starts))[:, None]
         self._rows = np.asarray(rows, np.int64)
         self._ids = table.columns[self._rows]
-        self._lost = np.zeros((2, len(self._rows)))
+        self._factors = _factors(len(table.names), np.diff(table.starts), len(self._rows))
+        self._worth = self._factors * weights(self._numbers)[:, None]
+        self._final = self._factors * weights(np.diff(table.starts))[:, None]
+        self._then = np.full((self._factors.shape[1], len(self._rows)), np.inf)
+        self._lost = np.zeros_like(self._then)
         self._gone = 0
 
     def picks(self) -> Iterator[Pick]:
         """Emissions, best first, until nothing is new any more."""
-        while len(self._rows):
-            best = self._best(self._worth.sum(axis=0))
-            if best is None:
-                return
+        while len(self._rows) and (best := self._best()) is not None:
             at, score = best
             row, new = int(self._rows[at]), np.flatnonzero(~self._seen[self._ids[at]])
             self._emit(at, new)
             yield Pick(row, score, new)
 
-    def _best(self, whole: Array) -> tuple[int, int] | None:
+    def _best(self) -> tuple[int, int] | None:
         """Where the row to emit is, and its score; None if nothing is new."""
-        bounds = (whole[:, None] - self._lost).max(axis=0)
+        whole = self._worth.sum(axis=0)
+        bounds = _score(np.minimum(self._then, whole[:, None] - self._lost))
         at, score = -1, 0
         while True:
             top = int(bounds.argmax())
@@ -125,22 +128,40 @@ class _Search:
     def _look_at(self, batch: Array, whole: Array) -> Array:
         """The scores of some rows, whose bounds are brought up to date."""
         seen = self._seen[self._ids[batch]].astype(np.float64)
-        scores: Array = (whole - seen @ self._worth).max(axis=1)
+        worth = whole[:, None] - (seen @ self._worth).T
+        self._then[:, batch] = worth
         self._lost[:, batch] = (seen @ self._final).T
-        self._lost[:, batch[scores <= 0]] = np.inf  # for good: scores never rise
-        return scores
+        return _score(worth)
 
     def _emit(self, at: int, new: Array) -> None:
         self._seen[self._ids[at]] = True
         self._numbers[new] += 1
         self._worth[new] = self._factors[new] * self._weights(self._numbers[new])[:, None]
-        self._lost[:, at] = np.inf
+        self._then[:, at] = 0
         self._gone += 1
         if self._gone * 2 > len(self._rows):
             self._forget()
 
     def _forget(self) -> None:
         """Leaves behind the rows that have nothing to say any more."""
-        left = np.isfinite(self._lost[0])
-        self._rows, self._ids, self._lost = self._rows[left], self._ids[left], self._lost[:, left]
-        self._gone = 0
+        left = _score(self._then) > 0
+        self._rows, self._ids = self._rows[left], self._ids[left]
+        self._then, self._lost, self._gone = self._then[:, left], self._lost[:, left], 0
+
+
+def _factors(parameters: int, values: Array, rows: int) -> Array:
+    """See _Search: 1/n of a parameter and 2/(n(n-1)) of a pair, in units of 1/(n(n-1)).
+
+    values   how many each column has
+    """
+    found = np.zeros((len(values), 1 + len(_SETS)))
+    found[:parameters, 0] = max(parameters - 1, 1)
+    share = values[parameters:] / max(rows, 1)
+    found[np.arange(parameters, len(values)), 1 + np.searchsorted(_SETS[1:], share)] = 2
+    return found
+
+
+def _score(worth: Array) -> Array:
+    """The greater of both means, times `denominator`, from what the sets are worth: whole numbers."""
+    score: Array = np.maximum(worth[0], worth[1:].sum(axis=0))
+    return score

@@ -162,7 +162,7 @@ def _native(found: Any, api: str) -> list[Signature]:
 def _method(owner: Any, method: str) -> list[Signature]:
     """The signatures of a method, less `self`: of the class that says more of it than `*args`."""
     for one in getattr(owner, "__mro__", ()):
-        if method in vars(one):
+        if one is not object and method in vars(one):  # object's own is no function, and says nothing
             declared = get_overloads(vars(one)[method]) or [vars(one)[method]]
             told = [signature for signature in map(_python, declared) if signature is not None]
             if clear := [replace(one, parameters=one.parameters[1:]) for one in told if not one.vague]:

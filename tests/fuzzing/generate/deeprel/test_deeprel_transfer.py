@@ -30,7 +30,9 @@ def _call(program: object) -> str:
     assert isinstance(program, TorchCall)
     lines = [line.strip() for line in program.source().splitlines()]
     made = [line for line in lines if line.startswith("self.layer = ")]
-    return " ".join(made or [line.removeprefix("return ") for line in lines if line.startswith("return ")][:1])
+    return " ".join(
+        made or [line.removeprefix("return ") for line in lines if line.startswith("return ")][:1]
+    )
 
 
 @pytest.mark.parametrize(
