@@ -69,7 +69,8 @@ class Evidence:
     """All that one file says.
 
     guesses    count only where no mark names an operator there is
-    frontends  weights of all operators of a frontend; count only if the file is `shared` or names no operator
+    frontends  weights of all operators of a frontend; count if the file is `shared`, or if no file of the
+               change names an operator
     """
 
     marks: tuple[Mark, ...] = ()

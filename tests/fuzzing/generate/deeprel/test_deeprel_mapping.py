@@ -64,7 +64,7 @@ def pairs(source: str, target: str) -> list[tuple[tuple[str, str], ...] | None]:
     """The mapping from the source's first signature to each of the target's."""
     one = inventory()[source].signatures[0]
     found = [mapping(one, other) for other in inventory()[target].signatures]
-    return [each and each.pairs for each in found]
+    return [each.pairs if each else None for each in found]
 
 
 @pytest.mark.compiler_torch_eager

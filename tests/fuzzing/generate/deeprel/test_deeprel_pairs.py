@@ -77,6 +77,23 @@ def test_what_the_library_dies_of_is_kept_and_ends_nothing() -> None:
     assert pair.outcomes["value"][Outcome.BUG] == 1
 
 
+def test_what_the_source_dies_of_is_told_once() -> None:
+    """Of a call with an argument less than was recorded, say."""
+    runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
+    pairs = [Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin")]
+    for pair in pairs:
+        play(pair, lambda api, _before: killed() if api == "torch.amax" else returned([1.0]))
+    assert [[(bug.api, bug.how) for bug in pair.bugs] for pair in pairs] == [[("torch.amax", "SIGSEGV")], []]
+    assert [pair.outcomes["value"] for pair in pairs] == [{Outcome.BUG: 1}] * 2
+
+
+def test_a_pair_that_kills_again_and_again_is_left_alone() -> None:
+    pair = a_pair()
+    play(pair, lambda api, _before: killed() if api == "torch.max" else returned([1.0]))
+    assert (pair.equivalence, pair.tried) == (None, 5)  # of 30
+    assert len(pair.bugs) == 5
+
+
 def test_a_source_call_is_run_once_for_all_targets() -> None:
     runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
     first, second = (Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin"))
