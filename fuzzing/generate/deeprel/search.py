@@ -142,7 +142,9 @@ class Search:
         if found is None:
             return
         self.totals.seeds += 1
-        self._known.add(found.case("").id)  # in our spelling; the recorded one is in that spelling or never met
+        self._known.add(
+            found.case("").id
+        )  # in our spelling; the recorded one is in that spelling or never met
         calls = self._calls.setdefault(name, [])
         if len(calls) < self.settings.invocations:
             calls.append(found)
@@ -162,7 +164,9 @@ class Search:
             for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
                 yield from self._told(pair, reached)
             self.totals.rounds += 1
-            calls = {name: _spread([*some.values()], self.settings.invocations) for name, some in reached.items()}
+            calls = {
+                name: _spread([*some.values()], self.settings.invocations) for name, some in reached.items()
+            }
 
     def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
         apis = inventory()
