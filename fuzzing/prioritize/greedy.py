@@ -73,7 +73,7 @@ class _Search:
 
     _factors  float64 [columns, sets]: by what a weight counts in its set, 0 in all others
     _worth    float64 [columns, sets]: what a new value adds now
-    _final    the same when every value has been seen
+    _both     the same, and beside it what it adds when every value has been seen
     _rows     of the table, ascending, but for most of those emitted and of those that have nothing new
     _then     float64 [sets, rows]: what a set was worth to a row when it was last looked at
     _lost     float64 [sets, rows]: what it had seen then, at its final worth
@@ -87,8 +87,9 @@ class _Search:
         self._rows = np.asarray(rows, np.int64)
         self._ids = table.columns[self._rows]
         self._factors = _factors(len(table.names), np.diff(table.starts), len(self._rows))
-        self._worth = self._factors * weights(self._numbers)[:, None]
-        self._final = self._factors * weights(np.diff(table.starts))[:, None]
+        now, final = weights(self._numbers), weights(np.diff(table.starts))
+        self._both = np.hstack([self._factors * now[:, None], self._factors * final[:, None]])
+        self._worth = self._both[:, : self._factors.shape[1]]
         self._then = np.full((self._factors.shape[1], len(self._rows)), np.inf)
         self._lost = np.zeros_like(self._then)
         self._gone = 0
@@ -128,9 +129,10 @@ class _Search:
     def _look_at(self, batch: Array, whole: Array) -> Array:
         """The scores of some rows, whose bounds are brought up to date."""
         seen = self._seen[self._ids[batch]].astype(np.float64)
-        worth = whole[:, None] - (seen @ self._worth).T
+        told = (seen @ self._both).T
+        worth: Array = whole[:, None] - told[: len(whole)]
         self._then[:, batch] = worth
-        self._lost[:, batch] = (seen @ self._final).T
+        self._lost[:, batch] = told[len(whole) :]
         return _score(worth)
 
     def _emit(self, at: int, new: Array) -> None:
