@@ -59,7 +59,8 @@ class Operator:
             return len(self.places) / (len(self.places) + self.suite)
         whole = self.table.per_column(np.union1d(self.table.columns.ravel(), self.table.seeds))
         covered = np.maximum(self.table.per_column(self.table.seeds), 1)
-        return 1 - math.prod((covered / whole).tolist())
+        share: float = math.prod((covered / whole).tolist())
+        return 1 - share
 
 
 def operators(
@@ -78,8 +79,8 @@ def operators(
     for place, one in enumerate(instances):
         places.setdefault((one.frontend, one.operator), []).append(place)
     for (frontend, name), held in places.items():
-        suite = context.suite(frontend)
-        counted = 0 if suite is None else suite.operators.get(name, 0)
+        own = context.suite(frontend)
+        counted = 0 if own is None else own.operators.get(name, 0)
         tests = recorded.get((frontend if frontend in context.suites else "", name), [])
         rows = [partition(instances[place]) for place in held]
         seeds = [partition(test) for test in tests] if seeded else []

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fuzzing.errors import InternalError
-from fuzzing.prioritize.abstraction import ABSENT, Abstract
+from fuzzing.prioritize.abstraction import ABSENT
 
 #: More parameters than this and the scores would no longer be exact (see greedy.UNIT).
 MAX_PARAMETERS = 1000
@@ -51,7 +51,9 @@ class Table:
 
 
 def tabulate(
-    rows: Sequence[Abstract], seeds: Sequence[Abstract] = (), defaults: Mapping[str, Hashable] | None = None
+    rows: Sequence[Mapping[str, Hashable]],
+    seeds: Sequence[Mapping[str, Hashable]] = (),
+    defaults: Mapping[str, Hashable] | None = None,
 ) -> Table:
     """The table of abstract instances `rows`.
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import statistics
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import mean, stdev
 
 from fuzzing.prioritize import change, coverage_runs, suites
 from fuzzing.prioritize.base import Context, get
@@ -67,56 +67,51 @@ CONTENDERS = (
 class Scores:
     """APFD and RAUC-25 of one contender, one for each repetition."""
 
-    apfds: list[float]
-    raucs: list[float]
+    apfds: list[float] = field(default_factory=list)
+    raucs: list[float] = field(default_factory=list)
+
+    def add(self, ranks: Sequence[int], n: int) -> None:
+        """One repetition more."""
+        self.apfds.append(apfd(ranks, n))
+        self.raucs.append(rauc(ranks, n, _K))
+
+
+Bugs = Mapping[str, Hashable]  # case id → the bug that it exposes
 
 
 def compete(
-    instances: Sequence[Instance], bugs: Mapping[str, Hashable], context: Context, repetitions: int
-) -> Iterator[tuple[Contender, Scores]]:
-    """Every contender that the context is enough for, over the same shuffles.
-
-    bugs   case id → the bug that it exposes
-    """
+    instances: Sequence[Instance], counts: Mapping[str, Bugs], context: Context, repetitions: int
+) -> dict[str, dict[Contender, Scores]]:
+    """By way to count bugs: every contender that the context is enough for, over the same shuffles."""
+    found: dict[str, dict[Contender, Scores]] = {name: {} for name in counts}
     for contender in CONTENDERS:
         if contender.needs and getattr(context, contender.needs) is None:
             continue
-        scores = Scores([], [])
         for seed in range(1, repetitions + 1):
             shuffled = list(instances)
             random.Random(seed).shuffle(shuffled)
             own = replace(context, seed=seed, options=dict(contender.options))
-            order = (one.instance_index for one in get(contender.strategy)(shuffled, own))
-            ranks = first_ranks(order, [bugs.get(one.id) for one in shuffled])
-            scores.apfds.append(apfd(ranks, len(instances)))
-            scores.raucs.append(rauc(ranks, len(instances), _K))
-        yield contender, scores
+            order = [one.instance_index for one in get(contender.strategy)(shuffled, own)]
+            for name, bugs in counts.items():
+                ranks = first_ranks(order, [bugs.get(one.id) for one in shuffled])
+                found[name].setdefault(contender, Scores()).add(ranks, len(instances))
+        print(f"{contender.name} has ranked {repetitions} times", file=sys.stderr)
+    return found
 
 
-def table(
-    title: str,
-    instances: Sequence[Instance],
-    bugs: Mapping[str, Hashable],
-    context: Context,
-    repetitions: int,
-) -> bool:
+def table(title: str, bugs: Bugs, found: Mapping[Contender, Scores]) -> bool:
     """Prints one table; whether OPERA beat random in the mean."""
-    distinct = len(set(bugs.values()))
-    print(f"\n{title}: {len(instances)} cases, {len(bugs)} of them bad, {distinct} bugs")
+    print(f"\n{title}: {len(bugs)} bad cases, {len(set(bugs.values()))} bugs")
     print(f"{'':30} {'APFD':>6} {'±':>6} {'RAUC-25':>8} {'±':>6}  better than random")
-    means: dict[str, float] = {}
-    chance: list[float] = []
-    for contender, scores in compete(instances, bugs, context, repetitions):
-        chance = chance or scores.apfds
-        better = sum(one > other for one, other in zip(scores.apfds, chance, strict=True))
-        means[contender.name] = statistics.mean(scores.apfds)
+    scores = {contender.name: one for contender, one in found.items()}
+    chance = scores["random"].apfds
+    for name, one in scores.items():
+        better = sum(mine > its for mine, its in zip(one.apfds, chance, strict=True))
         print(
-            f"{contender.name:30} {means[contender.name]:6.3f} {statistics.stdev(scores.apfds):6.3f} "
-            f"{statistics.mean(scores.raucs):8.3f} {statistics.stdev(scores.raucs):6.3f}  "
-            f"{better} of {repetitions}",
-            flush=True,
+            f"{name:30} {mean(one.apfds):6.3f} {stdev(one.apfds):6.3f} {mean(one.raucs):8.3f} "
+            f"{stdev(one.raucs):6.3f}  {better} of {len(chance)}"
         )
-    return means["opera"] > means["random"]
+    return mean(scores["opera"].apfds) > mean(chance)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -145,15 +140,16 @@ def main(argv: Sequence[str]) -> int:
 def _subject(name: str, given: argparse.Namespace) -> bool:
     measured = _subjects.load(name)
     instances = [one.instance for one in measured]
-    context = _context(name, given)
     if given.bugs is not None:
-        bugs = json.loads(given.bugs.read_text(encoding="utf-8"))
-        return table(f"{name}, {given.bugs.name}", instances, bugs, context, given.repetitions)
-    converters = {one.instance.id: one.converter for one in measured if one.converter is not None}
-    signatures = {one.instance.id: one.signature for one in measured if one.signature is not None}
-    by_converter = table(f"{name}, by conversion function", instances, converters, context, given.repetitions)
-    by_signature = table(f"{name}, by crash signature", instances, signatures, context, given.repetitions)
-    return by_converter and by_signature
+        counts = {given.bugs.name: json.loads(given.bugs.read_text(encoding="utf-8"))}
+    else:
+        counts = {
+            "by conversion function": {one.instance.id: one.converter for one in measured if one.converter},
+            "by crash signature": {one.instance.id: one.signature for one in measured if one.signature},
+        }
+    found = compete(instances, counts, _context(name, given), given.repetitions)
+    kept = [table(f"{name}, {len(instances)} cases, {way}", bugs, found[way]) for way, bugs in counts.items()]
+    return all(kept)
 
 
 def _context(name: str, given: argparse.Namespace) -> Context:
