@@ -33,7 +33,7 @@ _RAN = (0, 1)
 _NO_TESTS = 5
 
 
-@register_source(NAME, library=LIBRARY)
+@register_source(NAME, library=LIBRARY, needs="torch pytest absl-py")
 def migrate() -> Iterator[TestCase | Skip]:
     """Every distinct call of an operator in Keras' own tests that Keras runs again."""
     yield from of_files(test_files())
