@@ -35,7 +35,7 @@ _RAN = (0, 1)
 _NO_TESTS = 5
 
 
-@register_source(NAME, library=LIBRARY, needs="torch pytest")
+@register_source(NAME, library=LIBRARY, needs="torch pytest absl-py")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Every distinct call of an operator in Keras' own tests, or in those of a part, that Keras repeats."""
     yield from of_files([file for file in test_files() if part is None or part.holds(file)])
