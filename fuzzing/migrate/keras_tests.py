@@ -22,6 +22,7 @@ from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import keras_runner
 from fuzzing.migrate.parts import Part
 from fuzzing.migrate.recorders import collect
+from fuzzing.migrate.recorders.base import instance_key
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "keras-tests"
@@ -71,8 +72,8 @@ def of_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
         for item in _lot(lot):
             if not isinstance(item, TestCase):
                 yield item
-            elif (program := item.program.to_bytes()) not in seen:
-                seen.add(program)
+            elif (key := instance_key(item)) not in seen:
+                seen.add(key)
                 yield item
 
 
