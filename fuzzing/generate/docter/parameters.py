@@ -276,8 +276,13 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
             return Range("1", None, Evidence("convention", f"{description.name} counts something"))
         if re.fullmatch(r"shape|sizes?", description.name):
             return Range("0", None, Evidence("convention", f"{description.name} holds lengths"))
-    if description.name == "eps":
-        return Range("0", "1", Evidence("convention", "eps is a small positive number"), open_low=True)
+    if re.fullmatch(r"(\w*_)?eps", description.name):
+        because = f"{description.name} is a small positive number"
+        return Range("0", "1", Evidence("convention", because), open_low=True)
+    if description.name in ("atol", "rtol"):
+        return Range("0", "1", Evidence("convention", f"{description.name} is a tolerance"))
+    if re.fullmatch(r"(\w*_)?dropout(_p)?", description.name):
+        return Range("0", "1", Evidence("convention", f"{description.name} is a probability"))
     return None
 
 
