@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, get_overloads
 
+from fuzzing.backends._keras import ENVIRONMENT as KERAS_ENVIRONMENT
 from fuzzing.cases.arguments import argument_to_json
 from fuzzing.errors import CaseFormatError
 
@@ -119,6 +121,9 @@ class Signatures:
 
 @cache
 def _library(name: str) -> Any:
+    if name == "keras":  # it cannot be imported without the backend that our programs run on
+        for variable, value in KERAS_ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
     try:
         return importlib.import_module(name)
     except ImportError:
