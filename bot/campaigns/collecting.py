@@ -50,10 +50,13 @@ def limit(budget: float) -> float:
 
 
 def missing(cases: Iterable[Cases]) -> list[Part]:
-    """The parts that are not migrated to their end: those cut off before first, then each source's next."""
+    """The parts that are not migrated to their end, the sources in turn; those cut off before come last.
+
+    They need longer than was left for them once, so the others are given the time first.
+    """
     lacking = [[part for part in one.parts() if not part.path.exists()] for one in cases]
     in_turn = [part for parts in zip_longest(*lacking) for part in parts if part is not None]
-    return sorted(in_turn, key=lambda part: not part.partial.exists())
+    return sorted(in_turn, key=lambda part: part.partial.exists())
 
 
 @dataclass

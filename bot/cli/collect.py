@@ -95,6 +95,10 @@ def command(
         return _sources(split_names(sources), as_json)
     if not library or not arguments:
         raise UsageError("say what to record: assay collect --library torch -- python -m pytest tests/")
+    try:
+        names.library_name(library)
+    except ValueError as error:
+        raise UsageError(f"--library {library}: {error}") from None
     called = name or hashlib.sha256("\0".join([str(Path.cwd()), *arguments]).encode()).hexdigest()[:12]
     folder = (corpus or load_settings().data_dir / "collected" / f"{library}-{called}").absolute()
     found = _record(library, folder, f"collected-{library}-{called}", arguments, as_json)

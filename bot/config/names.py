@@ -26,6 +26,7 @@ DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
 PARTS = 16
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
+_REGISTER_RECORDER = "register_recorder"  # that in fuzzing.migrate.recorders
 _REGISTER_STRATEGY = "register_strategy"  # and that in fuzzing.prioritize
 
 
@@ -161,6 +162,24 @@ def backend_name(word: str) -> str:
 def source_name(word: str) -> str:
     """Checks the name of a case source."""
     return _one_of("case source", word, sources())
+
+
+@cache
+def recorded_libraries() -> tuple[str, ...]:
+    """The libraries whose calls can be recorded, sorted; each is a file of `fuzzing.migrate.recorders`."""
+    folder = Path(next(iter(fuzzing.__path__))) / "migrate" / "recorders"
+    return tuple(sorted(path.stem for path in folder.glob("*.py") if _registers_recorder(path)))
+
+
+def _registers_recorder(path: Path) -> bool:
+    classes = (node for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.ClassDef))
+    named = (ast.unparse(decorator) for node in classes for decorator in node.decorator_list)
+    return any(name.endswith(_REGISTER_RECORDER) for name in named)
+
+
+def library_name(word: str) -> str:
+    """Checks the name of a library whose calls are to be recorded."""
+    return _one_of("library that can be recorded", word, recorded_libraries())
 
 
 def strategy_name(word: str) -> str:

@@ -20,8 +20,9 @@ _MAX_LINE = 1_000_000
 
 @dataclass
 class _File:
-    """A file of a diff while its lines come."""
+    """A file of a diff while its lines come; `named` is the path that its first line has twice."""
 
+    named: str = ""
     old_path: str = ""
     new_path: str = ""
     hunks: list[list[int]] = field(default_factory=list)
@@ -29,8 +30,12 @@ class _File:
     old: dict[int, str] = field(default_factory=dict)
     new: dict[int, str] = field(default_factory=dict)
 
+    @property
+    def path(self) -> str:
+        return self.new_path or self.old_path or (self.named if self.binary else "")
+
     def told(self) -> dict[str, Any]:
-        path = self.new_path or self.old_path
+        path = self.path
         moved = bool(self.new_path and self.old_path) and self.old_path != self.new_path
         return {
             "path": path,
@@ -44,7 +49,7 @@ class _File:
 
 def change_of_diff(text: str) -> dict[str, Any]:
     """The change that a unified diff tells; raises UsageError if it tells none."""
-    files = [one.told() for one in _files(text) if one.old_path or one.new_path]
+    files = [one.told() for one in _files(text) if one.path]
     if not files:
         raise UsageError("this is no unified diff: it names no file; make one with: git diff BASE HEAD")
     return {"base": "", "head": "", "files": files[:MAX_FILES], "truncated": len(files) > MAX_FILES}
@@ -57,7 +62,7 @@ def _files(text: str) -> Iterator[_File]:
         if line.startswith("diff --git "):
             if present is not None:
                 yield present
-            present = _File()
+            present = _File(named=_twice(line.removeprefix("diff --git ")))
         elif line.startswith("--- "):
             if present is None or present.hunks:
                 if present is not None:
@@ -90,6 +95,7 @@ def _header(file: _File, line: str, lines: Iterator[str]) -> None:
 def _take(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
     """Reads a hunk's lines; keeps its numbers without the context around what differs."""
     at_old, old_left, at_new, new_left = hunk
+    at_old, at_new = at_old + (not old_left), at_new + (not new_left)  # an empty side is at the line before
     touched: list[tuple[int, int, bool, bool]] = []  # places on both sides, and whether a line is there
     while old_left > 0 or new_left > 0:
         line = next(lines, None)
@@ -119,7 +125,6 @@ def _tight(touched: list[tuple[int, int, bool, bool]]) -> list[list[int]]:
             hunks.append(last)
         last[1] += gone
         last[3] += come
-    # An empty side is told, as git does, by the line before it.
     return [[old - (not n), n, new - (not m), m] for old, n, new, m in hunks]
 
 
@@ -129,6 +134,12 @@ def _path(line: str) -> str:
     if path == _NO_FILE:
         return ""
     return path[2:] if path.startswith(("a/", "b/")) else path
+
+
+def _twice(text: str) -> str:
+    """The path in "a/path b/path"."""
+    half = len(text) // 2
+    return text[2:half] if text[2:half] == text[half + 3 :] else ""
 
 
 def _sparse(lines: dict[int, str]) -> str:

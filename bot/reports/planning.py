@@ -56,5 +56,5 @@ def order_of(ranking: Ranking | None) -> str:
         knew.append(f"the history of {counted(int(ranking.history['cases']), 'case')}")
     if ranking.suites:
         knew.append(f"the compiler's own tests ({', '.join(ranking.suites)})")
-    by = f", which knew {'; '.join(knew)}" if knew else ""
-    return f"Their order is that of the strategy {ranking.strategy}{by}."
+    by = f", knowing {'; '.join(knew)}" if knew else ""
+    return f"The strategy {ranking.strategy} put the cases in order{by}."

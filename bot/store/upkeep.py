@@ -40,7 +40,7 @@ def tidy(session: Session) -> None:
     later = (newer.campaign_id > Repeat.campaign_id, newer.case_id == Repeat.case_id)
     session.execute(delete(Repeat).where(exists().where(*later, newer.number == Repeat.number, *same)))
     newest = (
-        select(func.max(Campaign.id)).group_by(Campaign.target, toolchain)
+        select(func.max(Campaign.id)).where(toolchain.is_not(None)).group_by(Campaign.target, toolchain)
         for toolchain in (Campaign.head_toolchain, Campaign.base_toolchain)
     )
     session.execute(

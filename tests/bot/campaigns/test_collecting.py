@@ -135,7 +135,7 @@ def test_what_the_limit_cuts_off_goes_on_next_time(stage: Stage) -> None:
     assert Catalogued(stage.corpus, "many").arguments()[3].endswith(".partial")
     stage.cut_off()
     [account] = stage.collect("many")
-    assert stage.tool.calls == ["many 2", "many 3", "many 4"], "what was cut off comes first"
+    assert stage.tool.calls == ["many 3", "many 4", "many 2"], "what was cut off comes last"
     assert (account.whole, account.begun) == (PARTS, 0)
     assert not list(stage.corpus.rglob("*.partial"))
 

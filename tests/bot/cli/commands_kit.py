@@ -20,6 +20,8 @@ from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
 
 SOURCE = "onnx-node-tests"
 BUDGET = "3s"
+#: A run of the planted source alone, in little time.
+SHORT = ("--source", SOURCE, "--budget", BUDGET)
 
 
 @dataclass(frozen=True)

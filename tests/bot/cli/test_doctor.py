@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.config import names
 from fuzzing import backends
 from tests.bot.cli.commands_kit import assay
 
@@ -30,6 +31,14 @@ def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
     assert known["tensorrt"]["detail"] or told["slots"]
     assert told["isolation"]["level"] in ("namespaces", "landlock", "none")
     assert "g++" in [tool["name"] for tool in told["tools"]]
+    listed = {one["name"]: one for one in told["sources"]}
+    assert set(listed) == set(names.sources())
+    assert listed["onnx-node-tests"] == {
+        "name": "onnx-node-tests",
+        "library": "onnx",
+        "absent": [],
+        "detail": "",
+    }
     assert told["cores"] == len(os.sched_getaffinity(0))
     assert told["memory_bytes"] > 1 << 28
     shown = assay(tmp_path, "doctor")
@@ -40,6 +49,7 @@ def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
     assert any(
         row[0] == "onnxruntime" and "optimization=all|disabled|basic|extended" in row for row in rows if row
     )
+    assert ["onnx-node-tests", "onnx", "ready"] in rows
     assert "isolation: " in shown.out
 
 

@@ -15,7 +15,7 @@ import pytest
 from fuzzing.cases import Corpus, Provenance, Tensor, TestCase
 from fuzzing.cases.arguments import TensorArg
 from fuzzing.cases.keras_layer import KerasLayer
-from tests.bot.cli.commands_kit import BUDGET, GOOD, WRONG, Ran, assay
+from tests.bot.cli.commands_kit import GOOD, SHORT, SOURCE, WRONG, Ran, assay
 
 RealRun = Callable[[str], tuple[Ran, Path]]
 Plant = Callable[..., Path]
@@ -83,7 +83,7 @@ def test_json_is_one_object_on_stdout_and_all_else_on_stderr(backend: str, real_
 @pytest.mark.compiler_onnxruntime
 def test_a_failing_case_is_exit_code_1(planted: Plant, tmp_path: Path) -> None:
     data, report = planted(GOOD, WRONG), tmp_path / "report"
-    ran = assay(data, "run", "--backend", "onnxruntime", "--budget", BUDGET, "--report", report)
+    ran = assay(data, "run", "--backend", "onnxruntime", *SHORT, "--report", report)
     assert ran.code == 1, ran.err
     assert "2 of 2 cases ran: 1 pass, 1 wrong_result" in ran.out
     assert f"report: {report}/report.html" in ran.out
@@ -97,7 +97,7 @@ def test_a_failing_case_is_exit_code_1(planted: Plant, tmp_path: Path) -> None:
 @pytest.mark.compiler_onnxruntime
 def test_nothing_found_is_exit_code_0(planted: Plant, tmp_path: Path) -> None:
     data, report = planted(GOOD), tmp_path / "report"
-    ran = assay(data, "run", "--backend", "onnxruntime", "--budget", BUDGET, "--report", report)
+    ran = assay(data, "run", "--backend", "onnxruntime", *SHORT, "--report", report)
     assert ran.code == 0, ran.err
     assert "1 of 1 cases ran: 1 pass" in ran.out
     assert json.loads((report / "report.json").read_bytes())["groups"] == []
@@ -107,7 +107,7 @@ def test_nothing_found_is_exit_code_0(planted: Plant, tmp_path: Path) -> None:
 def test_a_second_run_compiles_nothing(planted: Plant) -> None:
     data, options = (
         planted(GOOD, WRONG),
-        ("run", "--backend", "onnxruntime", "--workers", "1", "--repeats", "1"),
+        ("run", "--backend", "onnxruntime", "--source", SOURCE, "--workers", "1", "--repeats", "1"),
     )
     first = assay(data, *options, "--json").told
     assert first["cached"] == {"head": 0}
@@ -137,6 +137,36 @@ def test_a_second_run_compiles_nothing(planted: Plant) -> None:
 
 
 @pytest.mark.compiler_onnxruntime
+def test_sources_with_commas_are_ranked_together(planted: Plant) -> None:
+    """The planted catalogue, and one that is really collected beside it."""
+    data = planted(GOOD, WRONG)
+    named = ("--source", f"{SOURCE}, onnx-simple-tests", "--source", SOURCE, "--strategy", "random")
+    ran = assay(data, "run", "--backend", "onnxruntime", *named, "--repeats", "1", "--json")
+    assert ran.code == 1, ran.err
+    planted_source, other = ran.told["sources"]
+    assert (planted_source["source"], planted_source["cases"]) == (SOURCE, 2)
+    assert (other["source"], other["whole"], other["library"]) == (
+        "onnx-simple-tests",
+        1,
+        f"onnx {version('onnx')}",
+    )
+    assert ran.told["cases"]["planned"] == 2 + other["cases"] > 10
+    told = ran.told["ranking"]
+    assert (told["strategy"], told["asked"], told["failed"], told["history"]) == (
+        "random",
+        "random",
+        "",
+        None,
+    )
+    shown = assay(data, "run", "--backend", "onnxruntime", *named, "--repeats", "1")
+    lines = [line.strip() for line in shown.out.splitlines()]
+    assert f"{SOURCE}: 2 cases" in lines
+    assert any(
+        line.startswith("The strategy random put the cases in order, knowing the history") for line in lines
+    )
+
+
+@pytest.mark.compiler_onnxruntime
 def test_the_cases_of_a_folder(tmp_path: Path) -> None:
     """What the backend, or the frontend asked for, does not take is counted."""
     corpus = Corpus(tmp_path / "mine")
@@ -161,7 +191,7 @@ def test_the_cases_of_a_folder(tmp_path: Path) -> None:
 def test_with_a_base_only_regressions_count(planted: Plant, tmp_path: Path) -> None:
     """The same release twice: the case fails on both sides, so nothing is new."""
     release = version("onnxruntime")
-    options = ("--release", release, "--base", release, "--budget", BUDGET, "--json")
+    options = ("--release", release, "--base", release, *SHORT, "--json")
     ran = assay(
         planted(GOOD, WRONG), "run", "--backend", "onnxruntime", *options, "--report", tmp_path / "report"
     )
@@ -182,7 +212,9 @@ MISTAKES = {
     "option": (["--option", "optimisation=basic"], "did you mean 'optimization'?"),
     "option's value": (["--option", "optimization=basci"], "--option optimization: cannot be 'basci'"),
     "sources twice over": (["--cases", ".", "--source", "onnx-node-tests"], "keep one"),
-    "a frontend without a source": (["--frontend", "keras"], "name a corpus with --cases"),
+    "one source of several": (["--source", "onnx-node-tests,onnx-nod-tests"], "--source onnx-nod-tests: "),
+    "a source of another library": (["--source", "torch-opinfo"], "torch-opinfo' has torch cases"),
+    "strategy": (["--strategy", "oprea"], "--strategy oprea: 'oprea' is no strategy; did you mean 'opera'?"),
     "base alone": (["--base", "1.20.0"], "--release"),
     "repeats": (["--repeats", "0"], "1<=x<=20"),
     "workers": (["--workers", "0"], "--workers"),
@@ -226,7 +258,8 @@ def test_an_interpreter_without_the_compiler_is_exit_code_3(
     planted: Plant, bare: Path, tmp_path: Path
 ) -> None:
     report = tmp_path / "report"
-    ran = assay(planted(GOOD), "run", "--backend", "openvino", "--python", bare, "--report", report, "--json")
+    options = ("--source", SOURCE, "--python", bare, "--report", report, "--json")
+    ran = assay(planted(GOOD), "run", "--backend", "openvino", *options)
     assert (ran.code, ran.out) == (3, "")
     error = json.loads(ran.err.splitlines()[-1])["error"]
     assert f"{bare} cannot import openvino" in error["what"]

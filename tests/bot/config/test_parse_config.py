@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.config import InvalidConfigError, RepositoryConfig, parse_config
+from bot.config import InvalidConfigError, RepositoryConfig, names, parse_config
 from bot.config.document import MAX_ALIASES, MAX_BYTES, MAX_DEPTH
 from bot.errors import ConfigError
 from fuzzing import backends
@@ -19,6 +19,7 @@ FULL = b"""\
 version: 1
 backend: onnxruntime
 sources: [onnx-node-tests]
+strategy: opera
 budget: 90s
 branches:
   - main
@@ -52,7 +53,9 @@ def message(text: bytes) -> str:
 
 def test_the_smallest_file_gets_the_documented_defaults() -> None:
     config = parse_config(SMALLEST)
-    assert (config.version, config.backend, config.sources) == (1, "openvino", ["onnx-node-tests"])
+    assert (config.version, config.backend, config.strategy) == (1, "openvino", None)
+    assert config.sources == list(names.default_sources("onnx"))
+    assert config.sources[0] == "onnx-node-tests"
     assert (config.budget, config.branches, config.device, config.profile) == (300.0, None, "CPU", "default")
     assert (config.repeats, config.limits.overrides()) == (3, {})
     assert (config.toolchain.provisioner, config.toolchain.package) == ("release", None)
@@ -62,7 +65,7 @@ def test_the_smallest_file_gets_the_documented_defaults() -> None:
 
 def test_every_key_is_read() -> None:
     config = parse_config(FULL)
-    assert config.budget == 90.0
+    assert (config.budget, config.strategy) == (90.0, "opera")
     assert config.branches == ["main", "releases/*"]
     assert config.limits.overrides() == {"import_s": 180.0, "compile_s": 5400.0, "memory_bytes": 512 << 20}
     assert config.toolchain.package == "onnxruntime-gpu"
@@ -74,6 +77,12 @@ def test_every_key_is_read() -> None:
 def test_json_round_trip(text: bytes) -> None:
     config = parse_config(text)
     assert RepositoryConfig.from_json(config.to_json()) == config
+
+
+def test_a_strategy_that_nobody_registered() -> None:
+    text = message(SMALLEST + b"strategy: oprea\n")
+    assert "line 3, column 11: strategy 'oprea' is no strategy; did you mean 'opera'? There are: " in text
+    assert "source-order" in text
 
 
 def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:

@@ -154,6 +154,37 @@ def test_changed_files(upstream: Upstream, mirrors: Repositories, monkeypatch: p
     assert mirrors.changed_files(TARGET, base, head) == ("a.txt", "b.txt")
 
 
+def test_a_change(upstream: Upstream, mirrors: Repositories, tmp_path: Path) -> None:
+    """Only what differs is fetched; then the server is not needed any more."""
+    base = upstream.commit(op_py="a\nb\nc\n", same_py="x\n", gone_py="y\n")
+    upstream.git("rm", "--quiet", "gone.py")
+    head = upstream.commit(op_py="a\nB\nc\nd\n", come_py="z\n")
+    first = mirrors.change(TARGET, base, head)
+    files = {file.pop("path"): file for file in first["files"]}
+    plain = {"old_path": None, "binary": False}
+    assert files == {
+        "op.py": plain | {"old": "a\nb\nc\n", "new": "a\nB\nc\nd\n", "hunks": [[2, 1, 2, 1], [3, 0, 4, 1]]},
+        "gone.py": plain | {"old": "y\n", "new": None, "hunks": [[1, 1, 0, 0]]},
+        "come.py": plain | {"old": None, "new": "z\n", "hunks": [[0, 0, 1, 1]]},
+    }
+    assert (first["base"], first["head"], first["truncated"]) == (base, head, False)
+    shutil.rmtree(tmp_path / "server")
+    assert mirrors.change(TARGET, base, head)["head"] == head
+
+
+def test_a_change_from_a_server_that_cannot_filter(upstream: Upstream, mirrors: Repositories) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "false")
+    base, head = upstream.commit(a_py="1\n"), upstream.commit(a_py="2\n")
+    [file] = mirrors.change(TARGET, base, head)["files"]
+    assert (file["old"], file["new"], file["hunks"]) == ("1\n", "2\n", [[1, 1, 1, 1]])
+
+
+def test_a_change_between_commits_that_are_not_there(upstream: Upstream, mirrors: Repositories) -> None:
+    head = upstream.commit(a_py="1\n")
+    with pytest.raises(RefusalError):
+        mirrors.change(TARGET, "f" * 40, head)
+
+
 def test_the_default_branch(upstream: Upstream, mirrors: Repositories) -> None:
     with pytest.raises(RefusalError, match="is empty; push a commit first"):
         mirrors.default_branch(TARGET)

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from bot.campaigns.catalogue import Account
+from bot.campaigns.ranking import Ranking
 from bot.reports.report import Report, build
 from bot.reports.view import CampaignView, Count, FindingView, Tally, ToolchainView
 from bot.store.models import Side, Standing
@@ -212,6 +214,20 @@ def counts(found: list[FindingView]) -> list[Count]:
     return [row for row in rows if row.cases]
 
 
+SOURCES = (
+    Account("onnx-node-tests", "onnx 1.23.2", 778, {"a sequence as graph input": 21}),
+    Account("torch-opinfo", "torch 2.13.0", 100, {"needs an opset beyond 26": 17}, 16, 12, 1),
+    Account("keras-tests", whole=0, failed="keras-tests needs keras | and `pytest`: pip install keras"),
+)
+RANKING = Ranking(
+    strategy="change",
+    seed=7,
+    change={"digest": "d" * 64, "files": 3, "truncated": True},
+    history={"digest": "e" * 64, "cases": 878},
+    suites=("openvino.onnx",),
+)
+
+
 def view() -> CampaignView:
     found = findings()
     tallied = counts(found)
@@ -233,7 +249,9 @@ def view() -> CampaignView:
         findings=found,
         stopped="budget",
         skipped={"a sequence as graph input": 21, "needs an opset beyond 26": 17},
-        library="onnx 1.23.2",
+        library="onnx 1.23.2, torch 2.13.0",
+        sources=SOURCES,
+        ranking=RANKING,
         durations={"planning": 6.2, "provisioning": 11.0, "running": 74.5, "comparing": 140.0},
         phases={Side.HEAD: {Phase.CONVERT: {Verdict.CRASH: 7}, Phase.RUN: {Verdict.WRONG_RESULT: 3}}},
         cached={Side.HEAD: 100, Side.BASE: 738},

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.campaigns.catalogue import Account
 from bot.campaigns.provenance import Origin
+from bot.campaigns.ranking import Ranking
 from bot.campaigns.services import Trouble
 from bot.campaigns.summary import FindingFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
@@ -81,7 +83,9 @@ def summary(*findings: FindingFacts, planned: int = 12) -> Summary:
         operators={"Add": {Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}}}, findings=findings,
         configuration="optimization=basic", phases={Side.HEAD: {Phase.CONVERT: {Verdict.CRASH: 2}}},
         cached={Side.HEAD: 4}, work={"running": Work(8, 2.0, 3.2, 2, phases={"compile": 3.0})},
-        seconds={"running": 2.5}, libraries=("onnx 1.23.2",), skipped={"needs a network": 3}, note="",
+        seconds={"running": 2.5}, note="",
+            sources=(Account("onnx-node-tests", "onnx 1.23.2", 12, {"needs a network": 3}),),
+            ranking=Ranking("opera", seed=7),
     )  # fmt: skip
 
 

@@ -8,11 +8,12 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.github.limits import BODY_BUDGET, MAX_BODY, MAX_OUTPUT, MAX_TITLE, marker
-from bot.reports import check, issue, render
+from bot.reports import check, issue, planning, render
 from bot.reports.report import Report, build
 from bot.store.models import Side, Standing
 from fuzzing.outcomes import Evidence, Verdict
@@ -49,6 +50,38 @@ def test_issues(report: Report, at: int) -> None:
 
 def test_check_run(report: Report) -> None:
     check_golden("check_run.json", json.dumps(check.check_run(report), indent=1, ensure_ascii=False) + "\n")
+
+
+def test_json_tells_the_sources_and_the_order(report: Report) -> None:
+    told = render.as_json(report)
+    assert [(one["source"], one["cases"], one["whole"], one["parts"]) for one in told["sources"]] == [
+        ("onnx-node-tests", 778, 1, 1),
+        ("torch-opinfo", 100, 12, 16),
+        ("keras-tests", 0, 0, 1),
+    ]
+    assert told["ranking"] == sample.RANKING.to_json()
+    assert json.loads(json.dumps(told["ranking"])) == told["ranking"]
+
+
+def test_the_order_in_words() -> None:
+    def told(**fields: Any) -> str:
+        return planning.order_of(replace(sample.RANKING, **fields))
+
+    assert told() == (
+        "The strategy change put the cases in order, knowing 3 changed files, more than were read; the "
+        "history of 878 cases; the compiler's own tests (openvino.onnx)."
+    )
+    nothing: dict[str, Any] = {"change": None, "history": None, "suites": ()}
+    assert told(strategy="opera", **nothing) == "The strategy opera put the cases in order."
+    assert "in the order of their sources, because ranking them failed: no disk" in told(failed="no disk")
+    assert planning.order_of(None) == ""
+
+
+def test_what_a_source_still_lacks() -> None:
+    states = [planning.source_state(account) for account in sample.SOURCES]
+    assert states[0] == ""
+    assert states[1] == "collected 12 of 16 parts, 1 more begun; the next run goes on"
+    assert states[2].startswith("failed: keras-tests needs keras")
 
 
 def test_without_a_base_a_failure_is_just_a_failure(report: Report) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.store import Database, campaigns, outcomes
-from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Repeat, Side
+from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Repeat, Side, Toolchain
 from bot.store.outcomes import CacheKey
 from bot.store.upkeep import tidy
 from fuzzing.outcomes import Outcome, Phase, Verdict
@@ -60,7 +60,38 @@ def test_only_the_newest_repeats_and_all_verdicts_stay(database: Database) -> No
         kept = session.execute(select(Repeat.campaign_id, Repeat.case_id).order_by(Repeat.campaign_id)).all()
         assert [tuple(row) for row in kept] == [(1, "c1"), (other, "c0"), (last, "c0")]
         assert session.get(Campaign, killed) is None, "nobody goes on with it"
+
         assert outcomes.get(session, "c1", KEY) == crash("c1")
     with database.transaction() as session:
         tidy(session)
         assert session.scalar(select(func.count()).select_from(Repeat)) == 3
+
+
+def test_what_a_toolchain_was_tested_for_stays_known(database: Database) -> None:
+    """Ranking asks for the verdicts of a target's toolchains."""
+    with database.transaction() as session:
+        for number, digest in enumerate(["a", "a", "b", None]):
+            row = Campaign(target="x", head="h", trigger=f"manual:{number}", state=CampaignState.DONE.value)
+            row.created_at = row.updated_at = NOW
+            if digest and session.get(Toolchain, digest) is None:
+                session.add(toolchain(digest))
+            row.head_toolchain = digest
+            campaigns.create(session, row)
+    with database.transaction() as session:
+        tidy(session)
+    with database.reading() as session:
+        kept = list(session.scalars(select(Campaign.trigger).order_by(Campaign.id)))
+    assert kept == ["manual:1", "manual:2"]
+
+
+def toolchain(digest: str) -> Toolchain:
+    return Toolchain(
+        digest=digest,
+        backend="x",
+        provisioner="p",
+        label="",
+        python="",
+        versions={},
+        requirements=[],
+        created_at=NOW,
+    )

@@ -1,0 +1,95 @@
+"""`assay collect`: what any command calls of a library becomes cases."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from fuzzing.cases import Corpus
+from tests.bot.cli.commands_kit import assay
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """\
+import sys, torch
+for size in (2, 3, 3):
+    torch.nn.functional.relu(torch.ones(size))
+torch.add(torch.ones(2), torch.ones(2), alpha=2)
+print("printed by the script")
+sys.exit(5)
+"""
+
+
+def test_a_command_becomes_cases_that_can_be_run(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    corpus = tmp_path / "mine"
+    argv = ("collect", "--library", "torch", "--corpus", corpus, "--name", "x", "--json", "--")
+    ran = assay(tmp_path, *argv, sys.executable, "script.py", env={"MINE": "1"})
+    assert ran.code == 0, ran.err
+    told = ran.told
+    assert (told["cases"], told["new"], told["command_exit"], told["processes"]) == (5, 5, 5, 1)
+    assert told["by_operator"] == {"torch.nn.functional.relu": 2, "torch.ones": 2, "torch.add": 1}
+    assert told["seconds"].keys() == {"command", "recording", "replay"}
+    assert 1.0 <= told["overhead"] < 100.0
+    catalogue = corpus / "catalogues" / "collected-torch-x.jsonl"
+    assert told["catalogue"] == str(catalogue)
+    *lines, last = map(json.loads, catalogue.read_text().splitlines())
+    assert sorted(line["id"] for line in lines) == list(Corpus(corpus).ids())
+    assert all(line["instance"]["operator"] == line["operator"] for line in lines)
+    assert last == {"library": f"torch {version('torch')}", "skipped": told["skipped"]}
+    assert {case.provenance.source for case in Corpus(corpus)} == {"collected-torch-x"}
+    ranked = assay(tmp_path, "prioritize", "--backend", "openvino", "--cases", corpus, "--json")
+    assert ranked.code == 0, ranked.err
+    assert ranked.told["cases"] == 5
+
+
+def test_what_people_see(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    ran = assay(tmp_path, "collect", "--library", "torch", "--", sys.executable, "script.py")
+    assert ran.code == 0, ran.err
+    assert "printed by the script" in ran.err, "the command's own output is shown"
+    assert ran.out.startswith("5 cases of 3 operators, 5 of them new; the command ended with 5")
+    [most] = [line.strip() for line in ran.out.splitlines() if line.startswith("  most: ")]
+    assert set(most.removeprefix("most: ").split(", ")) == {
+        "torch.nn.functional.relu 2",
+        "torch.ones 2",
+        "torch.add 1",
+    }
+    [folder] = (tmp_path / "collected").iterdir()
+    assert f"run them with: assay run --backend BACKEND --cases {folder}" in ran.out
+
+
+def test_a_command_that_calls_nothing(tmp_path: Path) -> None:
+    ran = assay(tmp_path, "collect", "--library", "torch", "--", sys.executable, "-c", "pass")
+    assert ran.code == 1, ran.err
+    assert "no process of the command imported torch" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("argv", "helps"),
+    [
+        ([], "assay collect --library torch -- python -m pytest tests/"),
+        (["--library", "torch"], "say what to record"),
+        (["--library", "troch", "--", "true"], "did you mean 'torch'?"),
+        (["--source", "onnx-nod-tests"], "did you mean 'onnx-node-tests'?"),
+        (["--source", "onnx-node-tests", "--", "true"], "keep one"),
+    ],
+)
+def test_mistakes(argv: list[str], helps: str, tmp_path: Path) -> None:
+    ran = assay(tmp_path, "collect", *argv)
+    assert (ran.code, ran.out) == (2, ""), ran.err
+    assert helps in ran.err
+
+
+def test_sources_are_collected_to_their_end(tmp_path: Path) -> None:
+    ran = assay(tmp_path, "collect", "--source", "onnx-simple-tests", "--json")
+    assert ran.code == 0, ran.err
+    [told] = ran.told["sources"]
+    assert (told["source"], told["parts"], told["whole"], told["failed"]) == ("onnx-simple-tests", 1, 1, "")
+    assert told["cases"] > 10
+    shown = assay(tmp_path, "collect", "--source", "onnx-simple-tests")
+    assert shown.out.startswith(f"onnx-simple-tests: {told['cases']} cases from onnx {version('onnx')}, ")

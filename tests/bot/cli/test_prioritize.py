@@ -1,0 +1,122 @@
+"""`assay prioritize`: which cases would run first, and why."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fuzzing.cases import Corpus
+from tests.bot.cli.commands_kit import GOOD, SOURCE, WRONG, Ran, add_case, assay
+
+Plant = Callable[..., Path]
+
+pytestmark = pytest.mark.slow
+
+CASES = [GOOD, WRONG, add_case("test_add_other", wrong=1.0)]
+DIFF = """\
+--- a/src/frontends/onnx/frontend/src/op/add.cpp
++++ b/src/frontends/onnx/frontend/src/op/add.cpp
+@@ -10,3 +10,3 @@ ov::OutputVector add(const ov::frontend::onnx::Node& node) {
+ {
+-    return {std::make_shared<v1::Add>(a, b)};
++    return {std::make_shared<v1::Add>(b, a)};
+ }
+"""
+
+
+def ranked(data: Path, *argv: str | Path) -> Ran:
+    return assay(data, "prioritize", "--backend", "openvino", "--source", SOURCE, *argv)
+
+
+def test_a_ranking_as_json(planted: Plant, tmp_path: Path) -> None:
+    data = planted(*CASES)
+    ran = ranked(data, "--strategy", "source-order", "--json")
+    assert ran.code == 0, ran.err
+    told = ran.told
+    assert [(one["rank"], one["id"]) for one in told["top"]] == [(n, c.id) for n, c in enumerate(CASES, 1)]
+    assert told["top"][0] | {"id": ""} == {
+        "rank": 1,
+        "id": "",
+        "operator": "Add",
+        "test": "test_add_good",
+        "source": SOURCE,
+    }
+    assert (told["strategy"], told["seed"], told["cases"]) == ("source-order", 0, 3)
+    assert (told["change"], told["history"]) == (None, None)
+    (tmp_path / "change.diff").write_text(DIFF)
+    changed = ranked(
+        data, "--strategy", "random", "--diff", tmp_path / "change.diff", "--top", "1", "--json"
+    ).told
+    assert len(changed["top"]) == 1
+    assert (changed["change"]["files"], changed["change"]["truncated"]) == (1, False)
+
+
+def test_a_ranking_for_people(planted: Plant) -> None:
+    ran = ranked(planted(*CASES), "--strategy", "source-order", "--top", "2")
+    assert ran.code == 0, ran.err
+    head, first, second, *_ = ran.out.splitlines()
+    assert head.split() == ["rank", "case", "operator", "test"]
+    assert first.split() == ["1", GOOD.id[:12], "Add", "test_add_good"]
+    assert second.split() == ["2", WRONG.id[:12], "Add", "test_add_wrong"]
+    assert "and 1 more; --top shows more of them" in ran.out
+    assert "3 cases ranked in 0.0 s. The strategy source-order put the cases in order." in ran.out
+
+
+def test_a_change_between_two_commits_as_its_diff(planted: Plant, tmp_path: Path) -> None:
+    repository = tmp_path / "code"
+    repository.mkdir()
+    git = ["git", "-C", str(repository), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    for text in ("a\n", "b\n"):
+        (repository / "add.cpp").write_text(text)
+        subprocess.run([*git, "add", "--all"], check=True)
+        subprocess.run([*git, "commit", "--quiet", "--message=x"], check=True)
+    data = planted(*CASES)
+    by_range = ranked(data, "--strategy", "random", "--repo", repository, "--range", "HEAD~1..HEAD", "--json")
+    assert by_range.code == 0, by_range.err
+    assert by_range.told["change"]["files"] == 1
+    diff = subprocess.run([*git, "diff", "HEAD~1", "HEAD"], check=True, capture_output=True, text=True).stdout
+    (tmp_path / "x.diff").write_text(diff)
+    by_diff = ranked(data, "--strategy", "random", "--diff", tmp_path / "x.diff", "--json").told
+    assert by_diff["top"] == by_range.told["top"]
+
+
+def test_the_cases_of_a_folder_are_ranked(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "mine")
+    for case in CASES:
+        corpus.add(case)
+    argv = ("--backend", "openvino", "--cases", corpus.root, "--strategy", "source-order", "--json")
+    ran = assay(tmp_path / "data", "prioritize", *argv)
+    assert ran.code == 0, ran.err
+    assert [one["id"] for one in ran.told["top"]] == sorted(case.id for case in CASES)
+
+
+@pytest.mark.parametrize(
+    ("argv", "helps"),
+    [
+        (["--strategy", "oprea"], "did you mean 'opera'?"),
+        (["--source", "onnx-node-test"], "onnx-node-tests"),
+        (["--repo", "."], "--repo needs --range BASE..HEAD"),
+        (["--range", "HEAD", "--repo", "."], "write BASE..HEAD"),
+        (["--range", "a..b", "--repo", "."], "has no commit a"),
+        (["--diff", "no.diff"], "no.diff"),
+        (["--cases", ".", "--source", "onnx-node-tests"], "keep one"),
+    ],
+)
+def test_mistakes(argv: list[str], helps: str, tmp_path: Path) -> None:
+    ran = assay(tmp_path, "prioritize", "--backend", "openvino", *argv)
+    assert (ran.code, ran.out) == (2, ""), ran.err
+    assert helps in ran.err
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_what_is_no_change(tmp_path: Path) -> None:
+    for text, helps in (("hello", "git diff BASE HEAD"), (json.dumps({"files": []}), "no change as JSON")):
+        (tmp_path / "x.diff").write_text(text)
+        ran = assay(tmp_path, "prioritize", "--backend", "openvino", "--diff", "x.diff")
+        assert ran.code == 2
+        assert helps in ran.err
