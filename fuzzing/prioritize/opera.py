@@ -93,7 +93,7 @@ def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract
     """Each parameter's abstract default, as the first instance that leaves it out has it."""
     found: dict[str, Hashable] = {}
     for one, row in zip(instances, rows, strict=True):
-        left_out = {name for name, _ in one.parameters if name not in one.explicit and name not in found}
+        left_out = {name for name, _ in one.parameters}.difference(one.explicit, found)
         found |= {name: row[name] for name in left_out if name in row and not name.startswith(OUTPUT)}
     return found
 

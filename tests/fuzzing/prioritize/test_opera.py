@@ -25,7 +25,7 @@ MODES = {"opera": "code", "opera-code": "code", "opera-paper": "paper"}
 
 @pytest.mark.parametrize(("strategy", "mode"), [("opera", "code"), ("opera-paper", "paper")])
 @given(instances=drawn_instances(), context=drawn_contexts())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_order_is_that_of_computing_every_score_anew(
     strategy: str, mode: str, instances: list[Instance], context: Context
 ) -> None:
@@ -33,7 +33,7 @@ def test_the_order_is_that_of_computing_every_score_anew(
 
 
 @given(instances=drawn_instances(most=30), seed=st.integers(0, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_many_rows_of_one_operator(instances: list[Instance], seed: int) -> None:
     one = [instance(at, "Conv", "torch", **dict(found.parameters)) for at, found in enumerate(instances)]
     assert order("opera", one, Context(seed=seed)) == plain_order(one, Context(seed=seed), "code")
