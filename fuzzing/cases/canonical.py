@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, FrozenSet, List, Tuple
 
+from fuzzing import jsontext
 from fuzzing.errors import CaseFormatError
 
 MAX_BYTES = 1 << 20  # a call with all its arguments; the data is in the case's inputs
 
 
 _WIDTH = 100  # what fits here stands on one line
+_encode = jsontext.encoder(ascii_only=False, allow_nan=False, sort_keys=True)
 
 
 def to_text(obj: Dict[str, Any]) -> bytes:
@@ -19,13 +21,11 @@ def to_text(obj: Dict[str, Any]) -> bytes:
 
 
 def _spell(obj: Any, indent: str) -> str:
-    line = json.dumps(obj, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    line = _encode(obj)
     if not indent or len(indent) + len(line) > _WIDTH:
         inner = indent + " "
         if isinstance(obj, dict) and obj:
-            items = [
-                f"{json.dumps(key, ensure_ascii=False)}: {_spell(obj[key], inner)}" for key in sorted(obj)
-            ]
+            items = [f"{_encode(key)}: {_spell(obj[key], inner)}" for key in sorted(obj)]
             return "{\n" + ",\n".join(inner + item for item in items) + f"\n{indent}}}"
         if isinstance(obj, list) and obj:
             return "[\n" + ",\n".join(inner + _spell(item, inner) for item in obj) + f"\n{indent}]"

@@ -124,7 +124,7 @@ class TorchCall:
         if self.init is not None:
             made = f"{self.api}({render_call(self.init.args, self.init.kwargs)})"
             init = f"    def __init__(self):\n        super().__init__()\n        self.layer = {made}\n\n"
-        # What a module was given as literals lies in its buffers: drawn anew, a loss's weights would be others.
+        # What a module was given as literals lies in its buffers: a loss keeps the weights it was given.
         keep = ", keep=True" if _holds(self.init, TensorLiteral) else ""
         made = f"fill(Call(), {self.seed}{keep})" if module else "Call()"
         return (

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 from fuzzing.cases import TestCase, TorchCall
-from fuzzing.generate.deeprel.search import Bug, Search, Settings
-from fuzzing.generate.deeprel.seeds import recorded
+from fuzzing.generate.deeprel.pairs import Bug
+from fuzzing.generate.deeprel.search import Search, Settings
+from fuzzing.generate.deeprel.seeds import covered, recorded
+from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "deeprel"
@@ -19,16 +22,44 @@ LIBRARY = "torch"
 
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
-def migrate() -> Iterator[TestCase | Skip]:
-    """New calls of torch's APIs; a call that the library dies of is a skip that says so."""
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """New calls of torch's APIs; a call that the library dies of is a skip that says so.
+
+    A part begins with the recorded calls of some families of APIs, and pursues what it reaches among them.
+    What several families lend to one API is several parts' work: there they give the same cases.
+    """
     settings = Settings()
-    search = Search(recorded(settings.invocations), settings)
+    if part is None:
+        search = Search(recorded(settings.invocations), settings)
+    else:
+        mine = partial(_holds, part)
+        search = Search(recorded(settings.invocations, mine), settings, chosen=mine, covered=covered())
+    _note(f"{NAME}: {search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     for item in search.run():
         if isinstance(item, TestCase):
             yield item
         elif isinstance(item, Bug):
-            yield Skip(item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item))
-    sys.stderr.write(search.totals.text() + "\n")
+            yield Skip(
+                item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item)
+            )
+    _note(search.totals.text())
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _holds(part: Part, api: str) -> bool:
+    return part.holds(family(api))
+
+
+def family(api: str) -> str:
+    """What relatives have in common: of torch.relu_, torch.nn.ReLU6 and torch.Tensor.relu it is relu.
+
+    Most of what a source reaches is of its own family, so that parts seldom do the same work twice.
+    """
+    return api.rsplit(".", 1)[-1].lower().rstrip("_0123456789")
 
 
 def told(bug: Bug) -> str:

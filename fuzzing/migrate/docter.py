@@ -1,16 +1,18 @@
-"""DocTer: calls drawn from what torch's documentation says of its parameters; those that torch accepts are cases.
+"""DocTer: calls drawn from what torch's documentation says of its parameters, if torch accepts them.
 
-`fuzzing.generate.docter` extracts the constraints and draws; each draw is run in a worker of its own before it
-counts, so that one which crashes torch costs a process and is told, not suffered.
+`fuzzing.generate.docter` extracts the constraints and draws; each draw is run in a worker of its own before
+it counts, so that one which crashes torch costs a process and is told, not suffered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError, InternalError
+from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "docter"
@@ -30,22 +32,23 @@ _REASONS = {
 
 
 @register_source(NAME, library=LIBRARY)
-def migrate() -> Iterator[TestCase | Skip]:
-    """Conforming draws of every documented API of the installed torch."""
-    yield from drawn(PER_API, SEED)
-
-
-def drawn(count: int, seed: int, apis: tuple[str, ...] = ()) -> Iterator[TestCase | Skip]:
-    """`count` draws of each of `apis`, by default of all there are."""
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """Conforming draws of every documented API of the installed torch; a part has some APIs whole."""
     try:
         import torch
     except ImportError as error:
         raise InfrastructureError(f"{NAME} needs torch: pip install torch ({error})") from error
-    from fuzzing.generate.docter import apis as known
-    from fuzzing.generate.docter import trials
+    from fuzzing.generate.docter import apis
 
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
-    for trial in trials.run(apis or known.names(), trials.Plan(count=count, seed=seed)):
+    yield from drawn((name for name in apis.names() if part is None or part.holds(name)), PER_API, SEED)
+
+
+def drawn(apis: Iterable[str], count: int, seed: int) -> Iterator[TestCase | Skip]:
+    """`count` draws of each of `apis`: a case, or why it is none."""
+    from fuzzing.generate.docter import trials
+
+    for trial in trials.run(apis, trials.Plan(count=count, seed=seed)):
         if trial.ending == "accepted" and trial.case is not None:
             yield _compared(trial.case)
         else:
@@ -53,7 +56,7 @@ def drawn(count: int, seed: int, apis: tuple[str, ...] = ()) -> Iterator[TestCas
 
 
 def _compared(case: TestCase) -> TestCase | Skip:
-    """The case with how to compare its outputs: by shapes if the call draws random numbers or reads what nobody wrote.
+    """The case with how to compare it: by shapes if it draws random numbers or hands out what nobody wrote.
 
     It has run in a worker just now, so that here it is safe to run.
     """
@@ -61,7 +64,9 @@ def _compared(case: TestCase) -> TestCase | Skip:
     from fuzzing.migrate.torch_samples import observe_case
 
     try:
-        observed = observe_case(case)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # modules warn of settings that are of no use
+            observed = observe_case(case)
     except InternalError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever torch raises; it did not a moment ago

@@ -22,6 +22,8 @@ from fuzzing.errors import CaseFormatError
 from fuzzing.migrate import keras_names
 from fuzzing.migrate.torch_arguments import CannotTellError, recipe_or_value
 
+__all__ = ["CannotTellError", "NoDataError", "Teller", "is_tensor", "made", "tell"]
+
 #: Where a made object keeps what it was made with: (positional, by keyword).
 MADE_WITH = "_assay_made_with"
 MAX_DATA_BYTES = 4096  # of an input that is kept as it was; of a larger one, only between which bounds it lay
@@ -249,7 +251,7 @@ def _object(value: Any) -> New:
     """A layer, initialiser, regulariser or constraint as a call of its class."""
     api = keras_names.class_name(type(value))
     if api is None:
-        raise CannotTellError("an argument is of a type that has no form as text", type(value).__name__)
+        raise CannotTellError("an argument is an object that is not Keras's own", type(value).__name__)
     if keras_names.is_operation(value):
         return New(api, (), made(value))
     config = getattr(value, "get_config", None)
@@ -277,13 +279,18 @@ def _input(tensor: Any, dtype: str | None) -> Tensor | Recipe:
     if wanted != value.dtype:
         value = _converted(value, wanted)
     if len(value.data) <= MAX_DATA_BYTES or value.dtype == "bool":
-        found = recipe_or_value(value)
-        assert isinstance(found, (Tensor, Recipe))
-        return found
+        return _kept(value)
     numbers = _finite(value)
     if not numbers.size:
-        return recipe_or_value(value)  # type: ignore[return-value]
+        return _kept(value)
     return _drawn(value.shape, value.dtype, float(numbers.min()), float(numbers.max()))
+
+
+def _kept(value: Tensor) -> Tensor | Recipe:
+    """The data as it is, by a recipe where one gives it."""
+    found = recipe_or_value(value)
+    assert isinstance(found, (Tensor, Recipe))  # of a tensor it is nothing else
+    return found
 
 
 def _value(tensor: Any) -> Tensor:
@@ -296,7 +303,7 @@ def _value(tensor: Any) -> Tensor:
         if tensor.dtype.kind in "OSUMm":
             raise CannotTellError("an input holds texts or objects", str(tensor.dtype))
         tensor = keras_names.to_backend(tensor)
-    if tensor.is_meta:
+    if not _has_data(tensor):
         raise NoDataError("an input is a tensor without data")
     if tensor.layout is not torch.strided:
         raise CannotTellError("an input is sparse", str(tensor.layout))
@@ -309,6 +316,19 @@ def _value(tensor: Any) -> Tensor:
     if value.dtype == STRING:
         raise CannotTellError("an input holds texts or objects")
     return value
+
+
+def _has_data(tensor: Any) -> bool:
+    """Whether a tensor holds numbers: not of the meta device, not faked, not one of a batch under vmap."""
+    import torch
+
+    if tensor.is_meta or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return False
+    try:
+        tensor.data_ptr()
+    except RuntimeError:  # torch has no question for it
+        return tensor.layout is not torch.strided
+    return True
 
 
 def _cast(have: str, want: str | None) -> str:
@@ -334,7 +354,8 @@ def _finite(value: Tensor) -> np.ndarray[Any, Any]:
         array = value.array()
     if array.dtype.kind == "c":
         array = array.real
-    return array[np.isfinite(array)]
+    finite: np.ndarray[Any, Any] = array[np.isfinite(array)]
+    return finite
 
 
 def _drawn(shape: tuple[int, ...], dtype: str, low: float, high: float) -> Tensor | Recipe:

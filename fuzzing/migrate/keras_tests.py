@@ -9,6 +9,7 @@ distribution, export, applications, data sets, and the other backends.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import keras_runner
+from fuzzing.migrate.parts import Part
 from fuzzing.migrate.recorders import collect
 from fuzzing.migrate.sources import Skip, register_source
 
@@ -33,10 +35,10 @@ _RAN = (0, 1)
 _NO_TESTS = 5
 
 
-@register_source(NAME, library=LIBRARY, needs="torch pytest absl-py")
-def migrate() -> Iterator[TestCase | Skip]:
-    """Every distinct call of an operator in Keras' own tests that Keras runs again."""
-    yield from of_files(test_files())
+@register_source(NAME, library=LIBRARY, needs="torch pytest")
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """Every distinct call of an operator in Keras' own tests, or in those of a part, that Keras repeats."""
+    yield from of_files([file for file in test_files() if part is None or part.holds(file)])
 
 
 def test_files() -> list[str]:
@@ -79,7 +81,6 @@ def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
         report = Path(folder) / "report.jsonl"
         command = [sys.executable, "-P", keras_runner.__file__, str(report), *files]
         recorded = collect.record(LIBRARY, command, Path(folder))
-        collect.raise_bugs(recorded)
         ran = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
         if not ran:
             raise InfrastructureError(
@@ -88,15 +89,16 @@ def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
             )
         yield from collect.named(collect.replayed(recorded, Path(folder)), NAME)
     for file in ran:
-        if (reason := _trouble(file["exit"])) is not None:
-            yield Skip(file["file"], reason, f"exit {file['exit']} after {file['seconds']} s")
+        if (reason := trouble(file["exit"])) is not None:
+            yield Skip(file["file"], reason, f"exit {file['exit']}, {file['cpu']} s of the processor")
     for name in files[len(ran) :]:
         yield Skip(name, "the run ended before this test file")
+    collect.raise_bugs(recorded)
 
 
-def _trouble(code: int | None) -> str | None:
+def trouble(code: int | None) -> str | None:
     """Why a file's tests were not all run; None if they were."""
-    if code is None:
+    if code is None or code == -signal.SIGXCPU:
         return "the test file ran out of time"
     if code < 0:
         return "the test file was ended by a signal"

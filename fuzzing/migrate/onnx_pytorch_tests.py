@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fuzzing.cases import TestCase
 from fuzzing.migrate import onnx_backend_tests
@@ -52,7 +52,7 @@ def _read(test: FileTest) -> FileTest:
     )
 
 
-def _tensors(folder: Path, what: str) -> list[object]:
+def _tensors(folder: Path, what: str) -> list[Any]:
     import onnx
 
     return [onnx.load_tensor(path) for path in sorted(folder.glob(f"{what}_*.pb"), key=_place)]

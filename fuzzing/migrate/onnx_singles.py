@@ -65,6 +65,34 @@ def inferred(model: ModelProto) -> ModelProto:
         return model
 
 
+def valid(model: ModelProto, known: ModelProto) -> ModelProto:
+    """The model, or, where it states too little to be valid, what inference makes of it: `known`.
+
+    Without what says who made it, so that the same model made twice is one. Raises CannotTellError if
+    neither is valid ONNX.
+    """
+    import onnx
+
+    kept = onnx.ModelProto()
+    kept.CopyFrom(model)
+    try:
+        onnx.checker.check_model(kept)
+    except onnx.checker.ValidationError:
+        kept.CopyFrom(known)
+        kept.graph.ClearField("value_info")
+        try:
+            onnx.checker.check_model(kept)
+        except onnx.checker.ValidationError as error:
+            raise CannotTellError("the model is not valid ONNX", str(error)[:300]) from None
+    for said in ("doc_string", "domain", "metadata_props", "model_version"):
+        kept.ClearField(said)
+    kept.ClearField("producer_name")
+    kept.ClearField("producer_version")
+    kept.graph.ClearField("doc_string")
+    kept.graph.name = "graph"
+    return kept
+
+
 def nodes(model: ModelProto) -> Iterator[tuple[NodeProto, Scope]]:
     """Each node of an inferred model with what is known around it; those of subgraphs behind their own."""
     yield from _walk(model.graph, Scope({}, {}))

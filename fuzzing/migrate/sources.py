@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import fuzzing.migrate
 from fuzzing.cases import TestCase
@@ -48,12 +49,13 @@ class Source:
 
 
 _SOURCES: dict[str, Source] = {}
+M = TypeVar("M", bound=Migrate)
 
 
-def register_source(name: str, *, library: str, needs: str = "") -> Callable[[Migrate], Migrate]:
+def register_source(name: str, *, library: str, needs: str = "") -> Callable[[M], M]:
     """Decorator: makes a function known as the source `name`; its words must be plain text (see Source)."""
 
-    def register(function: Migrate) -> Migrate:
+    def register(function: M) -> M:
         _SOURCES[name] = Source(name, library, function, needs)
         return function
 

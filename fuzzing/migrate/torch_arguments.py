@@ -305,10 +305,13 @@ def _same_parts(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def recipe_or_value(tensor: Tensor) -> Input:
     """The constant recipe that gives these very bytes, or the bytes."""
-    if tensor.dtype in RAW_DTYPES or tensor.array().dtype.kind not in "bif" or not tensor.array().size:
+    if tensor.dtype in RAW_DTYPES:
         return tensor
-    first = tensor.array().flat[0]
-    if not math.isfinite(first):
+    array = tensor.array()
+    if array.dtype.kind not in "bif" or not array.size:
+        return tensor
+    first, last = array.flat[0], array.flat[-1]
+    if first != last or not math.isfinite(first):  # most are no constants, which one look tells
         return tensor
     try:
         recipe = Recipe("constant", tensor.dtype, tensor.shape, float(first), 0.0, 0)

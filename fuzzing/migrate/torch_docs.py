@@ -1,8 +1,8 @@
 """The examples in torch's docstrings as cases: what they call is recorded as they run.
 
-Each docstring's `>>>` examples are run in a process of their own kind (`torch_doctests`), behind the walls of
-a worker: no network, nothing to write but a scratch folder, so many seconds for each docstring. What they print
-is not compared.
+Each docstring's `>>>` examples are run in a process of their own kind (`torch_doctests`), behind the walls
+of a worker: no network, nothing to write but a scratch folder, so many seconds for each docstring. What they
+print is not compared.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class DocSink(FrameSink):
         self._cases.append(case)
 
     def check(self) -> None:
-        """Runs what was kept; writes the cases that run, with how to compare them, and skips for the others."""
+        """Runs what was kept. Writes the cases that run, with how to compare them; skips for the others."""
         from fuzzing.migrate.torch_samples import observe_case
 
         for case in self._cases:

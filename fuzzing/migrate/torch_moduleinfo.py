@@ -27,7 +27,7 @@ LIBRARY = "torch"
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
-    """Every input of every module of the installed torch, in its order; a part has some operators whole."""
+    """Every input of every module of the installed torch, in its order; a part has whole modules."""
     import torch
 
     entries = database()

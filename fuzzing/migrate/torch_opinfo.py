@@ -8,6 +8,7 @@ for each operator and type, so that two processes get the same bytes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -33,7 +34,7 @@ _FIRST = ("float32", "int64", "int32", "uint8", "bool", "complex64", "float16", 
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
-    """Every sample of every operator of the installed torch, in its order; a part has some operators whole."""
+    """Every sample of every operator of the installed torch, in its order; a part has whole operators."""
     import torch
 
     entries = database()
@@ -89,12 +90,17 @@ def samples(entry: Any, dtype: str) -> Iterator[Any]:
     return seeded(lambda: entry.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False))
 
 
+@functools.cache
+def _release() -> str:
+    return version(LIBRARY)  # which reads and parses a file
+
+
 class _Operator:
     """One OpInfo, with the name by which its function is found in torch."""
 
     def __init__(self, entry: Any) -> None:
         self.entry = entry
-        self._release = version(LIBRARY)
+        self._release = _release()
         self._tellings: list[Telling] = list(tellings(entry))
 
     def case(self, sample: Any, test: str) -> TestCase | Skip:

@@ -20,7 +20,8 @@ from typing import Any
 
 from fuzzing.cases import Corpus
 from fuzzing.errors import InfrastructureError, UsageError
-from fuzzing.prioritize import base
+from fuzzing.prioritize import base, change, coverage_runs, suites
+from fuzzing.prioritize.change import history
 from fuzzing.prioritize.instances import Instance, instance_of, read_lines
 from fuzzing.prioritize.signatures import Signatures
 
@@ -53,20 +54,37 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--strategy", required=True, help="how; a wrong name lists them")
     parser.add_argument("--catalogue", action="append", default=[], type=Path, help="JSON lines of cases")
     parser.add_argument("--corpus", type=Path, help="a folder of cases")
-    parser.add_argument("--suite", default="", help="the compiler's own tests, such as openvino.torch")
+    parser.add_argument(
+        "--suite", action="append", default=[], help="the compiler's own tests: openvino.torch"
+    )
     parser.add_argument("--change", type=Path, help="a commit's changes, as JSON")
     parser.add_argument("--history", type=Path, help="what cases did before, as JSON lines")
     parser.add_argument("--coverage", type=Path, help="what cases cover, as JSON lines")
     parser.add_argument("--seed", type=int, default=base.SEED)
-    parser.add_argument("--backend", default="", help="leave out what OPERA's code leaves out for it")
+    parser.add_argument("--backend", default="", help="the compiler that the cases are for")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the strategy")
     parser.add_argument("--explain", action="store_true", help="say why each case stands where it does")
     return parser
 
 
 def _context(given: argparse.Namespace) -> base.Context:
-    options = dict(_option(text) for text in given.option)
-    return base.Context(seed=given.seed, backend=given.backend, options=options, explain=given.explain)
+    """What the strategy may know. A suite is for the frontend that its name ends in, else for all others."""
+    return base.Context(
+        suites={_frontend(name): suites.load(name) for name in given.suite},
+        change=None if given.change is None else change.read(given.change),
+        history=None if given.history is None else history.read(given.history),
+        coverage=None if given.coverage is None else coverage_runs.load(given.coverage),
+        seed=given.seed,
+        backend=given.backend,
+        options=dict(_option(text) for text in given.option),
+        explain=given.explain,
+    )
+
+
+def _frontend(suite: str) -> str:
+    """What follows the last point of a suite's name, or of its file's."""
+    name, point, frontend = Path(suite).name.removesuffix(".json").rpartition(".")
+    return frontend if point and name else ""
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -46,17 +46,17 @@ Coverage = Mapping[str, frozenset[tuple[str, int]]]
 class Context:
     """What a strategy may know beside the instances.
 
-    suite      the compiler's own tests; None if nobody counted them
-    change     a `fuzzing.prioritize.change` for the strategies that weigh commits
-    history    what cases did before, likewise
+    suites     the compiler's own tests by frontend, "" for all others; what nobody counted is not there
+    change     a `fuzzing.prioritize.change.Change`; None if there is none
+    history    a `fuzzing.prioritize.change.history.History`; None if there is none
     coverage   case id → lines of the frontend's files that it runs; None if it was not measured
     seed       of every random choice
-    backend    the compiler by whose list OPERA's released code leaves out dtypes; "" leaves out none
+    backend    the compiler, "" for none in particular
     options    a strategy's own settings, by name
     explain    whether `Ranked.why` is to say all it can, which costs time
     """
 
-    suite: Suite | None = None
+    suites: Mapping[str, Suite] = field(default_factory=dict)
     change: Any = None
     history: Any = None
     coverage: Coverage | None = None
@@ -64,6 +64,10 @@ class Context:
     backend: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     explain: bool = False
+
+    def suite(self, frontend: str) -> Suite | None:
+        """The compiler's own tests of a frontend; None if nobody counted them."""
+        return self.suites.get(frontend, self.suites.get(""))
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,25 @@
 A finding of a commit lies either in what the commit touched, or anywhere else as OPERA would guess. So a
 case's share of the findings to expect is
 
-    TRUST · w / (1 + j / REPEATS) / Z₁   +   (1 - TRUST) · exp(-DECAY · r / n) / Z₂
+    TRUST · w · max(h, 1) / (1 + j / REPEATS) / Z₁   +   (1 - TRUST) · h · exp(-DECAY · r / n) / Z₂
 
 w  how surely the change touches its operator (`fuzzing.prioritize.change`), TRUST times the surest of them
 j  its place among the cases of its operator in OPERA's order: each that passed makes the next less telling
-r  its place of n in OPERA's whole order; Z₁, Z₂ make either sum 1
+r  its place of n in OPERA's whole order
+h  how many times as much as the average its record gave, at most RECORD; 1 without a record. That an operator
+   never failed says nothing against what was changed just now, so it lowers only the second part
+Z₁, Z₂ make either sum 1
 
-That is multiplied by how much more its record gave than others' (at most RECORD times), and divided by the
-seconds it takes. A share of the time, EXPLORE, goes through OPERA's own order all the same, so that what the
-change and the record say nothing of is run too. Without change and history the order is exactly OPERA's.
+That is divided by the seconds the case takes. A share of the time, EXPLORE, goes through OPERA's own order
+all the same, so that what the change and the record say nothing of is run too. Without change and history
+the order is exactly OPERA's.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +43,7 @@ REPEATS = 4.0
 DECAY = 9.76
 #: How many times as telling as the average a record can make a case. Judged: what is broken already, and is
 #: found again and again, should not come before what was touched.
-RECORD = 10.0
+RECORD = 4.0
 #: The share of the expected time that goes to OPERA's own order.
 EXPLORE = 0.2
 
@@ -68,31 +71,35 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One instance as it waits: its place in OPERA's order, what speaks for it, its score."""
+    """One instance as it waits: its place in OPERA's order, what speaks for it, its score for each second."""
 
     place: int
     opera: Ranked
     weight: float
     expected: Expected | None
+    seconds: float
     score: float
-
-    @property
-    def seconds(self) -> float:
-        return 1.0 if self.expected is None else self.expected.seconds
 
 
 @register_strategy("change")
 def change(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """Most expected findings for each second first; OPERA's order where change and history are silent."""
+    return reordered(base.get("opera")(instances, context), instances, context)
+
+
+def reordered(opera: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+    """OPERA's order of `instances` as the strategy changes it; itself where nothing is said."""
     settings = Settings.of(context.options)
-    opera = base.get("opera")(instances, context)
     said = _touched(context.change, instances)
     history = context.history if isinstance(context.history, History) and context.history.records else None
     if not said and history is None:
-        return opera
+        return iter(opera)
     expectations = None if history is None else Expectations(history, instances, settings.half_life)
     candidates = list(_candidates(instances, list(opera), said, expectations, settings))
-    return _ranked(_interleaved(candidates, settings.explore), instances, said)
+    order = _interleaved(candidates, settings.explore)
+    if not context.explain:
+        return (Ranked(one.opera.instance_index) for one, _ in order)
+    return _explained(order, instances, said)
 
 
 def _touched(given: Any, instances: Sequence[Instance]) -> Touched:
@@ -110,22 +117,24 @@ def _candidates(
 ) -> Iterator[_Candidate]:
     """All instances in OPERA's order, scored."""
     met: dict[str, int] = defaultdict(int)
-    told, prior, weights = [], [], []
+    told, prior, weights, records = [], [], [], []
     for place, ranked in enumerate(order):
         one = instances[ranked.instance_index]
         weight = said.weight(one.operator, one.frontend)
+        expected = None if expectations is None else expectations.of(one)
+        record = 1.0 if expected is None else min(expected.findings, RECORD)
         weights.append(weight)
-        told.append(weight / (1 + met[one.operator] / REPEATS))
-        prior.append(math.exp(-DECAY * place / len(order)))
+        records.append(expected)
+        told.append(weight * max(record, 1.0) / (1 + met[one.operator] / REPEATS))
+        prior.append(record * math.exp(-DECAY * place / len(order)))
         met[one.operator] += 1
     trust = settings.trust * max(weights, default=0.0)
     all_told, all_prior = sum(told) or 1.0, sum(prior) or 1.0
     for place, ranked in enumerate(order):
-        expected = None if expectations is None else expectations.of(instances[ranked.instance_index])
+        expected = records[place]
         score = trust * told[place] / all_told + (1 - trust) * prior[place] / all_prior
-        if expected is not None:
-            score *= min(expected.findings, RECORD) / expected.seconds
-        yield _Candidate(place, ranked, weights[place], expected, score)
+        seconds = 1.0 if expected is None else expected.seconds
+        yield _Candidate(place, ranked, weights[place], expected, seconds, score / seconds)
 
 
 def _interleaved(candidates: Sequence[_Candidate], explore: float) -> Iterator[tuple[_Candidate, bool]]:
@@ -143,7 +152,7 @@ def _interleaved(candidates: Sequence[_Candidate], explore: float) -> Iterator[t
         yield one, exploring
 
 
-def _ranked(
+def _explained(
     order: Iterator[tuple[_Candidate, bool]], instances: Sequence[Instance], said: Touched
 ) -> Iterator[Ranked]:
     for one, exploring in order:

@@ -1,10 +1,12 @@
 """The greedy search: of one operator's instances always the one whose parameters say most that is new.
 
-What a row has new are the columns whose value nobody has emitted; its score depends on them and on how many
-values each column has seen. Both only ever lose by an emission, so an old score is an upper bound of the new
-one. Of many rows the best few make a pool whose scores are kept up to date; the others wait, with bounds by
-which they are left alone until the pool's best falls to theirs. The order is exactly that of computing every
-score after every emission, ties going to the first row.
+A row's score is the worth of the columns whose value nobody has emitted. With each emission columns are worth
+less, for all rows alike, and rows have more that was seen: neither ever grows again. So of a row that was
+looked at before, two things bound what a set of columns is worth to it now: what it was worth then; and what
+the whole set is worth now, less what the row had seen then, at the worth that a column ends with when all its
+values have been seen. Columns are taken in sets by how many values they have, so that each set has its better
+bound. Only rows whose bound reaches the best score are looked at again. The order is exactly that of
+computing every score after every emission, ties going to the first row.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from fuzzing.prioritize.table import Array, Table
 #: All sums are whole numbers below 2**53 (for up to table.MAX_PARAMETERS), which float64 holds exactly: equal
 #: scores come out equal in whatever order they are summed.
 UNIT = lcm(*range(1, 25))
-_ALL = 2048  # up to so many rows, all are in the pool
-_POOL = 1024  # rows in the pool of more
-_WATCHED = 1024  # kinds of waiting rows whose bounds are kept up to date
+_BATCH = 256  # rows looked at together
+#: From how many values for each row on a pair is in which set: hardly any, some, many, nearly all different.
+_SETS = (0.0, 0.03, 0.15, 0.6)
 
 #: The score of a new value in a column that has seen so many (int64 → float64, whole, in UNITs).
 Weights = Callable[[Array], Array]
@@ -60,119 +62,119 @@ def denominator(table: Table) -> int:
 
 
 def search(table: Table, weights: Weights, rows: Sequence[int] | None = None) -> Iterator[Pick]:
-    """The table's rows, or those of `rows` (ascending), in greedy order, as long as they have anything new."""
+    """The table's rows, or those of `rows` (ascending), in greedy order, as long as something is new."""
     return _Search(table, weights, range(len(table.first)) if rows is None else rows).picks()
 
 
 class _Search:
-    """What has been seen, and what it is worth to add to it.
+    """What has been seen, what it is worth to add to it, and what rows can score at most.
 
-    _worth   float64 [2, columns]: what a new value adds to the parameters' mean and to the pairs'
-    _left    rows that may still have something new, ascending
+    Sets of columns: the parameters first, then the pairs by how many values they have for each row (_SETS).
+    Columns in which all rows are alike are told by their worth alone: it is gone with the first emission.
+
+    _factors  float64 [columns, sets]: by what a weight counts in its set, 0 in all others
+    _worth    float64 [columns, sets]: what a new value adds now
+    _both     the same, and beside it what it adds when every value has been seen
+    _alike    float64 [sets]: what the columns add in which all rows are alike
+    _rows     of the table, ascending, but for most of those emitted and of those that have nothing new
+    _then     float64 [sets, rows]: what a set was worth to a row when it was last looked at
+    _lost     float64 [sets, rows]: what it had seen then, at its final worth
     """
 
     def __init__(self, table: Table, weights: Weights, rows: Sequence[int]) -> None:
-        self._ids, self._weights = table.columns, weights
+        self._table, self._weights = table, weights
         self._seen = np.zeros(int(table.starts[-1]), np.bool_)
         self._seen[table.seeds] = True
-        self._numbers = table.per_column(table.seeds)
-        count = len(table.names)
-        self._factors = np.zeros((2, len(self._numbers)))
-        self._factors[0, :count] = max(count - 1, 1)
-        self._factors[1, count:] = 2
-        self._worth = self._factors * weights(self._numbers)
-        self._left = np.asarray(rows, np.int64)
+        self._rows = np.asarray(rows, np.int64)
+        values, numbers = np.diff(table.starts), table.per_column(table.seeds)
+        factors = _factors(len(table.names), values, len(self._rows))
+        worth = factors * weights(numbers)[:, None]
+        self._alike = worth[(values == 1) & (numbers == 0)].sum(axis=0)
+        self._varying = values > 1
+        self._ids = table.columns[:, self._varying][self._rows]
+        self._factors, self._numbers = factors[self._varying], numbers[self._varying]
+        final = self._factors * weights(values[self._varying])[:, None]
+        self._both = np.hstack([worth[self._varying], final])
+        self._worth = self._both[:, : factors.shape[1]]
+        self._then = np.full((factors.shape[1], len(self._rows)), np.inf)
+        self._lost = np.zeros_like(self._then)
+        self._gone = 0
 
     def picks(self) -> Iterator[Pick]:
         """Emissions, best first, until nothing is new any more."""
-        while (pool := self._gather()) is not None:
-            while (best := pool.best(self._worth)) is not None:
-                row, score, new = best
-                self._emit(row, new)
-                pool.emitted(self._ids[row], new)
-                yield Pick(row, score, new)
+        while len(self._rows) and (best := self._best()) is not None:
+            at, score = best
+            row = int(self._rows[at])
+            yield Pick(row, score, self._emit(at, row))
 
-    def _gather(self) -> _Pool | None:
-        """The best rows of all that are left, with bounds for the others; None if none has anything new."""
-        unseen = ~self._seen[self._ids[self._left]]
-        scores = _scores(self._worth, unseen.T)
-        useful = scores > 0  # for good: scores never rise
-        self._left, unseen, scores = self._left[useful], unseen[useful], scores[useful]
-        if not len(self._left):
-            return None
-        if len(self._left) <= _ALL:
-            return _Pool(self._left, self._ids[self._left], unseen)
-        order = np.argsort(-scores, kind="stable")
-        inside, outside = np.sort(order[:_POOL]), order[_POOL:]
-        rows = self._left[inside]
-        return _Pool(rows, self._ids[rows], unseen[inside], _bounds(self._left, unseen, scores, outside))
+    def _best(self) -> tuple[int, int] | None:
+        """Where the row to emit is, and its score; None if nothing is new."""
+        whole = self._worth.sum(axis=0) + self._alike
+        bounds = _score(np.minimum(self._then, whole[:, None] - self._lost))
+        at, score = -1, 0
+        while True:
+            top = int(bounds.argmax())
+            bound = bounds[top]
+            if bound < score or bound <= 0 or (bound == score and top > at):
+                return None if at < 0 else (at, score)
+            batch = np.array([top]) if at < 0 else self._batch(bounds, score)
+            scores = self._look_at(batch, whole)
+            bounds[batch] = -1
+            first = int(scores.argmax())
+            if (scores[first], -int(batch[first])) > (score, -at):
+                at, score = int(batch[first]), int(scores[first])
 
-    def _emit(self, row: int, new: Array) -> None:
-        self._seen[self._ids[row, new]] = True
-        self._numbers[new] += 1
-        self._worth[:, new] = self._factors[:, new] * self._weights(self._numbers[new])
+    def _batch(self, bounds: Array, score: int) -> Array:
+        """Rows that may be better than the best so far, ascending; of many those of the best bounds."""
+        batch = np.flatnonzero(bounds >= score)
+        if len(batch) > _BATCH:
+            batch = np.sort(batch[np.argpartition(-bounds[batch], _BATCH)[:_BATCH]])
+        return batch
+
+    def _look_at(self, batch: Array, whole: Array) -> Array:
+        """The scores of some rows, whose bounds are brought up to date."""
+        seen = self._seen[self._ids[batch]].astype(np.float64)
+        told = (seen @ self._both).T
+        worth: Array = whole[:, None] - told[: len(whole)]
+        self._then[:, batch] = worth
+        self._lost[:, batch] = told[len(whole) :]
+        return _score(worth)
+
+    def _emit(self, at: int, row: int) -> Array:
+        """Takes note of an emission; the columns that were new."""
+        ids = self._table.columns[row]
+        unseen = ~self._seen[ids]
+        self._seen[ids] = True
+        changed = np.flatnonzero(unseen[self._varying])
+        self._numbers[changed] += 1
+        self._worth[changed] = self._factors[changed] * self._weights(self._numbers[changed])[:, None]
+        self._alike[:] = 0
+        self._then[:, at] = 0
+        self._gone += 1
+        if self._gone * 2 > len(self._rows):
+            self._forget()
+        return np.flatnonzero(unseen)
+
+    def _forget(self) -> None:
+        """Leaves behind the rows that have nothing to say any more."""
+        left = _score(self._then) > 0
+        self._rows, self._ids = self._rows[left], self._ids[left]
+        self._then, self._lost, self._gone = self._then[:, left], self._lost[:, left], 0
 
 
-def _scores(worth: Array, unseen: Array) -> Array:
-    """The greater of both means, times `denominator`, for each column of `unseen`: whole numbers."""
-    scores: Array = (worth @ unseen).max(axis=0)
-    return scores
+def _factors(parameters: int, values: Array, rows: int) -> Array:
+    """See _Search: 1/n of a parameter and 2/(n(n-1)) of a pair, in units of 1/(n(n-1)).
 
-
-@dataclass(frozen=True)
-class _Bounds:
-    """What the rows outside the pool can score at most.
-
-    patterns   float64 [columns, kinds]: what was new of the best kinds when the pool was made
-    first      the least row of each kind
-    rest, least   the best score of all other kinds then, -1 if there are none, and the least row that had it
+    values   how many each column has
     """
-
-    patterns: Array
-    first: Array
-    rest: float
-    least: int
-
-    def beaten(self, row: int, score: float, worth: Array) -> bool:
-        """Whether no row outside can come before this one."""
-        if (self.rest, -self.least) > (score, -row):
-            return False
-        scores = _scores(worth, self.patterns)
-        top = scores.max(initial=-1)
-        return bool((top, -self.first[scores == top].min(initial=row + 1)) < (score, -row))
+    found = np.zeros((len(values), 1 + len(_SETS)))
+    found[:parameters, 0] = max(parameters - 1, 1)
+    share = values[parameters:] / max(rows, 1)
+    found[np.arange(parameters, len(values)), 1 + np.searchsorted(_SETS[1:], share)] = 2
+    return found
 
 
-def _bounds(rows: Array, unseen: Array, scores: Array, outside: Array) -> _Bounds:
-    """Of the rows at `outside`, by falling score and rising row."""
-    packed = np.packbits(unseen[outside], axis=1)
-    _, found = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
-    kinds = outside[np.sort(found)]  # the first row of each, best first
-    watched, rest = kinds[:_WATCHED], kinds[_WATCHED:]
-    top = float(scores[rest[0]]) if len(rest) else -1.0
-    least = int(rows[rest[0]]) if len(rest) else 0
-    return _Bounds(unseen[watched].T.astype(np.float64), rows[watched], top, least)
-
-
-class _Pool:
-    """Rows whose scores are kept up to date.
-
-    bounds   of the rows outside; None if there are none
-    """
-
-    def __init__(self, rows: Array, ids: Array, unseen: Array, bounds: _Bounds | None = None) -> None:
-        self._rows, self._bounds = rows, bounds
-        self._ids = np.ascontiguousarray(ids.T)
-        self._unseen = np.ascontiguousarray(unseen.T, np.float64)
-
-    def best(self, worth: Array) -> tuple[int, int, Array] | None:
-        """The row to emit, its score and its new columns; None if that may be outside, or there is none."""
-        scores = _scores(worth, self._unseen)
-        at = int(scores.argmax())  # the first of those alike
-        row, score = int(self._rows[at]), float(scores[at])
-        if score == 0 or (self._bounds is not None and not self._bounds.beaten(row, score, worth)):
-            return None
-        return row, int(score), np.flatnonzero(self._unseen[:, at])
-
-    def emitted(self, ids: Array, new: Array) -> None:
-        """Takes note that these values of the columns `new` have been emitted."""
-        self._unseen[new] *= self._ids[new] != ids[new, None]
+def _score(worth: Array) -> Array:
+    """The greater of both means, times `denominator`, from what the sets are worth: whole numbers."""
+    score: Array = np.maximum(worth[0], worth[1:].sum(axis=0))
+    return score

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from fuzzing.prioritize import abstraction, greedy
-from fuzzing.prioritize.base import Context, Ranked, Suite, register_strategy, shuffled
+from fuzzing.prioritize.base import Context, Ranked, register_strategy, shuffled
 from fuzzing.prioritize.instances import OUTPUT, Instance
-from fuzzing.prioritize.opera_filter import refused
+from fuzzing.prioritize.opera_filter import filtering, refused
 from fuzzing.prioritize.table import Table, tabulate
 
 #: What an operator that the compiler's own suite lacks counts in it: the paper divides by the number of
@@ -59,31 +59,34 @@ class Operator:
             return len(self.places) / (len(self.places) + self.suite)
         whole = self.table.per_column(np.union1d(self.table.columns.ravel(), self.table.seeds))
         covered = np.maximum(self.table.per_column(self.table.seeds), 1)
-        return 1 - math.prod((covered / whole).tolist())
+        share: float = math.prod((covered / whole).tolist())
+        return 1 - share
 
 
 def operators(
-    instances: Sequence[Instance], suite: Suite | None, partition: abstraction.Partition, seeded: bool
+    instances: Sequence[Instance], context: Context, partition: abstraction.Partition, seeded: bool
 ) -> Iterator[Operator]:
     """The operators in the order in which they are met.
 
     seeded   whether defaults and the suite's tests count as seen (1.6.3); a parameter's default is known
              from an instance that leaves it out
     """
-    counted = {} if suite is None else suite.operators
-    recorded: dict[str, list[Instance]] = {}
-    for test in () if suite is None else suite.instances:
-        recorded.setdefault(test.operator, []).append(test)
+    recorded: dict[tuple[str, str], list[Instance]] = {}
+    for frontend, suite in context.suites.items():
+        for test in suite.instances:
+            recorded.setdefault((frontend, test.operator), []).append(test)
     places: dict[tuple[str, str], list[int]] = {}
     for place, one in enumerate(instances):
         places.setdefault((one.frontend, one.operator), []).append(place)
     for (frontend, name), held in places.items():
-        tests = recorded.get(name, [])
+        own = context.suite(frontend)
+        counted = 0 if own is None else own.operators.get(name, 0)
+        tests = recorded.get((frontend if frontend in context.suites else "", name), [])
         rows = [partition(instances[place]) for place in held]
         seeds = [partition(test) for test in tests] if seeded else []
         defaults = _defaults([instances[place] for place in held], rows) if seeded else None
         table = tabulate(rows, seeds, defaults)
-        yield Operator(frontend, name, held, table, max(counted.get(name, 0), len(tests)), bool(seeds))
+        yield Operator(frontend, name, held, table, max(counted, len(tests)), bool(seeds))
 
 
 def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract]) -> dict[str, Hashable]:
@@ -177,20 +180,19 @@ def completed(ranked: Iterable[Ranked], instances: Sequence[Instance], context: 
 _NOTHING_NEW: dict[str, Any] = {"opera": 0.0}
 
 
-def _code_picks(operator: Operator, instances: Sequence[Instance], backend: str) -> Iterator[greedy.Pick]:
-    """1.6.5 and 1.6.6."""
-    kept = [
-        row
-        for row, first in enumerate(operator.table.first)
-        if not refused(instances[operator.places[first]], backend)
-    ]
+def _code_picks(operator: Operator, instances: Sequence[Instance], context: Context) -> Iterator[greedy.Pick]:
+    """1.6.5 and, if asked for, 1.6.6."""
+    if not filtering(context):
+        return greedy.search(operator.table, greedy.rarer)
+    firsts = [instances[operator.places[first]] for first in operator.table.first]
+    kept = [row for row, one in enumerate(firsts) if not refused(one, context.backend)]
     return greedy.search(operator.table, greedy.rarer, kept)
 
 
 def _by_code(instances: Sequence[Instance], context: Context, weigh: Weigh) -> Iterator[Ranked]:
     queues = (
-        _Queue(operator, weigh(operator), _code_picks(operator, instances, context.backend))
-        for operator in operators(instances, context.suite, abstraction.code, seeded=True)
+        _Queue(operator, weigh(operator), _code_picks(operator, instances, context))
+        for operator in operators(instances, context, abstraction.code, seeded=True)
     )
     return completed(merged(queues, context.explain), instances, context)
 
@@ -212,7 +214,7 @@ def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ran
     """1.5: neglect of the operator × share of new values or of new pairs, whichever is greater."""
     queues = (
         _Queue(operator, operator.neglect, greedy.search(operator.table, greedy.alike))
-        for operator in operators(instances, context.suite, abstraction.paper, seeded=False)
+        for operator in operators(instances, context, abstraction.paper, seeded=False)
     )
     return completed(merged(queues, context.explain), instances, context)
 
@@ -220,7 +222,7 @@ def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ran
 @register_strategy("opera-operator")
 def opera_operator(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA_op (1.8): the operator's weight alone, hence operator by operator, each in the source's order."""
-    found = list(operators(instances, context.suite, abstraction.code, seeded=True))
+    found = list(operators(instances, context, abstraction.code, seeded=True))
     weighed = sorted((-one.uncovered, one.frontend, one.name, at) for at, one in enumerate(found))
     return (
         Ranked(place, {"opera": -weight, "operator": -weight})

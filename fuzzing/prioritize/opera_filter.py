@@ -1,12 +1,14 @@
 """What OPERA's released code puts to the end because the compilers of its day could not take it (1.6.6).
 
-Only where it is asked for (`Context.backend`): today's compilers take most of it, and what they do not take
-the verdict `unsupported` says.
+Only where the option `opera.filter=released` asks for it: today's compilers take most of it, and what they do
+not take the verdict `unsupported` says.
 """
 
 from __future__ import annotations
 
+from fuzzing.errors import UsageError
 from fuzzing.prioritize.abstraction import tensors
+from fuzzing.prioritize.base import Context
 from fuzzing.prioritize.instances import Instance
 
 _MAX_RANK = 5
@@ -22,6 +24,14 @@ REFUSED = {
     ("keras", "tensorrt"): _NARROW | _COMPLEX,
     ("keras", "openvino"): _COMPLEX | {"uint32", "uint64"},
 }
+
+
+def filtering(context: Context) -> bool:
+    """Whether the filter is asked for; raises UsageError for an option that is none."""
+    given = context.options.get("opera.filter", "none")
+    if given not in ("none", "released"):
+        raise UsageError(f"opera.filter is none or released, not {given!r}")
+    return given == "released"
 
 
 def refused(instance: Instance, backend: str) -> bool:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, get_overloads
 
+from fuzzing.backends._keras import ENVIRONMENT as KERAS_ENVIRONMENT
 from fuzzing.cases.arguments import argument_to_json
 from fuzzing.errors import CaseFormatError
 
@@ -119,6 +121,9 @@ class Signatures:
 
 @cache
 def _library(name: str) -> Any:
+    if name == "keras":  # it cannot be imported without the backend that our programs run on
+        for variable, value in KERAS_ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -157,7 +162,7 @@ def _native(found: Any, api: str) -> list[Signature]:
 def _method(owner: Any, method: str) -> list[Signature]:
     """The signatures of a method, less `self`: of the class that says more of it than `*args`."""
     for one in getattr(owner, "__mro__", ()):
-        if method in vars(one):
+        if one is not object and method in vars(one):  # object's own is no function, and says nothing
             declared = get_overloads(vars(one)[method]) or [vars(one)[method]]
             told = [signature for signature in map(_python, declared) if signature is not None]
             if clear := [replace(one, parameters=one.parameters[1:]) for one in told if not one.vague]:

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from fuzzing.errors import InternalError
-from fuzzing.prioritize.abstraction import ABSENT, Abstract
+from fuzzing.prioritize.abstraction import ABSENT
 
 #: More parameters than this and the scores would no longer be exact (see greedy.UNIT).
 MAX_PARAMETERS = 1000
-#: A pair whose values could be more than so many for each row, and than a few, has its ids counted through.
-_DENSE, _FEW = 4, 64
+_AT_ONCE = 32  # pairs whose ids are made together
 _UNKNOWN = -1  # a parameter of which a seed says nothing
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,7 +29,7 @@ class Table:
     """The instances of one operator.
 
     names    the parameters, in the order in which they were met
-    columns  int64 [rows, parameters + pairs]: ids of values; pairs in the order of itertools.combinations
+    columns  int32 [rows, parameters + pairs]: ids of values; pairs as itertools.combinations has them
     starts   int64 [parameters + pairs + 1]: the least id of each column, and how many ids there are
     first    for each row the place of the first instance that has it, ascending
     seeds    int64: the ids that count as seen before anything is emitted
@@ -52,7 +51,9 @@ class Table:
 
 
 def tabulate(
-    rows: Sequence[Abstract], seeds: Sequence[Abstract] = (), defaults: Mapping[str, Hashable] | None = None
+    rows: Sequence[Mapping[str, Hashable]],
+    seeds: Sequence[Mapping[str, Hashable]] = (),
+    defaults: Mapping[str, Hashable] | None = None,
 ) -> Table:
     """The table of abstract instances `rows`.
 
@@ -95,16 +96,28 @@ def _columns(codes: Array, widths: Array) -> tuple[Array, Array]:
     """Ids of all parameters and pairs, -1 where unknown, and where each column's ids start."""
     count = codes.shape[1]
     pairs = np.array(list(combinations(range(count), 2)), np.int64).reshape(-1, 2)
-    left, right = pairs[:, 0], pairs[:, 1]
-    sizes = np.concatenate([widths, widths[left] * widths[right]])
-    columns = np.empty((len(codes), len(sizes)), np.int64)
+    columns = np.empty((len(codes), count + len(pairs)), np.int32)
     columns[:, :count] = codes
-    columns[:, count:] = codes[:, left] * widths[right] + codes[:, right]
-    columns[:, count:][(codes[:, left] < 0) | (codes[:, right] < 0)] = _UNKNOWN
-    for place in np.flatnonzero(sizes > _DENSE * len(codes) + _FEW):
-        values, ids = np.unique(columns[:, place], return_inverse=True)
-        columns[:, place] = ids - (values[0] < 0)  # what is unknown stays -1
-        sizes[place] = len(values)
+    sizes = np.concatenate([widths, np.zeros(len(pairs), np.int64)])
+    for start in range(0, len(pairs), _AT_ONCE):
+        left, right = pairs[start : start + _AT_ONCE].T
+        both = codes[:, left] * widths[right] + codes[:, right]
+        both[(codes[:, left] < 0) | (codes[:, right] < 0)] = _UNKNOWN
+        place = slice(count + start, count + start + len(left))
+        columns[:, place], sizes[place] = _interned(both)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    np.add(columns, starts[:-1], out=columns, where=columns >= 0)
+    np.add(columns, starts[:-1], out=columns, where=columns >= 0, casting="unsafe")
     return columns, starts
+
+
+def _interned(codes: Array) -> tuple[Array, Array]:
+    """Each column's values counted through in the order of their size, and how many there are; -1 stays."""
+    order = np.argsort(codes, axis=0, kind="stable")
+    ascending = np.take_along_axis(codes, order, axis=0)
+    new = np.ones(codes.shape, np.int32)
+    new[1:] = ascending[1:] != ascending[:-1]
+    new[ascending < 0] = 0
+    ranks = np.cumsum(new, axis=0, dtype=np.int32) - 1
+    ids = np.empty(codes.shape, np.int32)
+    np.put_along_axis(ids, order, ranks, axis=0)
+    return ids, ranks[-1] + 1

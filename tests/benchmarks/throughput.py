@@ -47,7 +47,9 @@ def migrate(source: str, parts: int, corpus: Path) -> tuple[list[str], float]:
     return list(dict.fromkeys(event["id"] for event in told if event["event"] == "case")), seconds
 
 
-def run(backend: str, options: dict[str, str], corpus: Path, ids: Sequence[str]) -> tuple[Counter[str], float]:
+def run(
+    backend: str, options: dict[str, str], corpus: Path, ids: Sequence[str]
+) -> tuple[Counter[str], float]:
     """Cases by verdict, and the seconds."""
     shard = Shard(str(corpus), tuple(ids), backend, "bench", sys.executable, options=dict(options))
     path = corpus.parent / "shard.json"
@@ -73,9 +75,15 @@ def main(argv: Sequence[str]) -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     total, count = migrated_s + run_s, verdicts.total()
     print(f"{args.backend} {options or ''}, {source}, part 1 of {parts}: {count} cases, {dict(verdicts)}")
-    print(f"  migration {migrated_s:.1f} s ({1000 * migrated_s / count:.1f} ms a case), the rest {run_s:.1f} s")
-    print(f"  {count / total:.1f} cases/s; {1000 * (used.ru_utime + used.ru_stime) / count:.1f} ms of processor")
-    return verdict(count / total >= wanted, f"{args.backend}: at least {wanted:.0f} cases a second on one core")
+    print(
+        f"  migration {migrated_s:.1f} s ({1000 * migrated_s / count:.1f} ms a case), the rest {run_s:.1f} s"
+    )
+    print(
+        f"  {count / total:.1f} cases/s; {1000 * (used.ru_utime + used.ru_stime) / count:.1f} ms of processor"
+    )
+    return verdict(
+        count / total >= wanted, f"{args.backend}: at least {wanted:.0f} cases a second on one core"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """`python -m fuzzing.generate.deeprel run|show`: APIs of torch that behave alike, found by running them.
 
-    run [--corpus DIR] [--relations FILE] [--mutants N] [--seed N]
+    run [--corpus DIR] [--relations FILE] [--rounds N] [--mutants N] [--seed N]
         tries every candidate pair; writes the relations that hold to FILE, one JSON object a line, and
         prints what it found
     show API [--relations FILE] [--mutants N] [--seed N]
@@ -52,11 +52,14 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="try every candidate pair")
     run.add_argument("--corpus", type=Path, help="take the recorded calls from this folder of cases")
+    run.add_argument("--rounds", type=int, default=Settings.rounds, help="at most so many rounds (10)")
     show = commands.add_parser("show", help="print the relations of one API")
     show.add_argument("api", help="such as torch.nn.functional.relu")
     for command in (run, show):
         command.add_argument("--relations", type=Path, help="the file of relations to write, or to read")
-        command.add_argument("--mutants", type=int, default=0, help="mutated calls of each pair that holds (0)")
+        command.add_argument(
+            "--mutants", type=int, default=0, help="mutated calls of each pair that holds (0)"
+        )
         command.add_argument("--seed", type=int, default=0, help="what mutants are drawn from (0)")
     return parser
 
@@ -65,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> None:
-    settings = Settings(mutants=given.mutants, seed=given.seed)
+    settings = Settings(rounds=given.rounds, mutants=given.mutants, seed=given.seed)
     _note("collecting the recorded calls")
     seeds = recorded(settings.invocations) if given.corpus is None else _cases(given.corpus)
     search = Search(seeds, settings)
@@ -89,7 +92,7 @@ def _cases(folder: Path) -> Iterator[TestCase]:
 
 
 def _relations(search: Search) -> Iterator[Relation]:
-    """The relations that hold; what the library dies of, and where mutants differ, is printed as it is met."""
+    """The relations that hold; the library's bugs, and where mutants differ, are printed as they are met."""
     for item in search.run():
         if isinstance(item, Relation):
             if item.equivalence:
@@ -115,7 +118,9 @@ def _write(path: Path, relations: Sequence[Relation]) -> None:
     try:
         path.write_text(lines)
     except OSError as error:
-        raise InfrastructureError(f"cannot write {path}: {error.strerror}; choose another --relations") from error
+        raise InfrastructureError(
+            f"cannot write {path}: {error.strerror}; choose another --relations"
+        ) from error
 
 
 # show --------------------------------------------------------------------------------------------------
@@ -152,7 +157,9 @@ def _known(name: str) -> str:
     found = canonical_name(name) if name.startswith("torch.") else ""
     if not found:
         near = get_close_matches(name, inventory(), n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; names are such as torch.nn.functional.relu"
+        hint = (
+            f"; did you mean {' or '.join(near)}?" if near else "; names are such as torch.nn.functional.relu"
+        )
         raise UsageError(f"torch has no operator, method or module {name!r}{hint}")
     return found
 
@@ -161,9 +168,13 @@ def _read(path: Path) -> list[Relation]:
     try:
         return [Relation(**json.loads(line)) for line in path.read_text().splitlines()]
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; write it with run --relations {path}") from error
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; write it with run --relations {path}"
+        ) from error
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{path} holds no relations ({error}); write it with run --relations {path}") from error
+        raise UsageError(
+            f"{path} holds no relations ({error}); write it with run --relations {path}"
+        ) from error
 
 
 def _note(text: str) -> None:

@@ -24,10 +24,11 @@ _MODULES = ("nn.functional", "linalg", "fft", "special", "masked", "sparse", "si
 #: Methods of a tensor that say where or how it is kept rather than what it holds, or that end in Python.
 _NOT_OPERATORS = frozenset(
     {
-        "apply_", "backward", "const_data_ptr", "cuda", "data_ptr", "dim_order", "element_size", "get_device", "hpu", "ipu",
-        "is_shared", "map_", "map2_", "module_load", "mtia", "numpy", "pin_memory", "record_stream",
-        "register_hook", "register_post_accumulate_grad_hook", "requires_grad_", "retain_grad", "share_memory_",
-        "storage", "storage_offset", "storage_type", "tolist", "type", "untyped_storage", "xpu",
+        "apply_", "backward", "const_data_ptr", "cuda", "data_ptr", "dim_order", "element_size", "get_device",
+        "hpu", "ipu", "is_shared", "map_", "map2_", "module_load", "mtia", "numpy", "pin_memory",
+        "record_stream", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
+        "retain_grad", "share_memory_", "storage", "storage_offset", "storage_type", "tolist", "type",
+        "untyped_storage", "xpu",
     }
 )  # fmt: skip
 _FUNCTIONS_NOT_OPERATORS = frozenset(
@@ -35,6 +36,12 @@ _FUNCTIONS_NOT_OPERATORS = frozenset(
         "as_masked_tensor", "as_sparse_gradcheck", "as_tensor", "asarray", "assert_int_or_pair", "from_file",
         "from_numpy", "frombuffer", "has_torch_function", "is_masked_tensor", "masked_tensor", "tensor",
     }
+)  # fmt: skip
+#: Bases; those that only hold others; and one that has 44 million parameters unless told otherwise,
+#: a second's work for each call.
+_CLASSES_NOT_OPERATORS = frozenset(
+    {"Container", "DataParallel", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList",
+     "RNNBase", "RNNCellBase", "Sequential", "Transformer"}
 )  # fmt: skip
 #: Properties of a tensor that compute something.
 _PROPERTIES = ("H", "T", "imag", "mH", "mT", "real")
@@ -90,7 +97,11 @@ def _functions() -> Iterator[Api]:
         prefix = f"torch.{module_name}." if module_name else "torch."
         module = _resolve(prefix.rstrip(".")) if module_name else _torch()
         for name, item in _public(module):
-            if id(item) in seen or name in _FUNCTIONS_NOT_OPERATORS or not _is_operator(module_name, name, item):
+            if (
+                id(item) in seen
+                or name in _FUNCTIONS_NOT_OPERATORS
+                or not _is_operator(module_name, name, item)
+            ):
                 continue
             seen.add(id(item))
             doc = _documentation(item)
@@ -128,7 +139,9 @@ def _methods() -> Iterator[Api]:
 def _classes() -> Iterator[Api]:
     nn = _torch().nn
     for name, item in _public(nn):
-        if inspect.isclass(item) and issubclass(item, nn.Module) and item is not nn.Module:
+        # Lazy ones learn their shapes when first called, which a case's module never is before it counts.
+        out = name in _CLASSES_NOT_OPERATORS or name.startswith("Lazy")
+        if inspect.isclass(item) and issubclass(item, nn.Module) and not out:
             doc = _documentation(item)
             # A class without a constructor of its own takes nothing, though Module's takes anything.
             signatures = _python(item, None) or _documented(doc) or (Signature(()),)
@@ -172,7 +185,10 @@ def _python(item: Any, module: ModuleType | None) -> tuple[Signature, ...]:
         parameters = list(inspect.signature(item).parameters.values())
     except (TypeError, ValueError):
         return ()
-    if [parameter.kind for parameter in parameters] == [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]:
+    if [parameter.kind for parameter in parameters] == [
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+    ]:
         # torch's boolean_dispatch hides two functions behind one: F.max_pool2d behind F._max_pool2d.
         plain = getattr(module, f"_{getattr(item, '__name__', '')}", None) if module else None
         return _python(plain, None) if plain is not None else ()
@@ -222,9 +238,9 @@ def _types_of(default: Any) -> set[str]:
 
 _SINGLE = {
     "Tensor": "tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "complex": "complex",
-    "str": "str", "None": "none", "NoneType": "none", "dtype": "dtype", "ScalarType": "dtype", "Layout": "layout",
-    "layout": "layout", "MemoryFormat": "memory_format", "memory_format": "memory_format", "Device": "device",
-    "device": "device", "Size": "ints",
+    "str": "str", "None": "none", "NoneType": "none", "dtype": "dtype", "ScalarType": "dtype",
+    "Layout": "layout", "layout": "layout", "MemoryFormat": "memory_format", "memory_format": "memory_format",
+    "Device": "device", "device": "device", "Size": "ints",
 }  # fmt: skip
 _SEVERAL = {"tensor": "tensors", "int": "ints", "float": "floats", "bool": "bools"}
 _WRAPPED = re.compile(r"(\w+)\[(.*)\]", re.DOTALL)
@@ -275,7 +291,7 @@ def _split(text: str, mark: str) -> list[str]:
 
 @cache
 def _schemas() -> dict[str, list[Any]]:
-    """torch's native schemas by operator, those that compute with Python's numbers alone left out."""
+    """The native schemas by operator, those that compute with Python's numbers alone left out."""
     found: dict[str, list[Any]] = {}
     for schema in _torch()._C._jit_get_all_schemas():
         space, _, name = schema.name.partition("::")

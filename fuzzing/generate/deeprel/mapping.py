@@ -1,7 +1,7 @@
 """Which parameter of one API stands for which of another: the assignment of the greatest similarity.
 
 Similarity of two parameters is that of their names, plus how many types they share, plus how near their
-positions are (seed-systems 2.2, step 2), each between 0 and 1. Parameters that share no type are never
+positions are (DeepREL's classes/argdef.py), each between 0 and 1. Parameters that share no type are never
 matched: DeepREL matches them where nothing else is left, and learns from the library's refusal.
 """
 
@@ -97,7 +97,7 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def assign(scores: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
-    """The pairs (row, column), each row and column at most once, of the greatest sum; as many as there can be.
+    """As many pairs (row, column) as there can be, no row or column twice, of the greatest sum.
 
     The Hungarian method with potentials, O(rows²·columns) (Kuhn 1955, Munkres 1957).
     """

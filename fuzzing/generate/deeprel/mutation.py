@@ -1,4 +1,4 @@
-"""Calls beside the recorded ones: DeepREL's mutations, with its probabilities (seed-systems 2.2)."""
+"""Calls beside the recorded ones: DeepREL's mutations, with its probabilities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from fuzzing.cases.values import RAW_DTYPES, STRING, element_count
 from fuzzing.errors import CaseFormatError
 from fuzzing.generate.deeprel.transfer import Invocation
 
-#: Probabilities, and the values that are taken from lists, all from seed-systems 2.2.
+#: Probabilities, and the values that are taken from lists, all from DeepREL's code
+#: (its utils/probability.py, classes/argument.py and classes/torch_api.py).
 CHANGE_TYPE = 0.2
 FROM_DATABASE = 0.2
 FROM_LIST = 0.2
@@ -47,7 +48,9 @@ class Mutator:
         call = self._choice(self.calls)
         called = call.called or ((), ())
         places = [*call.bound, *range(len(called[0]))]
-        chosen = set(self.generator.sample(places, self.generator.randint(1, len(places)))) if places else set()
+        chosen = (
+            set(self.generator.sample(places, self.generator.randint(1, len(places)))) if places else set()
+        )
         inputs = dict(call.inputs)
         bound = {
             name: self._argument(name, value, inputs) if name in chosen else value
@@ -136,7 +139,9 @@ def _held(value: int) -> int:
 
 
 def _free(name: str, inputs: Mapping[str, Input]) -> str:
-    return next(free for free in (name, *(f"{name}{n}" for n in range(len(inputs) + 1))) if free not in inputs)
+    return next(
+        free for free in (name, *(f"{name}{n}" for n in range(len(inputs) + 1))) if free not in inputs
+    )
 
 
 def _has_tensors(value: Argument) -> bool:
@@ -160,7 +165,7 @@ def _drawn(given: Tensor | Recipe, dtype: str, shape: tuple[int, ...], seed: int
 
 
 def _bounds(given: Tensor | Recipe) -> tuple[float, float]:
-    """The least and the greatest finite element; of complex ones, of their real parts; -1 and 1 if there is none."""
+    """The least and the greatest finite element, of complex ones their real parts; -1 and 1 if none is."""
     tensor = given.draw() if isinstance(given, Recipe) else given
     if tensor.dtype in RAW_DTYPES or tensor.dtype == STRING:
         return -1.0, 1.0

@@ -98,11 +98,16 @@ class Inconsistency:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A call of the target that was sent: what it is, and where the source's run of it will be found."""
+    """A call of the target that was sent.
+
+    source  where the source's run of it will be found
+    asked   the source's call, if this pair was the first to ask for its run
+    """
 
     transfer: Transfer
     case: TestCase
     source: int
+    asked: TestCase | None
     mutated: bool
 
 
@@ -202,7 +207,7 @@ class Pair:
         if cases is None:
             return []
         place, needed = self.runs.place(key, cases[0])
-        self._sent.append(_Sent(found, cases[1], place, seed is not None))
+        self._sent.append(_Sent(found, cases[1], place, cases[0] if needed else None, seed is not None))
         return [*needed, ((self, len(self._sent) - 1), cases[1])]
 
     def take(self, place: int, execution: Execution) -> list[Job]:
@@ -215,12 +220,14 @@ class Pair:
             self.tried += 1
             for equivalence in _BEST_FIRST:
                 self.outcomes[equivalence][outcome(ours, execution, equivalence)] += 1
+        if sent.asked is not None and is_bug(ours):
+            self.bugs.append(Bug(self.source.name, sent.asked, _how(ours)))
         if is_bug(execution):
             self.bugs.append(Bug(self.target.name, sent.case, _how(execution)))
         elif execution.ending == "returned" and execution.outputs:
             self.accepted.append(Accepted(sent.transfer.target, sent.case, digest(execution.outputs)))
         self._taken += 1
-        self._deaths += execution.ending in ("killed", "hung", "out_of_memory")
+        self._deaths += not {ours.ending, execution.ending} <= {"returned", "raised"}
         if self._taken < len(self._sent):
             return []
         if self.outcomes["status"][Outcome.NOT_EQUIVALENT] or self._deaths >= _MOST_DEATHS:
@@ -231,7 +238,9 @@ class Pair:
     def _judge_mutant(self, sent: _Sent, ours: Execution, execution: Execution) -> None:
         equivalence = self.equivalence
         if equivalence is None:
-            raise InternalError(f"{self.source.name} and {self.target.name} were mutated before they were verified")
+            raise InternalError(
+                f"{self.source.name} and {self.target.name} were mutated before they were verified"
+            )
         judged = outcome(ours, execution, equivalence, mutated=True)
         self.mutated[judged] += 1
         if judged is Outcome.NOT_EQUIVALENT:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fuzzing.cases import TestCase, TorchCall
 from fuzzing.errors import InternalError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.generate.deeprel.apis import Api, canonical_name, inventory
+from fuzzing.generate.deeprel.apis import canonical_name, inventory
 from fuzzing.generate.deeprel.pairs import Accepted, Bug, Inconsistency, Job, Pair, SourceRuns, Taker, digest
 from fuzzing.generate.deeprel.similarity import CANDIDATES, candidates
 from fuzzing.generate.deeprel.transfer import Invocation, invocation
-from fuzzing.generate.deeprel.verification import Equivalence
+from fuzzing.generate.deeprel.verification import Equivalence, Outcome
 
 #: Wall-clock seconds and bytes for one call: those of libraries' own tests take milliseconds.
 LIMITS = Limits(convert_s=10.0, run_s=10.0, memory_bytes=3 << 30)
@@ -34,7 +34,7 @@ class Settings:
     """How far to go.
 
     candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
-                 (all three from seed-systems 2.2)
+                 (all three as DeepREL's released demo.conf and driver have them)
     mutants, seed  mutated calls run of each pair that holds, and what they are drawn from
     pair_cases, target_cases  new cases kept of one pair, and of one target API: a hundred relatives lend an
                  API the same inputs again and again
@@ -109,7 +109,8 @@ class Search:
     """DeepREL over recorded calls of torch.
 
     seeds    the recorded cases; what is no call of an API in the inventory is passed over
-    chosen   only pairs with these sources are tried; all if None
+    chosen   only pairs with these sources are tried, in every round; all if None
+    covered  APIs that have recorded calls beside those of the seeds
     backend  that runs the calls
     """
 
@@ -119,11 +120,12 @@ class Search:
         settings: Settings | None = None,
         *,
         chosen: Callable[[str], bool] | None = None,
+        covered: Collection[str] = (),
         backend: str = "torch_eager",
     ) -> None:
         self.settings = settings or Settings()
         self.totals = Totals()
-        self._chosen = chosen or (lambda _name: True)
+        self._chosen = chosen or _any
         self._command = Command(sys.executable, backend, limits=LIMITS)
         self._calls: dict[str, list[Invocation]] = {}
         self._known: set[str] = set()
@@ -131,7 +133,7 @@ class Search:
         for case in seeds:
             self._record(case)
         self.totals.sources = len(self._calls)
-        self.totals.covered = set(self._calls)
+        self.totals.covered = {*self._calls, *covered}
 
     def _record(self, case: TestCase) -> None:
         call = case.program
@@ -140,27 +142,37 @@ class Search:
         if found is None:
             return
         self.totals.seeds += 1
-        self._known.update((case.id, found.case("").id))
+        self._known.add(
+            found.case("").id
+        )  # in our spelling; the recorded one is in that spelling or never met
         calls = self._calls.setdefault(name, [])
         if len(calls) < self.settings.invocations:
             calls.append(found)
 
     def run(self) -> Iterator[Item]:
         """Relations, new cases and bugs, in an order that depends on nothing but the seeds."""
-        calls = {name: found for name, found in sorted(self._calls.items()) if self._chosen(name)}
+        import torch
+
+        torch.set_num_threads(
+            1
+        )  # on a busy machine, threads that wait for one another cost twenty times more
+        calls = self._calls
         tried: set[tuple[str, str]] = set()
         while calls and self.totals.rounds < self.settings.rounds:
-            reached: dict[str, list[Invocation]] = {}
+            reached: dict[str, dict[str, Invocation]] = {}
+            calls = {name: found for name, found in sorted(calls.items()) if self._chosen(name)}
             for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
                 yield from self._told(pair, reached)
             self.totals.rounds += 1
-            calls = reached
+            calls = {
+                name: _spread([*some.values()], self.settings.invocations) for name, some in reached.items()
+            }
 
     def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
         apis = inventory()
         found = candidates([apis[name] for name in calls], list(apis.values()), self.settings.candidates)
         for name, some in calls.items():
-            runs = SourceRuns(apis[name], some[: self.settings.invocations])
+            runs = SourceRuns(apis[name], some)
             for candidate in found[name]:
                 key = name, candidate.api.name
                 if key not in tried:
@@ -170,8 +182,11 @@ class Search:
                         runs, candidate.api, candidate.similarity, self.settings.mutants, self.settings.seed
                     )
 
-    def _told(self, pair: Pair, reached: dict[str, list[Invocation]]) -> Iterator[Item]:
-        """A pair that has ended: its relation, what the library died of, and its new cases."""
+    def _told(self, pair: Pair, reached: dict[str, dict[str, Invocation]]) -> Iterator[Item]:
+        """A pair that has ended: its relation, what the library died of, and its new cases.
+
+        reached  the calls of APIs that this round is the first to cover, by id; the pair's are added
+        """
         if not pair.tried:
             return
         self.totals.pairs += 1
@@ -188,16 +203,20 @@ class Search:
         if target not in self.totals.covered:
             self.totals.covered.add(target)
             self.totals.newly_covered.add(target)
-            reached[target] = [accepted.call for accepted in pair.accepted]
+            reached[target] = {}
+        if target in reached:
+            reached[target].update({accepted.case.id: accepted.call for accepted in pair.accepted})
         for case in self._new(pair):
             self.totals.cases += 1
             yield case
 
     def _new(self, pair: Pair) -> Iterator[TestCase]:
         """The pair's share of new cases, from all over its calls, each seen to give the same twice."""
+        room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
+        if room <= 0:
+            return
         fresh = {accepted.case.id: accepted for accepted in pair.accepted}
         unknown = [accepted for name, accepted in fresh.items() if name not in self._known]
-        room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
         for accepted in _spread(unknown, room):
             self._known.add(accepted.case.id)
             case = _settled(accepted)
@@ -208,9 +227,11 @@ class Search:
                 yield case
 
 
-def _relation(pair: Pair, number: int) -> Relation:
-    from fuzzing.generate.deeprel.verification import Outcome
+def _any(_name: str) -> bool:
+    return True
 
+
+def _relation(pair: Pair, number: int) -> Relation:
     equivalence = pair.equivalence
     held = pair.outcomes[equivalence or "status"][Outcome.SUCCESS]
     return Relation(

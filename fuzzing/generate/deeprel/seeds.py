@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from fuzzing.cases import TestCase
+from fuzzing.generate.deeprel.apis import canonical_name
 from fuzzing.migrate import torch_moduleinfo, torch_opinfo
 
 
@@ -26,3 +27,9 @@ def recorded(count: int, wanted: Callable[[str], bool] | None = None) -> Iterato
             yield from islice(
                 (item for item in torch_moduleinfo.module_cases(entry) if isinstance(item, TestCase)), count
             )
+
+
+def covered() -> frozenset[str]:
+    """The APIs that recorded calls are expected of: nothing is sampled to know them."""
+    entries = (*torch_opinfo.database(), *torch_moduleinfo.database())
+    return frozenset(filter(None, (canonical_name(f"torch.{entry.name}") for entry in entries)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fuzzing.cases import Argument, Device, Dtype, Layout, MemoryFormat, Name, TensorArg
+from fuzzing.cases import Argument, Device, Dtype, Layout, MemoryFormat, Name, New, TensorArg, TensorLiteral
 
 #: A parameter of which nothing is known takes anything.
 ANY = "any"
@@ -18,7 +18,7 @@ _TAKES = {
     "floats": frozenset({"ints"}),
     "device": frozenset({"str"}),
 }
-#: Spellings of NumPy's that torch's own argument parser takes for its own (torch/csrc/utils/python_arg_parser.cpp).
+#: NumPy's spellings, which torch's argument parser takes too (torch/csrc/utils/python_arg_parser.cpp).
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 
 
@@ -62,9 +62,7 @@ class Signature:
         """The parameter of this name."""
         return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
-    def bind(
-        self, args: Sequence[Argument], kwargs: Mapping[str, Argument]
-    ) -> dict[str, Argument] | None:
+    def bind(self, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> dict[str, Argument] | None:
         """The arguments by parameter, in the order of the parameters; None if they do not fit."""
         bound = self._positional(list(args))
         if bound is None:
@@ -141,6 +139,8 @@ def kinds_of(argument: Argument) -> frozenset[str]:
 
 _FORMS: tuple[tuple[type, str], ...] = (
     (TensorArg, "tensor"),
+    (TensorLiteral, "tensor"),
+    (New, "function"),  # a module made on the spot, to be called
     (bool, "bool"),
     (int, "int"),
     (float, "float"),

@@ -1,15 +1,15 @@
 """Which APIs look alike: for each one the ten most similar by signature or by documentation.
 
-Similarity is max(signature, documentation), as DeepREL has it (seed-systems 2.2, step 1). Both are cosines
-of TF-IDF vectors, of the character trigrams of a signature and of the words of a text, where DeepREL takes
-a neural model's sentence embeddings: what two texts share is what both are about, and needs no model.
+Similarity is max(signature, documentation), as DeepREL has it. Both are cosines of TF-IDF vectors, of the
+character trigrams of a signature and of the words of a text, where DeepREL takes a neural model's sentence
+embeddings: the words that two texts share and few others have need no model.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from fuzzing.generate.deeprel.apis import Api
 
-#: Candidates for each API (seed-systems 2.2, step 1).
+#: Candidates for each API (DeepREL's top_k).
 CANDIDATES = 10
 #: Terms that fewer texts have relate nothing; those that most have say nothing (their weight is near 0).
 _LEAST_TEXTS = 2
@@ -41,27 +41,35 @@ def candidates(
 ) -> dict[str, tuple[Candidate, ...]]:
     """For each source the `count` most similar others of `apis`, the most similar first.
 
-    Classes go with classes, and functions with functions and methods. Equals are in the order of names.
+    Classes go with classes, and functions with functions and methods: the terms of each sort are weighed
+    among themselves, since all texts of classes share a form. Equals are in the order of names.
     """
-    ordered = sorted(apis, key=lambda api: api.name)
-    place = {api.name: index for index, api in enumerate(ordered)}
-    spaces = (tf_idf([_trigrams(api) for api in ordered]), tf_idf([_words(api) for api in ordered]))
-    kinds = np.array([api.kind == "class" for api in ordered])
     found: dict[str, tuple[Candidate, ...]] = {}
-    known = [api for api in sources if api.name in place]
-    for begin in range(0, len(known), _ROWS):
-        some = known[begin : begin + _ROWS]
-        rows = np.array([place[api.name] for api in some], dtype=np.intp)
-        alike = np.maximum(*(space[rows] @ space.T for space in spaces))
-        alike[kinds[rows][:, None] != kinds[None, :]] = -1
-        alike[np.arange(len(rows)), rows] = -1
-        # Rounded: a matrix product may add in another order on another machine.
-        best = np.argsort(-np.round(alike, 4), axis=1, kind="stable")[:, :count]
-        for api, row, scores in zip(some, best, alike, strict=True):
-            found[api.name] = tuple(
-                Candidate(ordered[index], round(float(scores[index]), 4)) for index in row if scores[index] >= 0
-            )
+    for classes in (False, True):
+        ordered = sorted((api for api in apis if (api.kind == "class") == classes), key=lambda api: api.name)
+        found.update(_of_one_sort(sources, ordered, count))
     return found
+
+
+def _of_one_sort(
+    sources: Sequence[Api], apis: Sequence[Api], count: int
+) -> Iterator[tuple[str, tuple[Candidate, ...]]]:
+    place = {api.name: index for index, api in enumerate(apis)}
+    rows = np.array([place[api.name] for api in sources if api.name in place], dtype=np.intp)
+    if not rows.size:
+        return
+    spaces = (tf_idf([_trigrams(api) for api in apis]), tf_idf([_words(api) for api in apis]))
+    for some in np.array_split(rows, -(-rows.size // _ROWS)):
+        alike = np.maximum(*(space[some] @ space.T for space in spaces))
+        alike[np.arange(some.size), some] = -1  # nothing is its own candidate
+        # Rounded: a matrix product may add in another order on another machine.
+        alike = np.round(alike, 4)
+        best = np.argsort(-alike, axis=1, kind="stable")[:, : min(count, len(apis) - 1)]
+        for row, own in enumerate(some):
+            yield (
+                apis[own].name,
+                tuple(Candidate(apis[index], round(float(alike[row, index]), 4)) for index in best[row]),
+            )
 
 
 def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
@@ -70,7 +78,9 @@ def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
     Weights are (1 + log tf)·log(n / df): a term counts less the more often it is said and the more say it.
     """
     spread = Counter(term for text in texts for term in text)
-    terms = {term: index for index, term in enumerate(sorted(t for t, n in spread.items() if n >= _LEAST_TEXTS))}
+    terms = {
+        term: index for index, term in enumerate(sorted(t for t, n in spread.items() if n >= _LEAST_TEXTS))
+    }
     matrix = np.zeros((len(texts), len(terms)), np.float32)
     for row, text in enumerate(texts):
         for term, count in text.items():

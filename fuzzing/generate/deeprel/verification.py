@@ -1,4 +1,4 @@
-"""Whether two APIs behave alike on one call: by value, or in whether they succeed (seed-systems 2.2, step 3)."""
+"""Whether two APIs behave alike on one call: by value, or in whether they succeed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fuzzing.oracles.decode import decode
 Equivalence = Literal["value", "status"]
 Outputs = tuple[tuple[str, Value], ...]
 
-#: DeepREL's absolute tolerance (seed-systems 2.2); the relative one is allclose's own.
+#: DeepREL's absolute tolerance (its classes/torch_library.py); the relative one is allclose's own.
 ATOL, RTOL = 1e-5, 1e-5
 #: Refusals that say a type or an overload is missing rather than that the call is wrong: they do not break
-#: status equivalence (seed-systems 2.2).
+#: status equivalence (DeepREL's matching.py).
 _EXCUSED = (
     "not implement",
     "invalid combination of argument",

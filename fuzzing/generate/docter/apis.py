@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from fuzzing.errors import UnknownNameError
@@ -37,7 +38,8 @@ _LEFT_OUT = (
 _COMPILED = tuple((re.compile(pattern), reason) for pattern, reason in _LEFT_OUT)
 _ABSTRACT = (
     "Module", "Sequential", "Container", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict",
-    "DataParallel", "RNNBase", "RNNCellBase", "SyncBatchNorm", "Transformer", "TransformerEncoder", "TransformerDecoder",
+    "DataParallel", "RNNBase", "RNNCellBase", "SyncBatchNorm", "Transformer", "TransformerEncoder",
+    "TransformerDecoder",
 )  # fmt: skip
 
 
@@ -71,6 +73,17 @@ def split(api: str) -> tuple[str, str]:
     return namespace, name
 
 
+@cache
+def _written_names(api: str) -> frozenset[str]:
+    docstring = getattr(resolve(api), "__doc__", None) or ""
+    return frozenset(re.findall(r"\w+", docstring.strip().partition("\n")[0]))
+
+
+def takes(api: str, name: str) -> bool:
+    """Whether the first line of an API's docstring, its signature, has a name."""
+    return name in _written_names(api)
+
+
 def resolve(api: str) -> Any:
     """What a dotted name below torch stands for; raises UnknownNameError."""
     import torch
@@ -80,5 +93,7 @@ def resolve(api: str) -> Any:
     for part in parts[1:]:
         found = getattr(found, part, None)
     if found is None or parts[0] != "torch":
-        raise UnknownNameError(f"torch {torch.__version__} has no {api!r}; give a dotted name such as torch.nn.Conv2d")
+        raise UnknownNameError(
+            f"torch {torch.__version__} has no {api!r}; give a dotted name such as torch.nn.Conv2d"
+        )
     return found

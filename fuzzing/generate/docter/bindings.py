@@ -13,16 +13,24 @@ class Scope(Mapping[str, Any]):
     """Parameters' values, symbols bound so far, and symbols that a definition gives.
 
     A parameter that is None says nothing: a symbol of its name is free.
+
+    explicit  the parameters that the call itself gives
     """
 
-    def __init__(self, values: Mapping[str, Any], definitions: tuple[Definition, ...]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        definitions: tuple[Definition, ...],
+        explicit: frozenset[str] = frozenset(),
+    ) -> None:
+        self.explicit = explicit
         self.values_ = {name: value for name, value in values.items() if value is not None}
         self.symbols: dict[str, Any] = {}
         self._definitions = {item.symbol: item.expression for item in definitions}
 
     def fork(self) -> Scope:
         """A copy whose bindings are its own."""
-        other = Scope(self.values_, ())
+        other = Scope(self.values_, (), self.explicit)
         other._definitions = self._definitions
         other.symbols = dict(self.symbols)
         return other
@@ -116,4 +124,6 @@ def match_token(token: str, length: int, scope: Scope) -> Scope | None:
 def broadcasts(lengths: Lengths, to: Lengths) -> bool:
     """Whether a tensor of `lengths` broadcasts to a shape without making it larger."""
     tail = to[len(to) - len(lengths) :]
-    return len(lengths) <= len(to) and all(have in (1, want) for have, want in zip(lengths, tail, strict=True))
+    return len(lengths) <= len(to) and all(
+        have in (1, want) for have, want in zip(lengths, tail, strict=True)
+    )

@@ -91,7 +91,9 @@ def kind(value: Any) -> str:
     if isinstance(value, str):
         return "text"
     if isinstance(value, (list, tuple)):
-        numbers = value and all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in value)
+        numbers = value and all(
+            isinstance(item, (int, float)) and not isinstance(item, bool) for item in value
+        )
         return "list" if numbers else "other"
     return "other"
 

@@ -51,7 +51,10 @@ class Call:
         return TestCase(program, inputs, provenance)
 
     def _place(self, place: Place, inputs: _Inputs) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-        """Positional arguments as long as none is left out; the rest by keyword."""
+        """What is required by position, up to the first that is left out; the rest by keyword.
+
+        Docstrings misplace optional parameters more often than they misname them.
+        """
         args: list[Argument] = []
         kwargs: dict[str, Argument] = {}
         gap = False
@@ -59,10 +62,10 @@ class Call:
             if parameter.place != place:
                 continue
             if parameter.name not in self.arguments:
-                gap = True
+                gap = gap or parameter.kind == "positional"
             elif parameter.kind == "variadic":
                 args.extend(inputs.argument(self.arguments[parameter.name], parameter.name))
-            elif gap or parameter.kind == "keyword":
+            elif gap or not parameter.required or parameter.kind == "keyword":
                 kwargs[parameter.name] = inputs.argument(self.arguments[parameter.name], parameter.name)
             else:
                 args.append(inputs.argument(self.arguments[parameter.name], parameter.name))
@@ -89,7 +92,9 @@ class _Inputs:
             check_name(name)
         except CaseFormatError:
             name = f"{name}_"
-        return next(free for free in (name, *(f"{name}{n}" for n in range(1, 1000))) if free not in self.named)
+        return next(
+            free for free in (name, *(f"{name}{n}" for n in range(1, 1000))) if free not in self.named
+        )
 
 
 def tensors(value: Any) -> Iterator[Drawn]:
@@ -99,5 +104,3 @@ def tensors(value: Any) -> Iterator[Drawn]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from tensors(item)
-
-

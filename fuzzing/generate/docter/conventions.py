@@ -32,12 +32,12 @@ LEFT_OUT: Mapping[str, str] = {
 #: The structure of a parameter by its name, where neither text nor type tells.
 STRUCTURES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"input\d?|other|self|tensor\d?|target|weight|bias|x\d?|y|A|B|mat\d?|vec\d?|src|index|mask|values?_tensor|indices"
-     r"|query|key|value_|hx|running_mean|running_var|anchor|positive|negative|log_probs|tau|LU|pivots", ("tensor",)),
+     r"|query|key|hx|running_mean|running_var|anchor|positive|negative|log_probs|tau|LU|pivots", ("tensor",)),
     (r"tensors|matrices", ("list(tensor)",)),
-    (r"dim\d?|axis\d?|n|k|p_|groups|chunks|diagonal|offset|\w*_(size|features|channels|dim|layers|heads)", ("int",)),
+    (r"dim\d?|axis\d?|n|k|groups|chunks|diagonal|offset|\w*_(size|features|channels|dim|layers)", ("int",)),
     (r"dims|axes|shape|size|sizes|shifts|normalized_shape", ("list(int)",)),
-    (r"p|eps|alpha|beta|lambd|margin|momentum|negative_slope|value|threshold|\w*dropout|lower|upper_bound", ("float",)),
-    (r"keepdim|bias_|affine|training|batch_first|bidirectional|upper|left|descending|largest|sorted", ("bool",)),
+    (r"p|eps|alpha|beta|lambd|margin|momentum|negative_slope|value|threshold|\w*dropout|lower", ("float",)),
+    (r"keepdim|affine|training|batch_first|bidirectional|upper|left|descending|largest|sorted", ("bool",)),
 )  # fmt: skip
 #: Parameters that name one or several dimensions of the first tensor.
 DIMENSION = re.compile(r"dims?\d?|axis\d?|axes|start_dim|end_dim|source|destination|split_dim")
@@ -49,10 +49,20 @@ SYMBOLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("H_in", ("in_features", "input_size")),
     ("E", ("embed_dim",)),
 )
-#: Unless a module is asked for another type, its parameters are float32, and so must be what it is called with.
+#: Rooms of torch that compute on floating-point numbers unless something else is said.
+FLOATING = ("torch.nn.functional.", "torch.nn.", "torch.linalg.", "torch.special.")
+#: What torch.nn.functional calls the lengths that torch.nn's formulas speak of.
+_FUNCTIONAL_SYMBOLS = {"iT": "D_in", "iH": "H_in", "iW": "W_in", "minibatch": "N"}
+#: Unless a module is asked for another type, its parameters are float32, and so must be its inputs.
 MODULE_DTYPES = ("float32",)
-#: torch.nn.functional computes on floating-point tensors; what takes others says so.
+#: What floating-point rooms compute on; what takes others says so.
 FUNCTIONAL_DTYPES = ("float32", "float64")
+
+
+def renamed(pattern: tuple[str, ...], api: str) -> tuple[str, ...]:
+    """A shape of torch.nn.functional in torch.nn's symbols, so that one's formulas hold for the other."""
+    symbols = _FUNCTIONAL_SYMBOLS | ({"iW": "L_in"} if "1d" in api else {})
+    return tuple(symbols.get(token, token) for token in pattern)
 
 
 def structures_by_name(name: str) -> tuple[str, ...]:

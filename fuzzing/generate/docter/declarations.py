@@ -1,4 +1,4 @@
-"""The parameters of an API in their order: from Python's signature, the docstring's, the stubs' or the schemas'."""
+"""The parameters of an API in their order, from its signature, its docstring, the stubs or the schemas."""
 
 from __future__ import annotations
 
@@ -15,14 +15,29 @@ from fuzzing.generate.docter.record import Place
 SELF = "input"
 
 
-def declarations(api: str) -> tuple[tuple[Place, Declared], ...]:
+Declarations = tuple[tuple[Place, Declared], ...]
+
+
+def declarations(api: str) -> Declarations:
     """Every parameter with its place; () where nothing tells what the API takes."""
-    found = apis.resolve(api)
+    found: Any = apis.resolve(api)
     if inspect.isclass(found):
-        made = tuple(("init", item) for item in _without_self(native.from_inspect(found.__init__)))
-        called = tuple(("call", item) for item in _without_self(native.from_inspect(found.forward)))
-        return (*made, *called)  # type: ignore[return-value]
-    return tuple(("call", item) for item in _function(api, found))
+        written = next(iter(_written(api)), ())
+        members: dict[str, Any] = dict(inspect.getmembers(found, inspect.isfunction))
+        made = _without_self(native.from_inspect(members.get("__init__")) or written)
+        called = _without_self(native.from_inspect(members.get("forward")))
+        return *_placed("init", made), *_placed("call", _apart(called, made))
+    return _placed("call", _function(api, found))
+
+
+def _apart(called: tuple[Declared, ...], made: tuple[Declared, ...]) -> tuple[Declared, ...]:
+    """What a module is called with, under names that its constructor does not use: log_input is a flag there."""
+    taken = {item.name for item in made}
+    return tuple(replace(item, name=SELF) if item.name in taken else item for item in called)
+
+
+def _placed(place: Place, parameters: tuple[Declared, ...]) -> Declarations:
+    return tuple((place, item) for item in parameters)
 
 
 def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:
@@ -31,12 +46,47 @@ def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:
 
 def _function(api: str, found: Any) -> tuple[Declared, ...]:
     namespace, name = apis.split(api)
-    candidates = [native.from_inspect(found), *_written(api), *native.stubs(namespace, name), *native.schemas(namespace, name)]
+    native_ones = [*native.stubs(namespace, name), *native.schemas(namespace, name)]
+    known = {name for overload in native_ones for name in _names(overload)} | {SELF, "out"}
+    written = _written(api)
+    if native_ones:  # a docstring that calls parameters by names that do not exist goes last
+        first_is_self = namespace != "torch.Tensor"  # a schema calls self what linalg's docstrings call A
+        right = [item for item in written if _spreads(item) or _names(item[first_is_self:]) <= known]
+        right += [item for item in written if _described(api, item) and _names(item, required=False) <= known]
+        candidates = [*right, native.from_inspect(found), *native_ones, *written]
+    else:
+        candidates = [native.from_inspect(found), *written]
     first = next((item for item in candidates if item), ())
+    first = _kinds(first, native_ones)
     if namespace == "torch.Tensor":
         rest = tuple(item for item in first if item.name not in ("self", SELF) or item is not first[0])
         return (Declared(SELF, "positional", None, "Tensor", "signature"), *rest)
     return tuple(replace(item, name=SELF) if item.name == "self" else item for item in first)
+
+
+def _names(overload: tuple[Declared, ...], *, required: bool = True) -> set[str]:
+    """In lower case: lstsq's B is b in its schema."""
+    return {item.name.lower() for item in overload if required or item.default is not None}
+
+
+def _described(api: str, overload: tuple[Declared, ...]) -> bool:
+    """Whether everything required is documented by its name, which then need not be the builtin's own."""
+    return all(documents.entry(api, item.name) for item in overload if item.default is None)
+
+
+def _spreads(overload: tuple[Declared, ...]) -> bool:
+    return any(item.kind == "variadic" for item in overload)
+
+
+def _kinds(chosen: tuple[Declared, ...], native_ones: list[tuple[Declared, ...]]) -> tuple[Declared, ...]:
+    """What every overload takes by keyword alone is taken so, whatever the docstring forgot."""
+    found = []
+    for item in chosen:
+        kinds = {other.kind for overload in native_ones for other in overload if other.name == item.name}
+        found.append(
+            replace(item, kind="keyword") if kinds == {"keyword"} and item.kind == "positional" else item
+        )
+    return tuple(found)
 
 
 def _written(api: str) -> list[tuple[Declared, ...]]:

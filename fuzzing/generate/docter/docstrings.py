@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 #: Headings of sections whose entries are parameters; a torch docstring spells them in a dozen ways.
 _PARAMETERS = re.compile(
-    r"(args|arguments|parameters?|keywords? ?(args|arguments)?|keyword args/kwargs|inputs?)\s*:{1,2}.*", re.IGNORECASE
+    r"(args|arguments|parameters?|keywords? ?(args|arguments)?|keyword args/kwargs|inputs?)\s*:{1,2}.*",
+    re.IGNORECASE,
 )
 _SHAPE = re.compile(r"shapes?\s*:{1,2}", re.IGNORECASE)
 _OTHER = re.compile(
@@ -21,7 +22,9 @@ _ENTRY = re.compile(
     r"(?:[-*]\s+)?\*{0,2}`{0,2}(?P<names>\*?\w+(?:`{0,2}\s*,\s*`{0,2}\w+)*)`{0,2}\*{0,2}\s*"
     r"(?:\((?P<type>(?:[^()]|\([^()]*\))*)\))?\s*(?::|\s-|–)(?!:)\s*(?P<text>.*)"
 )
-_SIGNATURE = re.compile(r"(?:\.\. function:: )?(?:torch\.|linalg\.|\w+\.)*(?P<name>\w+)\s*\((?P<inside>.*)\)\s*(?:->.*)?")
+_SIGNATURE = re.compile(
+    r"(?:\.\. function:: )?(?:torch\.|linalg\.|\w+\.)*(?P<name>\w+)\s*\((?P<inside>.*)\)\s*(?:->.*)?"
+)
 
 
 @dataclass(frozen=True)

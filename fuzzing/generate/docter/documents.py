@@ -1,4 +1,4 @@
-"""An API's documentation with that of the APIs it refers to: "See torch.add", "Alias for", "In-place version of"."""
+"""An API's documentation, with that of the APIs it refers to: "See torch.add", "Alias for"."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fuzzing.generate.docter import apis, docstrings
 from fuzzing.generate.docter.docstrings import Documentation, Entry
 
 _REFERENCE = re.compile(
-    r"(?:[Ss]ee(?: also)?|[Aa]lias (?:for|of)|[Ii]n-?place version of|[Oo]ut-of-place version of|[Ss]ame as|"
-    r"equivalent to|Applies the)\s+:(?:py:)?(?:func|class|meth|attr):`~?(?:[^`<]*<)?([\w.]+?)(?:\(\))?>?`"
+    r"(?:[Ss]ee|[Aa]lias (?:for|of)|[Ii]n-?place version of|[Oo]ut-of-place version of|"
+    r"Applies the)\s+:(?:py:)?(?:func|class|meth|attr):`~?(?:[^`<]*<)?([\w.]+?)(?:\(\))?>?`"
 )
 _FURTHER = re.compile(r"(?:func|class|meth):`~?([\w.]+?)(?:\(\))?`")
 _DEPTH = 3
@@ -69,6 +69,9 @@ def entry(api: str, name: str) -> tuple[str, Entry] | None:
         found = document.entry(name)
         if found is None and name == "input":
             found = document.entry("self")
+        if found is None and name in ("input", "self") and origin != api and document.entries:
+            first = document.entries[0]  # torch.det's input is torch.linalg.det's A
+            found = first if "tensor" in first.type.lower() and not apis.takes(api, first.name) else None
         if found is not None:
             return origin, found
     return None

@@ -1,8 +1,8 @@
 """Expressions over parameters, by which constraints speak of other parameters.
 
-A subset of Python's: numbers, names, `a[0]`, + - * / // %, comparisons, `and`, `or`, `not`, `x if c else y`, and
-the functions of FUNCTIONS. A name is a parameter, or a symbol that is bound once for each call. Division is
-exact (a fraction), so that `in_channels / groups` is a length only where it is a whole number.
+A subset of Python's: numbers, names, `a[0]`, + - * / // %, comparisons, `and`, `or`, `not`,
+`x if c else y`, and the functions of FUNCTIONS. A name is a parameter, or a symbol that is bound once for
+each call. Division is exact (a fraction): `in_channels / groups` is a length only where it is whole.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _size(value: Any, dim: Any) -> int:
 
 
 #: What can be asked of a parameter. `ndim(x)`, `size(x, d)`, `numel(x)` of a tensor (or the first of a list);
-#: `length(x)` of a list; the rest as in Python.
+#: `length(x)` of a list; the rest as in Python. `given(x)`, beside these, is whether a call gives x at all.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ndim": lambda value: len(_shape(value)),
     "size": _size,
@@ -101,8 +101,8 @@ def parse(text: str) -> ast.expr:
 
 
 _NODES = (
-    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Subscript,
-    ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
+    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call,
+    ast.Subscript, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
 )  # fmt: skip
 
 
@@ -163,9 +163,13 @@ def _evaluate(node: ast.expr, scope: Mapping[str, Any]) -> Any:
             return _compare(node, scope)
         case ast.BoolOp():
             wanted = isinstance(node.op, ast.Or)
-            return next((wanted for item in node.values if bool(_evaluate(item, scope)) is wanted), not wanted)
+            return next(
+                (wanted for item in node.values if bool(_evaluate(item, scope)) is wanted), not wanted
+            )
         case ast.IfExp():
             return _evaluate(node.body if _evaluate(node.test, scope) else node.orelse, scope)
+        case ast.Call(func=ast.Name(id="given"), args=[ast.Name(id=name)]):
+            return name in getattr(scope, "explicit", scope)
         case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_whole(_evaluate(item, scope)) for item in node.args))
         case ast.Subscript():

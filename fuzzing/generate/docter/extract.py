@@ -25,7 +25,18 @@ from fuzzing.generate.docter.docstrings import Entry
 from fuzzing.generate.docter.latex import without_markup
 from fuzzing.generate.docter.native import Declared
 from fuzzing.generate.docter.parameters import Description
-from fuzzing.generate.docter.record import Definition, Dtype, Evidence, Parameter, Place, Range, Rank, Record, Shape
+from fuzzing.generate.docter.record import (
+    Definition,
+    Dtype,
+    Evidence,
+    Form,
+    Parameter,
+    Place,
+    Range,
+    Rank,
+    Record,
+    Shape,
+)
 from fuzzing.generate.docter.structures import structures, tensor_dtypes
 
 LIBRARY = "torch"
@@ -41,6 +52,7 @@ def constraints(api: str) -> Record:
     names = frozenset(item.name for _, item in declared)
     described = [parameters.describe(api, place, item, main, names) for place, item in declared]
     found = [parameters.parameter(description) for description in described]
+    found = [parameters.tensor_itself(item) if _is_tensor_alone(api, item, main) else item for item in found]
     found = _with_shapes(api, found, described)
     found = _with_dtypes(api, found)
     found = _with_ranks_of_defaults(found, main)
@@ -51,9 +63,24 @@ def constraints(api: str) -> Record:
         version(LIBRARY),
         tuple(found),
         tuple(relations.relations(api, found, described)),
-        tuple(_definitions(api, found)),
+        (*_definitions(api, found), *_defaults(described)),
+        _uninitialised(api),
     )
     return overrides.corrected(record)
+
+
+def _is_tensor_alone(api: str, item: Parameter, main: str) -> bool:
+    """A method's first parameter, and a function's: numbers may stand for tensors, not for all."""
+    return item.name == main and item.place == "call" and ("tensor" in item.options or _kind(api) == "method")
+
+
+def _uninitialised(api: str) -> str:
+    """Where a docstring warns of what `empty` and its kin hand out."""
+    for _, document in documents.chain(api):
+        for paragraph in document.prose:
+            if "uninitialized" in paragraph:
+                return without_markup(paragraph)[:300]
+    return ""
 
 
 def _kind(api: str) -> Literal["function", "method", "class"]:
@@ -67,7 +94,11 @@ def _main(api: str, declared: Sequence[tuple[Place, Declared]]) -> str:
     for place, item in declared:
         if place == "call":
             entry = documents.entry(api, item.name)
-            types = (entry[1].type if entry else "", item.type, *(d.type for d in declarations.typed(api, item.name)[:1]))
+            types = (
+                entry[1].type if entry else "",
+                item.type,
+                *(d.type for d in declarations.typed(api, item.name)[:1]),
+            )
             options = next((found for text in types if (found := structures(without_markup(text)))), ())
             options = options or conventions.structures_by_name(item.name)
             if any("tensor" in option for option in options):
@@ -87,8 +118,10 @@ def _with_shapes(api: str, found: list[Parameter], described: Sequence[Descripti
     result = []
     for item, description in zip(found, described, strict=True):
         if item.name in tensors:
-            item = _with_shape(item, description, sections, prose, tensors, first)
-        result.append(item)
+            shaped = _with_shape(item, description, sections, prose, tensors, first)
+            result.append(_with_form(_with_indices(shaped, description, first), description))
+        else:
+            result.append(item)
     return result
 
 
@@ -102,10 +135,12 @@ def _with_shape(
 ) -> Parameter:
     others = tensors - {item.name}
     if patterns := shapes.patterns(description.text):
+        patterns = tuple(conventions.renamed(pattern, description.api) for pattern in patterns)
         return replace(item, shape=Shape(patterns, description.said), ndim=None)
     if item.name in sections:
         shape, values = sections[item.name]
-        return replace(item, shape=shape, ndim=None, range=item.range or values)
+        dtype = item.dtype or (Dtype(("int64",), values.evidence) if values else None)
+        return replace(item, shape=shape, ndim=None, range=item.range or values, dtype=dtype)
     if other := shapes.same_as(description.text, others):
         return replace(item, shape=Shape(((f"same({other})",),), description.said), ndim=None)
     if other := shapes.broadcasts_to(description.text, others):
@@ -117,11 +152,46 @@ def _with_shape(
     return item
 
 
+def _with_form(item: Parameter, description: Description) -> Parameter:
+    """What a tensor is as a whole; a form of matrices only where the shape is known to be square."""
+    name = phrases.form(description.text)
+    square = item.shape is not None and all(
+        len(pattern) > 1 and pattern[-1] == pattern[-2] for pattern in item.shape.patterns
+    )
+    return (
+        replace(item, form=Form(name, description.said))
+        if name == "increasing" or (name and square)
+        else item
+    )
+
+
+def _with_indices(item: Parameter, description: Description, first: str) -> Parameter:
+    """Indices lie within the dimension that the call names, or within the first tensor's first."""
+    integral = item.dtype is not None and set(item.dtype.names) <= {"int64", "int32"}
+    if not integral or item.range is not None or item.name == first or not first:
+        return item
+    where = (
+        f"size({first}, dim)"
+        if "dim" in description.names
+        else f"numel({first})"
+        if "put" in description.api or "take" in description.api
+        else f"size({first}, 0)"
+    )
+    because = Evidence("convention", f"{item.name} holds places in {first}")
+    return replace(item, range=Range("0", f"{where} - 1", because))
+
+
 def _conventional(item: Parameter, api: str, first: str) -> Shape:
     if item.dtype and "int64" in item.dtype.names:
-        return Shape(((f"same({first})",),), Evidence("convention", f"{item.name} has an index for each element of {first}"))
+        return Shape(
+            ((f"same({first})",),),
+            Evidence("convention", f"{item.name} has an index for each element of {first}"),
+        )
     if api.startswith("torch.nn"):
-        return Shape(((f"same({first})",),), Evidence("convention", f"{item.name} goes with {first}, element by element"))
+        return Shape(
+            ((f"same({first})",),),
+            Evidence("convention", f"{item.name} goes with {first}, element by element"),
+        )
     return Shape(((f"broadcast({first})",),), Evidence("convention", f"{item.name} is broadcast to {first}"))
 
 
@@ -145,9 +215,9 @@ def _of_entry(entry: Entry) -> tuple[Shape, Range | None] | None:
     text = without_markup(entry.text)
     because = Evidence("docstring", f"{entry.name}: {text}"[:300])
     patterns = shapes.patterns(text, anywhere=True)
-    if other := shapes.same_as(text, frozenset({"input", "input1"})):
-        if "Input" not in entry.name and (not patterns or patterns == (("*",),)):
-            patterns = ((f"same({other})",),)
+    other = shapes.same_as(text, frozenset({"input", "input1"}))
+    if other and "Input" not in entry.name and (not patterns or patterns == (("*",),)):
+        patterns = ((f"same({other})",),)
     bound = _CLASS_BOUND.search(text)
     values = None
     if bound:
@@ -184,6 +254,14 @@ def _definitions(api: str, found: Iterable[Parameter]) -> Iterable[Definition]:
             yield Definition(symbol, stands, Evidence("convention", f"{symbol} is {stands}"))
 
 
+def _defaults(described: Iterable[Description]) -> Iterable[Definition]:
+    """A stride that is not given is the kernel's size."""
+    for description in described:
+        match = re.search(r"Default(?: value is|:)\s*`*(\w+)`*", description.text)
+        if match and match[1] in description.names - {description.name}:
+            yield Definition(description.name, match[1], description.said)
+
+
 # Element types ---------------------------------------------------------------------------------------
 
 
@@ -193,13 +271,11 @@ def _with_dtypes(api: str, found: list[Parameter]) -> list[Parameter]:
     main = next((item.name for item in found if item.is_tensor and not item.left_out), "")
     result = []
     for item in found:
-        if item.is_tensor and item.dtype is None and not item.left_out:
-            if item.name != main:
-                because = Evidence("convention", f"{item.name} has the type of {main} where nothing else is said")
-                item = replace(item, dtype=Dtype((f"&{main}",), because))
-            elif general is not None:
-                item = replace(item, dtype=general)
-        result.append(item)
+        dtype = item.dtype
+        if item.is_tensor and dtype is None and not item.left_out:
+            because = f"{item.name} has the type of {main} where nothing else is said"
+            dtype = general if item.name == main else Dtype((f"&{main}",), Evidence("convention", because))
+        result.append(replace(item, dtype=dtype))
     return result
 
 
@@ -209,24 +285,31 @@ def _general_dtypes(api: str) -> Dtype | None:
             text = without_markup(paragraph)
             if names := tensor_dtypes("") or phrases.dtypes(text):
                 return Dtype(names, Evidence("docstring", text[:300]))
-    if api.startswith("torch.nn.functional."):
-        because = Evidence("convention", "torch.nn.functional computes on floating-point tensors")
+    if api.endswith("_") and not api.endswith("__"):
+        because = Evidence("convention", "what computes in place computes in the type of its tensor")
         return Dtype(conventions.FUNCTIONAL_DTYPES, because)
-    if api.startswith("torch.nn."):
+    if _kind(api) == "class":
         because = Evidence("convention", "a module's parameters are float32, and so is its input")
         return Dtype(conventions.MODULE_DTYPES, because)
+    for origin, _ in documents.chain(api):
+        for room in conventions.FLOATING:
+            if origin.startswith(room):
+                return Dtype(
+                    conventions.FUNCTIONAL_DTYPES, Evidence("convention", f"{room} computes on floats")
+                )
     return None
 
 
 def _with_ranks_of_defaults(found: list[Parameter], main: str) -> list[Parameter]:
-    """A default of dim=-2 asks for two dimensions, whether it is given or not."""
-    least, because = 0, ""
+    """A default of dim=-2 asks for two dimensions, whether it is given or not; any dim asks for one."""
+    named = next((item.name for item in found if conventions.DIMENSION.fullmatch(item.name)), "")
+    least, because = (1, f"{named} names a dimension") if named else (0, "")
     for item in found:
         default = phrases.literal_of(item.default)
         for value in default if isinstance(default, (tuple, list)) else (default,):
             if conventions.DIMENSION.fullmatch(item.name) and type(value) is int:
                 needed = -value if value < 0 else value + 1
-                if needed > max(least, 1):
+                if needed > least:
                     least, because = needed, f"{item.name} = {item.default}"
     if not least:
         return found

@@ -77,17 +77,43 @@ FORMS: Mapping[str, TensorForm] = {
     ),
     "triangular": TensorForm(
         _triangular,
-        lambda array: bool(np.array_equal(array, np.tril(array)) and (np.diagonal(array, axis1=-2, axis2=-1) > 0).all()),
+        lambda array: bool(
+            np.array_equal(array, np.tril(array)) and (np.diagonal(array, axis1=-2, axis2=-1) > 0).all()
+        ),
     ),
     "invertible": TensorForm(_invertible, _dominant),
-    "increasing": TensorForm(_increasing, lambda array: bool((np.diff(array, axis=-1) > 0).all()) if array.ndim else True),
+    "increasing": TensorForm(
+        _increasing, lambda array: bool((np.diff(array, axis=-1) > 0).all()) if array.ndim else True
+    ),
 }
 DISTINCT = "distinct dimensions"
+FACTORS = "lengths of as many elements"
+EXPANSION = "lengths to broadcast to"
 
 
 def tensor(name: str, rng: Random, shape: tuple[int, ...], dtype: str) -> Tensor:
     """A tensor of a form; `shape` must be square at its end for the forms of matrices."""
     return Tensor.of(FORMS[name].make(rng, shape).astype(dtype), dtype)
+
+
+def factors(rng: Random, count: int) -> list[int]:
+    """Lengths whose product is `count`."""
+    found, rest = [], count
+    for prime in (2, 3, 5, 7, 11, 13, 17, 19):
+        while rest > 1 and rest % prime == 0:
+            found.append(prime)
+            rest //= prime
+    found.append(rest)
+    while len(found) > 1 and rng.random() < 0.6:
+        place = rng.randrange(len(found) - 1)
+        found[place : place + 2] = [found[place] * found[place + 1]]
+    return found
+
+
+def expansion(rng: Random, shape: tuple[int, ...]) -> list[int]:
+    """Lengths that a tensor of `shape` broadcasts to."""
+    front = [rng.randrange(3) + 1 for _ in range(rng.randrange(2))]
+    return [*front, *(rng.randrange(4) + 1 if length == 1 else length for length in shape)]
 
 
 def distinct(values: Any, rank: int) -> bool:

@@ -1,4 +1,4 @@
-"""The mathematics of docstrings as expressions: `\\frac{\\text{in\\_channels}}{\\text{groups}}` is in_channels / groups."""
+r"""The mathematics of docstrings as expressions: `\frac{\text{a\_b}}{\text{c}}` is a_b / c."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _WORDS = {
     r"\lceil": "ceil(", r"\rceil": ")", r"\leq": "<=", r"\geq": ">=", r"\le": "<=", r"\ge": ">=",
     r"\neq": "!=", r"\ne": "!=", r"\ldots": "...", r"\dots": "...", r"\cdots": "...", r"\infty": "inf",
 }  # fmt: skip
-_WORD = re.compile("|".join(re.escape(word) + r"(?![a-zA-Z])" for word in sorted(_WORDS, key=len, reverse=True)))
+_WORD = re.compile(
+    "|".join(re.escape(word) + r"(?![a-zA-Z])" for word in sorted(_WORDS, key=len, reverse=True))
+)
 _TEXT = re.compile(r"\\(?:text|mathrm|mathit|texttt|operatorname|mathbf)\s*\{([^{}]*)\}")
 _SUBSCRIPT = re.compile(r"_\{([^{}]*)\}")
 _MATH = re.compile(r":math:`([^`]*)`")
@@ -30,7 +32,7 @@ def plain(latex: str) -> str:
 
 
 def _fractions(text: str) -> str:
-    """`\\frac{a}{b}` as `((a)/(b))`, innermost last."""
+    r"""`\frac{a}{b}` as `((a)/(b))`, innermost last."""
     while (start := text.find(r"\frac{")) >= 0:
         middle = _closing(text, start + 5)
         end = _closing(text, middle + 1) if middle >= 0 and text[middle + 1 : middle + 2] == "{" else -1

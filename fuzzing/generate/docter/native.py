@@ -87,7 +87,9 @@ def _from_parameter(item: inspect.Parameter) -> Declared:
     elif item.kind is inspect.Parameter.VAR_POSITIONAL:
         kind = "variadic"
     default = None if item.default is inspect.Parameter.empty else repr(item.default)
-    annotation = "" if item.annotation is inspect.Parameter.empty else inspect.formatannotation(item.annotation)
+    annotation = (
+        "" if item.annotation is inspect.Parameter.empty else inspect.formatannotation(item.annotation)
+    )
     return Declared(item.name, kind, default, annotation.replace("typing.", ""), "signature")
 
 
@@ -128,7 +130,9 @@ def schemas(namespace: str, name: str) -> tuple[tuple[Declared, ...], ...]:
     """The native overloads of a function, in the library's order: aten::linalg_svd for torch.linalg.svd."""
     prefix = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}.get(namespace, "")
     spelled = name if name.startswith(prefix) else prefix + name
-    return tuple(_from_schema(item) for item in _all_schemas().get(f"aten::{spelled}", []) if not _is_out(item))
+    return tuple(
+        _from_schema(item) for item in _all_schemas().get(f"aten::{spelled}", []) if not _is_out(item)
+    )
 
 
 def _is_out(schema: Any) -> bool:

@@ -15,7 +15,7 @@ _QUOTIENT = re.compile(r"\(?(?P<of>[A-Za-z_]\w*)\)? ?/ ?\(?(?P<by>\w+)\)?")
 
 @cache
 def order(record: Record) -> tuple[Parameter, ...]:
-    """The parameters that are drawn, each behind those that it depends on; otherwise numbers before tensors."""
+    """The parameters that are drawn, each behind those it depends on; otherwise numbers before tensors."""
     drawn = [item for item in record.parameters if not item.left_out]
     drawn.sort(key=lambda item: (item.place == "call", item.is_tensor))
     edges = _dependencies(record, drawn)

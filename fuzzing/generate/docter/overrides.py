@@ -38,15 +38,17 @@ def corrected(record: Record) -> Record:
 
 def _apply(record: Record, correction: Mapping[str, Any]) -> Record:
     because = Evidence("override", correction["because"])
-    given = dict(correction.get("parameters", {}))
+    given = correction.get("parameters", {})
     found = tuple(
-        _parameter(item, given.pop(item.name), because) if item.name in given else item for item in record.parameters
+        _parameter(item, given[item.name], because) if item.name in given else item
+        for item in record.parameters
     )
-    given = {name: item for name, item in given.items() if not item.get("optional")}
-    if given:
-        raise InternalError(f"{_FILE} corrects {', '.join(given)} of {record.api}, which has no such parameter")
-    added = tuple(Relation(item["holds"], item["parameter"], because) for item in correction.get("relations", ()))
-    defined = tuple(Definition(name, text, because) for name, text in correction.get("definitions", {}).items())
+    added = tuple(
+        Relation(item["holds"], item["parameter"], because) for item in correction.get("relations", ())
+    )
+    defined = tuple(
+        Definition(name, text, because) for name, text in correction.get("definitions", {}).items()
+    )
     symbols = {item.symbol for item in defined}
     kept = tuple(item for item in record.definitions if item.symbol not in symbols)
     relations = () if correction.get("no_relations") else record.relations
@@ -58,11 +60,8 @@ def _parameter(item: Parameter, given: Mapping[str, Any], because: Evidence) -> 
     names = {field.name for field in fields(Parameter)}
     changes: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "optional":
-            continue
         if name not in names:
             raise InternalError(f"{_FILE}: a parameter has no {name}")
-        if isinstance(value, Mapping):
-            value = {**value, "evidence": {"origin": because.origin, "text": because.text}}
-        changes[name] = build(hints[name], value)
+        said = {"evidence": {"origin": because.origin, "text": because.text}}
+        changes[name] = build(hints[name], {**value, **said} if isinstance(value, Mapping) else value)
     return replace(item, **changes)

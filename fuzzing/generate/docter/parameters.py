@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fuzzing.generate.docter import conventions, declarations, documents, phrases, shapes, structures
@@ -11,7 +10,6 @@ from fuzzing.generate.docter.latex import without_markup
 from fuzzing.generate.docter.native import Declared
 from fuzzing.generate.docter.record import (
     Dtype,
-    Enumeration,
     Evidence,
     Form,
     Length,
@@ -26,7 +24,10 @@ _MAX_EVIDENCE = 300  # characters of a sentence that are kept
 _SCALARS = frozenset({"int", "float"})
 _LISTS = frozenset({"list(int)", "list(float)"})
 _FEW = {"single": 1, "one": 1, "two": 2, "double": 2, "three": 3, "triple": 3}
-_NAMED_TUPLE = re.compile(r"tuple\s+`*\(([\w\s]+(?:,\s*[\w\s]+)*,?)\)`*|(?:a )?(two|three|double|triple)[- ]?(?:element |integer )?(?:tuple|ints)|tuple of (two|three)")
+_NAMED_TUPLE = re.compile(
+    r"tuple\s+`*\(([\w\s]+(?:,\s*[\w\s]+)*,?)\)`*"
+    r"|(?:a )?(two|three|double|triple)[- ]?(?:element |integer )?(?:tuple|ints)|tuple of (two|three)"
+)
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,22 @@ def parameter(description: Description) -> Parameter:
     """The parameter with the constraints that concern it alone."""
     item = description.declared
     found = Parameter(item.name, description.place, item.kind, _default(description))
-    if reason := conventions.LEFT_OUT.get(item.name, ""):
+    reason = conventions.LEFT_OUT.get(item.name, "it is private" if item.name.startswith("_") else "")
+    if reason:
         return replace(found, default=found.default or "None", left_out=reason)
     structure = _structure(description)
     if structure is not None and item.kind == "variadic":
         structure = replace(structure, options=_spread(structure.options))
+    if structure is not None and description.place == "init":
+        kept = tuple(option for option in structure.options if "tensor" not in option)
+        if not kept:
+            return replace(found, structure=structure, left_out="a module is made of numbers, not of inputs")
+        structure = replace(structure, options=kept)
     found = replace(found, structure=structure)
     if structure is None or not drawable(structure):
-        return replace(found, left_out="nothing tells what it is" if structure is None else "it is no value of a case")
+        return replace(
+            found, left_out="nothing tells what it is" if structure is None else "it is no value of a case"
+        )
     options = frozenset(structure.options)
     if "tensor" in options or "list(tensor)" in options:
         found = replace(found, dtype=_dtype(description), ndim=_rank(description, found))
@@ -99,6 +108,14 @@ def parameter(description: Description) -> Parameter:
     return found
 
 
+def tensor_itself(found: Parameter) -> Parameter:
+    """The first parameter: a tensor, whatever else the function of its name takes there."""
+    evidence = (
+        found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
+    )
+    return replace(found, default=None, structure=Structure(("tensor",), evidence), enum=None, left_out="")
+
+
 def _spread(options: tuple[str, ...]) -> tuple[str, ...]:
     """What `*args` holds, if each of them is one of `options`."""
     return tuple(dict.fromkeys(f"list({option})" if "(" not in option else option for option in options))[:1]
@@ -106,7 +123,10 @@ def _spread(options: tuple[str, ...]) -> tuple[str, ...]:
 
 def drawable(structure: Structure) -> bool:
     """Whether anything that it may be can be drawn."""
-    return any(re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item) for item in structure.options)
+    return any(
+        re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item)
+        for item in structure.options
+    )
 
 
 def _default(description: Description) -> str | None:
@@ -125,7 +145,7 @@ def _quotes(description: Description) -> bool:
 
 
 def _structure(description: Description) -> Structure | None:
-    """From the docstring's type, else the annotation, the stubs, the schemas, the default, the text, the name."""
+    """From the docstring's type, the annotation, stubs, schemas, default, name or text, in this order."""
     item = description.declared
     if description.type and (options := _known(structures.structures(description.type))):
         return Structure(_also_lists(description, options), description.said)
@@ -141,21 +161,34 @@ def _structure(description: Description) -> Structure | None:
     named = conventions.structures_by_name(item.name)
     if options := by_default or named or _known(spoken):
         why = "by its default" if by_default else "by its name" if named else ""
-        evidence = Evidence("convention", f"{item.name} is {' or '.join(options)} {why}") if why else description.said
+        evidence = (
+            Evidence("convention", f"{item.name} is {' or '.join(options)} {why}")
+            if why
+            else description.said
+        )
         return Structure(_also_lists(description, options), evidence)
     return None
 
 
 def _known(options: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(option for option in options if option not in ("none", "dict"))
+    kept = tuple(option for option in options if option not in ("none", "dict"))
+    return tuple(option for option in kept if option != "complex") or kept  # a stub's Number is complex too
 
 
 def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, ...]:
     """What any overload takes, where they differ in nothing but numbers beside tensors."""
     found = list(first)
     for declared in declarations.typed(description.api, description.name):
-        found.extend(option for option in _known(structures.structures(declared.type)) if option in ("tensor", "int", "float"))
-    kept = [option for option in dict.fromkeys(found) if "tensor" not in first or option in (*first, "tensor", "int", "float")]
+        found.extend(
+            option
+            for option in _known(structures.structures(declared.type))
+            if option in ("tensor", "int", "float")
+        )
+    kept = [
+        option
+        for option in dict.fromkeys(found)
+        if "tensor" not in first or option in (*first, "tensor", "int", "float")
+    ]
     return tuple(kept) if "tensor" in first else first
 
 
@@ -185,8 +218,10 @@ def _of_default(description: Description) -> tuple[str, ...]:
 def _dtype(description: Description) -> Dtype | None:
     names = structures.tensor_dtypes(description.type) or structures.tensor_dtypes(description.text[:80])
     names = names or phrases.dtypes(description.text)
-    if not names and re.search(r"data type is required to be long|indices|index\b", description.text) and re.search(
-        r"indices|^target|index", description.name
+    if (
+        not names
+        and re.search(r"data type is required to be long|indices|index\b", description.text)
+        and re.search(r"indices|^target|index", description.name)
     ):
         names = ("int64",)
     if not names and re.fullmatch(r"\w*mask", description.name) and "BoolTensor" in description.type:
@@ -219,11 +254,16 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
         return Range(f"-max(ndim({main}), 1)", f"max(ndim({main}), 1) - 1", said)
     if options & {"int", "list(int)"}:
         if re.search(r"padding|pad\b", description.name):
-            return Range("0", None, Evidence("convention", f"{description.name} is a number of elements added"))
+            return Range(
+                "0", None, Evidence("convention", f"{description.name} is a number of elements added")
+            )
         counted = phrases.count(description.text, description.said)
         if counted is not None:
             return counted
-        if re.fullmatch(r"\w*(size|stride|dilation|groups|features|channels|length|chunks|sections|layers|heads|repeats?)\d?", description.name):
+        if re.fullmatch(
+            r"\w*(size|stride|dilation|groups|features|channels|length|chunks|sections|layers|heads|repeats?)\d?",
+            description.name,
+        ):
             return Range("1", None, Evidence("convention", f"{description.name} counts something"))
         if re.fullmatch(r"shape|sizes?", description.name):
             return Range("0", None, Evidence("convention", f"{description.name} holds lengths"))
@@ -235,12 +275,24 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
 def _length(description: Description, options: frozenset[str]) -> Length | None:
     if not options & _LISTS:
         return None
+    if match := re.search(r"(\d)-`*(?:python:)?tuple", description.text):
+        return Length(match[1], match[1], description.said)
+    digit = re.search(r"(\d)d(_with_indices)?_?$", description.api)
+    if digit and re.fullmatch(
+        r"kernel_size|stride|padding|dilation|output_padding|output_size|output_ratio", description.name
+    ):
+        said = Evidence("convention", f"{description.api} takes {digit[1]} numbers, one for each dimension")
+        return Length(digit[1], digit[1], said)
     if match := _NAMED_TUPLE.search(description.text):
-        count = len([part for part in match[1].split(",") if part.strip()]) if match[1] else _FEW[match[2] or match[3]]
+        count = (
+            len([part for part in match[1].split(",") if part.strip()])
+            if match[1]
+            else _FEW[match[2] or match[3]]
+        )
         return Length(str(count), str(count), description.said)
     for declared in (description.declared, *declarations.typed(description.api, description.name)):
         count = declared.length or _count_in(declared.type)
-        if count > 1:
+        if count > 1 or (count == 1 and not is_dimension(description)):
             return Length(str(count), str(count), Evidence(declared.origin, _signed(declared)))
     if is_dimension(description):
         said = Evidence("convention", f"{description.name} names dimensions of {description.main}")
@@ -261,5 +313,3 @@ def _form(description: Description, options: frozenset[str]) -> Form | None:
         said = Evidence("convention", f"{description.name} names each dimension once")
         return Form("distinct dimensions", said, description.main)
     return None
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from fuzzing.generate.docter.expressions import is_expression
 from fuzzing.generate.docter.record import Enumeration, Evidence, Range
@@ -15,16 +16,22 @@ _INTERVAL = re.compile(rf"(?:range|interval|in|:math:|domain)?\s*:?\s*`*([\[(]){
 _BETWEEN = re.compile(rf"\bbetween `*{_NUMBER}`* and `*{_NUMBER}`*")
 _CHAIN = re.compile(rf"{_NUMBER}\s*(<=?|≤)\s*\w+(?:\[\w\])?\s*(<=?|≤)\s*{_NUMBER}")
 _BOUNDS = (
-    (re.compile(rf"(?:greater|larger|bigger) than or equal to {_NUMBER}|at least {_NUMBER}|>=\s*{_NUMBER}|≥\s*{_NUMBER}"), "low", False),
-    (re.compile(rf"(?:greater|larger|bigger) than {_NUMBER}|>\s*{_NUMBER}"), "low", True),
-    (re.compile(rf"(?:less|smaller) than or equal to {_NUMBER}|at most {_NUMBER}|<=\s*{_NUMBER}|≤\s*{_NUMBER}"), "high", False),
-    (re.compile(rf"(?:less|smaller) than {_NUMBER}"), "high", True),
-)  # fmt: skip
+    (
+        rf"(?:greater|larger|bigger) than or equal to {_NUMBER}|at least {_NUMBER}|[>]=\s*{_NUMBER}",
+        "low",
+        False,
+    ),
+    (rf"(?:greater|larger|bigger) than {_NUMBER}|>\s*{_NUMBER}", "low", True),
+    (rf"(?:less|smaller) than or equal to {_NUMBER}|at most {_NUMBER}|<=\s*{_NUMBER}", "high", False),
+    (rf"(?:less|smaller) than {_NUMBER}", "high", True),
+)
+_COMPILED_BOUNDS = tuple((re.compile(pattern), side, strict) for pattern, side, strict in _BOUNDS)
+_NDIM = "ndim_of_"  # stands for ndim(x) while brackets are looked for
 _NON_NEGATIVE = re.compile(r"non-?negative", re.IGNORECASE)
 _POSITIVE = re.compile(r"\b(?:strictly )?positive\b(?! or negative| weight| example| class)", re.IGNORECASE)
 _PROBABILITY = re.compile(r"\bprobabilit(?:y|ies)\b(?! distribution)", re.IGNORECASE)
 _COUNT = re.compile(
-    r"\b(number of|size of|length of|width of|count of|how many|spacing between|dimension(?:ality)? of the model"
+    r"\b(number of|size of|length of|width of|count of|how many|spacing between|dimension of the model"
     r"|factor to increase|stride of|stride between|target output size|the size|window size|amount of)\b",
     re.IGNORECASE,
 )
@@ -41,14 +48,16 @@ _DTYPE_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\bdouble\b", ("float64",)),
 )
 _DTYPES = re.compile(
-    r"(?:[Ss]upports?(?: inputs?)?(?: tensors?)? of|must be of|must be an?|must be|of type|[Oo]nly(?: supports?)?"
+    r"(?:supports?(?: inputs?)?(?: tensors?)? of|must be of|must have|must be an?|must be|of type"
+    r"|only(?: supports?)?"
     r"|[Ee]xpects?|should be of|should be an?|has to be of)\b(?: type)?\s*(?P<words>[^.;]*?)"
-    r"(?=\bdtypes?\b|\btypes?\b|\btensors?\b|[.;]|$)"
+    r"(?=\bdtypes?\b|\btypes?\b|\btensors?\b|[.;]|$)",
+    re.IGNORECASE,
 )
 
 
 def interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) -> Range | None:
-    """The bounds that a description states, `names` being what its expressions may speak of; None for none."""
+    """The bounds that a description states, None for none; its expressions may speak of `names`."""
     if match := _CHAIN.search(text) or _BETWEEN.search(text):
         if len(match.groups()) == 2:
             return Range(match[1], match[2], because)
@@ -57,7 +66,7 @@ def interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) 
         return found
     low = high = None
     open_low = open_high = False
-    for pattern, side, strict in _BOUNDS:
+    for pattern, side, strict in _COMPILED_BOUNDS:
         stated = pattern.search(text)
         number = next((group for group in stated.groups() if group), None) if stated else None
         if number and side == "low" and low is None:
@@ -71,6 +80,7 @@ def interval(text: str, because: Evidence, names: frozenset[str] = frozenset()) 
 
 def _bracketed(text: str, because: Evidence, names: frozenset[str]) -> Range | None:
     """`[0.0, 1.0]`, `[-input.dim() - 1, input.dim() + 1)`."""
+    text = re.sub(r"(\w+)\.n?dim\b(?:\(\))?", rf"{_NDIM}\1", text)  # its brackets are not the interval's
     for match in _INTERVAL.finditer(text):
         low, high = _bound(match[2], names), _bound(match[3], names)
         spoken = re.search(r"(range|interval|in|domain|within|between|:)\s*:?\s*`*$", text[: match.start(1)])
@@ -78,13 +88,15 @@ def _bracketed(text: str, because: Evidence, names: frozenset[str]) -> Range | N
             continue
         if (low, high) == ("", "") or not re.search(r"[\d(]", low + high):
             continue
-        return Range(low or None, high or None, because, match[1] == "(" and bool(low), match[4] == ")" and bool(high))
+        return Range(
+            low or None, high or None, because, match[1] == "(" and bool(low), match[4] == ")" and bool(high)
+        )
     return None
 
 
 def _bound(text: str, names: frozenset[str]) -> str | None:
     """A bound as an expression; "" for infinity, None if it is none or speaks of what is not there."""
-    text = re.sub(r"(\w+)\.(?:dim|ndim)(?:\(\))?", r"ndim(\1)", text.strip())
+    text = re.sub(rf"{_NDIM}(\w+)", r"ndim(\1)", text.strip())
     if re.fullmatch(r"[-+]?\s*(inf|infty|∞)", text):
         return ""
     if not is_expression(text):
@@ -128,16 +140,31 @@ def dtypes(text: str) -> tuple[str, ...]:
         if len(words) > 90:
             continue
         for pattern, names in _DTYPE_WORDS:
-            if re.search(pattern, words):
+            if re.search(pattern, words, re.IGNORECASE):
                 found.extend(names)
         if found:
             break
     return tuple(dict.fromkeys(found))
 
 
+_FORMS = (
+    (r"positive-?\s?definite", "positive definite"),
+    (r"triangular Cholesky|Cholesky decomposition", "triangular"),
+    (r"invertible matri", "invertible"),
+    (r"symmetric or Hermitian matri", "symmetric"),
+    (r"(strictly|monotonically) increasing", "increasing"),
+)
+
+
+def form(text: str) -> str:
+    """The name in `forms.FORMS` of what a tensor's elements are said to be as a whole, "" for nothing."""
+    return next((name for pattern, name in _FORMS if re.search(pattern, text)), "")
+
+
 _CONSTANTS: Mapping[str, object] = {"inf": float("inf")}
 
 
+@cache
 def literal_of(text: str | None) -> object:
     """The Python value that a default's text spells; Ellipsis where it is no literal."""
     if text is None:

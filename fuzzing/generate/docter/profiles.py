@@ -1,7 +1,7 @@
 """From which ranges values are drawn where a constraint leaves them open.
 
-`paper` has DocTer's own constants: ranks to 5, lengths 0..20, values from the whole range of the type. Sums of
-such values are infinite and sizes exhaust the machine, so the default is `tame`: what a person would write.
+`paper` has DocTer's own constants: ranks to 5, lengths 0..20, values from the whole range of the type. Sums
+of such values are infinite and sizes exhaust the machine, so the default is `tame`: what people write.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class Profile:
     span                how far above its lower bound a count goes
     items               how many items a list of unknown length has, at most
     strings             whether texts of no known meaning are drawn
-    numpy's own generators are not used, so neither is any distribution that a release may change
     """
 
     name: str
@@ -71,7 +70,17 @@ TAME = Profile(
     name="tame",
     max_rank=4,
     lengths=(1, 6),
-    dtypes={"float32": 20, "float64": 3, "float16": 1, "int64": 3, "int32": 1, "int16": 1, "int8": 1, "uint8": 1, "bool": 1},
+    dtypes={
+        "float32": 20,
+        "float64": 3,
+        "float16": 1,
+        "int64": 3,
+        "int32": 1,
+        "int16": 1,
+        "int8": 1,
+        "uint8": 1,
+        "bool": 1,
+    },
     floats=(-4.0, 4.0),
     integers=(-8, 8),
     span=4,

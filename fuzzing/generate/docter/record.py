@@ -1,4 +1,4 @@
-"""Constraint records: what is documented of one API's parameters, each constraint with the sentence it came from.
+"""Constraint records: what is documented of one API's parameters, each constraint with its sentence.
 
 Four categories, as DocTer has them: structure, dtype, shape (rank and lengths), valid value (range,
 enumeration). What crosses parameters is written as expressions (`expressions`). All classes are frozen and
@@ -64,8 +64,8 @@ class Rank:
 class Shape:
     """The lengths of a tensor's dimensions: one of several patterns.
 
-    A pattern is a tuple of tokens: an expression (`N`, `in_channels / groups`, `2`); `*` or `*name`, any number
-    of dimensions, the same wherever the name returns; `*size` where `size` is a parameter that holds a list.
+    A pattern is a tuple of tokens: an expression (`N`, `in_channels / groups`, `2`); `*` or `*name`, any
+    number of dimensions, the same wherever the name returns; `*size`, the items of the parameter `size`.
     A pattern of the single token "same(x)", "broadcast(x)" or "broadcast(a, b)" is the shape of the
     parameter x, or one that broadcasts to it, or to (a, b).
     Symbols that are no parameters are bound once for each call. Parameters with the same number of patterns
@@ -106,7 +106,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Form:
-    """What the values must be as a whole, by a name of `forms.FORMS`; `of` is the parameter it is measured by."""
+    """What the values must be as a whole, by a name of `forms`; `of` is the parameter it is measured by."""
 
     name: str
     evidence: Evidence
@@ -139,7 +139,7 @@ class Parameter:
     @property
     def required(self) -> bool:
         """Whether every call gives it."""
-        return self.default is None and self.kind != "variadic"
+        return self.default is None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -200,6 +200,7 @@ class Record:
 
     api      its dotted name in the library
     version  of the library
+    uninitialised  the sentence that says that the call hands out memory that nobody has written; "" for none
     """
 
     api: str
@@ -209,6 +210,15 @@ class Record:
     parameters: tuple[Parameter, ...]
     relations: tuple[Relation, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    uninitialised: str = ""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: records are keys of what is worked out of them."""
+        return hash((self.api, self.version, self.parameters, self.relations))
 
     @cached_property
     def by_name(self) -> Mapping[str, Parameter]:

@@ -15,7 +15,9 @@ _DIVISIBLE = re.compile(
     r"(?:both )?`*(?P<first>\w+)`*(?: and `*(?P<second>\w+)`*)? (?:should|must)(?: both)? be divisible by "
     r"(?:the )?(?:number of )?`*(?P<by>\w+)"
 )
-_HALF = re.compile(r"at most half of (?:effective )?(?:kernel|kernel_size)\b", re.IGNORECASE)
+_HALF = re.compile(
+    r"at most half of (?:effective )?(?:kernel|kernel_size)\b|<= kernel_size / 2", re.IGNORECASE
+)
 _DIGIT = re.compile(r"(\d)d")
 
 
@@ -30,7 +32,15 @@ def relations(api: str, found: Sequence[Parameter], described: Sequence[Descript
                 yield Relation(holds, description.name, description.said)
     for _, document in documents.chain(api):
         for paragraph in document.prose:
-            yield from _divisible(without_markup(paragraph), "", names)
+            text = without_markup(paragraph)
+            yield from _divisible(text, "", names)
+            if "pad should be at most half" in text and {"padding", "kernel_size"} <= names:
+                for place in range(_dimensions(api)):
+                    holds = f"2 * padding[{place}] <= kernel_size[{place}]"
+                    yield Relation(holds, "padding", Evidence("docstring", text[:300]))
+    if {"dim", "keepdim"} <= names and any(item.name == "dim" and not item.required for item in found):
+        because = Evidence("convention", "a dimension is kept where one is reduced")
+        yield Relation("given(dim) or not given(keepdim)", "keepdim", because)
     yield from _outputs(api, found, names)
 
 
@@ -47,16 +57,30 @@ def _divisible(text: str, owner: str, names: frozenset[str]) -> Iterator[Relatio
                 yield Relation(f"{name} % {by} == 0", by, Evidence("docstring", match[0]))
 
 
+def _first_items(formula: str, found: Sequence[Parameter]) -> str:
+    """A formula for one dimension, where a list stands for its only item."""
+    for item in found:
+        if "list(int)" in item.options:
+            formula = re.sub(rf"\b{item.name}\b(?!\[)", f"{item.name}[0]", formula)
+    return formula
+
+
 def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Iterator[Relation]:
     """Every documented length of the output is at least 1, where its formula speaks of what is known."""
     symbols = {
-        token for item in found if item.shape for pattern in item.shape.patterns for token in pattern if token.isidentifier()
+        token
+        for item in found
+        if item.shape
+        for pattern in item.shape.patterns
+        for token in pattern
+        if token.isidentifier()
     }
     main = next((item.name for item in found if item.shape), "")
     for _, document in documents.chain(api):
         formulas = shapes.formulas(document.shape_text)
         for symbol, formula in formulas:
             if names_in(formula) <= names | symbols:
-                yield Relation(f"{formula} >= 1", main, Evidence("docstring", f"{symbol} = {formula}"))
+                holds = f"{_first_items(formula, found)} >= 1"
+                yield Relation(holds, main, Evidence("docstring", f"{symbol} = {formula}"))
         if formulas:
             return

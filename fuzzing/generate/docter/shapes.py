@@ -13,7 +13,7 @@ _GROUP = re.compile(r"(?<![\w.])`*\(((?:[^()]|\([^()]*\)|\((?:[^()]|\([^()]*\))*
 _SINGLE = re.compile(r"[A-Z]\w*|\*|[a-z]\w*_(features|size|channels)|\d+")
 _SERIES = re.compile(r"(\w+?)_?1\s*,\s*(\1_?2\s*,\s*)?(\.\.\.|…)\s*,\s*\1_?\w+")
 #: Words after which a sentence no longer speaks of the parameter's own shape.
-_END = re.compile(r"\bwhere\b|\bcontaining\b|\(or\b|\bdescribed\b|\bExample\b|\bDefault\b|, representing|\.\s+[A-Z]")
+_END = re.compile(r"\bwhere\b|\(or\b|\bdescribed\b|\bExample\b|\bDefault\b|, representing|\.\s+[A-Z]")
 _TIMES = re.compile(r"\s+\*\s+|\s*\\times\s*|\s*×\s*")
 _SAME = re.compile(
     r"(?:of |has |have |with |to )?(?:the )?same (?:shape|size|shape and size)s?(?: and (?:type|dtype))? "
@@ -39,7 +39,9 @@ def patterns(text: str, *, anywhere: bool = False) -> tuple[Pattern, ...]:
     speaks = anywhere
     place = 0
     for match in _GROUP.finditer(text):
-        speaks = speaks or bool(re.search(r"shape|size|tensor|case\)", text[place : match.start()], re.IGNORECASE))
+        speaks = speaks or bool(
+            re.search(r"shape|size|tensor|case\)", text[place : match.start()], re.IGNORECASE)
+        )
         place = match.end()
         pattern = tokens(match[1]) if speaks else None
         if pattern is not None and pattern not in found:
@@ -131,7 +133,7 @@ def ranks(text: str) -> tuple[int, int] | None:
 
 
 def of_sentences(text: str, names: frozenset[str]) -> dict[str, Pattern]:
-    """Shapes that running text gives to parameters: "If input is a (n * m) tensor, vec is a 1-D tensor of size m"."""
+    """Shapes that running text gives: "If input is a (n * m) tensor, vec is a 1-D tensor of size m"."""
     found: dict[str, Pattern] = {}
     subject = r"\b(?P<name>" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")\b"
     verb = r" (?:is|must be|will be|has to be|should be|to be)(?: of (?:size|shape))?"
@@ -149,9 +151,9 @@ def of_sentences(text: str, names: frozenset[str]) -> dict[str, Pattern]:
 def definitions(text: str) -> list[tuple[str, str]]:
     """Symbols that a Shape section defines by parameters: H_in = in_features."""
     found = []
-    plain = latex.plain(re.sub(r":math:|`", " ", text))
-    for line in re.split(r"\s{2,}|\n|,|\band\b|(?<=\w)\s+(?=\w+ = )", plain):
-        match = re.fullmatch(r"[^=]*?\b(?P<symbol>[A-Z]\w*)\s*=\s*(?P<expression>[\w\[\]]+)\s*\.?", line.strip())
+    for line in re.split(r"\n|,|\band\b|\.\s|\\\\", re.sub(r":math:|`", " ", text)):
+        plain = latex.plain(line).strip()
+        match = re.fullmatch(r"[^=]*?\b(?P<symbol>[A-Z]\w*)\s*=\s*(?P<expression>[\w\[\]]+)\s*\.?", plain)
         if match and is_expression(match["expression"]):
             found.append((match["symbol"], match["expression"]))
     return found

@@ -6,13 +6,17 @@ import re
 
 #: Each name as a pattern, with the structures it stands for. The first that matches takes its words away.
 _NAMES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"(sequence|list|tuple|iterable)s?( of| or list of|\[)\s*(python:|torch\.)?tensors?(,\s*\.\.\.)?\]?", ("list(tensor)",)),
+    (r"(sequence|list|tuple|iterable)s?( of| or list of|\[)\s*(python:|torch\.)?tensors?(,\s*\.\.\.)?\]?",
+     ("list(tensor)",)),
     (r"tensor\[\]\??|tensors\.\.\.|tensorlist|\(tensor, tensor\)", ("list(tensor)",)),
-    (r"(sequence|list|tuple|iterable|array_list)s?\s*( of|\[)\s*(python:|_)?(floats?)[^\]]*\]?|float\[\]", ("list(float)",)),
+    (r"(sequence|list|tuple|iterable|array_list)s?\s*( of|\[)\s*(python:|_)?(floats?)[^\]]*\]?|float\[\]",
+     ("list(float)",)),
     (r"(list|tuple)( or tuple)?( of|\[)\s*(python:|_)?bools?\]?", ("list(bool)",)),
     (r"sequence of ints|list or tuple of ints|tuple of ints|list of ints?|tuple of int", ("list(int)",)),
-    (r"(sequence|list|tuple|iterable)s?\s*(\s*of|\[)\s*(python:|_)?(ints?|symint|union\[int, symint\])[^\]]*\]?", ("list(int)",)),
-    (r"(symint|int)\[\d*\]|torch\.size|_size(_any_t|_any_opt_t)?\b|\bsize\b|ints?\.\.\.|shapetype", ("list(int)",)),
+    (r"(sequence|list|tuple|iterable)s?\s*(of|\[)\s*(python:|_)?(ints?|symint|union\[int, symint\])[^\]]*\]?",
+     ("list(int)",)),
+    (r"(symint|int)\[\d*\]|torch\.size|_size(_any_t|_any_opt_t)?\b|\bsize\b|ints?\.\.\.|shapetype",
+     ("list(int)",)),
     (r"_(size|ratio)_(any|\d)_(opt_)?t", ("int", "list(int)")),
     (r"(long|int|bool|byte|float|double|short|half)tensor|torch\.\w+tensor", ("tensor",)),
     (r"tensors?\b", ("tensor",)),

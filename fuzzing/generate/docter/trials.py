@@ -21,7 +21,7 @@ from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.generate.docter.draw import Mode, NoDrawError, draw
+from fuzzing.generate.docter.drawing import Mode, NoDrawError, draw
 from fuzzing.generate.docter.extract import LIBRARY, constraints
 from fuzzing.generate.docter.profiles import TAME, Profile
 
@@ -34,8 +34,12 @@ _MAX_DETAIL = 300
 
 Ending = Literal["accepted", "unusable", "rejected", "crashed", "hung", "out of memory", "no draw"]
 _ENDINGS: dict[str, Ending] = {
-    "returned": "accepted", "raised": "rejected", "killed": "crashed", "hung": "hung", "out_of_memory": "out of memory",
-}  # fmt: skip
+    "returned": "accepted",
+    "raised": "rejected",
+    "killed": "crashed",
+    "hung": "hung",
+    "out_of_memory": "out of memory",
+}
 
 
 @dataclass(frozen=True)
@@ -68,17 +72,25 @@ class Plan:
         """The draws of one API by name: a case, or the trial that it has become already."""
         record = constraints(api)
         for place in range(self.count):
-            mode = Mode.MINIMAL if place == 0 and self.mode is Mode.CONFORMING else self.mode
-            name = f"{api}/{self.profile.name}/{mode.value}/{place}"
+            name = self.name(api, place)
             try:
-                call = draw(record, Random(self.seed_of(name)), mode, self.profile)
+                call = draw(record, self.random(name), self.mode_of(place), self.profile)
                 yield name, call.case(Provenance(SOURCE, name, api, LIBRARY, version(LIBRARY), self.seed))
             except (NoDrawError, CaseFormatError) as error:
                 yield name, Trial(api, name, "no draw", str(error)[:_MAX_DETAIL])
 
-    def seed_of(self, name: str) -> int:
-        """From which a draw is made: of the plan's seed and the draw's name alone."""
-        return int.from_bytes(hashlib.sha256(f"{self.seed}:{name}".encode()).digest()[:8], "little")
+    def name(self, api: str, place: int) -> str:
+        """Of a draw."""
+        return f"{api}/{self.profile.name}/{self.mode_of(place).value}/{place}"
+
+    def mode_of(self, place: int) -> Mode:
+        """The first conforming call is minimal."""
+        return Mode.MINIMAL if place == 0 and self.mode is Mode.CONFORMING else self.mode
+
+    def random(self, name: str) -> Random:
+        """What a draw is made from: it depends on the plan's seed and the draw's name alone."""
+        digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
+        return Random(int.from_bytes(digest[:8], "little"))  # noqa: S311 - tests, no secrets
 
 
 def run(apis: Iterable[str], plan: Plan) -> Iterator[Trial]:
@@ -96,7 +108,9 @@ def run(apis: Iterable[str], plan: Plan) -> Iterator[Trial]:
                 else:
                     yield (api, name, drawn), drawn
 
-    supervisor: Supervisor[tuple[str, str, TestCase]] = Supervisor(Command(sys.executable, _BACKEND, limits=LIMITS))
+    supervisor: Supervisor[tuple[str, str, TestCase]] = Supervisor(
+        Command(sys.executable, _BACKEND, limits=LIMITS)
+    )
     for (api, name, case), execution in supervisor.run(cases()):
         trial = _trial(api, name, case, execution)
         crashes[api] += trial.ending in ("crashed", "hung", "out of memory")

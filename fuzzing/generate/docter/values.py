@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from fuzzing.cases import Dtype, Recipe, Tensor
-from fuzzing.generate.docter import check, forms
+from fuzzing.generate.docter import checker, forms
 from fuzzing.generate.docter.bindings import Scope, star
 from fuzzing.generate.docter.calls import Call, tensors
 from fuzzing.generate.docter.expressions import ExpressionError, UnboundError, evaluate, names_in
@@ -73,7 +73,9 @@ class Attempt:
     def _value(self, parameter: Parameter, option: str) -> Any:
         enum = parameter.enum
         if enum and (option == "str" or not any(isinstance(value, str) for value in enum.values)):
-            return choose(self.rng, [value for value in enum.values if value is not None or not parameter.required])
+            return choose(
+                self.rng, [value for value in enum.values if value is not None or not parameter.required]
+            )
         if option == "tensor":
             return self._tensor(parameter)
         if option in ("list(tensor)", "tuple(tensor)"):
@@ -99,7 +101,7 @@ class Attempt:
         return "".join(chr(32 + self.rng.randrange(95)) for _ in range(self.rng.randrange(_MAX_TEXT + 1)))
 
     def _bound(self, text: str | None) -> Any:
-        return check.bound(text, self._scope)
+        return checker.bound(text, self._scope)
 
     def _int(self, given: Range | None, divisor: int = 1) -> int:
         low, high = self._whole_bounds(given)
@@ -123,7 +125,9 @@ class Attempt:
             return low, low + self.profile.span
         if high is not None and low is None:
             return min(least, high), high
-        return (least if low is None else low), (most if high is None else min(high, most if low is None or low <= most else high))
+        return (least if low is None else low), (
+            most if high is None else min(high, most if low is None or low <= most else high)
+        )
 
     def _float(self, given: Range | None) -> float:
         low, high = self._float_bounds(given, "float64")
@@ -154,8 +158,11 @@ class Attempt:
             count = whole(self.rng, int(least or 0), int(self.profile.items if most is None else most))
         else:
             count = whole(self.rng, 1, self.profile.items)
-        if parameter.form and parameter.form.name == forms.DISTINCT:
-            return self._distinct(parameter, count)
+        match parameter.form.name if parameter.form else "":
+            case forms.DISTINCT:
+                return self._distinct(parameter, count)
+            case forms.FACTORS | forms.EXPANSION as name:
+                return self._lengths_for(parameter, name)
         return [self._scalar(parameter, inner) for _ in range(count)]
 
     def _distinct(self, parameter: Parameter, count: int) -> list[int]:
@@ -165,12 +172,24 @@ class Attempt:
         picked = [places.pop(self.rng.randrange(len(places))) for _ in range(min(count, rank))]
         return [place - rank if self.rng.random() < 0.5 else place for place in picked]
 
+    def _lengths_for(self, parameter: Parameter, form: str) -> list[int]:
+        shape = checker.target(parameter.form.of, self._scope) if parameter.form else None
+        if shape is None:
+            raise RetryError
+        return (
+            forms.factors(self.rng, math.prod(shape))
+            if form == forms.FACTORS
+            else forms.expansion(self.rng, shape)
+        )
+
     # Tensors ------------------------------------------------------------------------------------------
 
     def _tensors(self, parameter: Parameter) -> list[Any]:
         length = parameter.length
-        least, most = (1, self.profile.items) if length is None else (
-            int(self._bound(length.least) or 0), int(self._bound(length.most) or self.profile.items)
+        least, most = (
+            (1, self.profile.items)
+            if length is None
+            else (int(self._bound(length.least) or 0), int(self._bound(length.most) or self.profile.items))
         )
         count = whole(self.rng, least, most)
         shape, dtype = self._shape(parameter), self._dtype(parameter)
@@ -202,27 +221,25 @@ class Attempt:
         return Recipe("integers", dtype, shape, least, most, seed)
 
     def _dtype(self, parameter: Parameter) -> str:
-        allowed = check.dtypes(parameter, self._scope)
+        allowed = checker.dtypes(parameter, self._scope)
         return choose(self.rng, allowed) if allowed else self._any_dtype()
 
     def _any_dtype(self) -> str:
         weights = self.profile.dtypes
         place = self.rng.randrange(sum(weights.values()))
-        for name, weight in weights.items():
-            place -= weight
-            if place < 0:
-                break
-        return name
+        return [name for name, weight in weights.items() for _ in range(weight)][place]
 
     def _shape(self, parameter: Parameter) -> tuple[int, ...]:
         if parameter.shape is None:
             least = self._bound(parameter.ndim.least) if parameter.ndim else 0
             most = self._bound(parameter.ndim.most) if parameter.ndim else None
             least = 0 if least is None else least
-            rank = whole(self.rng, int(least), int(max(self.profile.max_rank, least) if most is None else most))
+            rank = whole(
+                self.rng, int(least), int(max(self.profile.max_rank, least) if most is None else most)
+            )
             return tuple(self._length("") for _ in range(rank))
         pattern = parameter.shape.patterns[self._choice[len(parameter.shape.patterns)]]
-        kind, inside = check.special(pattern)
+        kind, inside = checker.special(pattern)
         if kind:
             return self._alike(kind, inside)
         found: list[int] = []
@@ -237,7 +254,7 @@ class Attempt:
                 self._token(name.strip())  # binds the symbols of a spelled shape
         elif not any(True for _ in tensors(self._scope[inside])):
             return tuple(self._length("") for _ in range(self.rng.randrange(self.profile.max_rank)))
-        to = check.target(inside, self._scope) or ()
+        to = checker.target(inside, self._scope) or ()
         if kind == "same" or self.rng.random() < 0.5:
             return to
         dropped = self.rng.randrange(len(to) + 1)
@@ -267,10 +284,15 @@ class Attempt:
 
     def _length(self, symbol: str) -> int:
         low, high = next(
-            (lengths for pattern, lengths in self.profile.special if re.fullmatch(pattern, symbol)), self.profile.lengths
+            (lengths for pattern, lengths in self.profile.special if re.fullmatch(pattern, symbol)),
+            self.profile.lengths,
         )
         divisor = self._divisor(symbol)
-        return divisor * whole(self.rng, max(1, low // divisor), max(1, high // divisor)) if divisor > 1 else whole(self.rng, low, high)
+        return (
+            divisor * whole(self.rng, max(1, low // divisor), max(1, high // divisor))
+            if divisor > 1
+            else whole(self.rng, low, high)
+        )
 
     def _divisor(self, name: str) -> int:
         """What a parameter or symbol must be a multiple of, as far as that is known by now."""

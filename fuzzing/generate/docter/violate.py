@@ -14,7 +14,7 @@ from typing import Any
 from fuzzing.cases import Recipe, Tensor
 from fuzzing.generate.docter.bindings import Scope
 from fuzzing.generate.docter.calls import Call
-from fuzzing.generate.docter.check import bind, bound, check, dtypes
+from fuzzing.generate.docter.checker import bind, bound, check, dtypes
 from fuzzing.generate.docter.profiles import FLOAT_MAX, INT_RANGE, POOL
 from fuzzing.generate.docter.record import Parameter
 
@@ -139,5 +139,9 @@ def _structure(parameter: Parameter, _: Any, __: Scope, rng: Random) -> Any:
 
 
 def _may_be(value: object, parameter: Parameter) -> bool:
-    kinds = {str: ("str",), list: ("list(int)", "list(float)", "tuple(int)", "tuple(float)"), float: ("float", "complex")}
+    kinds = {
+        str: ("str",),
+        list: ("list(int)", "list(float)", "tuple(int)", "tuple(float)"),
+        float: ("float", "complex"),
+    }
     return any(option in kinds.get(type(value), ("int", "float", "complex")) for option in parameter.options)

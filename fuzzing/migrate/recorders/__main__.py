@@ -1,4 +1,4 @@
-"""`python -m fuzzing.migrate.recorders --library L --corpus DIR -- COMMAND…`: any command's calls become cases.
+"""`python -m fuzzing.migrate.recorders --library L --corpus DIR -- COMMAND…`: what it calls becomes cases.
 
 COMMAND is run as it stands, with a recorder in each of its Python processes; its standard output goes to
 standard error. Then each distinct case is replayed in the library, and those that run are kept. Prints what

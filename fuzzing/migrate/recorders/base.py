@@ -20,13 +20,14 @@ Its wrappers keep to this order, so that most calls cost no more than a key:
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import pkgutil
 from collections.abc import Hashable
 from typing import ClassVar, Protocol, TypeVar
 
 import fuzzing.migrate.recorders
-from fuzzing.cases import TestCase
+from fuzzing.cases import Absent, Input, Sequence, TestCase
 from fuzzing.errors import UnknownNameError
 
 #: What provenance names as the source of a recorded case.
@@ -73,6 +74,8 @@ class Recorder(Protocol):
     """Records the calls of one library.
 
     library  the top-level module to wait for
+
+    A recorder may also have `environment: ClassVar[Mapping[str, str]]`, which is set for the command.
     """
 
     library: ClassVar[str]
@@ -80,6 +83,20 @@ class Recorder(Protocol):
     def start(self, sink: Sink) -> None:
         """Begins to record. Called once in a process, right after the library has been imported."""
         ...
+
+
+def instance_key(case: TestCase) -> bytes:
+    """The operator instance that a case is, in short: equal where only the inputs' elements differ."""
+    digest = hashlib.sha256(case.program.to_bytes())
+    for name, value in case.inputs:
+        digest.update(f"\0{name} {_meta(value)}".encode())
+    return digest.digest()
+
+
+def _meta(value: Input) -> str:
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_meta, value.items))}]"
+    return "absent" if isinstance(value, Absent) else f"{value.dtype}{list(value.shape)}"
 
 
 _RECORDERS: dict[str, type[Recorder]] = {}

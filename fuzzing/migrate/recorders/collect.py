@@ -20,6 +20,7 @@ from fuzzing.migrate.sources import Skip
 
 #: Of one replay: what a library's own test calls takes milliseconds.
 LIMITS = Limits(convert_s=20.0, compile_s=20.0, run_s=20.0)
+_STDERR = 2  # standard output is for events
 FAILS = "the library itself fails when replayed"
 
 
@@ -50,29 +51,31 @@ def record(library: str, command: Sequence[str], cwd: Path | None = None) -> Rec
     """
     with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
         given = {**os.environ, **getattr(base.get(library), "environment", {})}
+        given.pop("PYTEST_CURRENT_TEST", None)  # of our caller; no test of the command's has begun
         environment = inject.environment(library, folder, given)
         begin = perf_counter()
         try:
-            ended = subprocess.run(command, cwd=cwd, env=environment, stdout=sys.stderr.fileno(), check=False)
+            ended = subprocess.run(command, cwd=cwd, env=environment, stdout=_STDERR, check=False)
         except OSError as error:
             raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
         recorded = Recorded(exit_code=ended.returncode, command_s=perf_counter() - begin)
-        seen: set[str] = set()
+        seen: set[bytes] = set()
         for path in sorted(Path(folder).glob(f"*{events.SUFFIX}")):
             _read(path, recorded, seen)
     return recorded
 
 
-def _read(path: Path, recorded: Recorded, seen: set[str]) -> None:
+def _read(path: Path, recorded: Recorded, seen: set[bytes]) -> None:
     recorded.processes += 1
     spent = 0.0
     for item in events.read(path):
         if isinstance(item, events.Began):
             recorded.python = item.python if recorded.processes == 1 else recorded.python
         elif isinstance(item, TestCase):
-            if item.id not in seen:
+            key = base.instance_key(item)
+            if key not in seen:
                 recorded.items.append(item)
-            seen.add(item.id)
+            seen.add(key)
         elif isinstance(item, events.Skipped):
             recorded.items.append(Skip(item.test, item.reason, f"{item.api} {item.detail}".strip()))
         elif isinstance(item, events.Bug):

@@ -1,11 +1,12 @@
 """What a recorded process leaves behind: a file of frames, appended to at each case, whole up to the last.
 
-A frame (`fuzzing.execute.protocol`) tells of a case and has its files as the blob, or of a skip, or of a bug
-of ours. Nothing is buffered in the process: what was recorded survives a crash of the test.
+A frame (`fuzzing.execute.protocol`) tells of a case, whose program and values are the blob, of a skip, or of a
+bug of ours. Nothing is buffered in the process: what was recorded survives a crash of the test.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import traceback
@@ -15,14 +16,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from fuzzing.cases import TestCase
-from fuzzing.cases.case import case_from_manifest, parse_manifest
+from fuzzing.cases import Provenance, Recipe, TestCase, Tolerance
+from fuzzing.cases.programs import kind_named
 from fuzzing.execute import protocol
 
 SUFFIX = ".recorded"
 _CHUNK = 1 << 20
 _MAX_BUGS = 20  # of one process: one shows what is wrong
-_MANIFEST = "case.json"
 
 
 class FrameSink:
@@ -53,10 +53,9 @@ class FrameSink:
     def case(self, case: TestCase) -> None:
         """See `Sink.case`."""
         begin = perf_counter()
-        files = case.files()
-        header = {"files": [[name, len(data)] for name, data in files.items()]}
+        header, blob = _packed(case)
         self._seconds += perf_counter() - begin
-        self._write(header, b"".join(files.values()))
+        self._write(header, blob)
 
     def skip(self, api: str, reason: str, detail: str = "") -> None:
         """See `Sink.skip`."""
@@ -87,7 +86,7 @@ class FrameSink:
         while frame.f_back and _root(frame.f_globals) in (self._library, "fuzzing"):
             frame = frame.f_back
         code = frame.f_code
-        return f"{os.path.relpath(code.co_filename)}:{code.co_name}:{frame.f_lineno}"
+        return f"{_short(code.co_filename)}:{code.co_name}:{frame.f_lineno}"
 
     def _write(self, header: Mapping[str, Any], blob: bytes = b"") -> None:
         frame = protocol.pack({**header, "seconds": round(self._seconds, 6)}, blob)
@@ -111,6 +110,12 @@ class FileSink(FrameSink):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o600)
         self._write({"library": self._library, "python": sys.executable})
+
+
+@functools.lru_cache(maxsize=256)
+def _short(filename: str) -> str:
+    """The file as seen from the folder the command runs in."""
+    return os.path.relpath(filename)
 
 
 def _root(names: Mapping[str, Any]) -> str:
@@ -172,6 +177,14 @@ def read(path: Path) -> Iterator[Item]:
         yield from decode(iter(lambda: file.read(_CHUNK), b""))
 
 
+def headers(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The frames' headers alone, which is quick."""
+    reader = protocol.FrameReader()
+    with path.open("rb") as file:
+        while data := file.read(_CHUNK):
+            yield from (header for header, _ in reader.feed(data))
+
+
 def decode(chunks: Iterable[bytes]) -> Iterator[Item]:
     """The items in bytes that a FrameSink wrote, as they come."""
     reader = protocol.FrameReader()
@@ -182,8 +195,8 @@ def decode(chunks: Iterable[bytes]) -> Iterator[Item]:
 
 
 def _item(header: Mapping[str, Any], blob: bytes) -> Iterator[Item]:
-    if "files" in header:
-        yield _case(header["files"], blob)
+    if "case" in header:
+        yield _unpacked(header["case"], blob)
     elif "skip" in header:
         yield Skipped(header["skip"], header["test"], header["reason"], header["detail"])
     elif "bug" in header:
@@ -194,11 +207,41 @@ def _item(header: Mapping[str, Any], blob: bytes) -> Iterator[Item]:
         yield Began(header["python"])
 
 
-def _case(sizes: Iterable[tuple[str, int]], blob: bytes) -> TestCase:
-    files, offset = {}, 0
-    for name, size in sizes:
-        files[name] = blob[offset : offset + size]
-        offset += size
-    manifest = parse_manifest(files.pop(_MANIFEST))
-    [program] = files.values()
-    return case_from_manifest(manifest, program)
+# Cases, quickly: neither hashed nor spelled out while the test waits ------------------------------------
+
+
+def _packed(case: TestCase) -> tuple[protocol.Header, bytes]:
+    program = case.program.to_bytes()
+    plain = [(name, value) for name, value in case.inputs if not isinstance(value, Recipe)]
+    values, blob = protocol.pack_values([*plain, *(case.expected or ())])
+    told = {
+        "kind": case.program.kind,
+        "program": len(program),
+        "inputs": [
+            [name, value.to_json() if isinstance(value, Recipe) else None] for name, value in case.inputs
+        ],
+        "values": values,
+        "expected": None if case.expected is None else len(case.expected),
+        "tolerance": case.tolerance and [case.tolerance.rtol, case.tolerance.atol],
+        "comparison": case.comparison,
+        "provenance": vars(case.provenance),
+    }
+    return {"case": told}, program + blob
+
+
+def _unpacked(told: Mapping[str, Any], blob: bytes) -> TestCase:
+    size = told["program"]
+    values = protocol.unpack_values(told["values"], blob, size)
+    cut = len(values) - (told["expected"] or 0)
+    plain = dict(values[:cut])
+    return TestCase(
+        program=kind_named(told["kind"]).from_bytes(blob[:size]),
+        inputs=tuple(
+            (name, plain[name] if recipe is None else Recipe.from_json(recipe))
+            for name, recipe in told["inputs"]
+        ),
+        provenance=Provenance(**told["provenance"]),
+        expected=None if told["expected"] is None else tuple(values[cut:]),
+        tolerance=told["tolerance"] and Tolerance(*told["tolerance"]),
+        comparison=told["comparison"],
+    )

@@ -114,18 +114,14 @@ class Onnx:
             self._whole(model, known)
 
     def _whole(self, model: ModelProto, known: ModelProto) -> None:
-        import onnx
-
+        """The case of a whole model, or else the reason why it is none."""
         try:
-            onnx.checker.check_model(model)
+            kept = onnx_singles.valid(model, known)
             inputs = tuple(_whole_inputs(known))
-        except onnx.checker.ValidationError as error:
-            self._sink.skip("", "the model is not valid ONNX", str(error)[:300])
         except (CannotDrawError, CannotTellError) as error:
-            self._sink.skip("", str(error))
-        else:
-            program = OnnxModel(model.SerializeToString(deterministic=True))
-            self._keep("", model, program, inputs)
+            self._sink.skip("", str(error), getattr(error, "detail", ""))
+            return
+        self._keep("", kept, OnnxModel(kept.SerializeToString(deterministic=True)), inputs)
 
     def _keep(
         self,

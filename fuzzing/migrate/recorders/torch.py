@@ -11,30 +11,46 @@ import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from fuzzing.cases import Comparison, Init, Provenance, TestCase, TorchCall
 from fuzzing.errors import CaseFormatError
 from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
 from fuzzing.migrate.recorders.torch_keys import Keys
-from fuzzing.migrate.recorders.torch_modules import Making
+from fuzzing.migrate.recorders.torch_modules import Made, Making
 from fuzzing.migrate.recorders.torch_names import UNWRITTEN, function_names
 from fuzzing.migrate.torch_arguments import CannotTellError, InitTeller, Teller
 
 #: Instances kept of one operator in one process: whoever draws its scalars at random has seen enough then.
 MAX_INSTANCES = 4096
+#: From which a test that seeds nothing draws, so that recording it again finds the same cases.
+SEED = 0
 #: Modules that draw random numbers in eval mode too.
 _ALWAYS_RANDOM = frozenset({"torch.nn.FractionalMaxPool2d", "torch.nn.FractionalMaxPool3d"})
 #: torch's own code that stands for a test: what its databases of operators call is to be recorded.
 _TESTS = "torch.testing._internal."
 
 
+_NO_TEXT = "a call has no form as text"
+
+
+class _Call(NamedTuple):
+    """A call of a function, or of a module that was `made` so."""
+
+    key: Hashable
+    api: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    made: Made | None = None
+    training: bool = False
+
+
 @register_recorder
 class TorchRecorder:
-    """Records the calls of torch, in the thread that imported it; modules too."""
+    """Records the calls of torch, in the thread that imported it."""
 
     library: ClassVar[str] = "torch"
 
@@ -46,13 +62,17 @@ class TorchRecorder:
         self._count: dict[str, int] = {}
         self._version = version("torch")
         self._thread = threading.get_ident()
-        #: Whether a call is being recorded, or a module of torch.nn at work: what is called then is no test's.
+        # While a call is being recorded, or a module of torch.nn is at work, what is called is no test's.
         self._inside = False
+        self._mode = _mode(self)
+        _c()  # an older torch may lack some: better now than within a test
 
     def start(self, sink: Sink) -> None:
         """Begins to record to `sink`."""
+        import torch
+
         self._sink = sink
-        self._mode = _mode(self)
+        torch.default_generator.manual_seed(SEED)
         self._making.begin()
         self._watch_modules()
         self._spare_comparisons()
@@ -61,6 +81,29 @@ class TorchRecorder:
     def forget(self) -> None:
         """Knows no call any more: what comes is recorded though it be met again."""
         self._known.clear()
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """Records nothing meanwhile."""
+        was, self._inside = self._inside, True
+        left = self._leave()
+        try:
+            yield
+        finally:
+            self._inside = was
+            self._return(left)
+
+    def _leave(self) -> bool:
+        """Takes our mode away, if it is the innermost one, so that calls cost what they cost without it."""
+        depth = _c().len_torch_function_stack()
+        if depth and _c().get_function_stack_at(depth - 1) is self._mode:
+            _c().pop_torch_function_stack()
+            return True
+        return False
+
+    def _return(self, left: bool) -> None:
+        if left:
+            _c().push_on_torch_function_stack(self._mode)
 
     def _watch_modules(self) -> None:
         import torch
@@ -88,24 +131,6 @@ class TorchRecorder:
 
         _comparison.not_close_error_metas = not_close_error_metas
 
-    @contextlib.contextmanager
-    def away(self) -> Iterator[None]:
-        """Records nothing meanwhile. The mode is taken away, if it is the innermost one, to cost nothing."""
-        import torch
-
-        c: Any = torch._C
-        depth = c._len_torch_function_stack()
-        on_top = depth > 0 and c._get_function_stack_at(depth - 1) is self._mode
-        if on_top:
-            c._pop_torch_function_stack()
-        was, self._inside = self._inside, True
-        try:
-            yield
-        finally:
-            self._inside = was
-            if on_top:
-                c._push_on_torch_function_stack(self._mode)
-
     # -- calls -----------------------------------------------------------------------------------
 
     def function(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -116,8 +141,7 @@ class TorchRecorder:
         key = (api, self._keys.of(args), self._keys.of(kwargs) if kwargs else None)
         if key in self._known or not self._is_tests(func, api):
             return func(*args, **kwargs)
-        self._known.add(key)
-        return self._record(key, _Call(api, None, args, kwargs), lambda: func(*args, **kwargs))
+        return self._record(_Call(key, api, args, kwargs), lambda: func(*args, **kwargs))
 
     def module(
         self, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -125,36 +149,51 @@ class TorchRecorder:
         """Calls a module of torch.nn, and records that if it, or its arguments, are new."""
         if self._inside or threading.get_ident() != self._thread:
             return original(module, *args, **kwargs)
-        api = self._making.classes[type(module)]
-        given = self._making.given(module)
-        key = None
-        if given is not None:
-            key = (api, self._keys.of(given), self._keys.of(args), self._keys.of(kwargs))
-        with self.away():
-            if given is None or key in self._known or _modes():
+        call = self._module_call(module, args, kwargs)
+        self._inside = True
+        left = self._leave()
+        try:
+            if call is None:
                 return original(module, *args, **kwargs)
-            self._known.add(key)
-            call = _Call(api, given, args, kwargs, module.training)
-            return self._record(key, call, lambda: original(module, *args, **kwargs))
+            return self._record(call, lambda: original(module, *args, **kwargs))
+        finally:
+            self._inside = False
+            self._return(left)
+
+    def _module_call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
+        """The call, if it is new and can be told."""
+        made = self._making.made(module)
+        if made is None:
+            return None
+        if made.key is None:
+            made.key = (made.api, self._keys.of(made.args), self._keys.of(made.kwargs))
+        key = (made.key, self._keys.of(args), self._keys.of(kwargs) if kwargs else None)
+        if key in self._known or _strange_times() or self._enough(made.api):
+            return None
+        return _Call(key, made.api, args, kwargs, made, module.training)
 
     def _is_tests(self, func: Any, api: str) -> bool:
-        """Whether the call is the test's own, and one that can be told; looked at only where it is new."""
-        if threading.get_ident() != self._thread or _modes():
-            return False
-        if self._count.get(api, 0) >= MAX_INSTANCES:
-            self._sink.skip(api, f"more than {MAX_INSTANCES} instances of one operator")
+        """Whether a call is the test's own, and one that can be told; looked at only where it is new."""
+        if threading.get_ident() != self._thread or _strange_times() or self._enough(api):
             return False
         own = getattr(func, "__code__", None)
-        frame = sys._getframe(3)  # of whoever called torch: beyond this, `function` and the mode
+        frame = sys._getframe(3)  # of whoever called torch: between us are `function` and the mode
         while frame.f_back and (frame.f_globals.get("__name__") == "torch.overrides" or frame.f_code is own):
             frame = frame.f_back
         name = str(frame.f_globals.get("__name__", ""))
         return not name.startswith("torch.") or name.startswith(_TESTS)
 
+    def _enough(self, api: str) -> bool:
+        if self._count.get(api, 0) < MAX_INSTANCES:
+            return False
+        self._sink.skip(api, f"more than {MAX_INSTANCES} instances of one operator")
+        return True
+
     # -- recording -------------------------------------------------------------------------------
 
-    def _record(self, key: Hashable, call: _Call, run: Callable[[], Any]) -> Any:
+    def _record(self, call: _Call, run: Callable[[], Any]) -> Any:
         """Runs a call that is new, told before it and kept after it. What it raises, raises."""
+        self._known.add(call.key)
         was, self._inside = self._inside, True
         begin = perf_counter()
         try:
@@ -165,7 +204,7 @@ class TorchRecorder:
                 self._inside = was
                 result = run()
             except BaseException:
-                self._known.discard(key)
+                self._known.discard(call.key)  # it may yet succeed, on other elements
                 raise
             finally:
                 self._inside = True
@@ -179,19 +218,19 @@ class TorchRecorder:
             self._inside = was
 
     def _told(self, call: _Call) -> tuple[TorchCall, Teller] | None:
-        teller = Teller(made=self._making.given, redraw=True)
+        """The call as text with its inputs; None where that cannot be, which is noted."""
+        given = self._making.given
+        teller, maker = Teller(made=given, redraw=True), InitTeller(made=given)
         try:
             init = None
-            if call.given is not None:
-                maker = InitTeller(made=self._making.given)
-                init = Init(maker.args(call.given[0]), maker.kwargs(call.given[1]))
+            if call.made is not None:
+                init = Init(maker.args(call.made.args), maker.kwargs(call.made.kwargs))
             program = TorchCall(call.api, teller.args(call.args), teller.kwargs(call.kwargs), init)
-            program.to_bytes()
         except CannotTellError as error:
             self._sink.skip(call.api, str(error), error.detail)
         except CaseFormatError as error:
-            self._sink.skip(call.api, "a call has no form as text", str(error))
-        except Exception:  # noqa: BLE001 - ours, or a tensor of a kind unheard of; kept, and told by `collect`
+            self._sink.skip(call.api, _NO_TEXT, str(error))
+        except Exception:  # noqa: BLE001 - ours; kept from the test, and raised where the record is read
             self._sink.bug(call.api)
         else:
             return program, teller
@@ -208,24 +247,48 @@ class TorchRecorder:
             provenance = Provenance(SOURCE, self._sink.test(), operator, "torch", self._version)
             inputs = tuple(teller.inputs.items())
             self._sink.case(TestCase(program, inputs, provenance, comparison=comparison))
-        except Exception:  # noqa: BLE001 - kept, and told by `collect`
+        except CaseFormatError as error:  # found as the program is spelled out
+            self._sink.skip(call.api, _NO_TEXT, str(error))
+        except Exception:  # noqa: BLE001 - as above
             self._sink.bug(call.api)
 
 
-class _Call:
-    """One call: of a function, or of a module that was made with `given`."""
+class _Internals(NamedTuple):
+    """What of torch's own machinery we ask at each call."""
 
-    __slots__ = ("api", "args", "given", "kwargs", "training")
+    len_torch_function_stack: Callable[[], int]
+    get_function_stack_at: Callable[[int], Any]
+    pop_torch_function_stack: Callable[[], Any]
+    push_on_torch_function_stack: Callable[[Any], None]
+    len_torch_dispatch_stack: Callable[[], int]
+    get_tracing_state: Callable[[], Any]
+    peek_interpreter_stack: Callable[[], Any]
 
-    def __init__(
-        self,
-        api: str,
-        given: tuple[Any, Any] | None,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        training: bool = False,
-    ) -> None:
-        self.api, self.given, self.args, self.kwargs, self.training = api, given, args, kwargs, training
+
+@functools.cache
+def _c() -> _Internals:
+    import torch
+
+    c: Any = torch._C
+    return _Internals(
+        c._len_torch_function_stack,
+        c._get_function_stack_at,
+        c._pop_torch_function_stack,
+        c._push_on_torch_function_stack,
+        c._len_torch_dispatch_stack,
+        c._get_tracing_state,
+        c._functorch.peek_interpreter_stack,
+    )
+
+
+def _strange_times() -> bool:
+    """Whether tensors are not what they seem now: faked, traced, or batched by functorch."""
+    c = _c()
+    return bool(
+        c.len_torch_dispatch_stack()
+        or c.get_tracing_state() is not None
+        or c.peek_interpreter_stack() is not None
+    )
 
 
 def _mode(recorder: TorchRecorder) -> Any:
@@ -235,30 +298,12 @@ def _mode(recorder: TorchRecorder) -> Any:
     compiling, function = torch.compiler.is_compiling, recorder.function
 
     class Recording(torch.overrides.TorchFunctionMode):
-        def __torch_function__(
-            self,
-            func: Any,
-            types: Any,
-            args: Any = (),
-            kwargs: Any = None,  # noqa: ARG002
-        ) -> Any:
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if compiling():  # Dynamo reads this method: it must find nothing but the call
                 return func(*args, **(kwargs or {}))
             return function(func, args, kwargs or {})
 
     return Recording()
-
-
-def _modes() -> bool:
-    """Whether tensors are not what they seem now: faked, traced, or batched by functorch."""
-    import torch
-
-    c: Any = torch._C
-    return bool(
-        c._len_torch_dispatch_stack()
-        or c._get_tracing_state() is not None
-        or c._functorch.peek_interpreter_stack() is not None
-    )
 
 
 def _random_state() -> bytes:

@@ -24,7 +24,7 @@ class Keys:
             torch.Size: lambda value: value,
             dict: lambda value: (dict, *((key, self.of(item)) for key, item in value.items())),
             slice: lambda value: (slice, self.of(value.start), self.of(value.stop), self.of(value.step)),
-            float: lambda value: (float, value if value == value else "nan"),  # noqa: PLR0124
+            float: lambda value: (float, value if value == value else "nan"),
             **dict.fromkeys((bool, int, complex), lambda value: (type(value), value)),
             **dict.fromkeys((str, type(None), type(Ellipsis)), lambda value: value),
             **dict.fromkeys((torch.dtype, torch.device, torch.layout, torch.memory_format), lambda v: v),

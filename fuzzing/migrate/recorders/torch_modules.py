@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from fuzzing.migrate.recorders.torch_names import module_names
 
-Given = tuple[Sequence[Any], Mapping[str, Any]]
+
+class Made:
+    """What one module was made with.
+
+    api   the dotted name of its class
+    key   of class and arguments, for whoever wants to keep one here
+    """
+
+    __slots__ = ("api", "args", "key", "kind", "kwargs")
+
+    def __init__(self, api: str, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self.api, self.kind, self.args, self.kwargs = api, kind, args, kwargs
+        self.key: Hashable = None
 
 
 class Making:
@@ -23,7 +35,7 @@ class Making:
 
     def __init__(self) -> None:
         self.classes = module_names()
-        self._given: weakref.WeakKeyDictionary[Any, tuple[type, Given]] = weakref.WeakKeyDictionary()
+        self._made: weakref.WeakKeyDictionary[Any, Made] = weakref.WeakKeyDictionary()
 
     def begin(self) -> None:
         """Wraps every `__init__` that a watched class has or inherits from another class of torch."""
@@ -36,18 +48,23 @@ class Making:
 
     def _watched(self, original: Callable[..., None]) -> Callable[..., None]:
         """`original`, noting what it is called with where it is the first for its instance."""
-        classes, given = self.classes, self._given
+        classes, made = self.classes, self._made
 
         @functools.wraps(original)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             kind = type(self)
-            if kind in classes and self not in given:
-                given[self] = kind, (args, kwargs)
+            if kind in classes and self not in made:
+                made[self] = Made(classes[kind], kind, args, kwargs)
             original(self, *args, **kwargs)
 
         return __init__
 
-    def given(self, module: Any) -> Given | None:
-        """What the module's class was called with; None where that was not seen."""
-        kind, given = self._given.get(module, (None, None))
-        return given if kind is type(module) else None
+    def made(self, module: Any) -> Made | None:
+        """How a module was made; None where that was not seen, or where it has changed its class."""
+        made = self._made.get(module)
+        return made if made is not None and made.kind is type(module) else None
+
+    def given(self, module: Any) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
+        """What the module's class was called with; None as above."""
+        made = self.made(module)
+        return None if made is None else (made.args, made.kwargs)

@@ -14,13 +14,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from fuzzing.prioritize.change.cpp_lexer import Source, blank
 from fuzzing.prioritize.change.symbols import Outline, Registration, Symbol
 
 _HEAD = 1_000  # characters before a brace that are looked at
 _CALL = 300  # characters before a parenthesis that are looked at
-_STATEMENT = 4_000  # characters of a registration that are looked at
+_STATEMENT = 2_000  # characters of a registration that are looked at
+_MOST = 3_000  # scopes, and registrations of each kind; few files have a tenth of that
 _NAME = r"~?[A-Za-z_]\w*"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LAST_NAMES = re.compile(r"(?<!\w)[A-Za-z_]\w*(?!\w|\s*::)")
@@ -61,17 +63,17 @@ class _Scope:
     start: int
     bases: tuple[str, ...] = ()
     end: int = 0
+    is_test: bool = False
 
 
 def outline(text: str) -> Outline:
     """The outline of a C++ source; what cannot be made out is left out."""
     source = blank(text)
     lines = _Lines(text)
-    scopes = list(_scopes(source.code))
+    scopes = islice(_scopes(source.code), _MOST)
     symbols = tuple(_symbol(source, scope, lines) for scope in scopes if scope.name)
-    registrations = (*_macros(source, lines), *_entries(source, lines))
-    code = {line for line, content in enumerate(_visible(text, source), 1) if content.strip()}
-    return Outline(symbols, registrations, frozenset(code))
+    found = (islice(_macros(source, lines), _MOST), islice(_entries(source, lines), _MOST))
+    return Outline(symbols, tuple(chain(*found)), _code(text, source, lines))
 
 
 class _Lines:
@@ -84,16 +86,11 @@ class _Lines:
         return bisect_right(self._starts, place)
 
 
-def _visible(text: str, source: Source) -> list[str]:
-    """The lines without comments, but with strings and directives."""
-    lines = source.code.split("\n")
-    for place, line in enumerate(text.split("\n")):
-        if line.lstrip().startswith("#"):
-            lines[place] = line
-    at = _Lines(text)
-    for place in source.strings:
-        lines[at(place) - 1] += '"'
-    return lines
+def _code(text: str, source: Source, lines: _Lines) -> frozenset[int]:
+    """The lines that hold more than blanks and comments: strings and directives count."""
+    found = {line for line, content in enumerate(source.code.split("\n"), 1) if content.strip()}
+    found |= {line for line, content in enumerate(text.split("\n"), 1) if content.lstrip().startswith("#")}
+    return frozenset(found | {lines(place) for place in source.strings})
 
 
 def _scopes(code: str) -> Iterator[_Scope]:
@@ -113,7 +110,7 @@ def _scopes(code: str) -> Iterator[_Scope]:
             if scope.kind in ("namespace", "type", "function", "table"):
                 yield scope
             if scope.kind == "initialiser":
-                continue  # of a constructor's member: its head goes on
+                continue  # its head goes on
         if not (stack and stack[-1].kind in ("function", "table", "block", "initialiser")):
             head = place + 1
     for scope in stack:  # never closed: they reach to the end
@@ -127,6 +124,8 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
     text = _without_templates(code[start:place])
     first = start + len(code[start:place]) - len(code[start:place].lstrip())
     owner = next((scope.name for scope in reversed(stack) if scope.kind == "type"), "")
+    if text.count("(") > text.count(")"):
+        return _Scope("initialiser", "", "", first, place)  # of a parameter's default
     if (found := _NAMESPACE.search(text)) is not None:
         return _Scope("namespace", "", "", first, place)
     if (function := _function(text)) is not None:
@@ -135,7 +134,7 @@ def _scope(code: str, head: int, place: int, stack: list[_Scope]) -> _Scope:
             return _Scope("initialiser", "", "", first, place)
         if _TEST.match(name):
             arguments = text[text.rfind("(", 0, text.rfind(")")) + 1 : text.rfind(")")]
-            return _Scope("function", "_".join(_WORD.findall(arguments)), "", first, place)
+            return _Scope("function", "_".join(_WORD.findall(arguments)), "", first, place, is_test=True)
         names = re.split(r"\s*::\s*", name)
         return _Scope("function", names[-1], names[-2] if len(names) > 1 else owner, first, place)
     if (found := _TYPE.search(text)) is not None:
@@ -210,6 +209,7 @@ def _symbol(source: Source, scope: _Scope, lines: _Lines) -> Symbol:
         scope.bases,
         frozenset(names),
         is_class,
+        scope.is_test,
     )
 
 

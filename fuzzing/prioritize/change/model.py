@@ -22,8 +22,8 @@ from fuzzing.errors import UsageError
 MAX_FILES = (
     1_000  # of one change; a commit that touches more is a mass edit, and says little of any one operator
 )
-MAX_TEXT = 2_000_000  # characters of one file: three times the longest source file of the compilers we know
-MAX_TOTAL = 32_000_000  # characters of all files together
+MAX_TEXT = 1_000_000  # characters of one file: three times the longest source file of the compilers we know
+MAX_TOTAL = 16_000_000  # characters of all files together
 MAX_HUNKS = 2_000  # of one file
 _MAX_COMPARED = 400  # lines of a hunk that are compared one by one: that costs their product
 

@@ -86,6 +86,7 @@ _SYNONYMS = _groups(
     layernorm layernormalization
     instancenorm instancenormalization
     groupnorm groupnormalization
+    rmsnorm rmsnormalization
     lrn localresponsenorm
     silu swish
     hardsigmoid hsigmoid

@@ -23,6 +23,7 @@ _BINDS = re.compile(
 )
 _MIN_TABLE = 4  # entries; a smaller dictionary is somebody's keyword arguments
 _OPERATOR_ROOTS = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed", "inductor_prims"})
+_LIBRARY_ROOTS = frozenset({"torch", "nn", "F", "keras"})
 _NAME = re.compile(r"[A-Za-z_][\w.:]{1,60}\Z")
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -74,9 +75,9 @@ def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _symbol(node: ast.stmt, name: str, owner: str) -> Symbol:
-    return Symbol(
-        name, owner, _first(node), node.end_lineno or node.lineno, _mentions(node), (), _names(node)
-    )
+    is_test = isinstance(node, _Function) and name.startswith("test")
+    last = node.end_lineno or node.lineno
+    return Symbol(name, owner, _first(node), last, _mentions(node), (), _names(node), is_test=is_test)
 
 
 def _first(node: ast.stmt) -> int:
@@ -109,7 +110,7 @@ def _names(node: ast.AST) -> frozenset[str]:
             found.add(one.value)
         elif isinstance(one, ast.Attribute):
             spelled = dotted(one)
-            if spelled.split(".")[0] in _OPERATOR_ROOTS:
+            if spelled.split(".")[0] in _OPERATOR_ROOTS | _LIBRARY_ROOTS:
                 found.add(spelled)
     return frozenset(found)
 

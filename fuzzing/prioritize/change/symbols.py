@@ -37,6 +37,7 @@ class Symbol:
     bases: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     is_class: bool = False
+    is_test: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,16 @@ class Graph:
             for place in self._classes.get(current, ()):
                 waiting.extend(self.outline.symbols[place].bases)
         return []
+
+    def used(self, symbol: Symbol) -> Iterator[list[Symbol]]:
+        """The symbol, then what it uses, then what those use, to LEVELS calls deep."""
+        front = [self.outline.symbols.index(symbol)]
+        seen: set[int] = set()
+        for _ in range(LEVELS + 1):
+            yield [self.outline.symbols[place] for place in front]
+            seen |= set(front)
+            below = {used for place in front for used in self._uses(self.outline.symbols[place])}
+            front = sorted(below - seen)
 
     def reached(self, lines: frozenset[int]) -> list[Reached]:
         """The symbols that changes on `lines` reach, nearest first; a method's class is as near as it."""

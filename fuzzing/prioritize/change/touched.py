@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from fuzzing.prioritize.change.evidence import WORD, Mark, marks_of
+from fuzzing.prioritize.change.evidence import FILE, WORD, Mark, marks_of
 from fuzzing.prioritize.change.model import Change
 from fuzzing.prioritize.change.names import Name, library, name
 
@@ -20,6 +20,7 @@ from fuzzing.prioritize.change.names import Name, library, name
 _SAME_BUT_DIMENSIONS = 0.9
 _OTHER_DIMENSIONS = 0.3
 _FAMILY = 0.3
+_FAMILY_ITSELF = 0.7  # of a file's name: reduce.cpp holds ReduceMax, and resize.cpp perhaps Upsample
 _PART_OF_NAME = 0.3
 #: Below this a weight is noise and is left out.
 _LEAST = 0.02
@@ -62,8 +63,8 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
     index = _Index(operators)
     found: dict[str, dict[str, float]] = defaultdict(dict)
     passes: dict[str, float] = {}
-    frontends: dict[str, float] = {}
-    reasons: dict[str, str] = {}
+    frontends: dict[str, tuple[float, str]] = {}
+    unnamed: dict[str, tuple[float, str]] = {}  # the same, but what other files name says more
     for file in change.files:
         evidence = marks_of(file)
         met = {mark: list(index.meet(mark)) for mark in evidence.marks}
@@ -77,15 +78,18 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
         named = any(met.values())
         for label, weight in evidence.passes.items():
             passes[label] = max(weight, passes.get(label, 0.0))
-        for frontend, weight in evidence.frontends.items():
-            if (evidence.shared or not named) and weight > frontends.get(frontend, 0.0):
-                frontends[frontend], reasons[frontend] = weight, evidence.reason
+        if evidence.shared or not named:
+            where = frontends if evidence.shared else unnamed
+            for frontend, weight in evidence.frontends.items():
+                where[frontend] = max((weight, evidence.reason), where.get(frontend, (0.0, "")))
+    if not found:
+        frontends = unnamed | frontends
     return Touched(
         {operator: max(told.values()) for operator, told in sorted(found.items())},
         dict(sorted(passes.items())),
-        dict(sorted(frontends.items())),
+        {frontend: weight for frontend, (weight, _) in sorted(frontends.items())},
         {operator: _strongest(told) for operator, told in sorted(found.items())}
-        | {frontend: (reason,) for frontend, reason in sorted(reasons.items())},
+        | {frontend: (reason,) for frontend, (_, reason) in sorted(frontends.items())},
     )
 
 
@@ -120,8 +124,9 @@ class _Index:
                 for operator in self._words.get(word, ()):
                     best[operator] = _PART_OF_NAME
         else:
+            whole = mark.degree == FILE and asked.exact == asked.family
             for operator in self._family.get(asked.family, ()):
-                best[operator] = _FAMILY
+                best[operator] = _FAMILY_ITSELF if whole else _FAMILY
             general = asked.exact == asked.bare or asked.exact.endswith("nd")
             for operator in self._bare.get(asked.bare, ()):
                 best[operator] = _SAME_BUT_DIMENSIONS if general else _OTHER_DIMENSIONS

@@ -41,10 +41,24 @@ def test_a_module_is_told_by_its_class_and_runs(
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nn.NLLLoss", "torch.nn.NLLLoss(weight=torch.tensor(["),
+        ("nn.TransformerEncoder", "torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer("),
+    ],
+)
+def test_what_a_module_is_made_from_is_told(
+    name: str, text: str, migrated: dict[str, list[TestCase | Skip]]
+) -> None:
+    """Tensors and other modules."""
+    programs = [item.program for item in migrated[name] if isinstance(item, TestCase)]
+    assert all(isinstance(program, TorchCall) for program in programs)
+    assert any(text in program.source() for program in programs if isinstance(program, TorchCall))
+
+
+@pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nn.NLLLoss", "a module is made from tensors"),
-        ("nn.TransformerEncoder", "an argument is a module that was made elsewhere"),
         ("nn.LazyConv1d", "the library itself fails on its sample"),
     ],
 )

@@ -21,11 +21,8 @@ class PlainOperator:
     def __init__(self, instances: Sequence[Instance], places: list[int], context: Context, mode: str) -> None:
         partition = code if mode == "code" else paper
         first = instances[places[0]]
-        tests = (
-            []
-            if context.suite is None
-            else [t for t in context.suite.instances if t.operator == first.operator]
-        )
+        suite = context.suite(first.frontend)
+        tests = [] if suite is None else [one for one in suite.instances if one.operator == first.operator]
         self.rows: dict[int, dict[str, Any]] = {place: partition(instances[place]) for place in places}
         seeds = [partition(test) for test in tests] if mode == "code" else []
         every = [*self.rows.values(), *seeds]
@@ -38,8 +35,10 @@ class PlainOperator:
             self.see(self.columns(self._defaults(instances, places), partial=True))
         self.covered = {column: len(values) for column, values in self.seen.items()}
         self.left = list(places)
-        self.refused = {p for p in places if mode == "code" and refused(instances[p], context.backend)}
-        counted = 0 if context.suite is None else context.suite.operators.get(self.name, 0)
+        self.refused = {
+            p for p in places if mode == "code" and context.options and refused(instances[p], context.backend)
+        }
+        counted = 0 if suite is None else suite.operators.get(self.name, 0)
         self.weight = self._weight(max(counted, len(tests)), bool(seeds))
 
     def _defaults(self, instances: Sequence[Instance], places: list[int]) -> dict[str, Any]:
@@ -73,7 +72,10 @@ class PlainOperator:
             for p, q in combinations(self.names, 2)
             if p in values and q in values
         }
-        return {**values, **pairs}
+        found: dict[Hashable, Hashable] = {}
+        found.update(values)
+        found.update(pairs)
+        return found
 
     def see(self, columns: dict[Hashable, Hashable]) -> None:
         for column, value in columns.items():

@@ -77,8 +77,9 @@ def drawn_instances(draw: st.DrawFn, most: int = 12, fewest: int = 0) -> list[In
 def drawn_contexts(draw: st.DrawFn) -> Context:
     """With or without a suite, counted or recorded, and any backend's list of what it refuses."""
     seed, backend = draw(st.integers(0, 3)), draw(st.sampled_from(["", "openvino", "tvm"]))
-    if draw(st.booleans()):
-        return Context(seed=seed, backend=backend)
-    counts = draw(st.dictionaries(st.sampled_from(["Add", "Conv", "Sin"]), st.integers(0, 5), max_size=3))
-    tests = draw(drawn_instances(most=4))
-    return Context(CountedSuite(counts, tests), seed=seed, backend=backend)
+    options = draw(st.sampled_from([{}, {"opera.filter": "released"}]))
+    suites = {}
+    for frontend in draw(st.lists(st.sampled_from(["torch", "onnx", ""]), unique=True)):
+        counts = draw(st.dictionaries(st.sampled_from(["Add", "Conv", "Sin"]), st.integers(0, 5), max_size=3))
+        suites[frontend] = CountedSuite(counts, draw(drawn_instances(most=4)))
+    return Context(suites, seed=seed, backend=backend, options=options)

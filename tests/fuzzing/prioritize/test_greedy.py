@@ -21,15 +21,13 @@ def _picked(table: Table, weights: Weights) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("weights", [alike, rarer])
 @pytest.mark.parametrize(("parameters", "values"), [(1, 400), (3, 5), (4, 40), (2, 3)])
-def test_a_pool_gives_the_order_that_all_rows_give(
+def test_how_many_rows_are_looked_at_together_changes_nothing(
     weights: Weights, parameters: int, values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = tabulate(_rows(parameters, 400, parameters, values))
     whole = _picked(table, weights)
-    for pool, watched in ((1, 1), (7, 3), (50, 400)):
-        monkeypatch.setattr(greedy, "_ALL", 10)
-        monkeypatch.setattr(greedy, "_POOL", pool)
-        monkeypatch.setattr(greedy, "_WATCHED", watched)
+    for batch in (1, 3, 40):
+        monkeypatch.setattr(greedy, "_BATCH", batch)
         assert _picked(table, weights) == whole
 
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzzing.errors import UsageError
 from fuzzing.prioritize.base import Context, get
-from fuzzing.prioritize.greedy import alike, rarer, search
+from fuzzing.prioritize.greedy import Weights, alike, rarer, search
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.table import tabulate
 from tests.fuzzing.prioritize.opera_reference import plain_order
@@ -41,8 +42,8 @@ def test_many_rows_of_one_operator(instances: list[Instance], seed: int) -> None
 @given(rows=st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)), max_size=40))
 @settings(deadline=None)
 @pytest.mark.parametrize("weights", [alike, rarer])
-def test_an_emission_never_raises_a_score(weights: object, rows: list[dict[str, int]]) -> None:
-    scores = [pick.score for pick in search(tabulate(rows), rarer if weights is rarer else alike)]
+def test_an_emission_never_raises_a_score(weights: Weights, rows: list[dict[str, int]]) -> None:
+    scores = [pick.score for pick in search(tabulate(rows), weights)]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -50,7 +51,7 @@ def test_an_emission_never_raises_a_score(weights: object, rows: list[dict[str, 
 def test_an_operator_the_suite_lacks_has_the_greatest_weight(strategy: str) -> None:
     instances = [instance(1, "Add", a=1), instance(2, "Sin", a=1), instance(3, "Mul", a=1)]
     suite = CountedSuite({"Add": 3, "Mul": 1})
-    ranked = list(get(strategy)(instances, Context(suite)))
+    ranked = list(get(strategy)(instances, Context({"torch": suite})))
     assert [one.instance_index for one in ranked] == [1, 2, 0]
     assert ranked[0].why["operator"] == {"opera": 1.0, "opera-paper": 2.0}[strategy]
 
@@ -62,7 +63,7 @@ def test_the_weight_is_the_share_that_the_recorded_suite_leaves_uncovered() -> N
         instance(2, "Add", a=5, b="x"),
         instance(3, "Add", a=-1, b="x"),
     ]
-    ranked = list(get("opera")(instances, Context(CountedSuite({}, tests))))
+    ranked = list(get("opera")(instances, Context({"": CountedSuite({}, tests)})))
     # a: 1 of 3 values, b: 1 of 1, the pair: 1 of 3
     assert ranked[0].why["operator"] == pytest.approx(1 - 1 / 9)
     # the first case says nothing that the suite does not: it comes when all else has been said
@@ -94,13 +95,17 @@ def test_what_openvino_once_refused_goes_to_the_end_only_if_asked() -> None:
 
     instances = [made(1, "complex128", [2]), made(2, "float32", [1] * 6), made(3, "float32", [2])]
     assert order("opera", instances)[0] == 0
-    assert order("opera", instances, Context(backend="openvino"))[0] == 2
+    assert order("opera", instances, Context(backend="openvino"))[0] == 0
+    asked = Context(backend="openvino", options={"opera.filter": "released"})
+    assert order("opera", instances, asked)[0] == 2
+    with pytest.raises(UsageError, match="none or released"):
+        order("opera", instances, Context(options={"opera.filter": "x"}))
 
 
 def test_the_operators_weight_alone_goes_operator_by_operator() -> None:
     instances = [instance(n, name, a=n) for n, name in enumerate(["Add", "Sin", "Add", "Mul", "Sin"])]
     suite = CountedSuite({"Add": 8, "Mul": 1})
-    assert order("opera-operator", instances, Context(suite)) == [1, 4, 3, 0, 2]
+    assert order("opera-operator", instances, Context({"torch": suite})) == [1, 4, 3, 0, 2]
 
 
 def test_what_is_new_of_a_case_is_told() -> None:

@@ -16,11 +16,13 @@ X = TensorArg("x")
 def recorded(
     api: str, *args: Argument, init: Init | None = None, shape: tuple[int, ...] = (2, 3), **kwargs: Argument
 ) -> TestCase:
-    """A call of `api` on tensors of one shape, their elements -1, 0, 1, …, as a source would have recorded it."""
+    """A call of `api` on tensors of one shape, their elements -1, 0, 1, …, as if it had been recorded."""
     program = TorchCall(api, args, tuple(kwargs.items()), init)
     values = np.arange(-1, np.prod(shape, dtype=int) - 1, dtype=np.float32).reshape(shape)
     inputs = tuple((tensor.name, Tensor.of(values)) for tensor in program.tensors)
-    return TestCase(program, inputs, Provenance("by-hand", f"{api}/0", api.removeprefix("torch."), "torch", "2"))
+    return TestCase(
+        program, inputs, Provenance("by-hand", f"{api}/0", api.removeprefix("torch."), "torch", "2")
+    )
 
 
 def call(api: str, *args: Argument, init: Init | None = None, **kwargs: Argument) -> Invocation:

@@ -1,4 +1,4 @@
-"""Eager torch that dies of one operator: torch.neg."""
+"""Eager torch that dies of one operator: torch.Tensor.negative."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class DyingEager(TorchEager):
     name: ClassVar[str] = "dying_eager"
 
     def convert(self, program: Program, inputs: Named) -> Any:
-        if getattr(program, "api", "") == "torch.neg":
+        if getattr(program, "api", "") == "torch.Tensor.negative":
             os.kill(os.getpid(), signal.SIGSEGV)
         return super().convert(program, inputs)

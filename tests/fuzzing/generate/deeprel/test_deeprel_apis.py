@@ -56,7 +56,13 @@ def test_torch_offers_more_than_a_thousand_apis_and_none_of_its_tools() -> None:
     kinds = {api.kind for api in inventory().values()}
     assert kinds == {"function", "method", "class"}
     assert len(inventory()) > 1_400
-    tools = {"torch.set_default_dtype", "torch.save", "torch.manual_seed", "torch.Tensor.data_ptr", "torch.compile"}
+    tools = {
+        "torch.set_default_dtype",
+        "torch.save",
+        "torch.manual_seed",
+        "torch.Tensor.data_ptr",
+        "torch.compile",
+    }
     assert not tools & set(inventory())
 
 

@@ -19,7 +19,9 @@ def by_trying_all(scores: Scores) -> float:
     rows, columns = len(scores), len(scores[0])
     if rows > columns:
         return by_trying_all([list(column) for column in zip(*scores, strict=True)])
-    return max(sum(scores[row][way[row]] for row in range(rows)) for way in permutations(range(columns), rows))
+    return max(
+        sum(scores[row][way[row]] for row in range(rows)) for way in permutations(range(columns), rows)
+    )
 
 
 @st.composite
@@ -62,7 +64,7 @@ def pairs(source: str, target: str) -> list[tuple[tuple[str, str], ...] | None]:
     """The mapping from the source's first signature to each of the target's."""
     one = inventory()[source].signatures[0]
     found = [mapping(one, other) for other in inventory()[target].signatures]
-    return [each and each.pairs for each in found]
+    return [each.pairs if each else None for each in found]
 
 
 @pytest.mark.compiler_torch_eager

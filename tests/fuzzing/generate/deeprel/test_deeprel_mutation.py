@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzing.cases import Init, Recipe, TorchCall
+from fuzzing.cases import Init, Recipe, Tensor, TorchCall
 from fuzzing.errors import CaseFormatError
 from fuzzing.generate.deeprel.mutation import DTYPES, Mutator
 from fuzzing.generate.deeprel.transfer import Invocation
@@ -62,9 +62,9 @@ def test_mutants_reach_what_the_recorded_call_does_not() -> None:
         mutant = mutator.mutant()
         seen["changed"] += mutant.case("").id != own
         seen[f"keepdim {type(mutant.bound['keepdim']).__name__}"] += 1
-        for given in mutant.case("").values():
-            seen[given[1].dtype] += 1  # type: ignore[union-attr] # tensors all
-            seen[f"rank {len(given[1].shape)}"] += 1  # type: ignore[union-attr]
+        for _, tensor in mutant.case("").values():
+            assert isinstance(tensor, Tensor)
+            seen.update((tensor.dtype, f"rank {len(tensor.shape)}"))
     assert {f"keepdim {kind}" for kind in ("bool", "int", "float", "str")} <= seen.keys()
     assert {"rank 1", "rank 2", "rank 3"} <= seen.keys()
     assert set(DTYPES) <= seen.keys()

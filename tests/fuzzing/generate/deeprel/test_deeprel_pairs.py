@@ -27,7 +27,9 @@ def play(pair: Pair, answer: Answer) -> list[TestCase]:
     while jobs:
         (taker, place), case = jobs.popleft()
         assert isinstance(case.program, TorchCall)
-        before = sum(other.program.api == case.program.api for other in seen if isinstance(other.program, TorchCall))
+        before = sum(
+            other.program.api == case.program.api for other in seen if isinstance(other.program, TorchCall)
+        )
         seen.append(case)
         jobs.extend(taker.take(place, answer(case.program.api, before)))
     assert pair.ended
@@ -75,11 +77,32 @@ def test_what_the_library_dies_of_is_kept_and_ends_nothing() -> None:
     assert pair.outcomes["value"][Outcome.BUG] == 1
 
 
+def test_what_the_source_dies_of_is_told_once() -> None:
+    """Of a call with an argument less than was recorded, say."""
+    runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
+    pairs = [Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin")]
+    for pair in pairs:
+        play(pair, lambda api, _before: killed() if api == "torch.amax" else returned([1.0]))
+    assert [[(bug.api, bug.how) for bug in pair.bugs] for pair in pairs] == [[("torch.amax", "SIGSEGV")], []]
+    assert [pair.outcomes["value"] for pair in pairs] == [{Outcome.BUG: 1}] * 2
+
+
+def test_a_pair_that_kills_again_and_again_is_left_alone() -> None:
+    pair = a_pair()
+    play(pair, lambda api, _before: killed() if api == "torch.max" else returned([1.0]))
+    assert (pair.equivalence, pair.tried) == (None, 5)  # of 30
+    assert len(pair.bugs) == 5
+
+
 def test_a_source_call_is_run_once_for_all_targets() -> None:
     runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
     first, second = (Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin"))
     apis = [
-        [case.program.api for case in play(pair, lambda _api, _before: returned([1.0])) if isinstance(case.program, TorchCall)]
+        [
+            case.program.api
+            for case in play(pair, lambda _api, _before: returned([1.0]))
+            if isinstance(case.program, TorchCall)
+        ]
         for pair in (first, second)
     ]
     assert apis == [["torch.amax", "torch.max"], ["torch.amin"]]

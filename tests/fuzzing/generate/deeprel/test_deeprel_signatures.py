@@ -25,7 +25,12 @@ AMAX = Signature(
     )
 )
 PERMUTE = Signature((parameter("self", "tensor"), parameter("dims", "ints")))
-MESHGRID = Signature((Parameter("tensors", frozenset({ANY}), rest=True), parameter("indexing", "str", keyword=True)))
+POOL = Signature(
+    (parameter("input"), parameter("size", "int", "ints"), parameter("stride", "int", optional=True))
+)
+MESHGRID = Signature(
+    (Parameter("tensors", frozenset({ANY}), rest=True), parameter("indexing", "str", keyword=True))
+)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +46,8 @@ MESHGRID = Signature((Parameter("tensors", frozenset({ANY}), rest=True), paramet
         (AMAX, (X, 1), {"dim": 1}, None),
         (PERMUTE, (X, 0, 2, 1), {}, {"self": X, "dims": (0, 2, 1)}),
         (PERMUTE, (X, (0, 2, 1)), {}, {"self": X, "dims": (0, 2, 1)}),
+        (PERMUTE, (X, 0), {}, {"self": X, "dims": (0,)}),
+        (POOL, (X, 2, 1), {}, {"input": X, "size": 2, "stride": 1}),  # no list of (2, 1)
         (MESHGRID, (X, Y), {"indexing": "ij"}, {"tensors": (X, Y), "indexing": "ij"}),
     ],
 )
@@ -86,6 +93,7 @@ def test_arranging_is_the_inverse_of_binding(drawn: tuple[Signature, dict[str, A
         ((1, 2), {"ints"}),
         ([1, 2.0], {"floats"}),
         ((X, None), {"tensors"}),
+        ((None, None), {"ints"}),  # a size that stays as it is
         ([X, 1], set()),
         ({"a": 1}, set()),
         (None, {"none"}),
@@ -100,3 +108,4 @@ def test_numbers_widen_but_do_not_narrow() -> None:
     assert not parameter("p", "int").takes(1.5)
     assert parameter("p", "floats").takes([1, 2])
     assert parameter("p", "ints").takes([])
+    assert parameter("p", "device").takes("cpu")

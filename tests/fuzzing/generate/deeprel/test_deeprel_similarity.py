@@ -13,7 +13,7 @@ from fuzzing.generate.deeprel.similarity import CANDIDATES, Candidate, candidate
 
 
 def test_what_all_texts_say_counts_for_nothing_and_texts_have_length_one() -> None:
-    texts = [Counter("the cat".split()), Counter("the cat".split()), Counter("the dog".split()), Counter("the dog".split())]
+    texts = [Counter(text) for text in (["the", "cat"], ["the", "cat"], ["the", "dog"], ["the", "dog"])]
     matrix = tf_idf(texts)
     alike = matrix @ matrix.T
     assert np.allclose(np.diag(alike), 1)

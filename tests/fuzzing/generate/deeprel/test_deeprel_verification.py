@@ -12,7 +12,7 @@ from fuzzing.outcomes import Phase
 from tests.fuzzing.generate.deeprel.deeprel_kit import killed, raised, returned
 
 NAN = float("nan")
-EXCUSED = raised('"amin_cpu" not implemented for \'ComplexFloat\'')
+EXCUSED = raised("\"amin_cpu\" not implemented for 'ComplexFloat'")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ ONNX_OP("Resize", OPSET_SINCE(11), ai_onnx::opset_11::resize);
 }  // namespace ov::frontend::onnx::ai_onnx
 """
 
-#: A kernel of ONNX Runtime: a wrapped registration, templates, member initialisers, branches that do not balance.
+#: A kernel of ONNX Runtime: a wrapped registration, templates, member initialisers, unbalanced branches.
 KERNEL = """\
 #define REGISTER_TYPED(T)                        \\
   ONNX_CPU_OPERATOR_TYPED_KERNEL(                \\
@@ -68,6 +68,9 @@ ONNX_CPU_OPERATOR_VERSIONED_TYPED_KERNEL(
 """
 
 TABLE = """\
+void run(const Attributes& a, const std::set<std::string>& left_out = {"cuda", "tensorrt"}, bool b = {}) {
+    go();
+}
 const std::unordered_map<std::string, CreatorFunction> get_supported_ops() {
     return {
         {"aten::conv1d", op::translate_convnd},
@@ -128,6 +131,7 @@ def test_methods_have_their_class_and_initialisers_are_no_functions() -> None:
     kernels = [(one.owner, one.name) for one in cpp_code.outline(KERNEL).symbols]
     assert kernels == [("CumSum", "CumSum"), ("CumSum", "Compute")]
     symbols = {one.name: one for one in cpp_code.outline(TABLE).symbols}
+    assert (symbols["run"].first, symbols["run"].last) == (1, 3)
     assert symbols["ReduceMax"].is_class
     assert "Reduction" in symbols["ReduceMax"].bases
     assert symbols["validate"].owner == "ReduceMax"
@@ -147,8 +151,8 @@ def test_comments_hold_no_code() -> None:
 def test_any_text_has_an_outline_within_its_lines(text: str) -> None:
     outline = cpp_code.outline(text)
     lines = text.count("\n") + 1
-    for one in (*outline.symbols, *outline.registrations):
-        assert 1 <= one.first <= one.last <= lines
+    assert all(1 <= one.first <= one.last <= lines for one in outline.symbols)
+    assert all(1 <= one.first <= one.last <= lines for one in outline.registrations)
     assert all(1 <= line <= lines for line in outline.code)
     source = blank(text)
     assert len(source.code) == len(source.defines) == len(text)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from fuzzing.prioritize.change.names import library, name
 
-#: Spellings of one operator, as torch's users, torch's dispatcher, exported graphs, converters and tests have it.
+#: Spellings of one operator: torch's users', its dispatcher's, exported graphs', converters' and tests'.
 SAME = [
     "torch.nn.functional.conv2d torch.nn.Conv2d torch.conv2d aten::conv2d aten.conv2d.default conv2d.default "
     "torch.ops.aten.conv2d.default translate_conv2d _conv2d keras.layers.Conv2D relax.nn.conv2d "
     "InferStructInfoConv2d test_conv2d",
-    "torch.add torch.Tensor.add torch.Tensor.add_ aten::add_ aten.add.Tensor Add keras.ops.add relax.add _add",
+    "torch.add torch.Tensor.add torch.Tensor.add_ aten::add_ aten.add.Tensor Add keras.ops.add relax.add",
     "torch.nn.BatchNorm2d BatchNorm2d _batch_norm_2d_module",
     "aten::batch_norm BatchNormalization aten._native_batch_norm_legit_no_training.default "
     "keras.layers.BatchNormalization translate_batch_norm",

@@ -77,7 +77,7 @@ class TestTvm:
         )
         found = said(edited(self.ONNX_PATH, self.onnx_frontend(), edit), operators=ONNX)
         assert found.operators.keys() == {"Softmax", "LogSoftmax", "Hardmax"}
-        assert list(found.operators.values()) == pytest.approx([0.9 / 3**0.5] * 3)
+        assert list(found.operators.values()) == pytest.approx([0.9**2 / 3**0.5] * 3)
         assert "which Softmax's converter Softmax._impl_v1 uses" in found.reasons["Softmax"][0]
 
     def test_the_class_that_converters_derive_from(self) -> None:
@@ -128,7 +128,7 @@ class TestTvm:
         old = (
             'TVM_REGISTER_OP("relax.nn.conv2d")\n    .set_num_inputs(2)\n'
             '    .set_attr<FInferStructInfo>("FInferStructInfo", InferStructInfoConv2d);\n'
-            "StructInfo InferStructInfoConv2d(const Call& call, const BlockBuilder& ctx) {\n  return Check(call);\n}\n"
+            "StructInfo InferStructInfoConv2d(const Call& call) {\n  return Check(call);\n}\n"
         )
         found = said(
             edited("src/relax/op/nn/convolution.cc", old, ("Check(call)", "Check(call, ctx)")),
@@ -240,7 +240,7 @@ class TestOpenvino:
 class TestOnnxruntime:
     def test_a_kernel(self) -> None:
         text = (
-            "template <typename T>\nStatus CumSum<T>::Compute(OpKernelContext* context) const {\n  return Run();\n}\n"
+            "template <typename T>\nStatus CumSum<T>::Compute(Context* context) const {\n  return Run();\n}\n"
             "ONNX_CPU_OPERATOR_TYPED_KERNEL(CumSum, 14, float, KernelDefBuilder(), CumSum<float>);\n"
         )
         path = "onnxruntime/core/providers/cpu/math/cumsum.cc"
@@ -288,7 +288,21 @@ def test_without_texts_the_name_of_the_file_is_all_there_is() -> None:
         "src/frontends/onnx/frontend/src/op/resize.cpp", None, None, None, (Hunk(1, 3, 1, 3),)
     )
     found = said(change, operators=ONNX)
-    assert found.operators["Resize"] == 0.5
+    assert found.operators == {"Resize": 0.5, "Upsample": 0.35}
+
+
+def test_a_file_may_be_called_like_a_family() -> None:
+    found = said(FileChange("src/frontends/onnx/frontend/src/op/reduce.cpp"), operators=ONNX)
+    assert {"ReduceMax", "ReduceL1", "ReduceLogSumExp"} <= found.operators.keys()
+    assert set(found.operators.values()) == {0.35}
+
+
+def test_what_names_an_operator_outweighs_what_names_none() -> None:
+    table = FileChange("src/frontends/onnx/frontend/src/ops_bridge.cpp")
+    assert said(table, operators=ONNX).frontends == {"onnx": 0.1}
+    found = said(table, FileChange("src/frontends/onnx/frontend/src/op/mish.cpp"), operators=ONNX)
+    assert found.operators == {"Mish": 0.5}
+    assert found.frontends == {}
 
 
 def test_broken_syntax_falls_back_to_names_and_crashes_nothing() -> None:

@@ -7,6 +7,7 @@ parameter's fault has made meaningless) says nothing, so that one fault has one 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -69,27 +70,29 @@ def fits(value: Any, option: str) -> bool:
 
 
 def _of_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tuple[Category, str]]:
-    if parameter.enum and (isinstance(value, str) or not parameter.enum.values or _only_enumerated(parameter)):
-        if value not in parameter.enum.values:
-            yield "value", f"{value!r} is none of {', '.join(map(repr, parameter.enum.values))}"
+    legal = _legal(parameter, value)
+    if legal and value not in legal:
+        yield "value", f"{value!r} is none of {', '.join(map(repr, legal))}"
     for tensor in tensors(value):
         allowed = dtypes(parameter, scope)
         if allowed and tensor.dtype not in allowed:
             yield "dtype", f"{tensor.dtype} is none of {', '.join(allowed)}"
         if parameter.ndim and not within(len(tensor.shape), parameter.ndim.least, parameter.ndim.most, scope):
             yield "shape", f"it has {len(tensor.shape)} dimensions"
-    if parameter.length and isinstance(value, (list, tuple)):
-        if not within(len(value), parameter.length.least, parameter.length.most, scope):
-            yield "structure", f"it has {len(value)} items"
+    length = parameter.length if isinstance(value, (list, tuple)) else None
+    if length and not within(len(value), length.least, length.most, scope):
+        yield "structure", f"it has {len(value)} items"
     if parameter.range and not _in_range(value, parameter.range, scope):
         yield "value", f"it does not lie in {_shown(parameter.range)}"
     if parameter.form and not _has_form(parameter, value, scope):
         yield "value", f"it is not {parameter.form.name}"
 
 
-def _only_enumerated(parameter: Parameter) -> bool:
-    """Whether the enumeration is of numbers: that of texts leaves a number beside them alone."""
-    return parameter.enum is not None and not any(isinstance(value, str) for value in parameter.enum.values)
+def _legal(parameter: Parameter, value: Any) -> tuple[Any, ...]:
+    """The enumeration that a value must be of, () for none; one of texts leaves numbers alone."""
+    values = parameter.enum.values if parameter.enum else ()
+    of_texts = any(isinstance(item, str) for item in values)
+    return values if isinstance(value, str) or not of_texts else ()
 
 
 def dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str, ...]:
@@ -158,8 +161,19 @@ def _has_form(parameter: Parameter, value: Any, scope: Mapping[str, Any]) -> boo
     if form.name == forms.DISTINCT:
         rank = bound(f"ndim({form.of})", scope)
         return rank is None or not isinstance(value, (list, tuple)) or forms.distinct(value, rank)
+    if form.name in (forms.FACTORS, forms.EXPANSION):
+        shape = target(form.of, scope)
+        if shape is None or not isinstance(value, (list, tuple)):
+            return True
+        return (
+            math.prod(value) == math.prod(shape)
+            if form.name == forms.FACTORS
+            else broadcasts(shape, tuple(value))
+        )
     arrays = [(item.draw() if isinstance(item, Recipe) else item).array() for item in tensors(value)]
-    if form.name != "increasing" and any(array.ndim < 2 or array.shape[-1] != array.shape[-2] for array in arrays):
+    if form.name != "increasing" and any(
+        array.ndim < 2 or array.shape[-1] != array.shape[-2] for array in arrays
+    ):
         return True  # no square matrix: the shape is at fault
     return all(forms.FORMS[form.name].holds(array) for array in arrays)
 
@@ -180,20 +194,22 @@ def bind(call: Call) -> tuple[Scope, list[Violation]]:
     """The symbols of the record's shapes as this call has them, and the shapes that fit none."""
     best: tuple[Scope, list[Violation]] | None = None
     for choice in choices(call.record):
-        scope = Scope(call.scope(), call.record.definitions)
+        scope = Scope(call.scope(), call.record.definitions, frozenset(call.arguments))
         scope, faults = _match_all(call, choice, scope)
         if best is None or len(faults) < len(best[1]):
             best = scope, faults
         if not faults:
             break
     if best is None:
-        return Scope(call.scope(), call.record.definitions), []
+        return Scope(call.scope(), call.record.definitions, frozenset(call.arguments)), []
     return best
 
 
 def choices(record: Record) -> Iterator[Mapping[int, int]]:
     """Every way to choose among alternatives: by how many a parameter has, the place of the one taken."""
-    counts = sorted({len(item.shape.patterns) for item in record.parameters if item.shape and not item.left_out})
+    counts = sorted(
+        {len(item.shape.patterns) for item in record.parameters if item.shape and not item.left_out}
+    )
     for places in itertools.product(*(range(count) for count in counts)):
         yield dict(zip(counts, places, strict=True))
 
@@ -210,7 +226,9 @@ def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Sco
                 fitting = fit(pattern, tensor.shape, scope)
                 if fitting is None:
                     shown = ", ".join(pattern)
-                    faults[parameter.name] = Violation(parameter.name, "shape", f"{tensor.shape} is not ({shown})")
+                    faults[parameter.name] = Violation(
+                        parameter.name, "shape", f"{tensor.shape} is not ({shown})"
+                    )
                     break
                 scope = fitting
     return scope, list(faults.values())

@@ -16,7 +16,7 @@ from typing import Any
 from fuzzing.errors import UsageError
 from fuzzing.generate.docter import boundary, violate
 from fuzzing.generate.docter.calls import Call
-from fuzzing.generate.docter.check import check
+from fuzzing.generate.docter.checker import check
 from fuzzing.generate.docter.order import order
 from fuzzing.generate.docter.profiles import TAME, Profile
 from fuzzing.generate.docter.record import Record
@@ -26,6 +26,7 @@ from fuzzing.generate.docter.values import Attempt, RetryError
 OPTIONAL_P = 0.6
 #: How often a boundary mutation befalls one parameter of a conforming call in mode MIXED (mutate_p).
 MUTATE_P = 0.2
+_MINIMAL_TRIES = 40
 _TRIES = 400  # draws may contradict a relation (a kernel larger than its input); most need one or two
 
 
@@ -63,11 +64,15 @@ def draw(record: Record, rng: Random, mode: Mode = Mode.CONFORMING, profile: Pro
         if (broken := violate.break_one(conforming, rng)) is not None:
             return broken
         conforming = _conforming(record, rng, profile, OPTIONAL_P)
-    raise NoDrawError(f"nothing of {record.api} can be broken alone; it has no constraint that stands by itself")
+    raise NoDrawError(
+        f"nothing of {record.api} can be broken alone; it has no constraint that stands by itself"
+    )
 
 
 def _conforming(record: Record, rng: Random, profile: Profile, optional: float) -> Call:
-    for _ in range(_TRIES):
+    for turn in range(_TRIES):
+        if turn == _MINIMAL_TRIES:
+            optional = OPTIONAL_P  # some calls need one of two optional parameters
         try:
             call = Call(record, _arguments(record, rng, profile, optional))
         except RetryError:

@@ -1,0 +1,120 @@
+"""`python -m fuzzing.generate.docter`: what was read of an API, what is drawn, what the library makes of it.
+
+list                    every API there is, one a line
+show API                its record as YAML, each constraint with the sentence it came from
+draw API                calls of it, as Python
+measure [API-PREFIX …]  the share of draws that the library accepts, for each API and in all
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from ruamel.yaml import YAML
+
+from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.generate.docter import apis, profiles, tables, trials
+from fuzzing.generate.docter.checker import check
+from fuzzing.generate.docter.drawing import Mode, draw
+from fuzzing.generate.docter.extract import constraints
+
+_PROGRESS_EVERY = 500  # trials
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code: 2 for the caller's mistake, 3 for the machine's."""
+    given = _parser().parse_args(arguments)
+    try:
+        code: int = given.run(given)
+    except UsageError as error:
+        return _fail(error, 2)
+    except InfrastructureError as error:
+        return _fail(error, 3)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzzing.generate.docter", description=__doc__.partition("\n")[0]
+    )
+    commands = parser.add_subparsers(required=True)
+    listing = commands.add_parser("list", help="every API there is")
+    listing.set_defaults(run=_list)
+    show = commands.add_parser("show", help="the constraints of an API")
+    show.set_defaults(run=_show)
+    drawing = commands.add_parser("draw", help="calls of an API")
+    drawing.set_defaults(run=_draw)
+    for command in (show, drawing):
+        command.add_argument("api", help="a dotted name, such as torch.nn.Conv2d")
+    measure = commands.add_parser("measure", help="the share of draws that the library accepts")
+    measure.set_defaults(run=_measure)
+    measure.add_argument("prefixes", nargs="*", help="of the APIs to draw from; all by default")
+    for command in (drawing, measure):
+        command.add_argument("--count", type=int, default=10, help="draws of each API (10)")
+        command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.CONFORMING.value)
+        command.add_argument("--profile", default="tame", help="tame or paper (tame)")
+    return parser
+
+
+def _list(_: argparse.Namespace) -> int:
+    for api in apis.names():
+        _print(api)
+    return 0
+
+
+def _show(given: argparse.Namespace) -> int:
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = 110
+    yaml.dump(constraints(given.api).to_json(), sys.stdout)
+    return 0
+
+
+def _draw(given: argparse.Namespace) -> int:
+    record = constraints(given.api)
+    plan = trials.Plan(given.count, given.seed, Mode(given.mode), profiles.get(given.profile))
+    for place in range(given.count):
+        name = plan.name(given.api, place)
+        call = draw(record, plan.random(name), plan.mode_of(place), plan.profile)
+        _print(tables.call(call))
+        for violation in check(call):
+            _print(f"    # {violation.parameter}: {violation.text} ({violation.category})")
+    return 0
+
+
+def _measure(given: argparse.Namespace) -> int:
+    names = [api for api in apis.names() if not given.prefixes or api.startswith(tuple(given.prefixes))]
+    if not names:
+        raise UsageError(
+            f"no API begins with {' or '.join(given.prefixes)}; python -m fuzzing.generate.docter list"
+        )
+    plan = trials.Plan(given.count, given.seed, Mode(given.mode), profiles.get(given.profile))
+    found = []
+    for trial in trials.run(names, plan):
+        found.append(trial)
+        if len(found) % _PROGRESS_EVERY == 0:
+            _note(f"{len(found)} of {len(names) * given.count} draws")
+    for line in tables.acceptance(found):
+        _print(line)
+    return 0
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _fail(error: Exception, code: int) -> int:
+    _note(f"python -m fuzzing.generate.docter: {error}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

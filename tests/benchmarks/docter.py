@@ -1,0 +1,38 @@
+"""What share of DocTer's conforming draws torch accepts, per API; the bar: 300 APIs with 70 % on average."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from fuzzing.generate.docter import Mode, apis, profiles, tables, trials
+from tests.benchmarks._common import machine, verdict
+
+_APIS, _SHARE = 300, 0.7
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the table and whether the bar was kept."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks docter")
+    parser.add_argument("prefixes", nargs="*", help="of the APIs to draw from; all by default")
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--mode", default=Mode.CONFORMING.value, choices=[mode.value for mode in Mode])
+    parser.add_argument("--profile", default="tame")
+    args = parser.parse_args(argv)
+    print(machine())
+    plan = trials.Plan(args.count, args.seed, Mode(args.mode), profiles.get(args.profile))
+    names = [api for api in apis.names() if not args.prefixes or api.startswith(tuple(args.prefixes))]
+    start = time.perf_counter()
+    found = list(trials.run(names, plan))
+    seconds = time.perf_counter() - start
+    for line in tables.acceptance(found):
+        print(line)
+    print(f"{len(found)} draws in {seconds:.0f} s, extraction included")
+    shares = tables.shares(found).values()
+    mean = sum(shares) / len(shares)
+    kept = len(shares) >= _APIS and mean >= _SHARE
+    return verdict(
+        kept, f"{len(shares)} APIs, {mean:.0%} accepted on average; {_APIS} with {_SHARE:.0%} wanted"
+    )

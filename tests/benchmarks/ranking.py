@@ -1,0 +1,141 @@
+"""How long a strategy takes to rank 10,000, 30,000 and 100,000 operator instances, and in how much memory.
+
+The instances are those of the measured subjects (`_subjects`: real ones of torch and ONNX) and beside them
+synthetic ones, as diverse as can be: a real instance's operator with every parameter drawn anew, half of
+them from what the operator's instances have there, half freely of the same type. Each size is ranked in a
+process of its own; told are wall and processor seconds of the ranking itself, the peak of the whole process
+with the instances in it, and the exponent by which time grows from one size to the next. The bars for
+`opera`: 100,000 in 10 s and 1 GB, and an exponent of at most 1.25 (n log n has 1.09 from 30,000 to 100,000).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fuzzing.prioritize.base import Context, get
+from fuzzing.prioritize.instances import Instance
+from tests.benchmarks import _subjects
+from tests.benchmarks._common import machine, verdict
+
+_SIZES = (10_000, 30_000, 100_000)
+_DTYPES = ("float32", "float16", "float64", "int64", "int8", "bool", "complex64")
+_DIMENSIONS = (0, 1, 2, 3, 5, 16, 64, 224, 1024)
+
+Values = dict[tuple[str, str], list[Any]]  # (operator, parameter) → values met
+
+
+def real() -> list[Instance]:
+    """The instances of all measured subjects, each case once."""
+    found = {one.instance.id: one.instance for name in _subjects.measured() for one in _subjects.load(name)}
+    return list(found.values())
+
+
+def instances(count: int, operators: int | None, seed: int) -> Iterator[Instance]:
+    """The first `count` real instances, and synthetic ones up to `count`, of at most so many operators."""
+    known = real()
+    names = list(dict.fromkeys(one.operator for one in known))
+    if operators is not None:
+        kept = set(random.Random(seed).sample(names, min(operators, len(names))))
+        known = [one for one in known if one.operator in kept]
+    values: Values = defaultdict(list)
+    for one in known:
+        for name, value in one.parameters:
+            values[one.operator, name].append(value)
+    yield from known[:count]
+    rng = random.Random(seed)
+    for number in range(count - len(known)):
+        model = rng.choice(known)
+        parameters = tuple(
+            (name, _drawn(rng, value, values[model.operator, name])) for name, value in model.parameters
+        )
+        yield replace(model, id=f"{number:064x}", parameters=parameters)
+
+
+def _drawn(rng: random.Random, value: Any, met: Sequence[Any]) -> Any:
+    return rng.choice(met) if rng.random() < 0.5 else _freely(rng, value)
+
+
+def _freely(rng: random.Random, value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return rng.random() < 0.5
+    if isinstance(value, int):
+        return rng.choice((-7, -1, 0, 1, 3, 12, 128, 4096))
+    if isinstance(value, float):
+        return rng.uniform(-2, 2)
+    if isinstance(value, list):
+        return [_freely(rng, item) for item in value]
+    if isinstance(value, dict) and "tensor" in value:
+        shape = [rng.choice(_DIMENSIONS) for _ in range(rng.randrange(6))]
+        return {"tensor": [rng.choice(_DTYPES), shape]}
+    if isinstance(value, dict) and "tuple" in value:
+        return {"tuple": _freely(rng, value["tuple"])}
+    return value
+
+
+def rank(given: argparse.Namespace, count: int) -> dict[str, float]:
+    """Ranks in this process; what it took."""
+    known = list(instances(count, given.operators, given.seed))
+    strategy = get(given.strategy)
+    wall, cpu = time.perf_counter(), time.process_time()
+    places = [ranked.instance_index for ranked in strategy(known, Context(seed=given.seed))]
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    assert sorted(places) == list(range(len(known)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"count": len(known), "wall": wall, "cpu": cpu, "mb": peak}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints a line for each size."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks ranking")
+    parser.add_argument("--strategy", default="opera")
+    parser.add_argument("--sizes", type=int, nargs="+", default=_SIZES)
+    parser.add_argument("--operators", type=int, help="as if there were no more; all by default")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--alone", action="store_true", help="rank the one size here, and print JSON")
+    given = parser.parse_args(argv)
+    if given.alone:
+        print(json.dumps(rank(given, given.sizes[0])))
+        return 0
+    print(machine())
+    told: list[dict[str, float]] = []
+    for size in given.sizes:
+        options = ["--strategy", given.strategy, "--seed", str(given.seed), "--sizes", str(size), "--alone"]
+        options += [] if given.operators is None else ["--operators", str(given.operators)]
+        command = [sys.executable, "-m", "tests.benchmarks", "ranking", *options]
+        told.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        print(_line(told), flush=True)
+    largest = told[-1]
+    kept = largest["wall"] <= 10 and largest["mb"] <= 1024 and _exponent(told) <= 1.25
+    bar = "100,000 instances in 10 s and 1 GB, exponent at most 1.25"
+    return verdict(kept, bar) if given.strategy == "opera" and largest["count"] >= max(_SIZES) else 0
+
+
+def _line(told: Sequence[dict[str, float]]) -> str:
+    last = told[-1]
+    growth = f"  exponent {_exponent(told):.2f}" if len(told) > 1 else ""
+    return (
+        f"{last['count']:7,.0f} instances  {last['wall']:6.2f} s  ({last['cpu']:6.2f} s of processor)  "
+        f"{last['mb']:5.0f} MB{growth}"
+    )
+
+
+def _exponent(told: Sequence[dict[str, float]]) -> float:
+    """Of the time's growth between the last two sizes: processor time, which other work disturbs least."""
+    before, last = told[-2:]
+    return math.log(last["cpu"] / before["cpu"]) / math.log(last["count"] / before["count"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

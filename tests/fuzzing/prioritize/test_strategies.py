@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzzing.errors import UnknownNameError
+from fuzzing.prioritize.base import Context, get, names
+from fuzzing.prioritize.instances import Instance
+from tests.fuzzing.prioritize.prioritize_kit import drawn_contexts, drawn_instances, instance, order
+
+OPERA = ("opera", "opera-code", "opera-paper", "opera-operator", "opera-parameters")
+STRATEGIES = ("source-order", "random", "fast", *OPERA)
+
+
+def test_all_are_registered() -> None:
+    assert {*STRATEGIES, "coverage-total", "coverage-additional"} <= set(names())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(instances=drawn_instances(), context=drawn_contexts())
+@settings(max_examples=15, deadline=None)
+def test_an_order_is_a_permutation_and_comes_again(
+    strategy: str, instances: list[Instance], context: Context
+) -> None:
+    found = order(strategy, instances, context)
+    assert sorted(found) == list(range(len(instances)))
+    assert order(strategy, instances, context) == found
+
+
+@given(instances=drawn_instances(fewest=2), seed=st.integers())
+def test_random_depends_on_the_seed_and_the_ids_alone(instances: list[Instance], seed: int) -> None:
+    ids = [instances[at].id for at in order("random", instances, Context(seed=seed))]
+    turned = instances[::-1]
+    assert [turned[at].id for at in order("random", turned, Context(seed=seed))] == ids
+
+
+def test_seeds_give_different_random_orders() -> None:
+    instances = [instance(number) for number in range(20)]
+    assert len({tuple(order("random", instances, Context(seed=seed))) for seed in range(10)}) == 10
+
+
+def test_an_unknown_strategy_lists_those_there_are() -> None:
+    with pytest.raises(UnknownNameError, match="opera-paper, opera-parameters, random"):
+        get("oprea")
