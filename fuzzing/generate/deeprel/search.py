@@ -166,9 +166,7 @@ class Search:
             for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
                 yield from self._told(pair, reached)
             self.totals.rounds += 1
-            calls = {
-                name: _spread([*some.values()], self.settings.lent) for name, some in reached.items()
-            }
+            calls = {name: _spread([*some.values()], self.settings.lent) for name, some in reached.items()}
 
     def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
         apis = inventory()
