@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -127,12 +129,21 @@ class Teller:
 
     def _free(self, name: str) -> str:
         """`name`, or with a number behind it if an input has it already or Python does."""
-        try:
-            TensorArg(name)
-        except CaseFormatError:
-            name = f"{name}_"
-        names = (name, *(f"{name}{count}" for count in range(1, len(self.inputs) + 1)))
+        name = _usable(name)
+        if name not in self.inputs:
+            return name
+        names = (f"{name}{count}" for count in range(1, len(self.inputs) + 1))
         return next(free for free in names if free not in self.inputs)
+
+
+@functools.lru_cache(maxsize=1024)
+def _usable(name: str) -> str:
+    """`name`, with a line behind it if Python or the program's text has it already."""
+    try:
+        TensorArg(name)
+    except CaseFormatError:
+        return f"{name}_"
+    return name
 
 
 class InitTeller(Teller):
@@ -245,10 +256,33 @@ def tell_tensor(tensor: torch.Tensor, name: str, *, redraw: bool = False) -> tup
 def _elements(tensor: torch.Tensor) -> Tensor:
     if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
         raise CannotTellError("a tensor is too large to keep", str(tuple(tensor.shape)))
+    if (plain := _plain_elements(tensor)) is not None:
+        return plain
     try:
         return from_torch(tensor)
     except Unsupported as error:
         raise CannotTellError("a tensor is of a type that a case cannot hold", str(error)) from None
+
+
+def _plain_elements(tensor: torch.Tensor) -> Tensor | None:
+    """What `from_torch` gives, in a fifth of its time, for a tensor as most are; None for any other."""
+    import torch
+
+    name = _plain_dtypes().get(tensor.dtype)
+    if name is None or tensor.layout is not torch.strided or tensor.device.type != "cpu":
+        return None
+    if tensor.is_neg() or tensor.is_conj() or tensor.is_nested:
+        return None
+    return Tensor(name, tuple(tensor.shape), tensor.detach().numpy().tobytes())
+
+
+@functools.cache
+def _plain_dtypes() -> dict[torch.dtype, str]:
+    """The types whose elements numpy has as they are, by their names in a case."""
+    import torch
+
+    plain = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64")
+    return {getattr(torch, name): name for name in plain} if sys.byteorder == "little" else {}
 
 
 def _redrawn(tensor: torch.Tensor, name: str) -> Recipe | None:

@@ -15,7 +15,6 @@ import httpx
 import pytest
 
 from bot import demo
-from bot.campaigns.catalogue import Catalogue
 from bot.compose import artifacts
 from bot.config import RepositoryConfig, ToolchainConfig
 from bot.store import Database, campaigns, findings, inbox, now, outbox
@@ -191,8 +190,9 @@ def prepared(whole: Whole, tmp_path: Path) -> Path:
     data_dir.mkdir()
     (data_dir / "toolchains").symlink_to(whole.house.data_dir / "toolchains")
     # Not `place`: its digest is of what the service's process sees, and other tests import more into ours.
-    [catalogue] = map(Catalogue, (corpus / "catalogues").glob(f"{campaigning.SOURCE}-*.jsonl"))
-    campaigning.plant(corpus, data_dir, list(catalogue.cases())[:3])
+    [catalogue] = (corpus / "catalogues").glob(f"{campaigning.SOURCE}-*.jsonl")
+    lines = map(json.loads, catalogue.read_text().splitlines())
+    campaigning.plant(corpus, data_dir, [line["id"] for line in lines if "id" in line][:3])
     return data_dir
 
 

@@ -36,6 +36,7 @@ class Settings:
     candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
                  (all three as DeepREL's released demo.conf and driver have them)
     mutants, seed  mutated calls run of each pair that holds, and what they are drawn from
+    lent         calls that an API of a later round is tried with: they are what others were tried with
     pair_cases, target_cases  new cases kept of one pair, and of one target API: a hundred relatives lend an
                  API the same inputs again and again
     """
@@ -43,6 +44,7 @@ class Settings:
     candidates: int = CANDIDATES
     rounds: int = 10
     invocations: int = 100
+    lent: int = 24
     mutants: int = 0
     seed: int = 0
     pair_cases: int = 10
@@ -164,9 +166,7 @@ class Search:
             for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
                 yield from self._told(pair, reached)
             self.totals.rounds += 1
-            calls = {
-                name: _spread([*some.values()], self.settings.invocations) for name, some in reached.items()
-            }
+            calls = {name: _spread([*some.values()], self.settings.lent) for name, some in reached.items()}
 
     def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
         apis = inventory()

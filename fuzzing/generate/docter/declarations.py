@@ -31,7 +31,7 @@ def declarations(api: str) -> Declarations:
 
 
 def _apart(called: tuple[Declared, ...], made: tuple[Declared, ...]) -> tuple[Declared, ...]:
-    """What a module is called with, under names that its constructor does not use: log_input is a flag there."""
+    """What a module is called with, under names its constructor does not use: log_input is a flag there."""
     taken = {item.name for item in made}
     return tuple(replace(item, name=SELF) if item.name in taken else item for item in called)
 
