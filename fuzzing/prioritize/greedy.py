@@ -47,7 +47,7 @@ class Pick:
 
     row    of the table
     score  max of the parameters' mean and the pairs' mean, in units of `denominator`
-    new    columns whose value was new
+    new    bool [columns]: those whose value was new
     """
 
     row: int
@@ -133,7 +133,7 @@ class _Search:
 
     def _look_at(self, batch: Array, whole: Array) -> Array:
         """The scores of some rows, whose bounds are brought up to date."""
-        seen = self._seen[self._ids[batch]].astype(np.float64)
+        seen = self._seen.take(self._ids.take(batch, axis=0)).astype(np.float64)  # twice as fast as by []
         told = (seen @ self._both).T
         worth: Array = whole[:, None] - told[: len(whole)]
         self._then[:, batch] = worth
@@ -141,19 +141,18 @@ class _Search:
         return _score(worth)
 
     def _emit(self, at: int, row: int) -> Array:
-        """Takes note of an emission; the columns that were new."""
+        """Takes note of an emission; which columns were new."""
         ids = self._table.columns[row]
-        unseen = ~self._seen[ids]
+        unseen: Array = ~self._seen[ids]
         self._seen[ids] = True
-        changed = np.flatnonzero(unseen[self._varying])
-        self._numbers[changed] += 1
-        self._worth[changed] = self._factors[changed] * self._weights(self._numbers[changed])[:, None]
+        self._numbers += unseen[self._varying]
+        np.multiply(self._factors, self._weights(self._numbers)[:, None], out=self._worth)
         self._alike[:] = 0
         self._then[:, at] = 0
         self._gone += 1
         if self._gone * 2 > len(self._rows):
             self._forget()
-        return np.flatnonzero(unseen)
+        return unseen
 
     def _forget(self) -> None:
         """Leaves behind the rows that have nothing to say any more."""

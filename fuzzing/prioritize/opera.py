@@ -145,7 +145,10 @@ class _Queue:
         facts = {"operator": self.weight, "diversity": self.diversity}
         told: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
         if explain:
-            names, new = self.operator.table.names, [] if self._pick is None else self._pick.new.tolist()
+            names, new = (
+                self.operator.table.names,
+                [] if self._pick is None else np.flatnonzero(self._pick.new),
+            )
             told["new"] = [names[column] for column in new if column < len(names)]
             told["new_pairs"] = len(new) - len(told["new"])
         return told
