@@ -1,6 +1,6 @@
 """Recording torch: the time of a command with and without the recorder.
 
-Three commands that are like tests: a pytest file of a few hundred small tests, a script that trains a little
+Three commands that are like tests: a pytest file of 160 small tests, a script that trains a little
 network, and torch's own operator samples, each called and compared as torch's own tests do. Each is run plain
 and recorded in turn. Start-up and imports, the recorder's among them, are measured apart and taken off, so
 that the ratio is of the tests' own time.
