@@ -158,6 +158,9 @@ class _Work:
         except _TROUBLE as error:
             with self._lock:
                 self._collector.note_failure(part, error)
+        except BaseException:
+            self._halted = True  # here, before this thread takes the next part
+            raise
         finally:
             with self._lock:
                 del self._at_work[stop]

@@ -6,7 +6,7 @@ the cases were put in order. The cases and the column are written in one transac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -111,13 +111,19 @@ class _Charge:
 
 
 @contextmanager
-def ranked(context: Context, config: Config, cases: Sequence[Cases]) -> Iterator[tuple[Order, Ranking]]:
-    """The ids of the cases as `fuzzing.prioritize` orders them, and how it did.
+def ranked(
+    context: Context, config: Config, cases: Sequence[Cases], known: Iterable[str] = ()
+) -> Iterator[tuple[Order, Ranking]]:
+    """Each case but those `known`, as `fuzzing.prioritize` orders them, and how it did.
 
-    Raises nothing of its own: where the ranking fails, the order is empty and the account says why.
+    Raises nothing of its own: where the ranking fails, the order is that of the sources. All of it is on the
+    disk before anybody opens a transaction, in which others would wait for it.
     """
-    with Order() as order:
-        yield order, _rank(context, config, cases, order)
+    with Order() as order, Order() as complete:
+        ranking = _rank(context, config, cases, order)
+        for case_id in in_order(order.ids(), cases, known):
+            complete.put(case_id)
+        yield complete, ranking
 
 
 def _rank(context: Context, config: Config, cases: Sequence[Cases], order: Order) -> Ranking:
@@ -213,8 +219,12 @@ def extend(context: Context, config: Config) -> int:
         if left <= 0 or not any(account.lacking for account in accounts_of(campaign.plan)):
             return 0
     cases, accounts = collected(context, config, left)
-    with ranked(context, config, cases) as (order, ranking), context.transaction() as (session, campaign):
-        known = campaigns.planned_cases(session, campaign.id)
-        added = campaigns.extend_plan(session, campaign.id, in_order(order.ids(), cases, known))
+    with context.reading() as (session, campaign):
+        known = set(campaigns.planned_cases(session, campaign.id))
+    with (
+        ranked(context, config, cases, known) as (order, ranking),
+        context.transaction() as (session, campaign),
+    ):
+        added = campaigns.extend_plan(session, campaign.id, order.ids())
         campaign.plan = told(accounts, ranking)
     return added

@@ -182,9 +182,13 @@ class Order:
     def add(self, event: Mapping[str, Any]) -> None:
         """Keeps a ranked id."""
         if event.get("event") == "ranked":
-            self._file.write(bytes.fromhex(event["id"]))
+            self.put(event["id"])
         elif event.get("event") == "end":
             self.ended = True
+
+    def put(self, case_id: str) -> None:
+        """Keeps an id."""
+        self._file.write(bytes.fromhex(case_id))
 
     def tick(self) -> None:
         """Nothing is due."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -32,6 +33,7 @@ from bot.settings import Settings, load_settings
 
 #: A change is never larger: that of a whole release of a compiler is a tenth of it.
 _MAX_DIFF_BYTES = 64 << 20
+_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 
 
 @click.command()
@@ -199,7 +201,7 @@ def _told(corpus: Path, case_id: str) -> dict[str, str]:
 
 
 def _show(answer: _Answer, explain: bool) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
     table = Table("rank", "case", "operator", "why" if explain else "test", box=None, pad_edge=False)
     table.columns[0].justify = "right"
     for place in answer.top:
@@ -214,20 +216,35 @@ def _show(answer: _Answer, explain: bool) -> None:
 
 
 def _reason(why: Mapping[str, Any]) -> str:
-    """A strategy's reasons in one line: what was touched first, then everything else by name."""
-    touched = why.get("touched", ())
-    texts: Sequence[str] = [touched] if isinstance(touched, str) else list(map(str, touched))
-    rest = [
-        f"{name} {_value(value)}"
-        for name, value in why.items()
-        if name != "touched" and value not in (None, "")
-    ]
-    return "; ".join([*texts[:2], *[f"and {len(texts) - 2} more"] * (len(texts) > 2), *rest])
+    """A strategy's reasons in one line: what was touched, what failed before, then whatever is something."""
+    touched = why.get("touched") or []
+    texts = [touched] if isinstance(touched, str) else _first(list(map(str, touched)), 2)
+    past = why.get("history")
+    if isinstance(past, Mapping) and past.get("runs"):
+        texts.append(_past(past))
+    others = {name: value for name, value in why.items() if name not in ("touched", "history")}
+    return "; ".join([*texts, *_pairs(others)])
+
+
+def _past(past: Mapping[str, Any]) -> str:
+    """What a case did before."""
+    days = past.get("last_finding_days")
+    last = "" if days is None else f", last {days:.0f} days ago"
+    return f"failed {past.get('findings', 0)} of {past['runs']} times{last}"
+
+
+def _pairs(values: Mapping[str, Any]) -> list[str]:
+    """Names with their values, without those that are nothing; what is true is told by its name."""
+    return [name if value is True else f"{name} {_value(value)}" for name, value in values.items() if value]
 
 
 def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_value(one)}" for name, one in value.items())
-    return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)
+        return ", ".join(_pairs(value))
+    return ", ".join(_first(list(map(_value, value)), 4)) if isinstance(value, list) else str(value)
+
+
+def _first(texts: list[str], count: int) -> list[str]:
+    return texts[:count] + [f"and {len(texts) - count} more"] * (len(texts) > count)

@@ -46,7 +46,7 @@ def order_of(ranking: Ranking | None) -> str:
     if ranking.failed:
         return (
             f"The cases ran in the order of their sources, because ranking them failed: {ranking.failed} "
-            "(a bug of Assay, whose log has more; not the compiler's)."
+            "(Assay's trouble, not the compiler's; its log has more)."
         )
     knew = []
     if ranking.change is not None:

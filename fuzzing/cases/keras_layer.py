@@ -25,8 +25,6 @@ from fuzzing.cases.programs import register_kind
 from fuzzing.errors import CaseFormatError
 
 _KEYS = frozenset({"layer", "kwargs", "inputs", "call", "seed"})
-#: Functions that take tensors but, some of them, no symbolic ones: a layer calls them.
-_EAGER = "keras.activations."
 _NARROW = frozenset({"float16", "bfloat16", "float32"})
 
 #: Weights lie in [-0.5, 0.5), variances in [0.5, 1.5); the state of a seed generator is left alone. Names
@@ -140,12 +138,13 @@ class KerasLayer:
         names = ", ".join(tensor.name for tensor in self.tensors)
         if self._is_layer:
             made = f"{self.layer}({render_call((), self.kwargs)})({render_call(self.inputs, self.call)})"
-        elif self.layer.startswith(_EAGER):
-            call = f"{self.layer}({render_call(self.inputs, self.kwargs)})"
-            made = f"keras.layers.Lambda(apply)([{names}])"
-            declared = f"    def apply(given):\n        [{names}] = given\n        return {call}\n\n{declared}"
         else:
-            made = f"{self.layer}({render_call(self.inputs, self.kwargs)})"
+            # Called by a layer: of symbolic tensors, some functions take fewer arguments than of others.
+            call = f"{self.layer}({render_call(self.inputs, self.kwargs)})"
+            made = f"keras.layers.Lambda(apply, autocast=False)([{names}])"
+            declared = (
+                f"    def apply(given):\n        [{names}] = given\n        return {call}\n\n{declared}"
+            )
         return (
             f"import hashlib\n\nimport keras\nimport numpy as np\n\n{_FILL}\n"
             + f"\ndef make():\n{declared}    model = keras.Model([{names}], {made})\n"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, int]  # case id, repeat
 #: Cases looked up at a time, which is what is held of a corpus of any size. Each time may import the library
-#: anew, for their references: the first outcomes must not wait long, later ones may for as long as has passed.
+#: anew, for their references: the first outcomes must not wait long, later ones may as long as has passed.
 _CHUNK, _LARGEST_CHUNK = 64, 1024
 #: Appeals heard at once: the library is imported up to four times for all of them together.
 _BENCH = 64

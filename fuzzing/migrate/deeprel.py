@@ -21,7 +21,7 @@ NAME = "deeprel"
 LIBRARY = "torch"
 
 
-@register_source(NAME, library=LIBRARY)
+@register_source(NAME, library=LIBRARY, needs="expecttest")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """New calls of torch's APIs; a call that the library dies of is a skip that says so.
 

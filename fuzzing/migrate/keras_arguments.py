@@ -37,7 +37,7 @@ _SYMBOLIC_SEED = 0
 #: Texts and weights: neither changes what a model computes once its weights are drawn from the case's seed.
 _UNTOLD = frozenset({"name"})
 
-_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+_BY_PLACE_OR_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 Told = tuple[tuple[Argument, ...], Kwargs]
 
@@ -73,7 +73,8 @@ class Teller:
                 continue
             told = self.argument(value, name)
             is_next = order[len(positional) : len(positional) + 1] == [name]
-            if all_lead or (is_next and _holds_tensor(told) and parameter.kind is not _KEYWORD_ONLY):
+            leads = all_lead or (is_next and _holds_tensor(told))
+            if leads and parameter.kind is _BY_PLACE_OR_NAME:
                 positional.append(told)
             elif not _is_default(value, parameter):
                 named[name] = told

@@ -36,10 +36,12 @@ _OPERATORS = (
     "keras.ops.nn",
     "keras.ops.numpy",
 )
-#: Functions below these that are no operators: conversions, questions about a tensor, and control flow over
-#: functions of the caller's, whose own calls of operators are what a test does.
+#: Functions below these that are no operators: windows, which make a constant of a length; conversions;
+#: questions about a tensor; and control flow over functions of the caller's, whose own calls of operators are
+#: what a test does.
 _NO_OPERATORS = frozenset(
-    {"convert_to_numpy", "convert_to_tensor", "dtype", "is_tensor", "ndim", "shape", "size"}
+    {"bartlett", "blackman", "hamming", "hanning", "kaiser"}
+    | {"convert_to_numpy", "convert_to_tensor", "dtype", "is_tensor", "ndim", "shape", "size"}
     | {"associative_scan", "cond", "custom_gradient", "fori_loop", "jvp", "map", "scan", "switch"}
     | {"vectorize", "vectorized_map", "while_loop"}
     | {"deserialize", "get", "serialize"}

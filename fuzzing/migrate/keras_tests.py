@@ -22,6 +22,7 @@ from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import keras_runner
 from fuzzing.migrate.parts import Part
 from fuzzing.migrate.recorders import collect
+from fuzzing.migrate.recorders.base import instance_key
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "keras-tests"
@@ -35,7 +36,7 @@ _RAN = (0, 1)
 _NO_TESTS = 5
 
 
-@register_source(NAME, library=LIBRARY, needs="torch pytest")
+@register_source(NAME, library=LIBRARY, needs="torch pytest absl-py")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Every distinct call of an operator in Keras' own tests, or in those of a part, that Keras repeats."""
     yield from of_files([file for file in test_files() if part is None or part.holds(file)])
@@ -71,8 +72,8 @@ def of_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
         for item in _lot(lot):
             if not isinstance(item, TestCase):
                 yield item
-            elif (program := item.program.to_bytes()) not in seen:
-                seen.add(program)
+            elif (key := instance_key(item)) not in seen:
+                seen.add(key)
                 yield item
 
 

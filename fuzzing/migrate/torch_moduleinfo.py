@@ -25,7 +25,7 @@ NAME = "torch-moduleinfo"
 LIBRARY = "torch"
 
 
-@register_source(NAME, library=LIBRARY)
+@register_source(NAME, library=LIBRARY, needs="expecttest")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Every input of every module of the installed torch, in its order; a part has whole modules."""
     import torch

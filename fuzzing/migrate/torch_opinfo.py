@@ -32,7 +32,7 @@ FURTHER = ("bfloat16", "int64", "complex64", "bool")
 _FIRST = ("float32", "int64", "int32", "uint8", "bool", "complex64", "float16", "float64", "float8_e4m3fn")
 
 
-@register_source(NAME, library=LIBRARY)
+@register_source(NAME, library=LIBRARY, needs="expecttest")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Every sample of every operator of the installed torch, in its order; a part has whole operators."""
     import torch

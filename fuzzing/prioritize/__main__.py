@@ -10,6 +10,7 @@ Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 import time
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         strategy = base.get(given.strategy)
         instances = list(distinct(_instances(given.catalogue, given.corpus)))
         context = _context(given)
+        gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
         begin = time.perf_counter()
         ranked = list(strategy(instances, context))
         seconds = time.perf_counter() - begin

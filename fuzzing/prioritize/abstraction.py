@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from fuzzing.prioritize.instances import OUTPUT, Instance
@@ -39,7 +40,7 @@ def code(instance: Instance) -> Abstract:
     for name, value in instance.parameters:
         if isinstance(value, dict) and "tensor" in value:
             dtype, shape = value["tensor"]
-            found[name + SHAPE] = _code_list(shape, instance.frontend)
+            found[name + SHAPE] = _code_shape(tuple(shape), instance.frontend)
             found[name + DTYPE] = dtype
             if "layout" in value:
                 found[name + LAYOUT] = value["layout"]
@@ -62,7 +63,7 @@ def _code_value(value: JSON, frontend: str) -> Hashable:
         return 0.1 if value > 0 else -0.1
     if isinstance(value, dict) and "tensor" in value:
         dtype, shape = value["tensor"]
-        return (_code_list(shape, frontend), dtype, value.get("layout", ""))
+        return (_code_shape(tuple(shape), frontend), dtype, value.get("layout", ""))
     return json.dumps(value, sort_keys=True)
 
 
@@ -83,6 +84,11 @@ def _code_list(values: list[JSON], frontend: str) -> Hashable:
         return items
     first, second = items if frontend == "onnx" else (plain(values[0]), plain(values[1]))
     return (*items, _relation(first, second))
+
+
+@lru_cache(maxsize=1 << 16)  # a suite has a few shapes again and again
+def _code_shape(shape: tuple[int, ...], frontend: str) -> Hashable:
+    return _code_list(list(shape), frontend)
 
 
 def _code_item(place: int, value: JSON, frontend: str) -> Hashable:

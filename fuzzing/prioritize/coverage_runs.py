@@ -91,7 +91,8 @@ def _ask(given: argparse.Namespace) -> None:
             child = child or _Child(given)
             files = child.covered(case_id, given.limit)
             if files is None:
-                died, child = died + 1, child.end()
+                child.end()
+                died, child = died + 1, None
                 _print({"event": "died", "id": case_id})
             else:
                 _print({"event": "covered", "id": case_id, "files": files})

@@ -59,7 +59,8 @@ class Operator:
             return len(self.places) / (len(self.places) + self.suite)
         whole = self.table.per_column(np.union1d(self.table.columns.ravel(), self.table.seeds))
         covered = np.maximum(self.table.per_column(self.table.seeds), 1)
-        return 1 - math.prod((covered / whole).tolist())
+        share: float = math.prod((covered / whole).tolist())
+        return 1 - share
 
 
 def operators(
@@ -78,8 +79,8 @@ def operators(
     for place, one in enumerate(instances):
         places.setdefault((one.frontend, one.operator), []).append(place)
     for (frontend, name), held in places.items():
-        suite = context.suite(frontend)
-        counted = 0 if suite is None else suite.operators.get(name, 0)
+        own = context.suite(frontend)
+        counted = 0 if own is None else own.operators.get(name, 0)
         tests = recorded.get((frontend if frontend in context.suites else "", name), [])
         rows = [partition(instances[place]) for place in held]
         seeds = [partition(test) for test in tests] if seeded else []
@@ -92,7 +93,7 @@ def _defaults(instances: Iterable[Instance], rows: Iterable[abstraction.Abstract
     """Each parameter's abstract default, as the first instance that leaves it out has it."""
     found: dict[str, Hashable] = {}
     for one, row in zip(instances, rows, strict=True):
-        left_out = {name for name, _ in one.parameters if name not in one.explicit and name not in found}
+        left_out = {name for name, _ in one.parameters}.difference(one.explicit, found)
         found |= {name: row[name] for name in left_out if name in row and not name.startswith(OUTPUT)}
     return found
 
@@ -144,7 +145,10 @@ class _Queue:
         facts = {"operator": self.weight, "diversity": self.diversity}
         told: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
         if explain:
-            names, new = self.operator.table.names, [] if self._pick is None else self._pick.new.tolist()
+            names, new = (
+                self.operator.table.names,
+                [] if self._pick is None else np.flatnonzero(self._pick.new),
+            )
             told["new"] = [names[column] for column in new if column < len(names)]
             told["new_pairs"] = len(new) - len(told["new"])
         return told

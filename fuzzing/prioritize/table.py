@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fuzzing.errors import InternalError
-from fuzzing.prioritize.abstraction import ABSENT, Abstract
+from fuzzing.prioritize.abstraction import ABSENT
 
 #: More parameters than this and the scores would no longer be exact (see greedy.UNIT).
 MAX_PARAMETERS = 1000
@@ -51,7 +51,9 @@ class Table:
 
 
 def tabulate(
-    rows: Sequence[Abstract], seeds: Sequence[Abstract] = (), defaults: Mapping[str, Hashable] | None = None
+    rows: Sequence[Mapping[str, Hashable]],
+    seeds: Sequence[Mapping[str, Hashable]] = (),
+    defaults: Mapping[str, Hashable] | None = None,
 ) -> Table:
     """The table of abstract instances `rows`.
 
@@ -83,11 +85,13 @@ def _code(
     row: Mapping[str, Hashable], names: Sequence[str], interned: Sequence[dict[Hashable, int]], missing: Any
 ) -> tuple[int, ...]:
     """A row's values by number; what it lacks is the value `missing`, or unknown if that is None."""
-    found = []
-    for name, known in zip(names, interned, strict=True):
-        value = row.get(name, missing)
-        found.append(_UNKNOWN if value is None else known.setdefault(value, len(known)))
-    return tuple(found)
+    values = [row.get(name, missing) for name in names]
+    return tuple(
+        [
+            _UNKNOWN if value is None else known.setdefault(value, len(known))
+            for value, known in zip(values, interned, strict=True)
+        ]
+    )
 
 
 def _columns(codes: Array, widths: Array) -> tuple[Array, Array]:

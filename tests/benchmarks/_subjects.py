@@ -53,7 +53,8 @@ SUBJECTS = {
     "openvino-2023.1-onnx": Subject("openvino", "2023.1.0", "onnx-node-tests"),
     "openvino-2023.3-onnx": Subject("openvino", "2023.3.0", "onnx-node-tests"),
     "openvino-2024.0-onnx": Subject("openvino", "2024.0.0", "onnx-node-tests"),
-    "onnxruntime-1.17-onnx": Subject("onnxruntime", "1.17.3", "onnx-node-tests"),
+    # Built against numpy 1, as all releases before 1.19, and does not say so.
+    "onnxruntime-1.17-onnx": Subject("onnxruntime", "1.17.3", "onnx-node-tests", ("numpy<2",)),
     "tvm-0.25-onnx": Subject(
         "tvm", "0.25.0.post1", "onnx-node-tests", sample=1000, python="tvm.relax.frontend.onnx"
     ),

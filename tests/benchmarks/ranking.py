@@ -11,6 +11,7 @@ with the instances in it, and the exponent by which time grows from one size to 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import math
 import random
@@ -88,6 +89,7 @@ def rank(given: argparse.Namespace, count: int) -> dict[str, float]:
     """Ranks in this process; what it took."""
     known = list(instances(count, given.operators, given.seed))
     strategy = get(given.strategy)
+    gc.freeze()  # as the command does
     wall, cpu = time.perf_counter(), time.process_time()
     places = [ranked.instance_index for ranked in strategy(known, Context(seed=given.seed))]
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

@@ -9,7 +9,6 @@ from bot.campaigns import plans
 from bot.campaigns.attend import attend
 from bot.campaigns.collecting import FIRST_S, limit
 from bot.campaigns.context import Context
-from bot.campaigns.ranking import in_order
 from bot.campaigns.registry import step
 from bot.campaigns.services import Config
 from bot.store import campaigns
@@ -40,7 +39,7 @@ def plan(context: Context) -> None:
         plans.ranked(context, config, cases) as (order, ranking),
         context.transaction() as (session, campaign),
     ):
-        count = campaigns.write_plan(session, campaign.id, in_order(order.ids(), cases))
+        count = campaigns.write_plan(session, campaign.id, order.ids())
         campaign.plan = plans.told(accounts, ranking)
         campaign.config = config.to_json()
         context.move(campaign, CampaignState.PROVISIONING)

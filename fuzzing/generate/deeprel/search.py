@@ -36,6 +36,7 @@ class Settings:
     candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
                  (all three as DeepREL's released demo.conf and driver have them)
     mutants, seed  mutated calls run of each pair that holds, and what they are drawn from
+    lent         calls that an API of a later round is tried with: they are what others were tried with
     pair_cases, target_cases  new cases kept of one pair, and of one target API: a hundred relatives lend an
                  API the same inputs again and again
     """
@@ -43,6 +44,7 @@ class Settings:
     candidates: int = CANDIDATES
     rounds: int = 10
     invocations: int = 100
+    lent: int = 24
     mutants: int = 0
     seed: int = 0
     pair_cases: int = 10
@@ -142,7 +144,9 @@ class Search:
         if found is None:
             return
         self.totals.seeds += 1
-        self._known.update((case.id, found.case("").id))
+        self._known.add(
+            found.case("").id
+        )  # in our spelling; the recorded one is in that spelling or never met
         calls = self._calls.setdefault(name, [])
         if len(calls) < self.settings.invocations:
             calls.append(found)
@@ -162,13 +166,13 @@ class Search:
             for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
                 yield from self._told(pair, reached)
             self.totals.rounds += 1
-            calls = {name: list(some.values()) for name, some in reached.items()}
+            calls = {name: _spread([*some.values()], self.settings.lent) for name, some in reached.items()}
 
     def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
         apis = inventory()
         found = candidates([apis[name] for name in calls], list(apis.values()), self.settings.candidates)
         for name, some in calls.items():
-            runs = SourceRuns(apis[name], some[: self.settings.invocations])
+            runs = SourceRuns(apis[name], some)
             for candidate in found[name]:
                 key = name, candidate.api.name
                 if key not in tried:
@@ -208,9 +212,11 @@ class Search:
 
     def _new(self, pair: Pair) -> Iterator[TestCase]:
         """The pair's share of new cases, from all over its calls, each seen to give the same twice."""
+        room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
+        if room <= 0:
+            return
         fresh = {accepted.case.id: accepted for accepted in pair.accepted}
         unknown = [accepted for name, accepted in fresh.items() if name not in self._known]
-        room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
         for accepted in _spread(unknown, room):
             self._known.add(accepted.case.id)
             case = _settled(accepted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fuzzing.cases import Argument, Device, Dtype, Layout, MemoryFormat, Name, TensorArg
+from fuzzing.cases import Argument, Device, Dtype, Layout, MemoryFormat, Name, New, TensorArg, TensorLiteral
 
 #: A parameter of which nothing is known takes anything.
 ANY = "any"
@@ -139,6 +139,8 @@ def kinds_of(argument: Argument) -> frozenset[str]:
 
 _FORMS: tuple[tuple[type, str], ...] = (
     (TensorArg, "tensor"),
+    (TensorLiteral, "tensor"),
+    (New, "function"),  # a module made on the spot, to be called
     (bool, "bool"),
     (int, "int"),
     (float, "float"),

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,19 +47,19 @@ def candidates(
     """
     found: dict[str, tuple[Candidate, ...]] = {}
     for classes in (False, True):
-        ordered = sorted((api for api in apis if (api.kind == "class") == classes), key=lambda api: api.name)
-        found.update(_of_one_sort(sources, ordered, count))
+        sort = (api for api in apis if (api.kind == "class") == classes)
+        found.update(_of_one_sort(sources, tuple(sorted(sort, key=lambda api: api.name)), count))
     return found
 
 
 def _of_one_sort(
-    sources: Sequence[Api], apis: Sequence[Api], count: int
+    sources: Sequence[Api], apis: tuple[Api, ...], count: int
 ) -> Iterator[tuple[str, tuple[Candidate, ...]]]:
     place = {api.name: index for index, api in enumerate(apis)}
     rows = np.array([place[api.name] for api in sources if api.name in place], dtype=np.intp)
     if not rows.size:
         return
-    spaces = (tf_idf([_trigrams(api) for api in apis]), tf_idf([_words(api) for api in apis]))
+    spaces = _spaces(apis)
     for some in np.array_split(rows, -(-rows.size // _ROWS)):
         alike = np.maximum(*(space[some] @ space.T for space in spaces))
         alike[np.arange(some.size), some] = -1  # nothing is its own candidate
@@ -70,6 +71,12 @@ def _of_one_sort(
                 apis[own].name,
                 tuple(Candidate(apis[index], round(float(alike[row, index]), 4)) for index in best[row]),
             )
+
+
+@lru_cache(maxsize=2)  # both sorts of one library, asked for again in each round
+def _spaces(apis: tuple[Api, ...]) -> tuple[Matrix, Matrix]:
+    """The APIs by their signatures and by their texts."""
+    return tf_idf([_trigrams(api) for api in apis]), tf_idf([_words(api) for api in apis])
 
 
 def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fuzzing.cases import Argument, Init, Input, Provenance, TensorArg, TestCase, TorchCall
+from fuzzing.cases import Argument, Init, Input, New, Provenance, TensorArg, TestCase, TorchCall
 from fuzzing.errors import CaseFormatError
 from fuzzing.generate.deeprel import mapping as mappings
 from fuzzing.generate.deeprel.apis import Api
@@ -70,6 +70,9 @@ class _Renaming:
             return type(value)(self.argument(item, name) for item in value)
         if isinstance(value, dict):
             return {key: self.argument(item, name) for key, item in value.items()}
+        if isinstance(value, New):
+            named = tuple((key, self.argument(item, key)) for key, item in value.kwargs)
+            return New(value.api, tuple(self.argument(item, name) for item in value.args), named)
         if isinstance(value, slice):
             return slice(*(self.argument(part, name) for part in (value.start, value.stop, value.step)))
         return value

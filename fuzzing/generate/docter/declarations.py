@@ -24,12 +24,16 @@ def declarations(api: str) -> Declarations:
     if inspect.isclass(found):
         written = next(iter(_written(api)), ())
         members: dict[str, Any] = dict(inspect.getmembers(found, inspect.isfunction))
-        made = native.from_inspect(members.get("__init__")) or written
-        return (
-            *_placed("init", _without_self(made)),
-            *_placed("call", _without_self(native.from_inspect(members.get("forward")))),
-        )
+        made = _without_self(native.from_inspect(members.get("__init__")) or written)
+        called = _without_self(native.from_inspect(members.get("forward")))
+        return *_placed("init", made), *_placed("call", _apart(called, made))
     return _placed("call", _function(api, found))
+
+
+def _apart(called: tuple[Declared, ...], made: tuple[Declared, ...]) -> tuple[Declared, ...]:
+    """What a module is called with, under names its constructor does not use: log_input is a flag there."""
+    taken = {item.name for item in made}
+    return tuple(replace(item, name=SELF) if item.name in taken else item for item in called)
 
 
 def _placed(place: Place, parameters: tuple[Declared, ...]) -> Declarations:

@@ -13,7 +13,6 @@ _REFERENCE = re.compile(
     r"(?:[Ss]ee|[Aa]lias (?:for|of)|[Ii]n-?place version of|[Oo]ut-of-place version of|"
     r"Applies the)\s+:(?:py:)?(?:func|class|meth|attr):`~?(?:[^`<]*<)?([\w.]+?)(?:\(\))?>?`"
 )
-_FURTHER = re.compile(r"(?:func|class|meth):`~?([\w.]+?)(?:\(\))?`")
 _DEPTH = 3
 
 
@@ -46,7 +45,7 @@ def references(api: str) -> list[str]:
     given = [match[1] for match in _REFERENCE.finditer(docstring)]
     namespace, name = apis.split(api)
     if namespace == "torch.Tensor" and not given:
-        given = [*_FURTHER.findall(docstring)[:1], f"torch.{name.rstrip('_')}", name.rstrip("_")]
+        given = [f"torch.{name.rstrip('_')}", name.rstrip("_")]
     return list(dict.fromkeys(other for spelled in given if (other := _spelled(spelled, api))))
 
 

@@ -86,11 +86,16 @@ def _from_parameter(item: inspect.Parameter) -> Declared:
         kind = "keyword"
     elif item.kind is inspect.Parameter.VAR_POSITIONAL:
         kind = "variadic"
-    default = None if item.default is inspect.Parameter.empty else repr(item.default)
+    default = None if item.default is inspect.Parameter.empty else _spelled(item.default)
     annotation = (
         "" if item.annotation is inspect.Parameter.empty else inspect.formatannotation(item.annotation)
     )
     return Declared(item.name, kind, default, annotation.replace("typing.", ""), "signature")
+
+
+def _spelled(default: Any) -> str:
+    """A default as text, the same in every process: a function by its name, not by its address."""
+    return str(getattr(default, "__qualname__", None) or repr(default))
 
 
 @cache

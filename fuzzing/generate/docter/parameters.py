@@ -80,31 +80,40 @@ def parameter(description: Description) -> Parameter:
     reason = conventions.LEFT_OUT.get(item.name, "it is private" if item.name.startswith("_") else "")
     if reason:
         return replace(found, default=found.default or "None", left_out=reason)
-    structure = _structure(description)
-    if structure is not None and item.kind == "variadic":
-        structure = replace(structure, options=_spread(structure.options))
-    if structure is not None and description.place == "init":
-        kept = tuple(option for option in structure.options if "tensor" not in option)
-        if not kept:
-            return replace(found, structure=structure, left_out="a module is made of numbers, not of inputs")
-        structure = replace(structure, options=kept)
+    structure = _fitting(description, _structure(description))
+    if structure is None:
+        return replace(found, left_out="nothing tells what it is")
     found = replace(found, structure=structure)
-    if structure is None or not drawable(structure):
-        return replace(
-            found, left_out="nothing tells what it is" if structure is None else "it is no value of a case"
-        )
-    options = frozenset(structure.options)
-    if "tensor" in options or "list(tensor)" in options:
+    if not drawable(structure):
+        return replace(found, left_out="it is no value of a case")
+    return _with_values(description, found)
+
+
+def _fitting(description: Description, structure: Structure | None) -> Structure | None:
+    """The structure of all of `*args` together, and of a constructor's parameters without tensors."""
+    if structure is None:
+        return None
+    options = structure.options
+    if description.declared.kind == "variadic":
+        options = _spread(options)
+    if description.place == "init":
+        options = tuple(option for option in options if "tensor" not in option) or ("inputs",)
+    return replace(structure, options=options)
+
+
+def _with_values(description: Description, found: Parameter) -> Parameter:
+    options = frozenset(found.options)
+    if found.is_tensor:
         found = replace(found, dtype=_dtype(description), ndim=_rank(description, found))
     if "str" in options or _quotes(description):
         found = replace(found, enum=phrases.enumeration(description.text, found.default, description.said))
-        if found.enum and not options & {"tensor", "int", "float"}:
-            found = replace(found, structure=replace(structure, options=("str",)))
+        if found.enum and found.structure and not options & {"tensor", "int", "float"}:
+            found = replace(found, structure=replace(found.structure, options=("str",)))
+    if "tensor" in options:
+        return replace(found, range=phrases.interval(description.text, description.said, description.names))
     if options & (_SCALARS | _LISTS) and not found.is_tensor:
         found = replace(found, range=_range(description, options), length=_length(description, options))
         found = replace(found, form=_form(description, options))
-    elif "tensor" in options:
-        found = replace(found, range=phrases.interval(description.text, description.said, description.names))
     return found
 
 
@@ -267,8 +276,13 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
             return Range("1", None, Evidence("convention", f"{description.name} counts something"))
         if re.fullmatch(r"shape|sizes?", description.name):
             return Range("0", None, Evidence("convention", f"{description.name} holds lengths"))
-    if description.name == "eps":
-        return Range("0", "1", Evidence("convention", "eps is a small positive number"), open_low=True)
+    if re.fullmatch(r"(\w*_)?eps", description.name):
+        because = f"{description.name} is a small positive number"
+        return Range("0", "1", Evidence("convention", because), open_low=True)
+    if description.name in ("atol", "rtol"):
+        return Range("0", "1", Evidence("convention", f"{description.name} is a tolerance"))
+    if re.fullmatch(r"(\w*_)?dropout(_p)?", description.name):
+        return Range("0", "1", Evidence("convention", f"{description.name} is a probability"))
     return None
 
 

@@ -31,8 +31,9 @@ _NON_NEGATIVE = re.compile(r"non-?negative", re.IGNORECASE)
 _POSITIVE = re.compile(r"\b(?:strictly )?positive\b(?! or negative| weight| example| class)", re.IGNORECASE)
 _PROBABILITY = re.compile(r"\bprobabilit(?:y|ies)\b(?! distribution)", re.IGNORECASE)
 _COUNT = re.compile(
-    r"\b(number of|size of|length of|width of|count of|how many|spacing between|dimension of the model"
-    r"|factor to increase|stride of|stride between|target output size|the size|window size|amount of)\b",
+    r"\b(number of|size of|length of|width of|count of|how many|spacing between"
+    r"|dimension of the (?:feedforward network )?model|factor to increase|stride of|stride between"
+    r"|target output size|the size|window size|amount of)\b",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"(?:``|`|\")?'(\w[\w-]*)'|``\"([\w-]+)\"``|\"([\w-]+)\"|``'([\w-]+)'``")

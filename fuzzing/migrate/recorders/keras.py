@@ -8,7 +8,6 @@ All cases are called for inference, so `training` is no part of them.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import types
 from collections.abc import Callable, Hashable, Mapping
@@ -22,7 +21,7 @@ from fuzzing.cases import KerasLayer, Provenance, TestCase
 from fuzzing.errors import CaseFormatError
 from fuzzing.migrate import keras_arguments, keras_names
 from fuzzing.migrate.keras_arguments import MADE_WITH, CannotTellError, NoDataError, Teller
-from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
+from fuzzing.migrate.recorders.base import SOURCE, Sink, instance_key, register_recorder
 
 _KEY = "_assay_made_key"
 _MAX_VALUES = 16  # elements of a whole-number array that count by value: axes, shapes, repeats
@@ -152,7 +151,7 @@ class Keras:
                 sink.forget(key)
                 raise
             ended = perf_counter()
-            if case is not None and sink.new(_instance_key(case)):
+            if case is not None and sink.new(instance_key(case)):
                 sink.case(case)
             sink.spent(called - begin + perf_counter() - ended)
             return result
@@ -178,11 +177,6 @@ class Keras:
                 provenance=Provenance(SOURCE, self._sink.test(), name, self.library, self._version),
             )
         return None
-
-
-def _instance_key(case: TestCase) -> Hashable:
-    """The operator with its parameters, types and shapes: what is written in two ways, is one instance."""
-    return ("instance", hashlib.sha256(case.program.to_bytes()).digest())
 
 
 def _input_dtype(layer: Any) -> str | None:

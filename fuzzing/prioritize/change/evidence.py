@@ -20,8 +20,8 @@ from fuzzing.prioritize.change.areas import ROLES, Area, area_of
 from fuzzing.prioritize.change.model import FileChange
 from fuzzing.prioritize.change.symbols import Graph, Outline, Reached
 
-#: A mark's spelling means an operator whole, or only a part of its name.
-WHOLE, WORD = "whole", "word"
+#: A mark's spelling is an operator's, a file's (which may hold a family of operators), or a part of a name.
+WHOLE, FILE, WORD = "whole", "file", "word"
 
 #: How much less each kind of evidence says than a touched function that is registered for the operator.
 #: Judged; see docs/change-aware.md.
@@ -184,7 +184,7 @@ class _Reader:
         path = PurePosixPath(self._path)
         stem = path.name.partition(".")[0]
         told = f"{self._path}: the file is called so"
-        yield self._mark(stem, _STEM, told)
+        yield self._mark(stem, _STEM, told, FILE)
         yield self._mark(stem, _STEM, told, WORD)
         for folder in path.parts[-3:-1]:
             yield self._mark(folder, _GUESS, f"{self._path}: a folder is called so", WORD)

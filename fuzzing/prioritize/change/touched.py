@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from fuzzing.prioritize.change.evidence import WORD, Mark, marks_of
+from fuzzing.prioritize.change.evidence import FILE, WORD, Mark, marks_of
 from fuzzing.prioritize.change.model import Change
 from fuzzing.prioritize.change.names import Name, library, name
 
@@ -20,7 +20,7 @@ from fuzzing.prioritize.change.names import Name, library, name
 _SAME_BUT_DIMENSIONS = 0.9
 _OTHER_DIMENSIONS = 0.3
 _FAMILY = 0.3
-_FAMILY_ITSELF = 0.7  # reduce.cpp holds ReduceMax; matmul.cpp seldom Gemm, but its name cannot tell
+_FAMILY_ITSELF = 0.7  # of a file's name: reduce.cpp holds ReduceMax, and resize.cpp perhaps Upsample
 _PART_OF_NAME = 0.3
 #: Below this a weight is noise and is left out.
 _LEAST = 0.02
@@ -124,8 +124,9 @@ class _Index:
                 for operator in self._words.get(word, ()):
                     best[operator] = _PART_OF_NAME
         else:
+            whole = mark.degree == FILE and asked.exact == asked.family
             for operator in self._family.get(asked.family, ()):
-                best[operator] = _FAMILY_ITSELF if asked.exact == asked.family else _FAMILY
+                best[operator] = _FAMILY_ITSELF if whole else _FAMILY
             general = asked.exact == asked.bare or asked.exact.endswith("nd")
             for operator in self._bare.get(asked.bare, ()):
                 best[operator] = _SAME_BUT_DIMENSIONS if general else _OTHER_DIMENSIONS

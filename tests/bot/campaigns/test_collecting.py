@@ -144,7 +144,7 @@ def test_a_part_that_was_cut_off_gets_twice_the_time(stage: Stage) -> None:
     """Else what takes longer than the limit would be begun for ever and never done."""
     stage.cut_off("whole")
     stage.collect("whole", seconds=10)
-    allowed = []
+    allowed: list[bool] = []
 
     def act(_name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
         for _ in range(19):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.prioritize import _reason
 from fuzzing.cases import Corpus
 from tests.bot.cli.commands_kit import GOOD, SOURCE, WRONG, Ran, add_case, assay
 
@@ -93,6 +94,37 @@ def test_the_cases_of_a_folder_are_ranked(tmp_path: Path) -> None:
     ran = assay(tmp_path / "data", "prioritize", *argv)
     assert ran.code == 0, ran.err
     assert [one["id"] for one in ran.told["top"]] == sorted(case.id for case in CASES)
+
+
+def test_reasons_in_a_line() -> None:
+    why = {
+        "touched": ["resize.cpp: its converter was changed", "b", "c"],
+        "weight": 0.5,
+        "place": 0,
+        "exploring": True,
+        "history": {"runs": 3, "findings": 2, "last_finding_days": 4.2},
+        "new": ["a", "b", "c", "d", "e"],
+        "seconds": None,
+    }
+    assert _reason(why) == (
+        "resize.cpp: its converter was changed; b; and 1 more; failed 2 of 3 times, last 4 days ago; "
+        "weight 0.5; exploring; new a, b, c, d, and 1 more"
+    )
+    assert _reason({"history": {"runs": 0, "findings": 0}, "touched": []}) == ""
+
+
+@pytest.mark.compiler_openvino
+def test_what_a_change_touches_comes_first_and_says_so(tmp_path: Path) -> None:
+    """Among ONNX's simple tests, collected for this, one is about Shrink."""
+    (tmp_path / "x.diff").write_text(DIFF.replace("add", "shrink").replace("Add", "Shrink"))
+    argv = ("prioritize", "--backend", "openvino", "--source", "onnx-simple-tests", "--diff", "x.diff")
+    ran = assay(tmp_path, *argv, "--explain", "--json")
+    assert ran.code == 0, ran.err
+    told = ran.told
+    assert (told["strategy"], told["change"]["files"]) == ("change", 1)
+    first = told["top"][0]
+    assert first["operator"] == "Shrink"
+    assert "shrink.cpp" in " ".join(first["why"]["touched"])
 
 
 @pytest.mark.parametrize(

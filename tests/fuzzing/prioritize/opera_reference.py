@@ -72,7 +72,10 @@ class PlainOperator:
             for p, q in combinations(self.names, 2)
             if p in values and q in values
         }
-        return {**values, **pairs}
+        found: dict[Hashable, Hashable] = {}
+        found.update(values)
+        found.update(pairs)
+        return found
 
     def see(self, columns: dict[Hashable, Hashable]) -> None:
         for column, value in columns.items():

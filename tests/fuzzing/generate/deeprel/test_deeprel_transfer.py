@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from fuzzing.backends import _torch
-from fuzzing.cases import Init, TensorArg, TorchCall
+from fuzzing.cases import Init, New, TensorArg, TensorLiteral, TorchCall
 from fuzzing.generate.deeprel.apis import inventory
 from fuzzing.generate.deeprel.transfer import Invocation, transfer
 from tests.fuzzing.generate.deeprel.deeprel_kit import X, call
@@ -98,6 +99,29 @@ def test_the_same_call_written_differently_is_one_case() -> None:
     found = [transfer(given, inventory()["torch.amin"]) for given in calls]
     ids = {case.id for each in found if each and (cases := each.cases()) for case in cases}
     assert len(ids) == 2  # amax and amin
+
+
+def test_tensors_keep_together_wherever_they_are() -> None:
+    """In lists, in slices, in objects made on the spot; one that is met twice is one input."""
+    one, other = TensorArg("p"), TensorArg("q")
+    options = New("torch.nn.functional.LinearCrossEntropyOptions", (), (("weight", one),))
+    given = replace(
+        call("torch.cat", [one, other]), bound={"tensors": [one, other, options, slice(0, other, None)]}
+    )
+    case = given.case("t")
+    assert isinstance(case.program, TorchCall)
+    assert [tensor.name for tensor in case.program.tensors] == ["tensors", "tensors1"]
+    assert [name for name, _ in case.inputs] == ["tensors", "tensors1"]
+
+
+def test_modules_made_from_tensors_and_from_functions_are_bound() -> None:
+    weight = TensorLiteral("float32", (2,), (0.5, 1.0))
+    assert call("torch.nn.NLLLoss", X, X, init=Init((weight,))).bound == {"weight": weight}
+    distance = New("torch.nn.PairwiseDistance")
+    made = call(
+        "torch.nn.TripletMarginWithDistanceLoss", X, X, X, init=Init((), (("distance_function", distance),))
+    )
+    assert made.bound == {"distance_function": distance}
 
 
 def test_the_case_runs_and_says_where_it_comes_from() -> None:

@@ -87,6 +87,12 @@ def test_references_are_followed() -> None:
     assert alias.patterns == (("*", "n", "n"),)
 
 
+def test_no_address_of_this_process_is_told() -> None:
+    layer = constraints("torch.nn.TransformerEncoderLayer").by_name["activation"]
+    assert layer.default == "relu"
+    assert " at 0x" not in str([constraints(api).to_json() for api in SOME])
+
+
 def test_there_are_many_apis_each_once() -> None:
     names = list(apis.names())
     assert len(names) == len(set(names))

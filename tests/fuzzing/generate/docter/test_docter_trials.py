@@ -23,13 +23,13 @@ APIS = ("torch.nn.Linear", "torch.as_strided", "torch.os.abort", "torch.add")
 
 @pytest.fixture(scope="module")
 def tried() -> list[Trial]:
-    return list(trials.run(APIS, Plan(count=4)))
+    return list(trials.run(APIS, Plan(count=3)))
 
 
 def test_a_crash_is_charged_to_its_api_alone(tried: list[Trial]) -> None:
     endings = {api: Counter(trial.ending for trial in tried if trial.api == api) for api in APIS}
-    assert endings["torch.nn.Linear"] == {"accepted": 4}
-    assert endings["torch.add"] == {"accepted": 4}
+    assert endings["torch.nn.Linear"] == {"accepted": 3}
+    assert endings["torch.add"] == {"accepted": 3}
     assert endings["torch.as_strided"]["rejected"] > 0
     assert endings["torch.os.abort"]["crashed"] >= trials.CRASHES
     crash = next(trial for trial in tried if trial.ending == "crashed")

@@ -49,9 +49,14 @@ def test_tensors_keep_their_place() -> None:
     ops.concatenate([X, X * 2], axis=-1)
 
 
-def test_activations_that_take_no_symbolic_tensor() -> None:
+def test_what_functions_take_of_real_tensors_alone() -> None:
     keras.activations.mish(X)
     keras.activations.softmax(X, axis=(0, 1))
+
+
+def test_a_function_takes_the_type_it_is_given() -> None:
+    ops.square(X.astype(np.float64))
+    ops.square(X.astype(np.float16))
 
 
 class Own(layers.Layer):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from importlib.metadata import version
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from fuzzing.cases import KerasLayer, New, Recipe, Tensor, TestCase
+from fuzzing.execute.library import Libraries
 from fuzzing.migrate.recorders import collect
 from fuzzing.migrate.sources import Skip
 
@@ -44,8 +46,12 @@ def calls(cases: list[TestCase]) -> list[str]:
     texts = []
     for case in cases:
         assert isinstance(case.program, KerasLayer)
-        [line] = [line for line in case.program.source().splitlines() if "model = keras.Model(" in line]
-        texts.append(line.partition("], ")[2][:-1])
+        text = case.program.source()
+        of_function = re.search(r"(?m)^        return (keras\..*)$", text)
+        of_layer = re.search(r"(?m)^    model = keras\.Model\(\[.*?\], (.*)\)$", text)
+        found = of_function or of_layer
+        assert found is not None
+        texts.append(found[1])
     return texts
 
 
@@ -89,8 +95,8 @@ def test_the_crash_was_one(recorded: collect.Recorded) -> None:
             ],
         ),
         (
-            "test_activations_that_take_no_symbolic_tensor",
-            ["keras.layers.Lambda(apply)([x])", "keras.layers.Lambda(apply)([x])"],
+            "test_what_functions_take_of_real_tensors_alone",
+            ["keras.activations.mish(x)", "keras.activations.softmax(x, axis=(0, 1))"],
         ),
         ("test_a_layer_of_the_tests_own_is_looked_through", ["keras.layers.Dropout(rate=0.25)(inputs)"]),
         ("test_only_the_outermost_call_counts", ["keras.layers.Softmax()(inputs)"]),
@@ -145,7 +151,20 @@ def test_provenance(recorded: collect.Recorded) -> None:
             assert "recorded_keras.py::test_" in prov.test
 
 
+def test_a_function_computes_in_the_type_it_was_given(
+    cases: dict[str, list[TestCase]], tmp_path: Path
+) -> None:
+    """Not in float32, as the layer that calls it would by default."""
+    found = cases["test_a_function_takes_the_type_it_is_given"]
+    library = Libraries(tmp_path, sys.executable, collect.LIMITS).of(found[0])
+    for case, execution in library.run((case, case) for case in found):
+        [(_, given)], [(_, output)] = case.values(), execution.outputs
+        assert isinstance(given, Tensor)
+        assert isinstance(output, Tensor)
+        np.testing.assert_array_equal(output.array(), np.square(given.array()), strict=True)
+
+
 def test_keras_runs_every_case_again(recorded: collect.Recorded, tmp_path: Path) -> None:
     again = [item for item in collect.replayed(recorded, tmp_path) if isinstance(item, TestCase)]
     assert again == [item for item in recorded.items if isinstance(item, TestCase)]
-    assert len(again) == 20
+    assert len(again) == 22

@@ -151,8 +151,8 @@ def test_comments_hold_no_code() -> None:
 def test_any_text_has_an_outline_within_its_lines(text: str) -> None:
     outline = cpp_code.outline(text)
     lines = text.count("\n") + 1
-    for one in (*outline.symbols, *outline.registrations):
-        assert 1 <= one.first <= one.last <= lines
+    assert all(1 <= one.first <= one.last <= lines for one in outline.symbols)
+    assert all(1 <= one.first <= one.last <= lines for one in outline.registrations)
     assert all(1 <= line <= lines for line in outline.code)
     source = blank(text)
     assert len(source.code) == len(source.defines) == len(text)

@@ -153,7 +153,8 @@ def test_any_text_has_an_outline_or_none(text: str) -> None:
     if outline is None:
         return
     lines = text.count("\n") + 1
-    assert all(1 <= one.first <= one.last <= lines for one in (*outline.symbols, *outline.registrations))
+    assert all(1 <= one.first <= one.last <= lines for one in outline.symbols)
+    assert all(1 <= one.first <= one.last <= lines for one in outline.registrations)
     Graph(outline).reached(frozenset(range(lines)))
 
 

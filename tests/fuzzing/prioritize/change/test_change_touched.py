@@ -288,7 +288,21 @@ def test_without_texts_the_name_of_the_file_is_all_there_is() -> None:
         "src/frontends/onnx/frontend/src/op/resize.cpp", None, None, None, (Hunk(1, 3, 1, 3),)
     )
     found = said(change, operators=ONNX)
-    assert found.operators["Resize"] == 0.5
+    assert found.operators == {"Resize": 0.5, "Upsample": 0.35}
+
+
+def test_a_file_may_be_called_like_a_family() -> None:
+    found = said(FileChange("src/frontends/onnx/frontend/src/op/reduce.cpp"), operators=ONNX)
+    assert {"ReduceMax", "ReduceL1", "ReduceLogSumExp"} <= found.operators.keys()
+    assert set(found.operators.values()) == {0.35}
+
+
+def test_what_names_an_operator_outweighs_what_names_none() -> None:
+    table = FileChange("src/frontends/onnx/frontend/src/ops_bridge.cpp")
+    assert said(table, operators=ONNX).frontends == {"onnx": 0.1}
+    found = said(table, FileChange("src/frontends/onnx/frontend/src/op/mish.cpp"), operators=ONNX)
+    assert found.operators == {"Mish": 0.5}
+    assert found.frontends == {}
 
 
 def test_broken_syntax_falls_back_to_names_and_crashes_nothing() -> None:
