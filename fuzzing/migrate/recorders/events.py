@@ -1,7 +1,7 @@
 """What a recorded process leaves behind: a file of frames, appended to at each case, whole up to the last.
 
-A frame (`fuzzing.execute.protocol`) tells of a case, whose program and values are the blob, of a skip, or of a
-bug of ours. Nothing is buffered in the process: what was recorded survives a crash of the test.
+A frame (`fuzzing.execute.protocol`) tells of a case, whose program and values are the blob, of a skip, or of
+a bug of ours. Nothing is buffered in the process: what was recorded survives a crash of the test.
 """
 
 from __future__ import annotations

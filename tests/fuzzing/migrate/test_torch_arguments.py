@@ -1,4 +1,4 @@
-"""Telling what a torch call is given: large tensors, modules, options; literals where none can be an input."""
+"""Telling what a torch call is given: large tensors, modules, options, literals."""
 
 from __future__ import annotations
 

@@ -144,7 +144,9 @@ def test_recorders_are_found_by_their_library() -> None:
 
 def test_a_bug_of_a_recorder_is_raised_in_the_end() -> None:
     bug = events.Bug("torch.add", "a test", "Traceback: …")
-    with pytest.raises(InternalError, match="1 calls broke the recorder, the first one torch.add in a test"):
+    with pytest.raises(
+        InternalError, match=r"1 calls broke the recorder, the first one torch\.add in a test"
+    ):
         collect.raise_bugs(Recorded(bugs=[bug]))
     collect.raise_bugs(Recorded())
 
