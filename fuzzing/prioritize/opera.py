@@ -145,10 +145,8 @@ class _Queue:
         facts = {"operator": self.weight, "diversity": self.diversity}
         told: dict[str, Any] = {"opera": self.weight * self.diversity} | facts
         if explain:
-            names, new = (
-                self.operator.table.names,
-                [] if self._pick is None else np.flatnonzero(self._pick.new),
-            )
+            names = self.operator.table.names
+            new = [] if self._pick is None else np.flatnonzero(self._pick.new).tolist()
             told["new"] = [names[column] for column in new if column < len(names)]
             told["new_pairs"] = len(new) - len(told["new"])
         return told
