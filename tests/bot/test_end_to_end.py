@@ -27,7 +27,7 @@ from tests.support.campaigning import BASE, HEAD, REGRESSED, await_
 
 pytestmark = [pytest.mark.slow, pytest.mark.network]
 
-#: In half a minute the first half of the tests runs, with AffineGrid's among the first twenty-five of the source.
+#: In half a minute the first half of the tests runs; AffineGrid's are among the source's first twenty-five.
 CONFIG = demo.CONFIG.replace("budget: 4m", "budget: 30s\nstrategy: source-order")
 UNINSTALLABLE = "1.2.3"
 
