@@ -9,6 +9,8 @@ Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 
 from __future__ import annotations
 
+import fuzzing.prioritize.one_thread  # noqa: F401 - before numpy  # isort: split
+
 import argparse
 import gc
 import json

@@ -10,6 +10,8 @@ with the instances in it, and the exponent by which time grows from one size to 
 
 from __future__ import annotations
 
+import fuzzing.prioritize.one_thread  # noqa: F401 - before numpy  # isort: split
+
 import argparse
 import gc
 import json
