@@ -9,7 +9,9 @@ Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 
 from __future__ import annotations
 
-import fuzzing.prioritize.one_thread  # noqa: F401 - before numpy  # isort: split
+# isort: off
+from fuzzing.prioritize import one_thread  # noqa: F401 - before numpy
+# isort: on
 
 import argparse
 import gc

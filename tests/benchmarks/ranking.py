@@ -10,7 +10,9 @@ with the instances in it, and the exponent by which time grows from one size to 
 
 from __future__ import annotations
 
-import fuzzing.prioritize.one_thread  # noqa: F401 - before numpy  # isort: split
+# isort: off
+from fuzzing.prioritize import one_thread  # noqa: F401 - before numpy
+# isort: on
 
 import argparse
 import gc
