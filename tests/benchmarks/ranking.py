@@ -138,7 +138,12 @@ def _line(told: Sequence[dict[str, float]]) -> str:
 
 
 def _exponent(told: Sequence[dict[str, float]]) -> float:
-    """Of the time's growth between the last two sizes: processor time, which other work disturbs least."""
+    """Of the time's growth between the last two sizes: processor time, which other work disturbs least.
+
+    0 where there is one size only.
+    """
+    if len(told) < 2:
+        return 0.0
     before, last = told[-2:]
     return math.log(last["cpu"] / before["cpu"]) / math.log(last["count"] / before["count"])
 
