@@ -12,7 +12,6 @@ parts together are the source. Exit codes: 0 done, 2 the caller's mistake, 3 the
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +19,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import sources
 from fuzzing.migrate.parts import Part, migrated
 from fuzzing.prioritize.instances import instance_of
 from fuzzing.prioritize.signatures import Signatures
+from fuzzing.program import ended, event, note
 
 _PROGRESS_EVERY = 250  # tests; some second or two apart
 
@@ -36,14 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
     parser.add_argument("--part", default="", metavar="I/N", help="only part I of N, by the tests' names")
     given = parser.parse_args(arguments)
-    try:
+
+    def work() -> None:
         part = Part.parse(given.part) if given.part else None
         run(sources.get(given.source), Corpus(given.corpus), part)
-    except UsageError as error:
-        return _fail(error, 2)
-    except InfrastructureError as error:
-        return _fail(error, 3)
-    return 0
+
+    return ended(parser.prog, work)
 
 
 def run(
@@ -56,7 +54,7 @@ def run(
 
     The last one also tells what `closing` gives.
     """
-    _note(f"{source.name}: building the tests of {source.library}")
+    note(f"{source.name}: building the tests of {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
     signatures = Signatures()
@@ -67,11 +65,11 @@ def run(
             _case(item, signatures)
         else:
             skipped[item.reason] += 1
-            _event(event="skip", test=item.test, reason=item.reason)
-            _note(f"{source.name}: skipped {item.test}: {item.reason} {item.detail}".rstrip())
+            event(event="skip", test=item.test, reason=item.reason)
+            note(f"{source.name}: skipped {item.test}: {item.reason} {item.detail}".rstrip())
         if (cases + skipped.total()) % _PROGRESS_EVERY == 0:
-            _note(f"{source.name}: {cases} cases, {new} of them new, {skipped.total()} tests skipped")
-    _event(
+            note(f"{source.name}: {cases} cases, {new} of them new, {skipped.total()} tests skipped")
+    event(
         event="end",
         cases=cases,
         new=new,
@@ -94,21 +92,7 @@ def _store(case: TestCase, corpus: Corpus) -> bool:
 
 def _case(case: TestCase, signatures: Signatures) -> None:
     prov, instance = case.provenance, instance_of(case, signatures)
-    _event(event="case", id=case.id, test=prov.test, operator=prov.operator, instance=instance.to_json())
-
-
-def _event(**fields: object) -> None:
-    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
-def _fail(error: Exception, code: int) -> int:
-    _note(f"python -m fuzzing.migrate: {error}")
-    return code
+    event(event="case", id=case.id, test=prov.test, operator=prov.operator, instance=instance.to_json())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ yielded are the new calls only, each accepted by torch in a worker and seen to g
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -16,6 +15,7 @@ from fuzzing.generate.deeprel.search import Search, Settings
 from fuzzing.generate.deeprel.seeds import covered, recorded
 from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source
+from fuzzing.program import note
 
 NAME = "deeprel"
 LIBRARY = "torch"
@@ -34,7 +34,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     else:
         mine = partial(_holds, part)
         search = Search(recorded(settings.invocations, mine), settings, chosen=mine, covered=covered())
-    _note(f"{NAME}: {search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
+    note(f"{NAME}: {search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     for item in search.run():
         if isinstance(item, TestCase):
             yield item
@@ -42,12 +42,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
             yield Skip(
                 item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item)
             )
-    _note(search.totals.text())
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    note(search.totals.text())
 
 
 def _holds(part: Part, api: str) -> bool:

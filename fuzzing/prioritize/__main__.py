@@ -15,7 +15,6 @@ from fuzzing.prioritize import one_thread  # noqa: F401 - before numpy
 
 import argparse
 import gc
-import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import Corpus
-from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.errors import UsageError
 from fuzzing.prioritize import base, change, coverage_runs, suites
 from fuzzing.prioritize.change import history
 from fuzzing.prioritize.instances import Instance, instance_of, read_lines
 from fuzzing.prioritize.signatures import Signatures
+from fuzzing.program import ended, event, note
 
 _PROGRESS_EVERY = 1000  # cases of a corpus; a second or two apart
 
@@ -36,23 +36,21 @@ _PROGRESS_EVERY = 1000  # cases of a corpus; a second or two apart
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     given = _parser().parse_args(arguments)
-    try:
-        strategy = base.get(given.strategy)
-        instances = list(distinct(_instances(given.catalogue, given.corpus)))
-        context = _context(given)
-        gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
-        begin = time.perf_counter()
-        ranked = list(strategy(instances, context))
-        seconds = time.perf_counter() - begin
-    except UsageError as error:
-        return _fail(error, 2)
-    except InfrastructureError as error:
-        return _fail(error, 3)
+    return ended("python -m fuzzing.prioritize", lambda: _rank(given))
+
+
+def _rank(given: argparse.Namespace) -> None:
+    strategy = base.get(given.strategy)
+    instances = list(distinct(_instances(given.catalogue, given.corpus)))
+    context = _context(given)
+    gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
+    begin = time.perf_counter()
+    ranked = list(strategy(instances, context))
+    seconds = time.perf_counter() - begin
     for one in ranked:
         why: dict[str, Any] = {"why": dict(one.why)} if given.explain else {}
-        _event({"event": "ranked", "id": instances[one.instance_index].id} | why)
-    _event({"event": "end", "cases": len(ranked), "strategy": given.strategy, "seconds": round(seconds, 3)})
-    return 0
+        event(event="ranked", id=instances[one.instance_index].id, **why)
+    event(event="end", cases=len(ranked), strategy=given.strategy, seconds=round(seconds, 3))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -121,7 +119,7 @@ def of_corpus(corpus: Corpus) -> Iterator[Instance]:
     for count, case_id in enumerate(corpus.ids(), 1):
         yield instance_of(corpus.get(case_id), signatures)
         if count % _PROGRESS_EVERY == 0:
-            _note(f"{count} cases read from {corpus.root}")
+            note(f"{count} cases read from {corpus.root}")
 
 
 def distinct(instances: Iterable[Instance]) -> Iterator[Instance]:
@@ -132,20 +130,6 @@ def distinct(instances: Iterable[Instance]) -> Iterator[Instance]:
         if one.id not in seen:
             seen.add(one.id)
             yield replace(one, operator=shared.setdefault(one.operator, one.operator))
-
-
-def _event(fields: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
-def _fail(error: Exception, code: int) -> int:
-    _note(f"python -m fuzzing.prioritize: {error}")
-    return code
 
 
 if __name__ == "__main__":

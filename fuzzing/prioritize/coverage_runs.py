@@ -30,6 +30,7 @@ from fuzzing.cases import Corpus
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.prioritize.base import Coverage
 from fuzzing.prioritize.instances import read_lines
+from fuzzing.program import ended
 
 _LIMIT_S = 40.0  # for each case, as OPERA gives (1.8)
 _PROGRESS_EVERY = 100
@@ -47,16 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=float, default=_LIMIT_S, help="seconds for each case")
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    try:
-        if given.answer:
-            _answer(given)
-        else:
-            _ask(given)
-    except UsageError as error:
-        return _fail(error, 2)
-    except InfrastructureError as error:
-        return _fail(error, 3)
-    return 0
+    work = _answer if given.answer else _ask
+    return ended(parser.prog, lambda: work(given))
 
 
 def load(path: Path) -> Coverage:
@@ -209,11 +202,6 @@ def folder_of(package: str) -> str:
 def _print(event: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()
-
-
-def _fail(error: Exception, code: int) -> int:
-    sys.stderr.write(f"python -m fuzzing.prioritize.coverage_runs: {error}\n")
-    return code
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from fuzzing.generate.deeprel.apis import canonical_name, inventory
 from fuzzing.generate.deeprel.pairs import Bug, Inconsistency
 from fuzzing.generate.deeprel.search import Relation, Search, Settings
 from fuzzing.generate.deeprel.seeds import recorded
+from fuzzing.program import ended, note
 
 _PROGRESS_EVERY = 250  # pairs; some seconds apart
 
@@ -33,16 +34,8 @@ _PROGRESS_EVERY = 250  # pairs; some seconds apart
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     given = _parser().parse_args(arguments)
-    try:
-        if given.command == "run":
-            _run(given)
-        else:
-            _show(given)
-    except UsageError as error:
-        return _fail(error, 2)
-    except InfrastructureError as error:
-        return _fail(error, 3)
-    return 0
+    work = _run if given.command == "run" else _show
+    return ended("python -m fuzzing.generate.deeprel", lambda: work(given))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,10 +62,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(given: argparse.Namespace) -> None:
     settings = Settings(rounds=given.rounds, mutants=given.mutants, seed=given.seed)
-    _note("collecting the recorded calls")
+    note("collecting the recorded calls")
     seeds = recorded(settings.invocations) if given.corpus is None else _cases(given.corpus)
     search = Search(seeds, settings)
-    _note(f"{search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
+    note(f"{search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     relations = list(_relations(search))
     if given.relations is not None:
         _write(given.relations, relations)
@@ -99,7 +92,7 @@ def _relations(search: Search) -> Iterator[Relation]:
                 yield item
             if search.totals.pairs % _PROGRESS_EVERY == 0:
                 holding = search.totals.equivalent.total()
-                _note(f"round {item.round}: {search.totals.pairs} pairs, {holding} of them hold")
+                note(f"round {item.round}: {search.totals.pairs} pairs, {holding} of them hold")
         elif isinstance(item, Bug):
             sys.stdout.write(f"bug: {item.api}: {item.how}\n{_indented(item.case)}\n")
         elif isinstance(item, Inconsistency):
@@ -175,16 +168,6 @@ def _read(path: Path) -> list[Relation]:
         raise UsageError(
             f"{path} holds no relations ({error}); write it with run --relations {path}"
         ) from error
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
-def _fail(error: Exception, code: int) -> int:
-    _note(f"python -m fuzzing.generate.deeprel: {error}")
-    return code
 
 
 if __name__ == "__main__":

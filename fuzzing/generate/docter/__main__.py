@@ -14,11 +14,12 @@ from collections.abc import Sequence
 
 from ruamel.yaml import YAML
 
-from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.errors import UsageError
 from fuzzing.generate.docter import apis, profiles, tables, trials
 from fuzzing.generate.docter.checker import check
 from fuzzing.generate.docter.drawing import Mode, draw
 from fuzzing.generate.docter.extract import constraints
+from fuzzing.program import ended, note
 
 _PROGRESS_EVERY = 500  # trials
 
@@ -26,13 +27,7 @@ _PROGRESS_EVERY = 500  # trials
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code: 2 for the caller's mistake, 3 for the machine's."""
     given = _parser().parse_args(arguments)
-    try:
-        code: int = given.run(given)
-    except UsageError as error:
-        return _fail(error, 2)
-    except InfrastructureError as error:
-        return _fail(error, 3)
-    return code
+    return ended("python -m fuzzing.generate.docter", lambda: given.run(given))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,21 +54,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _list(_: argparse.Namespace) -> int:
+def _list(_: argparse.Namespace) -> None:
     for api in apis.names():
         _print(api)
-    return 0
 
 
-def _show(given: argparse.Namespace) -> int:
+def _show(given: argparse.Namespace) -> None:
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = 110
     yaml.dump(constraints(given.api).to_json(), sys.stdout)
-    return 0
 
 
-def _draw(given: argparse.Namespace) -> int:
+def _draw(given: argparse.Namespace) -> None:
     record = constraints(given.api)
     plan = trials.Plan(given.count, given.seed, Mode(given.mode), profiles.get(given.profile))
     for place in range(given.count):
@@ -82,10 +75,9 @@ def _draw(given: argparse.Namespace) -> int:
         _print(tables.call(call))
         for violation in check(call):
             _print(f"    # {violation.parameter}: {violation.text} ({violation.category})")
-    return 0
 
 
-def _measure(given: argparse.Namespace) -> int:
+def _measure(given: argparse.Namespace) -> None:
     names = [api for api in apis.names() if not given.prefixes or api.startswith(tuple(given.prefixes))]
     if not names:
         raise UsageError(
@@ -96,24 +88,13 @@ def _measure(given: argparse.Namespace) -> int:
     for trial in trials.run(names, plan):
         found.append(trial)
         if len(found) % _PROGRESS_EVERY == 0:
-            _note(f"{len(found)} of {len(names) * given.count} draws")
+            note(f"{len(found)} of {len(names) * given.count} draws")
     for line in tables.acceptance(found):
         _print(line)
-    return 0
 
 
 def _print(text: str) -> None:
     sys.stdout.write(text + "\n")
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
-def _fail(error: Exception, code: int) -> int:
-    _note(f"python -m fuzzing.generate.docter: {error}")
-    return code
 
 
 if __name__ == "__main__":

@@ -18,17 +18,17 @@ from pathlib import Path
 from time import perf_counter
 
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.migrate import __main__ as migration
 from fuzzing.migrate.recorders import base, collect
 from fuzzing.migrate.sources import Skip, Source
-
-_PROGRAM = "python -m fuzzing.migrate.recorders"
+from fuzzing.program import ended, note
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
-    parser = argparse.ArgumentParser(prog=_PROGRAM, description="Make cases of what a command calls.")
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzzing.migrate.recorders", description="Make cases of what a command calls."
+    )
     parser.add_argument(
         "--library", required=True, help="the library whose calls are recorded, such as torch"
     )
@@ -37,22 +37,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--source", default="", help="what provenance names; collected-LIBRARY if not given")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="behind --, with its arguments")
     given = parser.parse_args(arguments)
-    try:
+
+    def work() -> None:
         base.get(given.library)
         source = given.source or f"{base.SOURCE}-{given.library}"
         _run(given.library, source, given.command, given.cwd, Corpus(given.corpus))
-    except UsageError as error:
-        return _fail(error, 2)
-    except InfrastructureError as error:
-        return _fail(error, 3)
-    return 0
+
+    return ended(parser.prog, work)
 
 
 def _run(library: str, source: str, command: Sequence[str], cwd: Path | None, corpus: Corpus) -> None:
     recorded = collect.record(library, command, cwd)
-    _note(f"{source}: the command ended with {recorded.exit_code} after {recorded.command_s:.1f} s")
+    note(f"{source}: the command ended with {recorded.exit_code} after {recorded.command_s:.1f} s")
     if not recorded.processes:
-        _note(
+        note(
             f"{source}: no process of the command imported {library} where PYTHONPATH is obeyed, so nothing "
             "was recorded; `python -I` and `python -E` do not obey it"
         )
@@ -75,16 +73,6 @@ def _run(library: str, source: str, command: Sequence[str], cwd: Path | None, co
 
     migration.run(Source(source, library, migrate), corpus, closing=closing)
     collect.raise_bugs(recorded)
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
-def _fail(error: Exception, code: int) -> int:
-    _note(f"{_PROGRAM}: {error}")
-    return code
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
     for name, function in sorted(vars(module).items()):
         if name.startswith("_") or not _operator(name) or not callable(function):
             continue
-        if not inspect.isclass(function) and isinstance(function.__hash__, object):
+        if not inspect.isclass(function) and function.__hash__ is not None:
             yield name, function
 
 

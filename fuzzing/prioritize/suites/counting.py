@@ -22,6 +22,7 @@ from fuzzing.errors import UsageError
 from fuzzing.prioritize.change import cpp_code, python_code
 from fuzzing.prioritize.change.names import name
 from fuzzing.prioritize.change.symbols import Graph, Outline, Symbol
+from fuzzing.program import ended, note
 
 _OUTLINES: dict[str, Callable[[str], Outline | None]] = {
     ".py": python_code.outline,
@@ -101,15 +102,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--origin", required=True, help="what is counted, and of which release")
     parser.add_argument("paths", nargs="+", type=Path, help="test files, or folders of them")
     given = parser.parse_args(arguments)
-    try:
+
+    def work() -> None:
         found = count(given.paths, _known_operators(given.frontend))
-    except UsageError as error:
-        sys.stderr.write(f"{parser.prog}: {error}\n")
-        return 2
-    table = {"origin": given.origin, "operators": dict(sorted(found.items()))}
-    sys.stdout.write(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
-    sys.stderr.write(f"{found.total()} tests of {len(found)} operators\n")
-    return 0
+        table = {"origin": given.origin, "operators": dict(sorted(found.items()))}
+        sys.stdout.write(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+        note(f"{found.total()} tests of {len(found)} operators")
+
+    return ended(parser.prog, work)
 
 
 if __name__ == "__main__":
