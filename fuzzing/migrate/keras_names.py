@@ -14,20 +14,7 @@ from typing import Any
 
 import numpy as np
 
-#: Where classes and functions are looked up, in the order in which one of several names is preferred.
-_SPACES = (
-    "keras.layers",
-    "keras.activations",
-    "keras.ops",
-    "keras.ops.image",
-    "keras.ops.linalg",
-    "keras.ops.nn",
-    "keras.ops.numpy",
-    "keras.initializers",
-    "keras.regularizers",
-    "keras.constraints",
-    "keras.random",
-)
+#: Where functions are operators.
 _OPERATORS = (
     "keras.activations",
     "keras.ops",
@@ -35,6 +22,15 @@ _OPERATORS = (
     "keras.ops.linalg",
     "keras.ops.nn",
     "keras.ops.numpy",
+)
+#: Where classes and functions are looked up, in the order in which one of several names is preferred.
+_SPACES = (
+    "keras.layers",
+    *_OPERATORS,
+    "keras.initializers",
+    "keras.regularizers",
+    "keras.constraints",
+    "keras.random",
 )
 #: Functions below these that are no operators: windows, which make a constant of a length; conversions;
 #: questions about a tensor; and control flow over functions of the caller's, whose own calls of operators are
