@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,6 +22,60 @@ option_option = click.option(
     metavar="NAME=VALUE",
     help="Set an option of the backend; may be repeated. `assay doctor` lists them.",
 )
+
+
+_SELECTION = (
+    click.option("--backend", required=True, help="Compiler to test."),
+    click.option(
+        "--frontend", help="The part of it to test: onnx, torch, keras. [default: as the cases need]"
+    ),
+    click.option(
+        "--source",
+        "sources",
+        multiple=True,
+        help="Where cases come from; several with commas, or repeated. "
+        "[default: the tests of the frontend's own library]",
+    ),
+    click.option(
+        "--cases",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        help="Take the cases of this corpus folder instead.",
+    ),
+    click.option(
+        "--strategy", help="What decides which cases run first. [default: change if it is known, else opera]"
+    ),
+)
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the options that say which cases are meant, and in which order; see `selected`."""
+    for option in reversed(_SELECTION):
+        command = option(command)
+    return command
+
+
+def selected(
+    backend: str,
+    frontend: str | None,
+    sources: Iterable[str],
+    cases: Path | None,
+    strategy: str | None,
+    typed: Mapping[str, str] | None = None,
+    **further: Any,
+) -> RepositoryConfig:
+    """The configuration that the selection and `further` settings amount to; `typed` as for `checked`.
+
+    What is None keeps its default. Raises UsageError, also where there are no cases to select from.
+    """
+    named = split_names(sources)
+    if cases is not None and named:
+        raise UsageError("--cases and --source both say where cases come from; keep one")
+    given = {"frontend": frontend, "sources": named or None, "strategy": strategy} | further
+    known = {name: value for name, value in given.items() if value is not None}
+    config = checked({"backend": backend} | known, typed)
+    if not config.sources and cases is None:
+        raise UsageError(f"no source has cases for {frontend or backend} yet; name a corpus with --cases")
+    return config
 
 
 def parse_options(given: Iterable[str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from bot.campaigns.catalogue import Cases, Catalogued, Folder
 from bot.campaigns.collecting import Collector, missing
 from bot.campaigns.provenance import origin
 from bot.campaigns.ranking import Change, Order, Question, Ranking, frontends_of, in_order
-from bot.cli._options import checked, program_kinds, split_names
+from bot.cli._options import program_kinds, selected, selection_options
 from bot.cli._watch import Line
 from bot.config import RepositoryConfig
 from bot.errors import InfrastructureError, UsageError
@@ -37,15 +37,7 @@ _WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 
 
 @click.command()
-@click.option("--backend", required=True, help="Compiler to test.")
-@click.option("--frontend", help="The part of it to test: onnx, torch, keras. [default: as the cases need]")
-@click.option("--source", "sources", multiple=True, help="Where cases come from, as for `assay run`.")
-@click.option(
-    "--cases",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Rank the cases of this corpus folder instead.",
-)
-@click.option("--strategy", help="What decides. [default: change if something is known, else opera]")
+@selection_options
 @click.option(
     "--diff",
     type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True),
@@ -84,12 +76,7 @@ def command(
         raise UsageError("--diff and --range both say what was changed; keep one")
     if repo and not commits:
         raise UsageError("--repo needs --range BASE..HEAD, such as HEAD~1..HEAD")
-    if cases is not None and sources:
-        raise UsageError("--cases and --source both say where cases come from; keep one")
-    wanted = {"frontend": frontend, "strategy": strategy, "sources": split_names(sources) or None}
-    config = checked(
-        {"backend": backend} | {name: value for name, value in wanted.items() if value is not None}
-    )
+    config = selected(backend, frontend, sources, cases, strategy)
     change = _change(diff, repo, commits)
     settings = load_settings()
     corpus = cases.resolve() if cases else settings.data_dir / "corpus"

@@ -17,7 +17,7 @@ import click
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.cli import _campaign_text
-from bot.cli._options import checked, option_option, parse_options, program_kinds, split_names
+from bot.cli._options import option_option, parse_options, program_kinds, selected, selection_options
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import campaign_services
@@ -70,23 +70,7 @@ class _Asked:
 
 
 @click.command()
-@click.option("--backend", required=True, help="Compiler to test.")
-@click.option("--frontend", help="The part of it to test: onnx, torch, keras. [default: as the cases need]")
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    help="Where cases come from; several with commas, or repeated. "
-    "[default: the tests of the frontend's own library]",
-)
-@click.option(
-    "--cases",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Run the cases of this corpus folder instead.",
-)
-@click.option(
-    "--strategy", help="What decides which cases run first. [default: change if it is known, else opera]"
-)
+@selection_options
 @click.option("--budget", default="5m", show_default=True, help="Time for running cases, such as 90s or 5m.")
 @click.option(
     "--report",
@@ -138,20 +122,22 @@ def command(
     """
     if base and not release:
         raise UsageError("--base names a release to compare with, so --release must name the other one")
-    if cases is not None and sources:
-        raise UsageError("--cases and --source both say where cases come from; keep one")
     settings = load_settings(workers=workers)
     configure("console", "error")
     options, seconds = parse_options(given), _seconds(budget)
-    named = split_names(sources)
-    wanted = {"frontend": frontend, "device": device, "sources": named or None, "strategy": strategy}
-    config = checked(
-        {"backend": backend, "budget": seconds, "options": options, "profile": profile, "repeats": repeats}
-        | {key: value for key, value in wanted.items() if value is not None},
+    config = selected(
+        backend,
+        frontend,
+        sources,
+        cases,
+        strategy,
         {"budget": budget},
+        budget=seconds,
+        device=device,
+        options=options,
+        profile=profile,
+        repeats=repeats,
     )
-    if not config.sources and cases is None:
-        raise UsageError(f"no source has cases for {frontend or backend} yet; name a corpus with --cases")
     asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache)
     with _folder(report) as folder, Watch() as watch:
         told = _campaign(settings, config, folder, asked, watch)
