@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from fuzzing.generate.deeprel.signatures import ANY, Parameter, Signature
+from fuzzing.migrate.recorders.torch_names import CONTAINERS, PROPERTIES
 
 Kind = Literal["function", "method", "class"]
 
@@ -37,14 +38,9 @@ _FUNCTIONS_NOT_OPERATORS = frozenset(
         "from_numpy", "frombuffer", "has_torch_function", "is_masked_tensor", "masked_tensor", "tensor",
     }
 )  # fmt: skip
-#: Bases; those that only hold others; and one that has 44 million parameters unless told otherwise,
-#: a second's work for each call.
-_CLASSES_NOT_OPERATORS = frozenset(
-    {"Container", "DataParallel", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList",
-     "RNNBase", "RNNCellBase", "Sequential", "Transformer"}
-)  # fmt: skip
-#: Properties of a tensor that compute something.
-_PROPERTIES = ("H", "T", "imag", "mH", "mT", "real")
+#: Beside containers: bases, and one that has 44 million parameters unless told otherwise, a second's work
+#: for each call.
+_CLASSES_NOT_OPERATORS = CONTAINERS | {"RNNBase", "RNNCellBase", "Transformer"}
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ def _methods() -> Iterator[Api]:
         )
         yield Api(f"torch.Tensor.{name}", "method", signatures, doc)
     alone = Signature((Parameter("self", frozenset({"tensor"})),))
-    for name in _PROPERTIES:
+    for name in PROPERTIES:
         yield Api(f"torch.Tensor.{name}", "method", (alone,), _documentation(getattr(tensor, name)))
 
 

@@ -9,6 +9,8 @@ from functools import cache
 from typing import Any
 
 from fuzzing.errors import UnknownNameError
+from fuzzing.migrate import torch_arguments
+from fuzzing.migrate.recorders.torch_names import CONTAINERS
 
 #: The rooms of torch whose names are public, in the order in which they are walked.
 NAMESPACES = (
@@ -36,11 +38,9 @@ _LEFT_OUT = (
      "it takes or gives what no case of one operator holds"),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(pattern), reason) for pattern, reason in _LEFT_OUT)
-_ABSTRACT = (
-    "Module", "Sequential", "Container", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict",
-    "DataParallel", "RNNBase", "RNNCellBase", "SyncBatchNorm", "Transformer", "TransformerEncoder",
-    "TransformerDecoder",
-)  # fmt: skip
+_ABSTRACT = CONTAINERS | {
+    "RNNBase", "RNNCellBase", "SyncBatchNorm", "Transformer", "TransformerEncoder", "TransformerDecoder"
+}  # fmt: skip
 
 
 def names() -> Iterator[str]:
@@ -88,11 +88,8 @@ def resolve(api: str) -> Any:
     """What a dotted name below torch stands for; raises UnknownNameError."""
     import torch
 
-    found: Any = torch
-    parts = api.split(".")
-    for part in parts[1:]:
-        found = getattr(found, part, None)
-    if found is None or parts[0] != "torch":
+    found = torch_arguments.resolve(api)
+    if found is None or not f"{api}.".startswith("torch."):
         raise UnknownNameError(
             f"torch {torch.__version__} has no {api!r}; give a dotted name such as torch.nn.Conv2d"
         )

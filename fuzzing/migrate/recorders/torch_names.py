@@ -114,13 +114,14 @@ def module_names() -> dict[type, str]:
 
     found: dict[type, str] = {}
     for name, cls in sorted(vars(torch.nn).items()):
-        if not inspect.isclass(cls) or not issubclass(cls, torch.nn.Module) or name in _CONTAINERS:
+        if not inspect.isclass(cls) or not issubclass(cls, torch.nn.Module) or name in CONTAINERS:
             continue
         if not name.startswith("Lazy") and cls.__module__.startswith("torch."):
             found.setdefault(cls, check_dotted(f"torch.nn.{name}", "torch"))
     return found
 
 
-_CONTAINERS = frozenset(
+#: Classes of torch.nn that only call or keep what they hold.
+CONTAINERS = frozenset(
     {"Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "Container"}
 ) | {"DataParallel"}
