@@ -57,7 +57,9 @@ def names() -> tuple[str, ...]:
 
 def get(name: str) -> Make:
     """The generator `name`; raises UnknownNameError that lists those there are."""
-    if name not in _GENERATORS and name in {one.name for one in pkgutil.iter_modules(fuzzing.generate.__path__)}:
+    if name not in _GENERATORS and name in {
+        one.name for one in pkgutil.iter_modules(fuzzing.generate.__path__)
+    }:
         importlib.import_module(f"fuzzing.generate.{name}")
     if name not in _GENERATORS:
         raise UnknownNameError(f"no generator is called {name!r}; there are: {', '.join(names())}")
