@@ -7,7 +7,7 @@ appends to join loose ends (`is_closing`) never do, but for the out-degrees as I
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
 from fuzzing.coverage.models import Attributes, Node, Scope, Shape, TensorType
@@ -85,19 +85,21 @@ def facts_of(scopes: Iterable[Scope], operators: OperatorSet) -> Facts:
 
 
 class _Counting:
-    """Adds one scope to `facts`."""
+    """Adds one scope to `facts`. Sets and counters are filled at once, from lists: this is where the time goes."""
 
     def __init__(self, scope: Scope, operators: OperatorSet, facts: Facts) -> None:
         self._operators, self._facts = operators, facts
         self._members: list[Node] = []
         self._closing: list[Node] = []
+        allowed, outside = operators.in_degrees, []
         for node in scope:
             if is_closing(node):
                 self._closing.append(node)
-            elif node.operator in operators.in_degrees:
+            elif node.operator in allowed:
                 self._members.append(node)
             else:
-                facts.outside[node.operator] += 1
+                outside.append(node.operator)
+        facts.outside.update(outside)
         facts.closing += len(self._closing)
 
     def count(self) -> None:
@@ -106,44 +108,48 @@ class _Counting:
         self._out_degrees()
 
     def _nodes(self) -> None:
-        facts, in_degree = self._facts, self._operators.in_degree
-        facts.operators.update([node.operator for node in self._members])
-        for node in self._members:
-            operator, types = node.operator, node.types
-            facts.in_degrees.add((operator, in_degree(operator, len(node.inputs))))
-            facts.attributes.add((operator, node.attributes))
-            facts.inputs.add((operator, tuple([one.shape for one in types])))
-            facts.types.update(types)
+        facts, members, in_degree = self._facts, self._members, self._operators.in_degree
+        facts.operators.update([node.operator for node in members])
+        facts.types.update([one for node in members for one in node.types])
+        facts.attributes.update([(node.operator, node.attributes) for node in members])
+        seen = {(node.operator, node.types) for node in members}
+        facts.inputs.update([(operator, tuple([one.shape for one in types])) for operator, types in seen])
+        facts.in_degrees.update([(operator, in_degree(operator, len(types))) for operator, types in seen])
 
     def _neighbours(self) -> None:
         """Edges, and the paths that they make: each node joins those before it with those behind it."""
         members, facts = self._members, self._facts
         producers = {name: at for at, node in enumerate(members) for name in node.outputs}
         before = [{producers[name] for name in node.inputs if name in producers} for node in members]
-        behind: list[list[int]] = [[] for _ in members]
-        for at, found in enumerate(before):
-            for producer in found:
-                behind[producer].append(at)
-        for node, sources, targets in zip(members, before, behind, strict=True):
-            facts.paths += len(sources) * len(targets)
-            first, last = _types(members, sources), _types(members, targets)
-            facts.edges.update([(node.operator, members[at].operator) for at in targets])
-            facts.triples.update([(one, node.operator, other) for one in first for other in last])
+        behind: list[list[str]] = [[] for _ in members]
+        for node, sources in zip(members, before, strict=True):
+            for at in sources:
+                behind[at].append(node.operator)
+        names = [node.operator for node in members]
+        facts.edges.update(
+            [(name, other) for name, targets in zip(names, behind, strict=True) for other in targets]
+        )
+        triples = []
+        for name, sources, targets in zip(names, before, behind, strict=True):
+            if sources and targets:
+                facts.paths += len(sources) * len(targets)
+                triples += [(names[at], name, other) for at in sources for other in targets]
+        facts.triples.update(triples)
 
     def _out_degrees(self) -> None:
-        facts = self._facts
-        consumed = Counter([name for node in self._members for name in node.inputs])
+        facts, members = self._facts, self._members
+        consumed = Counter([name for node in members for name in node.inputs])
+        degrees = _degrees(members, consumed)
+        facts.out_degrees.update(degrees)
         closing = [node for node in self._closing if node.operator in self._operators.in_degrees]
-        released = consumed + Counter([name for node in closing for name in node.inputs])
-        for node in self._members:
-            facts.out_degrees.add((node.operator, _degree(consumed, node)))
-            facts.out_degrees_released.add((node.operator, _degree(released, node)))
+        if closing:
+            consumed.update([name for node in closing for name in node.inputs])
+            degrees = _degrees(members, consumed)
+        facts.out_degrees_released.update(degrees)
 
 
-def _types(members: list[Node], which: Collection[int]) -> set[str]:
-    return {members[at].operator for at in which}
-
-
-def _degree(consumed: Counter[str], node: Node) -> int:
-    """How often the node's outputs are consumed, within the limits."""
-    return max(MIN_OUT_DEGREE, min(MAX_OUT_DEGREE, sum([consumed[name] for name in node.outputs])))
+def _degrees(members: list[Node], consumed: Counter[str]) -> list[tuple[str, int]]:
+    """Operators with how often their outputs are consumed, within the limits."""
+    times = consumed.get
+    found = {(node.operator, sum([times(name, 0) for name in node.outputs])) for node in members}
+    return [(name, max(MIN_OUT_DEGREE, min(MAX_OUT_DEGREE, degree))) for name, degree in found]

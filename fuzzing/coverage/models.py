@@ -7,7 +7,7 @@ inference adds what it can.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -83,10 +83,11 @@ def scopes_of(model: ModelProto) -> list[Scope]:
     """The model's scopes, its outermost graph first."""
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    scopes = list(_scopes(model.graph, {}))
-    if all(NOTHING not in node.types for scope in scopes for node in scope):
+    reading = _Reading()
+    scopes = list(reading.scopes(model.graph, {}))
+    if reading.complete:
         return scopes
-    return list(_scopes(_inferred(model).graph, {}))
+    return list(_Reading().scopes(_inferred(model).graph, {}))
 
 
 def _inferred(model: ModelProto) -> ModelProto:
@@ -97,31 +98,50 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
 
 
-def _scopes(graph: GraphProto, outer: Mapping[str, TensorType]) -> Iterator[Scope]:
-    types = {**outer, **_types(graph)} if outer else _types(graph)
-    inner: list[GraphProto] = []
-    yield [_node(node, types, inner) for node in graph.node]
-    for body in inner:
-        yield from _scopes(body, types)
+class _Reading:
+    """Reads one model. Each access to a message costs: the code counts them.
+
+    complete  whether something is known of all that was consumed so far
+    """
+
+    def __init__(self) -> None:
+        self.complete = True
+        self._inner: list[GraphProto] = []  # bodies met in the scope that is being read
+
+    def scopes(self, graph: GraphProto, outer: Mapping[str, TensorType]) -> Iterator[Scope]:
+        """The graph as a scope, then its bodies; `outer` is what is known around it."""
+        told = _types(graph)
+        types = {**outer, **told} if outer else told
+        self._inner = inner = []
+        yield [self._node(node, types) for node in graph.node]
+        for body in inner:
+            yield from self.scopes(body, types)
+
+    def _node(self, node: NodeProto, types: Mapping[str, TensorType]) -> Node:
+        inputs, outputs, domain = tuple(node.input[:]), tuple(node.output[:]), node.domain
+        if "" in inputs:
+            inputs = tuple(filter(None, inputs))
+        if "" in outputs:
+            outputs = tuple(filter(None, outputs))
+        try:
+            known = tuple([types[name] for name in inputs])
+        except KeyError:
+            self.complete = False
+            known = tuple([types.get(name, NOTHING) for name in inputs])
+        return Node(
+            node.name,
+            node.op_type if domain in _DEFAULT_DOMAINS else f"{domain}::{node.op_type}",
+            inputs,
+            outputs,
+            _attributes(attributes, self._inner) if (attributes := node.attribute) else (),
+            known,
+        )
 
 
-def _node(node: NodeProto, types: Mapping[str, TensorType], inner: list[GraphProto]) -> Node:
-    inputs = tuple(filter(None, node.input))
-    domain = node.domain
-    return Node(
-        node.name,
-        node.op_type if domain in _DEFAULT_DOMAINS else f"{domain}::{node.op_type}",
-        inputs,
-        tuple(filter(None, node.output)),
-        _attributes(node, inner) if node.attribute else (),
-        tuple([types.get(name, NOTHING) for name in inputs]),
-    )
-
-
-def _attributes(node: NodeProto, inner: list[GraphProto]) -> Attributes:
-    """The attributes, their default values included if the node spells them out; adds graphs to `inner`."""
+def _attributes(given: Iterable[AttributeProto], inner: list[GraphProto]) -> Attributes:
+    """Attributes, their default values included if the node spells them out; adds graphs to `inner`."""
     found = []
-    for attribute in node.attribute:
+    for attribute in given:
         if attribute.type in _GRAPHS:
             inner.extend([attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs)
             found.append(attribute.name.encode())
@@ -131,28 +151,36 @@ def _attributes(node: NodeProto, inner: list[GraphProto]) -> Attributes:
             plain.CopyFrom(attribute)
             plain.ClearField("doc_string")
             attribute = plain  # noqa: PLW2901 - what was read stays as it was
-        # A message begins with its name: sorting the bytes sorts by name.
-        data = attribute.SerializeToString(deterministic=True)
+        # A message begins with its name: sorting the bytes sorts by name. It has no maps, so equal ones give
+        # equal bytes.
+        data = attribute.SerializeToString()
         found.append(data if len(data) <= _LONG else blake2b(data, digest_size=16).digest())
     return tuple(sorted(found)) if len(found) > 1 else tuple(found)
 
 
 def _types(graph: GraphProto) -> dict[str, TensorType]:
-    """What a graph tells of its tensors."""
+    """What a graph tells of its tensors; those that it tells neither rank nor dtype of are not among them."""
     found: dict[str, TensorType] = {}
-    for tensor in graph.initializer:
-        found[tensor.name] = TensorType(tensor.data_type, tuple(tensor.dims))
+    for values in (graph.value_info, graph.input, graph.output):
+        for value in values:
+            tensor = value.type.tensor_type
+            lengths = [dim.dim_value for dim in tensor.shape.dim]
+            if 0 in lengths:
+                shape: Shape | None = _with_zeros(tensor.shape)
+            elif lengths or tensor.HasField("shape"):
+                shape = tuple(lengths)
+            elif tensor.elem_type:
+                shape = None
+            else:
+                continue
+            found[value.name] = TensorType(tensor.elem_type, shape)
+    for stored in graph.initializer:
+        found[stored.name] = TensorType(stored.data_type, tuple(stored.dims))
     for sparse in graph.sparse_initializer:
         found[sparse.values.name] = TensorType(sparse.values.data_type, tuple(sparse.dims))
-    for values in (graph.input, graph.value_info, graph.output):
-        for value in values:
-            name, tensor_type = value.name, value.type.tensor_type
-            if name not in found and tensor_type.elem_type:
-                shape = _shape(tensor_type.shape) if tensor_type.HasField("shape") else None
-                found[name] = TensorType(tensor_type.elem_type, shape)
     return found
 
 
-def _shape(shape: TensorShapeProto) -> Shape:
-    # Zero is a length, and also what an unknown one reads as.
-    return tuple([dim.dim_value or (0 if dim.HasField("dim_value") else UNKNOWN) for dim in shape.dim])
+def _with_zeros(shape: TensorShapeProto) -> Shape:
+    """A shape of which some length reads as 0: it may be one, or not be known."""
+    return tuple([dim.dim_value if dim.HasField("dim_value") else UNKNOWN for dim in shape.dim])
