@@ -2,7 +2,9 @@
 
 A PATH is a model, or a folder that holds `*.onnx` at any depth. Prints one JSON object a line on stdout,
 progress on stderr:
+    {"event": "progress", "note": TEXT}                        every few seconds
     {"event": "broken", "file": PATH, "reason": TEXT}          a file that is no model; it is left out
+    {"event": "error", "kind": "usage", "message": TEXT}       what was asked for cannot be done
     {"event": "end", "models": N, "broken": N, "operators": NAME, "metrics": {…}, …}      see docs/coverage.md
 Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
@@ -42,9 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
 
     def work() -> None:
-        if given.jobs < 1:
-            raise UsageError(f"--jobs {given.jobs}: at least one process must read")
-        run(given.paths, operators.get(given.operators), given.jobs)
+        try:
+            if given.jobs < 1:
+                raise UsageError(f"--jobs {given.jobs}: at least one process must read")
+            run(given.paths, operators.get(given.operators), given.jobs)
+        except UsageError as error:
+            event(event="error", kind="usage", message=str(error))
+            raise
 
     return ended(parser.prog, work)
 
@@ -61,9 +67,16 @@ def run(paths: Iterable[Path], operator_set: operators.OperatorSet, jobs: int = 
         broken += len(batch.broken)
         if time.monotonic() - told >= _PROGRESS_S:
             told = time.monotonic()
-            note(f"coverage: {tally.models} models of {tally.nodes} nodes, {broken} files left out")
+            _progress(f"{tally.models:,} models of {tally.nodes:,} nodes, {broken:,} files left out")
     seconds = round(time.monotonic() - begin, 3)
     event(event="end", **to_json(tally), broken=broken, seconds=seconds)
+
+
+def _progress(text: str) -> None:
+    """Tells how far it is, at once, to who reads events and to who reads the log."""
+    event(event="progress", note=text)
+    sys.stdout.flush()
+    note(f"coverage: {text}")
 
 
 def to_json(tally: Tally) -> dict[str, Any]:

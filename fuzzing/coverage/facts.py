@@ -85,7 +85,7 @@ def facts_of(scopes: Iterable[Scope], operators: OperatorSet) -> Facts:
 
 
 class _Counting:
-    """Adds one scope to `facts`. Sets and counters are filled at once, from lists: this is where the time goes."""
+    """Adds one scope to `facts`. Sets and counters are filled at once, from lists: the time goes here."""
 
     def __init__(self, scope: Scope, operators: OperatorSet, facts: Facts) -> None:
         self._operators, self._facts = operators, facts
