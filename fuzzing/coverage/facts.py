@@ -22,7 +22,6 @@ _CLOSING = ("flatten_", "concat_outputs")
 
 Pair = tuple[str, str]
 Triple = tuple[str, str, str]
-Inputs = tuple[Shape | None, ...]
 
 
 def is_closing(node: Node) -> bool:
@@ -44,7 +43,7 @@ class Facts:
     out_degrees   operators with their numbers of consumers in the set, without appended nodes
     out_degrees_released  the same with appended nodes
     attributes    operators with the attributes of their nodes
-    inputs        operators with the shapes of all inputs of their nodes
+    inputs        operators with the shapes of single inputs of their nodes
     types         what is known of consumed tensors → how often it is consumed
     """
 
@@ -58,7 +57,7 @@ class Facts:
     out_degrees: set[tuple[str, int]] = field(default_factory=set)
     out_degrees_released: set[tuple[str, int]] = field(default_factory=set)
     attributes: set[tuple[str, Attributes]] = field(default_factory=set)
-    inputs: set[tuple[str, Inputs]] = field(default_factory=set)
+    inputs: set[tuple[str, Shape]] = field(default_factory=set)
     types: Counter[TensorType] = field(default_factory=Counter)
 
     @property
@@ -113,7 +112,9 @@ class _Counting:
         facts.types.update([one for node in members for one in node.types])
         facts.attributes.update([(node.operator, node.attributes) for node in members])
         seen = {(node.operator, node.types) for node in members}
-        facts.inputs.update([(operator, tuple([one.shape for one in types])) for operator, types in seen])
+        facts.inputs.update(
+            [(operator, one.shape) for operator, types in seen for one in types if one.shape is not None]
+        )
         facts.in_degrees.update([(operator, in_degree(operator, len(types))) for operator, types in seen])
 
     def _neighbours(self) -> None:

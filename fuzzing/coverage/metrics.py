@@ -61,7 +61,7 @@ class Operator:
     in_degrees            its numbers of inputs, of those it may have
     out_degrees           its numbers of consumers; `out_degrees_released` with appended nodes as consumers
     successors            types that consume it; `double` pairs of such a type and one that consumes that
-    attributes, shapes    distinct attributes, and distinct shapes of all inputs together
+    attributes, shapes    distinct attributes, and distinct shapes of any of its inputs
     """
 
     nodes: int

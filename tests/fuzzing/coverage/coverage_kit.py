@@ -72,3 +72,54 @@ def random_model(seed: int, nodes: int, closing: bool = False) -> ModelProto:
 
 def _info(name: str, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+#: Two models whose eleven metrics were counted by hand; see test_metrics.py.
+SIX = OperatorSet(
+    "six",
+    {
+        name: frozenset(degrees)
+        for name, degrees in [
+            ("Relu", (1,)),
+            ("Abs", (1,)),
+            ("Add", (2,)),
+            ("Concat", (1, 2, 3, 4, 5)),
+            ("Split", (1, 2)),
+            ("Flatten", (1,)),
+        ]
+    },
+)
+
+
+def first_model() -> ModelProto:
+    """Six nodes, one of them consumed by one other twice, and three that close the graph."""
+    model = model_of(
+        """g (float[2,3] x, float[1,3] w) => (float[1,21] y) {
+            a = Relu(x)
+            b = Add(a, a)
+            c = Add(a, x)
+            d = Concat<axis=0>(b, c, w)
+            e = Abs(d)
+            f = Abs(c)
+            fe = Flatten<axis=0>(e)
+            ff = Flatten<axis=0>(f)
+            y = Concat<axis=-1>(fe, ff)
+        }"""
+    )
+    return named(model, *"abcdef", "flatten_e", "flatten_f", "concat_outputs")
+
+
+def second_model() -> ModelProto:
+    """Four nodes, one of which has an output that only a closing node consumes."""
+    model = model_of(
+        """g (float[4,3] x) => (float[1,9] y) {
+            p, q = Split<axis=0>(x)
+            r = Relu(p)
+            u, v = Split<axis=0>(r)
+            s = Add(u, v)
+            fq = Flatten<axis=0>(q)
+            fs = Flatten<axis=0>(s)
+            y = Concat<axis=-1>(fq, fs)
+        }"""
+    )
+    return named(model, *"prus", "flatten_q", "flatten_s", "concat_outputs")
