@@ -137,6 +137,8 @@ class _Model:
             self._take(site, position, self._data(site, slot))
             return
         constant = slot.value(site)
+        if constant is None:
+            return
         site.edges[position] = self._builder.constant(constant)
         site.types[position] = constant.type
         site.constants[position] = constant
