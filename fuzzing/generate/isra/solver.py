@@ -27,11 +27,13 @@ from fuzzing.graph.types import Shape, TensorType
 class Generated:
     """A graph, and where the elements of its data must come from for its outputs to stay finite.
 
-    ranges  of every edge of the graph that a placeholder or an operator gives
+    ranges   of every edge of the graph that a placeholder or an operator gives
+    closing  so many of the last nodes only join loose ends
     """
 
     graph: Graph
     ranges: dict[int, Interval]
+    closing: int = 0
 
 
 @register_generator("isra")
@@ -79,7 +81,9 @@ class _Model:
         self._pool.add(edge, type_, range_)
         for _ in range(count):
             self._node(draws.choice(self._solver.operators))
-        return Generated(self._finish(), self._ranges)
+        made = len(self._builder.nodes)
+        graph = self._finish()
+        return Generated(graph, self._ranges, len(graph.nodes) - made)
 
     def _node(self, operator: Operator) -> None:
         leads = self._solver.leads[operator]
