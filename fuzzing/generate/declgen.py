@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuzzing.draws import Draws
 from fuzzing.errors import UsageError
+from fuzzing.generate.generators import register_generator
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
 from fuzzing.generate.syntax import Draft, Validator, Vocabulary, accepted, checked
@@ -13,6 +14,7 @@ from fuzzing.generate.syntax import Draft, Validator, Vocabulary, accepted, chec
 MOST_TRIES = 100_000
 
 
+@register_generator("declgen")
 class DeclGen:
     """Generates models under some settings.
 

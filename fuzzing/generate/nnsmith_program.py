@@ -44,7 +44,9 @@ class Peer:
         import torch
         from nnsmith import narrow_spec
         from nnsmith.abstract.extension import activate_ext
+        from nnsmith.graph_gen import set_z3_state
         from nnsmith.materialize import Model
+        from nnsmith.util import set_seed
 
         torch.set_num_threads(1)
         # NNSmith was written for the exporter that was torch's default before 2.9.
@@ -52,6 +54,8 @@ class Peer:
         narrow_spec.NNSMITH_CACHE_DIR = os.path.join(cache, "-".join(map(version, _VERSIONS)))  # noqa: PTH118
         self._kind: Any = Model.init("onnx", backend_target="cpu")
         self._kind.add_seed_setter()
+        set_seed(0)  # which operators can be exported is tried on random ones
+        set_z3_state(0)
         self.operators = narrow_spec.auto_opset(self._kind, None)
         activate_ext(opset=self.operators, factory=None)
 
