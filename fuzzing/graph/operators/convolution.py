@@ -89,7 +89,7 @@ def _conv(since: int, dtypes: tuple[str, ...]) -> Operator:
 
 
 class _Axis(NamedTuple):
-    """What was drawn for one spatial axis of a transposed convolution; `longest` is its length without pads."""
+    """What was drawn for one spatial axis of a transposed convolution; `longest`: its length without pads."""
 
     kernel: int
     stride: int
@@ -194,7 +194,7 @@ def _transposed_values(site: Site) -> Interval:
 
 
 def _transposed_torch(site: Site, names: Sequence[str]) -> str:
-    """In full, then cut: torch knows but equal pads on both sides; the bias comes last, as pads have it too."""
+    """In full, then cut: torch knows but equal pads on both sides; last the bias, which pads have too."""
     count = site.rank - 2
     text = (
         f"torch.nn.functional.conv_transpose{count}d({names[0]}, {names[1]}, "

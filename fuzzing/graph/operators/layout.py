@@ -9,7 +9,7 @@ from fuzzing.draws import Draws
 from fuzzing.graph.domains import Axis, Choice, Made, Permutation
 from fuzzing.graph.intervals import whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import whole_numbers
+from fuzzing.graph.literals import PLANNED, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.site import Limits, Site, int64
@@ -112,6 +112,14 @@ def _reshaped(site: Site) -> tuple[TensorType, ...]:
 
 
 # Flatten
+
+_FLATTEN_AXIS = Axis(end=1)
+
+
+def _flatten_plan(site: Site) -> None:
+    """Draws the axis, or leaves it out: a scalar has none, so ONNX's 1 does not fit it."""
+    if not site.rank or site.draws.chance(0.8):
+        site.attributes["axis"] = _FLATTEN_AXIS.draw(site)
 
 
 def _flattened(site: Site) -> tuple[TensorType, ...]:
@@ -265,7 +273,8 @@ register(
              dtypes=ANY, empty=True, dynamic=True,
              settings=(Setting("allowzero", Choice(0, 0, 1), omit=0.7, default=0),), torch=like_output),
     Operator("Flatten", 13, infer=_flattened, within=whole, dtypes=ANY, empty=True, dynamic=True,
-             settings=(Setting("axis", Axis(end=1), omit=0.0, default=1),), torch=like_output),
+             plan=_flatten_plan, settings=(Setting("axis", _FLATTEN_AXIS, omit=PLANNED, default=1),),
+             torch=like_output),
     Operator("Squeeze", 13, slots=(LEAD, Auxiliary(_ones)), degrees=(1, 2), ranks=tuple(range(1, 9)),
              takes=_has_one, fresh=_with_one, infer=_squeezed, within=whole, dtypes=ANY, empty=True,
              torch=like_output),

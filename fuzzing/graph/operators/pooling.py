@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuzzing.graph.domains import Choice
-from fuzzing.graph.intervals import Interval, hull, magnitude, whole, widen
+from fuzzing.graph.intervals import Interval, hull, whole, widen
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, Torch, Values
 from fuzzing.graph.operators import register, windows
@@ -52,8 +52,7 @@ def _mean(site: Site) -> Interval:
 
 def _norm(site: Site, count: int) -> Interval:
     """Of `count` elements at most, for the p drawn, 1 the largest."""
-    least, largest = magnitude(site.range(0))
-    return widen(Interval(0, largest * count ** (1 / site.get("p"))), 1e-3)
+    return widen(Interval(0, site.range(0).largest * count ** (1 / site.get("p"))), 1e-3)
 
 
 # --- torch ------------------------------------------------------------------------------------------------
@@ -162,6 +161,11 @@ def _places(site: Site) -> Constant:
     return Constant("int64", every.reshape(site.dims(0)).astype(np.int64))
 
 
+def _unpooled_shape(site: Site) -> Constant:
+    """As long as without it: longer, and the reference leaves open where the elements are."""
+    return int64(*_unpooled(site)[0].lengths)
+
+
 def _unpooled_values(site: Site) -> Interval:
     return hull((site.range(0), Interval(0, 0)))
 
@@ -176,7 +180,8 @@ _P = Setting("p", Choice(1, 2), omit=0.3, default=2)
 def _max_pool(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
         "MaxPool", since, dtypes=(*dtypes, "int8", "uint8"), ranks=_RANKS, within=whole, plan=_draw_largest,
-        settings=(*windows.SETTINGS, _CEIL, _DILATIONS, Setting("storage_order", Choice(0), omit=0.9, default=0)),
+        settings=(*windows.SETTINGS, _CEIL, _DILATIONS,
+                  Setting("storage_order", Choice(0), omit=0.9, default=0)),
         infer=_pooled, values=_largest, torch=_torch_largest,
     )  # fmt: skip
 
@@ -196,7 +201,8 @@ def _lp_pool(since: int, dtypes: tuple[str, ...], late: bool) -> Operator:
         "LpPool", since, dtypes=dtypes, ranks=_RANKS, within=_squares,
         plan=lambda site: _draw(site, dilated=late, ceiled=late),
         settings=(*windows.SETTINGS, *(_CEIL, _DILATIONS) * late, _P),
-        infer=_pooled, values=lambda site: _norm(site, math.prod(site.get("kernel_shape"))), torch=_torch_norm,
+        infer=_pooled, torch=_torch_norm,
+        values=lambda site: _norm(site, math.prod(site.get("kernel_shape"))),
     )  # fmt: skip
 
 
@@ -221,16 +227,16 @@ def _over(text: str) -> Torch:
 for _since, _dtypes in ((1, NARROW), (22, FLOATS)):
     register(
         _max_pool(max(_since, 12), _dtypes),
-        _whole_image("GlobalMaxPool", _since, _dtypes, lambda site: site.range(0), _over("{0}.amax({1}, keepdim=True)")),
+        _whole_image("GlobalMaxPool", _since, _dtypes, lambda site: site.range(0),
+                     _over("{0}.amax({1}, keepdim=True)")),
         _whole_image("GlobalAveragePool", _since, _dtypes, lambda site: widen(site.range(0)),
                      _over("{0}.mean({1}, keepdim=True)")),
         _whole_image("GlobalLpPool", max(_since, 2), _dtypes,
                      lambda site: _norm(site, math.prod(site.dims(0)[2:])),
                      _over("({0}.abs() ** {2}).sum({1}, keepdim=True) ** (1 / {2})"), _P),
         Operator("MaxUnpool", max(_since, 11), dtypes=_dtypes, ranks=_RANKS, within=whole, plan=_unpool,
-                 # onnx infers nothing, not even a rank, where the third input is given; so it is not drawn.
-                 slots=(LEAD, Auxiliary(_places), Auxiliary(lambda site: int64(*_unpooled(site)[0].lengths))),
-                 degrees=(2,), settings=(planned("kernel_shape"), planned("strides"), planned("pads")),
+                 slots=(LEAD, Auxiliary(_places), Auxiliary(_unpooled_shape)),
+                 degrees=(2, 3), settings=(planned("kernel_shape"), planned("strides"), planned("pads")),
                  infer=_unpooled, values=_unpooled_values),
     )  # fmt: skip
 register(

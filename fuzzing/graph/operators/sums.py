@@ -13,7 +13,7 @@ _SHARE = 0.4
 
 
 def planned(name: str, default: object = None) -> Setting:
-    """An attribute that `Operator.plan` gives, together with others that it must agree with, or leaves out."""
+    """An attribute that `Operator.plan` gives, together with those it must agree with, or leaves out."""
     return Setting(name, Made(lambda site: site.attributes[name]), omit=1.0, default=default)
 
 
@@ -22,13 +22,15 @@ def room(site: Site) -> int:
     return max(site.limits.max_elements, site.x.elements)
 
 
-def factor(site: Site, terms: int, dtype: str = "") -> Interval:
-    """What the elements of a second factor may be, so that `terms` products with the lead input's sum up."""
-    dtype = dtype or site.dtype
-    modest = MODEST[dtype]
-    most = _SHARE * WHOLE[dtype].high / (max(terms, 1) * max(1.0, site.range(site.operator.lead).largest))
-    most = min(most, modest.high)
-    if dtype not in FLOATS:
+def factor(site: Site, terms: int) -> Interval:
+    """What a further factor's elements may be, so that `terms` products with the inputs so far sum up."""
+    largest = 1.0
+    for range_ in site.ranges:
+        if range_ is not None:
+            largest *= max(1.0, range_.largest)
+    modest = MODEST[site.dtype]
+    most = min(_SHARE * WHOLE[site.dtype].high / (max(terms, 1) * largest), modest.high)
+    if site.dtype not in FLOATS:
         most = float(int(most))
     return Interval(-most if modest.low < 0 else 0.0, most)
 

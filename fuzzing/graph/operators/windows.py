@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzzing.draws import Draws
 from fuzzing.graph.operator import Setting
 from fuzzing.graph.operators.sums import planned
-from fuzzing.graph.site import Limits, Site
+from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS
 
 #: bfloat16 came with opset 22.
@@ -106,7 +105,7 @@ def lengths(site: Site, space: Sequence[int], kernel: Sequence[int]) -> list[int
 
 
 def paddings(site: Site, space: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int]]:
-    """So much padding before and behind each axis that the windows fit exactly; negative where some is cut."""
+    """So much padding before and behind each axis that the windows fit exactly; negative where it is cut."""
     count = len(space)
     strides = site.get("strides") or (1,) * count
     dilations = site.get("dilations") or (1,) * count
@@ -129,14 +128,3 @@ def torch_pad(name: str, pads: Sequence[tuple[int, int]], value: str = "") -> st
         return name
     flat = tuple(number for pair in reversed(pads) for number in pair)
     return f"torch.nn.functional.pad({name}, {flat}{f', value={value}' if value else ''})"
-
-
-def at_least(*ranks: int, channels: int = 1) -> tuple[int, ...]:
-    """The ranks of images: batch, channels, and so many spatial axes."""
-    return tuple(rank for rank in ranks if rank > channels)
-
-
-def fresh_rank(draws: Draws, limits: Limits, ranks: Sequence[int]) -> int:
-    """A rank for a new lead input, within the limits if any of `ranks` is."""
-    fitting = [rank for rank in ranks if limits.min_rank <= rank <= limits.max_rank]
-    return draws.choice(fitting or ranks[:1])
