@@ -62,8 +62,8 @@ class Made:
 class NNSmith:
     """Generates models under some settings; NNSmith has operators, shapes and an opset (14) of its own.
 
-    Of the settings it obeys `nodes`, counted as NNSmith counts (one becomes 2.7 of ONNX's), and `dtypes`. Raises
-    UsageError for a choice of operators. The process starts with the first model; `close` ends it.
+    Of the settings it obeys `nodes`, counted as NNSmith counts (one becomes 2.7 of ONNX's), and `dtypes`.
+    Raises UsageError for a choice of operators. The process starts with the first model; `close` ends it.
     """
 
     def __init__(self, settings: Settings, python: str = "") -> None:
@@ -181,7 +181,7 @@ class _Process:
         missing = re.findall(r"No module named '(\w+)", words)
         if missing:
             return (
-                f"{self._python} has no {missing[-1]}, which NNSmith needs; install there: {INSTALL}\n"
+                f"{self._python} has no {missing[-1]}, so NNSmith cannot run in it; install with: {INSTALL}\n"
                 f"or name an interpreter that has it in {VARIABLE}"
             )
         return (

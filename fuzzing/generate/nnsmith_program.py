@@ -30,6 +30,7 @@ from typing import Any, TextIO
 
 #: NNSmith's own method, and far more than its 10 s: a busy machine must not cut a model short.
 _METHOD, _TIMEOUT_MS = "symbolic-cinit", 120_000
+_ATTEMPTS = 10
 _VERSIONS = ("nnsmith", "z3-solver", "torch", "onnx", "numpy")
 
 
@@ -44,9 +45,7 @@ class Peer:
         import torch
         from nnsmith import narrow_spec
         from nnsmith.abstract.extension import activate_ext
-        from nnsmith.graph_gen import set_z3_state
         from nnsmith.materialize import Model
-        from nnsmith.util import set_seed
 
         torch.set_num_threads(1)
         # NNSmith was written for the exporter that was torch's default before 2.9.
@@ -54,9 +53,7 @@ class Peer:
         narrow_spec.NNSMITH_CACHE_DIR = os.path.join(cache, "-".join(map(version, _VERSIONS)))  # noqa: PTH118
         self._kind: Any = Model.init("onnx", backend_target="cpu")
         self._kind.add_seed_setter()
-        set_seed(0)  # which operators can be exported is tried on random ones
-        set_z3_state(0)
-        self.operators = narrow_spec.auto_opset(self._kind, None)
+        self.operators = _exportable(self._kind)
         activate_ext(opset=self.operators, factory=None)
 
     def model(self, seed: int, nodes: int, dtypes: list[str] | None, folder: str | None) -> bytes:
@@ -79,6 +76,26 @@ class Peer:
             _dump(model, folder)
         data: bytes = model.native_model.SerializeToString(deterministic=True)
         return data
+
+
+def _exportable(kind: Any) -> list[Any]:
+    """The operators that can be exported, as NNSmith finds out by exporting one random node of each.
+
+    Now and then it draws a node that is refused by its own assertions (of Reshape), and gives up.
+    """
+    from nnsmith.error import InternalError
+    from nnsmith.narrow_spec import auto_opset
+    from nnsmith.util import set_seed
+
+    for seed in range(_ATTEMPTS):
+        _new_context()
+        set_seed(seed)
+        try:
+            found: list[Any] = auto_opset(kind, None)
+        except InternalError:
+            continue
+        return found
+    raise SystemExit(f"NNSmith failed {_ATTEMPTS} times to find out which of its operators can be exported")
 
 
 def _new_context() -> None:

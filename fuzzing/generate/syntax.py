@@ -21,7 +21,8 @@ from fuzzing.generate.isra.solver import Generated, Solver
 from fuzzing.graph import intervals
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.ir import Attribute, Body, Builder, Constant, Graph, Node
-from fuzzing.graph.onnx_writer import DTYPES, to_onnx
+from fuzzing.graph.onnx_types import type_of
+from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.operator import Operator
 from fuzzing.graph.types import Dim, TensorType
 
@@ -31,8 +32,6 @@ SAMPLES = 128
 
 #: Says whether a model is to be kept.
 Validator: TypeAlias = Callable[[ModelProto], bool]
-
-_CARRIED = {number: name for name, number in DTYPES.items()}
 
 
 def checked(model: ModelProto) -> bool:
@@ -63,19 +62,11 @@ def accepted(graph: Graph, validator: Validator, max_elements: int) -> Graph | N
         return None
     types = list(graph.types)
     for item in (*inferred.graph.value_info, *inferred.graph.output):
-        types[int(item.name[1:])] = _type(item.type.tensor_type)
+        types[int(item.name[1:])] = type_of(item.type)
     if any(type_.static and type_.elements > max_elements for type_ in types):
         return None
     found = replace(graph, types=tuple(types))
     return found if validator(to_onnx(found)) else None
-
-
-def _type(proto: onnx.TypeProto.Tensor) -> TensorType:
-    dtype = _CARRIED[proto.elem_type]
-    if not proto.HasField("shape"):
-        return TensorType(dtype, None)
-    dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in proto.shape.dim]
-    return TensorType(dtype, tuple(dims))
 
 
 @dataclass(frozen=True)
