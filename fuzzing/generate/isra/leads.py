@@ -18,18 +18,30 @@ class Leads:
     degrees  how many inputs a node may have under the run's limits
     """
 
-    __slots__ = ("_limits", "_operator", "_ranks", "_takes", "_within", "degrees", "dtypes", "kinds")
+    __slots__ = (
+        "_limits",
+        "_operator",
+        "_ranks",
+        "_refused",
+        "_takes",
+        "_within",
+        "degrees",
+        "dtypes",
+        "kinds",
+    )
 
-    def __init__(self, operator: Operator, dtypes: tuple[str, ...], limits: Limits) -> None:
+    def __init__(
+        self, operator: Operator, dtypes: tuple[str, ...], limits: Limits, without: tuple[str, ...] = ()
+    ) -> None:
+        taken = [dtype for dtype in operator.dtypes if dtype not in without]
         self._operator = operator
         self._limits = limits
         self._within = operator.within
         self._takes = operator.takes
         self._ranks = [rank for rank in operator.ranks if limits.min_rank <= rank <= limits.max_rank]
-        self.kinds: frozenset[Kind] = frozenset(
-            [(dtype, rank) for dtype in operator.dtypes for rank in operator.ranks]
-        )
-        self.dtypes = [dtype for dtype in dtypes if dtype in operator.dtypes]
+        self.kinds: frozenset[Kind] = frozenset([(dtype, rank) for dtype in taken for rank in operator.ranks])
+        self.dtypes = [dtype for dtype in dtypes if dtype in taken]
+        self._refused = operator.lead < 0 and bool(without)
         few = tuple([degree for degree in operator.degrees if degree <= limits.max_inputs])
         self.degrees = few or operator.degrees
 
@@ -37,7 +49,9 @@ class Leads:
     def usable(self) -> bool:
         """Whether a node of this operator can be made at all."""
         operator = self._operator
-        return operator.lead < 0 or bool(self.dtypes and (self._ranks or operator.fresh is not None))
+        if operator.lead < 0:
+            return not self._refused
+        return bool(self.dtypes and (self._ranks or operator.fresh is not None))
 
     def fits(self, type_: TensorType, range_: Interval) -> bool:
         """Whether an edge of one of the kinds can be the lead input."""

@@ -25,6 +25,7 @@ class Settings:
     joined        end as Isra does: flatten what nothing consumes, concatenate it to one output, else every
                   edge that nothing consumes is an output
     initialisers  make fresh data initialisers and not graph inputs
+    left_out      operators with element types that their lead input must not have; pairs, by name
     """
 
     nodes: tuple[int, int] = (1, 10)
@@ -35,3 +36,4 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     joined: bool = False
     initialisers: bool = False
+    left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()
