@@ -14,6 +14,8 @@ from typing import Any, List, NamedTuple, Tuple
 
 import numpy as np
 
+_DOUBLE = 11  # onnx.TensorProto.DOUBLE
+
 
 def operators(onnx: Any) -> List[Any]:
     """The implementations, as `ReferenceEvaluator` takes them under `new_ops`."""
@@ -138,9 +140,31 @@ def operators(onnx: Any) -> List[Any]:
             ]
             return (y.astype(x.dtype), *running, *[one.reshape(-1).astype(x.dtype) for one in used])[:count]
 
+    class LayerNormalization(base):  # type: ignore[misc]
+        """The evaluator's gives mean and deviation in the type of the data, not in that of `stash_type`."""
+
+        def _run(
+            self,
+            x: Any,
+            scale: Any,
+            bias: Any = None,
+            axis: Any = -1,
+            epsilon: Any = 1e-5,
+            stash_type: Any = 1,
+        ) -> Tuple[Any, ...]:
+            over = tuple(range(axis % x.ndim, x.ndim))
+            mean = _wide(x).mean(axis=over, keepdims=True)
+            inverse = 1 / np.sqrt(_wide(x).var(axis=over, keepdims=True) + epsilon)
+            y = (_wide(x) - mean) * inverse * _wide(scale) + (0.0 if bias is None else _wide(bias))
+            # The widened model of a referee states float64 here; its data are of that type, too.
+            stash = np.float64 if stash_type == _DOUBLE else np.float32
+            return (y.astype(x.dtype), mean.astype(stash), inverse.astype(stash))[
+                : len(self.onnx_node.output)
+            ]
+
     return [
         GlobalMaxPool, GlobalLpPool, LRN, GatherElements, ReduceSumSquare, Det, Mean,
-        MaxPool, AveragePool, LpPool, BatchNormalization,
+        MaxPool, AveragePool, LpPool, BatchNormalization, LayerNormalization,
     ]  # fmt: skip
 
 
@@ -218,7 +242,7 @@ def _axis(sizes: Tuple[int, int, int, int], pads: Tuple[int, int], how: str, up:
         return _Axis(length, kernel, stride, dilation, before, behind, outputs)
     before, behind = (0, 0) if how == "VALID" else pads
     room = length + before + behind - extent
-    outputs = (-(-room // stride) if up and how != "VALID" else room // stride) + 1
+    outputs = (-(-room // stride) if up else room // stride) + 1
     if up and (outputs - 1) * stride >= length + before:
         outputs -= 1  # a window that would begin in the padding behind is none
     return _Axis(length, kernel, stride, dilation, before, behind, outputs)

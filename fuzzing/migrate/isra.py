@@ -51,6 +51,7 @@ UNJUDGED = (
     "NegativeLogLikelihoodLoss",
     "NonMaxSuppression",
     "OneHot",
+    "QLinearConv",
     "RNN",
     "Resize",
     "RoiAlign",
