@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import UNIT, Interval, cut, hull, scale, whole
+from fuzzing.graph.ir import Attribute
 from fuzzing.graph.operator import ANY_RANK, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import LATE, PLAIN, dipping, exact, pointwise, rising, valley
@@ -143,6 +144,14 @@ def _bias(site: Site) -> float:
     return site.draws.choice((0.0, 0.5, 1.0) if site.dtype in FLOATS else (0.0, 1.0))
 
 
+def _is_threshold(value: Attribute, site: Site) -> bool:  # noqa: ARG001 - whatever the site
+    return isinstance(value, float) and value >= 0
+
+
+def _is_bias(value: Attribute, site: Site) -> bool:
+    return isinstance(value, float) and 0 <= value <= site.get("lambd")
+
+
 def _shrink(site: Site) -> Interval:
     found, lambd, bias = site.range(0), site.get("lambd"), site.get("bias")
     parts = []
@@ -198,8 +207,8 @@ pointwise(
     forms=((9, PLAIN + SIGNED + UNSIGNED),),
     within=share(2),
     settings=(
-        Setting("lambd", Made(_threshold), default=0.5),
-        Setting("bias", Made(_bias), omit=0.4, default=0.0),
+        Setting("lambd", Made(_threshold, _is_threshold), default=0.5),
+        Setting("bias", Made(_bias, _is_bias), omit=0.4, default=0.0),
     ),
 )
 
