@@ -60,16 +60,15 @@ class Body:
     captures: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class TypeValue:
+    """An attribute that is a type: Optional's, which says what it would hold."""
+
+    type: TensorType
+
+
 Attribute: TypeAlias = (
-    int
-    | float
-    | str
-    | tuple[int, ...]
-    | tuple[float, ...]
-    | tuple[str, ...]
-    | Constant
-    | Body
-    | TensorType  # of Optional alone: what it would hold
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | Body | TypeValue
 )
 
 
@@ -78,12 +77,12 @@ def single(number: float) -> float:
     return float(str(np.float32(number)))
 
 
-def _stored(value: Attribute) -> Attribute:
+def stored(value: Attribute) -> Attribute:
     """An attribute as a model would give it back."""
     if isinstance(value, float):
         return single(value)
-    if type(value) is tuple and value and isinstance(value[0], float):
-        return tuple([single(number) for number in value])  # type: ignore[arg-type]
+    if isinstance(value, tuple) and value and isinstance(value[0], float):
+        return tuple([single(number) for number in value])
     return value
 
 
@@ -187,7 +186,10 @@ class Graph:
             self,
             types=tuple(types),
             inputs=tuple([numbers[edge] for edge in self.inputs]),
-            constants={numbers[edge]: self.constants[edge] for edge in sorted(self.constants, key=lambda edge: numbers[edge])},
+            constants={
+                numbers[edge]: self.constants[edge]
+                for edge in sorted(self.constants, key=lambda edge: numbers[edge])
+            },
             nodes=tuple([node.renumbered(numbers) for node in self.nodes]),
             outputs=tuple([numbers[edge] for edge in self.outputs]),
             captured=tuple([numbers[edge] for edge in self.captured]),
@@ -238,7 +240,7 @@ class Builder:
         first = len(self.types)
         self.types.extend(types)
         outputs = tuple(range(first, first + len(types)))
-        kept = {name: _stored(value) for name, value in attributes.items()} if attributes else {}
+        kept = {name: stored(value) for name, value in attributes.items()} if attributes else {}
         self.nodes.append(Node(op, inputs, outputs, kept, domain))
         return outputs
 
