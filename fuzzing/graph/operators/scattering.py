@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from fuzzing.graph.domains import Axis, Choice, Made
-from fuzzing.graph.intervals import WHOLE, Interval, add, hull, multiply, whole, widen
+from fuzzing.graph.intervals import WHOLE, Interval, add, hull, multiply, whole
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, literal
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
@@ -20,30 +20,21 @@ from fuzzing.graph.operators.indexing import (
     tuples,
 )
 from fuzzing.graph.operators.joining import all_ranges, as_lead
+from fuzzing.graph.rounding import loosened
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, Shape, TensorType
 
 _RANKED = tuple(range(1, 9))
 
 
-class _Reduction:
-    """How an update and what is there become one; truth values have no arithmetic."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def draw(self, site: Site) -> Attribute:
-        """One of those that the opset has."""
-        return "none" if site.dtype == "bool" else site.draws.choice(self._names)
-
-    def admits(self, value: Attribute, site: Site) -> bool:
-        """Whether the opset has it."""
-        return value in self._names
-
-
 def _reduction(since: int) -> Setting:
+    """How an update and what is there become one; truth values have no arithmetic."""
     names = ("none", "add", "mul") + (("max", "min") if since >= 18 else ())
-    return Setting("reduction", _Reduction(*names), omit=0.3, default="none")
+
+    def draw(site: Site) -> Attribute:
+        return "none" if site.dtype == "bool" else site.draws.choice(names)
+
+    return Setting("reduction", Made(draw, lambda value, site: value in names), omit=0.3, default="none")
 
 
 def _part(type_: TensorType) -> Interval:
@@ -76,8 +67,8 @@ def _values(site: Site) -> Interval:
     reduction = site.get("reduction")
     if reduction == "add":
         hits = _hits(site)
-        total = add(there, Interval(min(0.0, updates.low * hits), max(0.0, updates.high * hits)))
-        return total if site.dtype.startswith(("int", "uint")) else widen(total, 1e-3)
+        total = Interval(min(0.0, updates.low * hits), max(0.0, updates.high * hits))
+        return loosened(add(there, total), site.dtype, max(there.largest, total.largest))
     if reduction == "mul":
         factor = max(1.0, updates.largest) ** _hits(site)
         return hull((there, multiply(there, Interval(-factor if updates.low < 0 else 0.0, factor))))
@@ -138,7 +129,8 @@ def _torch_nd(site: Site, names: Sequence[str]) -> str:
         text = f"{source}.index_copy(0, {listed(places)}, {updates})"
     else:
         where = f"{listed(places)}.reshape(-1, 1).expand({len(places)}, {width})"
-        text = f"torch.scatter_reduce({source}, 0, {where}, {updates}, {_TORCH_REDUCTIONS[site.get('reduction')]!r})"
+        how = _TORCH_REDUCTIONS[site.get("reduction")]
+        text = f"torch.scatter_reduce({source}, 0, {where}, {updates}, {how!r})"
     return f"{text}.reshape({list(shape)})"
 
 
