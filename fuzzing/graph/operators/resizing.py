@@ -122,7 +122,7 @@ def _draw_sizes(site: Site, plan: _Plan, stretched: list[int], mode: str, crops:
         left = max(1, left * length // max(length, size))
         plan.sizes.append(size)
     if site.operator.since >= 18 and mode != "nearest" and not crops and site.draws.chance(0.3):
-        _keep_aspect(site, plan.axes, plan.sizes)
+        _keep_aspect(site, plan.axes, plan.sizes, stretched)
 
 
 def _exact_size(site: Site, length: int, most: int) -> int:
@@ -130,19 +130,18 @@ def _exact_size(site: Site, length: int, most: int) -> int:
     return site.draws.choice([size for size in sizes if 1 <= size <= most] or [length])
 
 
-def _keep_aspect(site: Site, axes: list[int], sizes: list[int]) -> None:
+def _keep_aspect(site: Site, axes: list[int], sizes: list[int], stretched: list[int]) -> None:
     """One factor for all axes, if it gives a length to each that rounding does not decide."""
+    # onnxruntime 1.31 forgets the policy for axes that are counted from the end.
+    if not set(axes) <= set(stretched) or min(site.get("axes") or (0,)) < 0:
+        return
     policy = site.draws.choice(("not_larger", "not_smaller", "stretch"))
     lengths = [site.dims(0)[axis] for axis in axes]
     factor = _common_factor(policy, sizes, lengths)
     products = [factor * length for length in lengths]
-    fits = all(
-        product >= 0.6 and abs(product - math.floor(product) - 0.5) > 0.01 and product <= 4 * max(lengths)
-        for product in products
-    )
-    kept = set(axes) <= set(range(site.rank)[-2:]) or max(products) == 1 or site.rank < 4
-    kept = kept and min(site.get("axes") or (0,)) >= 0  # onnxruntime 1.31 forgets the policy on negative axes
-    if fits and kept and math.prod(products) <= math.prod(lengths) * growth(site):
+    tied = any(abs(product % 1 - 0.5) < 0.01 for product in products)
+    large = factor > 4 or math.prod(products) > math.prod(lengths) * growth(site)
+    if not tied and not large and min(products) >= 0.6:
         site.attributes["keep_aspect_ratio_policy"] = policy
 
 
