@@ -23,6 +23,10 @@ _RANKED = tuple(range(1, 9))
 
 #: How often an index is counted from the end of its axis.
 _NEGATIVE = 0.15
+#: So many indices are as good a test as more of them.
+_MANY = 128
+#: What stands for "to the end", in either type.
+_FARTHEST = {"int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 
 
 def index_dtype(site: Site) -> str:
@@ -81,7 +85,7 @@ def _slice_plan(site: Site) -> _SlicePlan:
 def _cut(site: Site, length: int, dtype: str) -> _Cut:
     """A start, an end and a step that leave at least one element of an axis that has one."""
     draws = site.draws
-    farthest = int(np.iinfo(dtype).max)
+    farthest = _FARTHEST[dtype]
     if length == 0:
         return _Cut(0, draws.choice((0, farthest)), 1)
     step = draws.choice((1, 1, 1, 2, 3, -1, -2)) if site.degree == 5 else 1
@@ -166,7 +170,7 @@ def _gather_indices(site: Site) -> Constant:
     length = site.dims(0)[site.axis()]
     most = max(1, limits.max_rank - site.rank + 1)
     least = 0 if site.rank > 1 or limits.min_rank == 0 else 1
-    left = growth(site) * length
+    left = min(growth(site) * length, _MANY)
     shape = []
     for _ in range(draws.between(least, most)):
         shape.append(draws.between(1, max(1, min(limits.max_dim, left))) if draws.chance(0.5) else 1)
@@ -211,11 +215,13 @@ def element_indices(site: Site, distinct: bool = False) -> Constant:
     distinct  those of one line along the axis differ, so that no element is written to twice
     """
     draws = site.draws
-    axis, shape = site.axis(), list(site.dims(0))
-    length = shape[axis]
-    shape = [dim if draws.chance(0.7) else draws.between(1, dim) for dim in shape]
+    axis, length = site.axis(), site.dims(0)[site.axis()]
     most = length if distinct else max(length, min(site.limits.max_dim, length * growth(site)))
-    shape[axis] = draws.between(1, most)
+    shape, left = [], _MANY
+    for place, dim in enumerate(site.dims(0)):
+        longest = min(left, most if place == axis else dim)
+        shape.append(draws.between(1, longest) if place == axis or draws.chance(0.3) else longest)
+        left //= shape[-1]
     dtype = index_dtype(site)
     if not distinct:
         return literal(dtype, [index(site, length) for _ in range(math.prod(shape))], tuple(shape))
@@ -270,7 +276,7 @@ def _gather_nd_indices(site: Site) -> Constant:
     rest = site.rank - depth  # axes of the output that are the lead's: batched ones and those not indexed
     least = 1 if rest == 0 and limits.min_rank > 0 else 0
     most = max(least, min(2, max(limits.max_rank, site.rank) - rest))
-    left = growth(site) * math.prod(shape[batch : batch + depth])
+    left = min(growth(site) * math.prod(shape[batch : batch + depth]), _MANY)
     middle = []
     for _ in range(draws.between(least, most)):
         middle.append(draws.between(1, max(1, min(limits.max_dim, left))))

@@ -22,6 +22,12 @@ def growth(site: Site) -> int:
     return max(1, site.limits.max_elements // max(1, site.x.elements))
 
 
+def repeated(site: Site, low: int, high: int, count: int) -> list[int]:
+    """So many whole numbers between two bounds; of very many the first ones come again and again."""
+    drawn = [site.draws.between(low, high) for _ in range(min(count, 32))]
+    return [drawn[place % 32] for place in range(count)]
+
+
 def as_lead(site: Site) -> Interval:
     """All that an input of the lead's element type may carry."""
     return whole(site.x)

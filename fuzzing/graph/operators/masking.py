@@ -11,7 +11,7 @@ from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, wh
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.joining import growth
+from fuzzing.graph.operators.joining import growth, repeated
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, NUMBERS, TensorType
 
@@ -142,7 +142,7 @@ def _reverse_plan(site: Site) -> None:
 def _beginnings(site: Site) -> Constant:
     shape = site.dims(0)
     time, batch = shape[site.get("time_axis")], shape[site.get("batch_axis")]
-    return int64(*[site.draws.between(1, time) for _ in range(batch)])
+    return int64(*repeated(site, 1, time, batch))
 
 
 def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fuzzing.graph.domains import Between, Choice, Each, Made
-from fuzzing.graph.intervals import WHOLE, Interval, hull, whole
+from fuzzing.graph.intervals import WHOLE, Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, literal, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.operators.joining import growth
-from fuzzing.graph.rounding import rounded
+from fuzzing.graph.rounding import rounded, share
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import FLOATS, NUMBERS, TensorType
 
@@ -145,6 +145,9 @@ def _planned(name: str) -> Setting:
 # RoiAlign, MaxRoiPool
 
 
+_MOST_REGIONS = 4
+
+
 class _Regions(NamedTuple):
     images: list[int]
     corners: list[tuple[float, float, float, float]]
@@ -154,8 +157,7 @@ def _regions_plan(site: Site) -> _Regions:
     """Some regions with a positive area, in the images' own coordinates."""
     draws = site.draws
     images, _, height, width = site.dims(0)
-    most = max(1, min(site.limits.max_dim, growth(site) * images))
-    count = draws.between(1, most)
+    count = draws.between(1, min(_MOST_REGIONS, growth(site) * images))
     return _Regions(
         [draws.below(images) for _ in range(count)], [_corners(site, height, width) for _ in range(count)]
     )
@@ -203,11 +205,6 @@ def _pooled_bounds(site: Site) -> Interval:
     return hull((rounded(site.range(0), site.dtype), Interval(0, 0)))
 
 
-def _most(type_: TensorType) -> Interval:
-    low, high = whole(type_)
-    return Interval(low * 0.9, high * 0.9)
-
-
 _SCALE = Setting("spatial_scale", Choice(1.0, 0.5, 0.25), omit=0.4, default=1.0)
 
 
@@ -231,7 +228,7 @@ def _roi_align(since: int, dtypes: tuple[str, ...]) -> Operator:
         ranks=(4,),
         infer=_aligned,
         values=_pooled_bounds,
-        within=_most,
+        within=share(1),
         dtypes=dtypes,
         plan=_regions_plan,
         settings=(
@@ -253,7 +250,7 @@ def _max_roi_pool(since: int, dtypes: tuple[str, ...]) -> Operator:
         ranks=(4,),
         infer=_pooled,
         values=_pooled_bounds,
-        within=_most,
+        within=share(1),
         dtypes=dtypes,
         plan=_regions_plan,
         settings=(

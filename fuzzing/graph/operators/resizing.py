@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuzzing.graph.domains import Choice, Made
-from fuzzing.graph.intervals import WHOLE, Interval, hull, scale, whole
+from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, literal, numbers, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.joining import growth
 from fuzzing.graph.operators.layout import shuffled_axes
-from fuzzing.graph.rounding import rounded
+from fuzzing.graph.rounding import rounded, share
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, FLOATS, Dim, TensorType
 
@@ -228,9 +228,12 @@ def _new_lengths(site: Site, axes: list[int]) -> list[Dim]:
     ]
 
 
+#: Room for what cubic curves overshoot: twice along each of two axes.
+_WITHIN = {dtype: share(4 if dtype in FLOATS else 1)(TensorType(dtype, ())) for dtype in ANY}
+
+
 def _within(type_: TensorType) -> Interval:
-    """Room for what cubic curves overshoot."""
-    return scale(WHOLE[type_.dtype], 0.2) if type_.dtype in FLOATS else whole(type_)
+    return _WITHIN[type_.dtype]
 
 
 def _bounds(site: Site) -> Interval:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from fuzzing.draws import Draws
 from fuzzing.graph.domains import Choice, Made
-from fuzzing.graph.intervals import WHOLE, Interval, hull, scale
+from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.joining import growth
-from fuzzing.graph.rounding import rounded
+from fuzzing.graph.rounding import rounded, share
 from fuzzing.graph.site import Limits, Site, int64
 from fuzzing.graph.types import FLOATS, Shape, TensorType
 
@@ -21,11 +21,6 @@ from fuzzing.graph.types import FLOATS, Shape, TensorType
 _CUBIC = 1.38
 
 _BUT_BFLOAT16 = tuple(dtype for dtype in FLOATS if dtype != "bfloat16")
-
-
-def third(type_: TensorType) -> Interval:
-    """What may grow to nearly three times its size."""
-    return scale(WHOLE[type_.dtype], 0.33)
 
 
 # GridSample
@@ -89,7 +84,7 @@ def _grid_sample(since: int, ranks: tuple[int, ...], dtypes: tuple[str, ...], *m
         ranks=ranks,
         infer=_sampled,
         values=_sampled_bounds,
-        within=third,
+        within=share(2),
         dtypes=dtypes,
         settings=(
             Setting("mode", _modes(*modes), omit=0.2, default=modes[0]),
@@ -141,15 +136,11 @@ def _torch_affine(site: Site, names: Sequence[str]) -> str:
     )
 
 
-def _fifth(type_: TensorType) -> Interval:
-    return scale(WHOLE[type_.dtype], 0.2)
-
-
 register(
     _grid_sample(16, (4,), _BUT_BFLOAT16, "bilinear", "nearest", "bicubic"),
     _grid_sample(20, (4, 5), _BUT_BFLOAT16, "linear", "nearest", "cubic"),
     _grid_sample(22, (4, 5), FLOATS, "linear", "nearest", "cubic"),
     Operator("AffineGrid", 20, slots=(LEAD, Auxiliary(_image_size)), ranks=(3,), takes=_affine,
-             fresh=_fresh_affine, infer=_affine_type, values=_affine_bounds, within=_fifth, dtypes=FLOATS,
+             fresh=_fresh_affine, infer=_affine_type, values=_affine_bounds, within=share(4), dtypes=FLOATS,
              settings=(Setting("align_corners", Choice(0, 1), omit=0.3, default=0),), torch=_torch_affine),
 )  # fmt: skip

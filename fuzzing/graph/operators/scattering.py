@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from fuzzing.graph.domains import Axis, Choice, Made
-from fuzzing.graph.intervals import WHOLE, Interval, add, hull, multiply, whole
+from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, add, hull, multiply, whole
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, literal
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
@@ -19,8 +19,8 @@ from fuzzing.graph.operators.indexing import (
     listed,
     tuples,
 )
-from fuzzing.graph.operators.joining import all_ranges, as_lead
-from fuzzing.graph.rounding import loosened
+from fuzzing.graph.operators.joining import all_ranges, as_lead, repeated
+from fuzzing.graph.rounding import loosened, share
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, Shape, TensorType
 
@@ -37,12 +37,12 @@ def _reduction(since: int) -> Setting:
     return Setting("reduction", Made(draw, lambda value, site: value in names), omit=0.3, default="none")
 
 
+#: What leaves room for as much again: sums must stay within what the element type may carry.
+_PART = {dtype: BOOLEAN if dtype == "bool" else share(2.5)(TensorType(dtype, ())) for dtype in ANY}
+
+
 def _part(type_: TensorType) -> Interval:
-    """What leaves room for as much again: sums must stay within what the element type may carry."""
-    low, high = WHOLE[type_.dtype]
-    if type_.dtype == "bool":
-        return Interval(low, high)
-    return Interval(math.ceil(low * 0.4), math.floor(high * 0.4))
+    return _PART[type_.dtype]
 
 
 def _hits(site: Site) -> int:
@@ -160,7 +160,7 @@ def _write_indices(site: Site) -> Constant:
     axis = site.axis()
     length = site.dims(0)[axis]
     last = length - 1 if site.get("mode") == "circular" else length - site.dims(1)[axis]
-    return int64(*[site.draws.between(0, last) for _ in range(site.dims(0)[0])])
+    return int64(*repeated(site, 0, last, site.dims(0)[0]))
 
 
 def _scatter(name: str, since: int, indices: Callable[[Site], Constant], updates: Callable[[Site], Shape],

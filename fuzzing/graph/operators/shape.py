@@ -157,7 +157,7 @@ def _tensor(site: Site) -> Constant:
     rank = draws.between(limits.min_rank, limits.max_rank)
     shape: list[int] = []
     for _ in range(rank):
-        shape.append(draws.between(1, max(1, min(limits.max_dim, 64 // math.prod(shape)))))
+        shape.append(draws.between(1, max(1, min(limits.max_dim, 24 // math.prod(shape)))))
     dtype = draws.choice(("float32", "float32", "int64"))
     unit = 1 if dtype == "int64" else 4
     return literal(dtype, [draws.between(-8, 8) / unit for _ in range(math.prod(shape))], tuple(shape))
