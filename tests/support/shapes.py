@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx
 
@@ -15,7 +15,7 @@ def inferred(
     op: str,
     opset: int,
     inputs: Sequence[TensorType | Constant | None],
-    attributes: dict[str, Attribute] | None = None,
+    attributes: Mapping[str, Attribute] | None = None,
     outputs: int = 1,
 ) -> tuple[TensorType, ...]:
     """What the specification infers, after asserting that onnx infers nothing else."""

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from fuzzing.graph import Body, Builder, Constant, TensorType, operators
+from fuzzing.graph import Attribute, Body, Builder, Constant, TensorType, operators
 from fuzzing.graph.literals import scalar
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.site import Site
@@ -71,7 +71,7 @@ def _zeros(shape: tuple[int, ...]) -> Constant:
 
 def test_branches_of_different_lengths_leave_it_open() -> None:
     branches = {"then_branch": _branch((2, 3)), "else_branch": _branch((2, 4))}
-    assert inferred("If", 21, (YES,), {**branches})[0].shape == (2, None)
+    assert inferred("If", 21, (YES,), branches)[0].shape == (2, None)
 
 
 def test_a_scan_along_any_axes() -> None:
@@ -80,8 +80,13 @@ def test_a_scan_along_any_axes() -> None:
     (after,) = builder.node("Add", (state, part), (floats(2, 4),))
     (kept,) = builder.node("Neg", (part,), (floats(2, 4),))
     body = Body(builder.finish((after, kept)))
-    attributes = {"body": body, "num_scan_inputs": 1, "scan_input_axes": (-2,), "scan_output_axes": (-1,)}
-    found = inferred("Scan", 21, (floats(2, 4), floats(2, 3, 4)), {**attributes}, outputs=2)
+    attributes: dict[str, Attribute] = {
+        "body": body,
+        "num_scan_inputs": 1,
+        "scan_input_axes": (-2,),
+        "scan_output_axes": (-1,),
+    }
+    found = inferred("Scan", 21, (floats(2, 4), floats(2, 3, 4)), attributes, outputs=2)
     assert [type_.shape for type_ in found] == [(2, 4), (2, 4, 3)]
 
 

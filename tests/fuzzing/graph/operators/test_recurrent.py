@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from fuzzing.graph import Attribute
 from fuzzing.graph.site import Limits
 from tests.support.extremes import push
 from tests.support.operators import check, single
@@ -29,7 +30,7 @@ def test_the_batch_comes_first_if_it_is_to(
     layout: int, first: tuple[int, ...], last: tuple[int, ...]
 ) -> None:
     x = floats(5, 3, 2) if layout == 0 else floats(3, 5, 2)
-    attributes = {"hidden_size": 4, "layout": layout, "direction": "bidirectional"}
+    attributes: dict[str, Attribute] = {"hidden_size": 4, "layout": layout, "direction": "bidirectional"}
     found = inferred("LSTM", 21, (x, floats(2, 16, 2), floats(2, 16, 4)), attributes, outputs=3)
     assert [type_.shape for type_ in found] == [first, last, last]
 
