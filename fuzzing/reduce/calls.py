@@ -254,5 +254,6 @@ FORMAT = Format[TestCase](
     passes=(Pass("drop", _drop), Pass("shrink", _shrink), Pass("plain", _plain), Pass("simplify", _simplify)),
 )
 
+_WORDS = ("parameters", "inputs", "dimensions", "elements")
 for _kind in ("TorchCall", "KerasLayer"):
-    register_lens(Lens(_kind, load=lambda case, _: case, case=lambda case: case, format=FORMAT))
+    register_lens(Lens(_kind, load=lambda case, _: case, case=lambda case: case, format=FORMAT, words=_WORDS))

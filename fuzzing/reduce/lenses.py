@@ -25,12 +25,14 @@ class Lens(Generic[T]):
     load    takes a case apart; the bench tells what the library gives, where that is needed
     case    puts it together
     format  how it is reduced
+    words   what the first numbers of its size count, for people
     """
 
     kind: str
     load: Callable[[TestCase, Bench], T]
     case: Callable[[T], TestCase]
     format: Format[T]
+    words: tuple[str, ...]
 
 
 _LENSES: dict[str, Lens[Any]] = {}

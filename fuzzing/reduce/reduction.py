@@ -25,6 +25,7 @@ class Reduction:
     case       the smallest found that shows the same bug, in a fresh process too
     outcome    what it does there
     first      what the case one began with does
+    before     the size of the first case
     reduced    how it went: runs, steps, whether it is minimal
     others     cases that show other bugs, met on the way, smallest first
     confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
@@ -33,6 +34,7 @@ class Reduction:
     case: TestCase
     outcome: Outcome
     first: Outcome
+    before: tuple[float, ...]
     reduced: Reduced[Any]
     others: tuple[TestCase, ...]
     confirmed: bool
@@ -55,8 +57,9 @@ def reduce_case(
         first, again = (bench.outcomes([case])[0] for _ in range(2))
         _check(case, first, again)
         wanted = symptom(first)
+        start = lens.load(case, bench)
         reduced = reduce(
-            lens.load(case, bench),
+            start,
             lens.format,
             Showing(bench, wanted, lens.case),
             budget=budget,
@@ -69,9 +72,8 @@ def reduce_case(
         [outcome] = bench.outcomes([small])
     confirmed = symptom(outcome) == wanted
     others = tuple(_derived(lens.case(other), case) for other in reduced.others)
-    if not confirmed:
-        return Reduction(case, first, first, reduced, others, confirmed)
-    return Reduction(small, outcome, first, reduced, others, confirmed)
+    best, shown = (small, outcome) if confirmed else (case, first)
+    return Reduction(best, shown, first, lens.format.size(start), reduced, others, confirmed)
 
 
 def _check(case: TestCase, first: Outcome, again: Outcome) -> None:
