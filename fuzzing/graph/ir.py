@@ -9,12 +9,12 @@ of inputs are ONNX's, at the opset the graph names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fuzzing.graph.types import TensorType
+from fuzzing.graph.types import ABSENT, TensorType
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,8 @@ class Constant:
     """A tensor known beforehand: an initialiser, or an attribute that holds a tensor.
 
     dtype   its ONNX element type
-    array   its elements, in the carrier that `fuzzing.cases.values` gives the type; never written to
+    array   its elements, in the carrier that `fuzzing.cases.values` gives the type, texts as objects; never
+            written to
     """
 
     dtype: str
@@ -37,7 +38,8 @@ class Constant:
 
     def key(self) -> tuple[str, tuple[int, ...], bytes]:
         """What makes two constants the same."""
-        return self.dtype, self.array.shape, self.array.tobytes()
+        data = self.array.tobytes() if self.array.dtype != object else repr(self.array.tolist()).encode()
+        return self.dtype, self.array.shape, data
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constant) and self.key() == other.key()
@@ -59,15 +61,38 @@ class Body:
 
 
 Attribute: TypeAlias = (
-    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | Body
+    int
+    | float
+    | str
+    | tuple[int, ...]
+    | tuple[float, ...]
+    | tuple[str, ...]
+    | Constant
+    | Body
+    | TensorType  # of Optional alone: what it would hold
 )
+
+
+def single(number: float) -> float:
+    """The shortest decimal number that is this one in single precision, in which ONNX keeps attributes."""
+    return float(str(np.float32(number)))
+
+
+def _stored(value: Attribute) -> Attribute:
+    """An attribute as a model would give it back."""
+    if isinstance(value, float):
+        return single(value)
+    if type(value) is tuple and value and isinstance(value[0], float):
+        return tuple([single(number) for number in value])  # type: ignore[arg-type]
+    return value
 
 
 class Node(NamedTuple):
     """One operator applied.
 
     inputs      edges; None for an optional input that is left out before one that is given
-    attributes  those that are given; ONNX's defaults hold for the rest
+    outputs     edges of its own, those of type ABSENT for optional outputs that are left out
+    attributes  those that are given; ONNX's defaults hold for the rest; floats in single precision
     """
 
     op: str
@@ -81,9 +106,30 @@ class Node(NamedTuple):
         for edge in self.inputs:
             if edge is not None:
                 yield edge
+        for body in self.bodies():
+            yield from body.captures
+
+    def bodies(self) -> Iterator[Body]:
+        """The graphs that its attributes hold."""
         for value in self.attributes.values():
             if isinstance(value, Body):
-                yield from value.captures
+                yield value
+
+    def fed(self, numbers: Mapping[int, int]) -> Node:
+        """The same node with `numbers[e]` for each edge e that it uses; edges that are no key stay."""
+        get = numbers.get
+        attributes = {
+            name: Body(value.graph, tuple([get(edge, edge) for edge in value.captures]))
+            if isinstance(value, Body)
+            else value
+            for name, value in self.attributes.items()
+        }
+        inputs = tuple([None if edge is None else get(edge, edge) for edge in self.inputs])
+        return self._replace(inputs=inputs, attributes=attributes)
+
+    def renumbered(self, numbers: Mapping[int, int]) -> Node:
+        """The same node with `numbers[e]` for each edge e that it uses or gives."""
+        return self.fed(numbers)._replace(outputs=tuple([numbers[edge] for edge in self.outputs]))
 
 
 @dataclass(frozen=True)
@@ -93,7 +139,7 @@ class Graph:
     opset      of the default domain
     types      of every edge, by number
     inputs     the placeholders, in order
-    constants  the initialisers, by edge
+    constants  the initialisers, by edge; one that is an input too is what that input holds by default
     nodes      in topological order
     outputs    what the model gives, in order
     captured   of a body: edges that the enclosing graph feeds
@@ -122,6 +168,31 @@ class Graph:
             for edge in node.uses():
                 found.setdefault(edge, []).append(node)
         return found
+
+    def renumbered(self, numbers: Mapping[int, int]) -> Graph:
+        """The same graph with edge `numbers[e]` for each edge e; edges that are no key must be unused.
+
+        The order of the nodes stays. Names stay too, those that the writer made up included, so that an
+        edge of the model is called as it was before.
+        """
+        types: list[TensorType] = [ABSENT] * len(numbers)
+        for old, new in numbers.items():
+            types[new] = self.types[old]
+        names = {
+            new: self.names.get(old, f"v{old}")
+            for old, new in sorted(numbers.items())
+            if old in self.names or old != new
+        }
+        return replace(
+            self,
+            types=tuple(types),
+            inputs=tuple([numbers[edge] for edge in self.inputs]),
+            constants={numbers[edge]: self.constants[edge] for edge in sorted(self.constants, key=lambda edge: numbers[edge])},
+            nodes=tuple([node.renumbered(numbers) for node in self.nodes]),
+            outputs=tuple([numbers[edge] for edge in self.outputs]),
+            captured=tuple([numbers[edge] for edge in self.captured]),
+            names=names,
+        )
 
 
 class Builder:
@@ -167,7 +238,8 @@ class Builder:
         first = len(self.types)
         self.types.extend(types)
         outputs = tuple(range(first, first + len(types)))
-        self.nodes.append(Node(op, inputs, outputs, attributes or {}, domain))
+        kept = {name: _stored(value) for name, value in attributes.items()} if attributes else {}
+        self.nodes.append(Node(op, inputs, outputs, kept, domain))
         return outputs
 
     def finish(self, outputs: tuple[int, ...]) -> Graph:

@@ -68,9 +68,13 @@ class Data:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """An input that is always a constant: axes, shapes, pads, indices, conditions."""
+    """An input that is always a constant: axes, shapes, pads, indices, conditions.
 
-    value: Callable[[Site], Constant]
+    value   the constant; None where what was chosen before has no use for one, so that the input is left out
+    omit    how often an input that is not the last is left out whatever was chosen
+    """
+
+    value: Callable[[Site], Constant | None]
     omit: float = 0.0
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from fuzzing.draws import Draws
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node
+from fuzzing.graph.ir import Attribute, Body, Constant, Node
 from fuzzing.graph.types import TensorType
 
 if TYPE_CHECKING:
@@ -32,6 +33,25 @@ class Limits:
     max_inputs: int = 5
     max_outputs: int = 5
     max_elements: int = 1 << 14
+
+
+class Typed(Protocol):
+    """What the place of a node is read from: a graph, or one whose types are being found."""
+
+    @property
+    def opset(self) -> int:
+        """Of the default domain."""
+        ...
+
+    @property
+    def types(self) -> Sequence[TensorType]:
+        """Of every edge, by number."""
+        ...
+
+    @property
+    def constants(self) -> Mapping[int, Constant]:
+        """The initialisers, by edge."""
+        ...
 
 
 class Site:
@@ -69,7 +89,7 @@ class Site:
         self.plan: Any = None
 
     @classmethod
-    def of(cls, operator: Operator, graph: Graph, node: Node) -> Site:
+    def of(cls, operator: Operator, graph: Typed, node: Node) -> Site:
         """The place of a node that is there."""
         bodies = [value for value in node.attributes.values() if isinstance(value, Body)]
         captures = bodies[0].captures if operator.captured and bodies else ()

@@ -22,7 +22,7 @@ class TensorType(NamedTuple):
     """The type of an edge.
 
     dtype  an ONNX element type as `fuzzing.cases.values` names it; for an edge that is no tensor (a
-           sequence, say) ONNX's text for its type, and then `shape` is None
+           sequence, say) its type in ONNX's textual syntax, `seq(float[2,?])`, and then `shape` is None
     shape  its lengths; None if not even the rank is known
     """
 
@@ -55,3 +55,11 @@ class TensorType(NamedTuple):
         if self.shape is None:
             return f"{self.dtype}[…]"
         return f"{self.dtype}[{','.join('?' if dim is None else str(dim) for dim in self.shape)}]"
+
+
+#: An optional output that its node leaves out though a later one is given: the edge keeps the place, and
+#: nothing may use it.
+ABSENT = TensorType("", None)
+
+#: An edge of which nothing is known, as an operator of a foreign domain gives it.
+UNKNOWN = TensorType("?", None)

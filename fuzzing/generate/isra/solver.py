@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fuzzing.draws import Draws
 from fuzzing.errors import InternalError, UsageError
+from fuzzing.generate.generators import register_generator
 from fuzzing.generate.isra.pool import Found, Pool
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.graph import intervals, operators
@@ -32,6 +33,7 @@ class Generated:
     ranges: dict[int, Interval]
 
 
+@register_generator("isra")
 class Solver:
     """Generates graphs under one set of settings; raises UsageError if no operator is left."""
 
@@ -135,6 +137,8 @@ class _Model:
             self._take(site, position, self._data(site, slot))
             return
         constant = slot.value(site)
+        if constant is None:
+            return
         site.edges[position] = self._builder.constant(constant)
         site.types[position] = constant.type
         site.constants[position] = constant

@@ -1,17 +1,24 @@
-"""Arithmetic on two tensors, with broadcasting."""
+"""Arithmetic on one to five tensors, with broadcasting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
-from fuzzing.graph.intervals import Interval, add, cut, modest, multiply, subtract, whole
-from fuzzing.graph.operator import LEAD, Data, Operator
+from fuzzing.graph.domains import Choice
+from fuzzing.graph.intervals import MODEST, WHOLE, Interval, cut, hull, modest, multiply, whole
+from fuzzing.graph.operator import LEAD, Data, Operator, Setting, Torch
 from fuzzing.graph.operators import register
+from fuzzing.graph.operators.elementwise import PLAIN
+from fuzzing.graph.rounding import STEP, rounded, share
 from fuzzing.graph.site import Site
-from fuzzing.graph.types import FLOATS, NUMBERS, SIGNED, Dim, Shape, TensorType
+from fuzzing.graph.types import FLOATS, INTEGERS, NUMBERS, UNSIGNED, Dim, Shape, TensorType
 
 #: How often the second input is of another shape. Seldom: then it is hardly ever an edge of the graph.
 _BROADCAST = 0.1
+
+#: How often such a shape has more elements than the lead input's, and not fewer.
+_GROWN = 0.3
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -19,6 +26,8 @@ def broadcast(*shapes: Shape) -> Shape:
 
     A length that only the data tell stays one, unless another tensor's is known and not 1.
     """
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     return tuple([_together(dims) for dims in zip(*padded, strict=True)])
@@ -29,53 +38,350 @@ def _together(dims: tuple[Dim, ...]) -> Dim:
     return known[0] if known else None if None in dims else 1
 
 
-def partner(site: Site) -> Shape:
-    """A shape that goes with the lead input's: mostly the same, else some lengths 1, or fewer of them."""
-    if not site.shape or not site.draws.chance(_BROADCAST):
-        return site.shape
-    kept = [1 if site.draws.chance(0.5) else dim for dim in site.shape]
-    return tuple(kept[site.draws.below(site.rank) :])
-
-
 def together(site: Site) -> tuple[TensorType, ...]:
-    """The shape function: all inputs broadcast."""
-    types = [type_ for type_ in site.types if type_ is not None]
-    return (TensorType(types[0].dtype, broadcast(*(type_.shape or () for type_ in types))),)
+    """The shape function: all inputs broadcast, of the lead input's element type."""
+    shapes = []
+    for type_ in site.types:
+        if type_ is not None:
+            if type_.shape is None:
+                return (TensorType(site.dtype, None),)
+            shapes.append(type_.shape)
+    return (TensorType(site.dtype, broadcast(*shapes)),)
 
 
-def _binary(
+def partner(site: Site) -> Shape:
+    """A shape that broadcasts to the lead input's: mostly the same, else some lengths 1, or fewer of them."""
+    if site.draws.chance(_BROADCAST):
+        return _shrunk(site, site.shape)
+    return _known(site.shape)
+
+
+def companion(site: Site) -> Shape:
+    """A shape that broadcasts with the inputs chosen so far, which may have to give way: mostly the same."""
+    shapes = [type_.shape or () for type_ in site.types if type_ is not None]
+    shape = shapes[0] if len(shapes) == 1 else broadcast(*shapes)
+    if not site.draws.chance(_BROADCAST):
+        return _known(shape)
+    if None not in shape and site.draws.chance(_GROWN):
+        return _grown(site, [dim or 0 for dim in shape])
+    return _shrunk(site, shape)
+
+
+def _known(shape: Shape) -> Shape:
+    """A length that only the data tell goes with 1 for certain."""
+    return tuple([1 if dim is None else dim for dim in shape]) if None in shape else shape
+
+
+def _shrunk(site: Site, shape: Shape) -> Shape:
+    draws = site.draws
+    kept = [1 if dim is None or draws.chance(0.5) else dim for dim in shape]
+    return tuple(kept[draws.below(len(shape)) :])
+
+
+def _grown(site: Site, lengths: list[int]) -> Shape:
+    """Longer where the length is 1, and further lengths in front, within what the limits leave."""
+    draws, limits = site.draws, site.limits
+    further = draws.between(0, max(0, limits.max_rank - len(lengths)))
+    lengths = [1] * further + lengths
+    room = limits.max_elements // max(1, math.prod(lengths))
+    for axis, length in enumerate(lengths):
+        if length == 1 and room > 1:
+            lengths[axis] = draws.between(1, min(limits.max_dim, room))
+            room //= lengths[axis]
+    return tuple(lengths)
+
+
+def _operator(
     name: str,
-    since: int,
-    values: Callable[[Interval, Interval], Interval],
-    torch: str,
+    forms: dict[int, tuple[str, ...]],
+    values: Callable[[Site], Interval],
+    torch: Torch | None,
     *,
-    dtypes: tuple[str, ...] = NUMBERS,
+    within: Callable[[TensorType], Interval] = modest,
     second: Callable[[Site], Interval] | None = None,
-) -> Operator:
-    return Operator(
-        name,
-        since,
-        slots=(LEAD, Data(partner, within=second)),
-        infer=together,
-        values=lambda site: values(site.range(0), site.range(1)),
-        dtypes=dtypes,
-        torch=torch,
+    shape: Callable[[Site], Shape] = companion,
+    degrees: tuple[int, ...] = (),
+    settings: tuple[Setting, ...] = (),
+    plan: Callable[[Site], object] | None = None,
+) -> None:
+    """Registers an operator on tensors that broadcast, in each of its forms: since when, for which types."""
+    for since, dtypes in forms.items():
+        register(
+            Operator(
+                name,
+                since,
+                slots=(LEAD, Data(shape, within=second)),
+                degrees=degrees,
+                infer=together,
+                values=values,
+                within=within,
+                dtypes=dtypes,
+                empty=True,
+                dynamic=True,
+                settings=settings,
+                plan=plan,
+                torch=torch,
+            )
+        )
+
+
+def total(intervals: Sequence[Interval], dtype: str) -> Interval:
+    """Bounds on a sum; what may cancel is off by a share of what is added."""
+    low, high = sum(item.low for item in intervals), sum(item.high for item in intervals)
+    if dtype not in STEP:
+        return Interval(low, high)
+    slack = STEP[dtype] * max(item.largest for item in intervals)
+    above, below = all(item.low >= 0 for item in intervals), all(item.high <= 0 for item in intervals)
+    return Interval(
+        low * (1 - STEP[dtype]) if above else low - slack, high * (1 - STEP[dtype]) if below else high + slack
     )
 
 
+def _ranges(site: Site) -> list[Interval]:
+    return [item for item in site.ranges if item is not None]
+
+
+def _difference(site: Site) -> Interval:
+    low, high = site.range(1)
+    return total((site.range(0), Interval(-high, -low)), site.dtype)
+
+
+def _subtrahend(site: Site) -> Interval:
+    """Of what is unsigned no more than there is."""
+    allowed = _HALF(site.x)
+    return Interval(0, min(site.range(0).low, allowed.high)) if site.dtype in UNSIGNED else allowed
+
+
+def _product(site: Site) -> Interval:
+    return rounded(multiply(site.range(0), site.range(1)), site.dtype)
+
+
+def _squared(type_: TensorType) -> Interval:
+    """A product of two modest factors may be multiplied again, by a smaller one."""
+    return _SQUARED[type_.dtype]
+
+
+_SQUARED = {
+    dtype: Interval(0 if low == 0 else -high * high, high * high) for dtype, (low, high) in MODEST.items()
+}
+
+
+def _factor(site: Site) -> Interval:
+    """So small that the product is one of two modest factors, or no larger than the first factor."""
+    bounds = modest(site.x)
+    limit = max(1, min(bounds.high, _squared(site.x).high // max(site.range(0).largest, 1)))
+    return Interval(0 if bounds.low == 0 else -limit, limit)
+
+
 def _divisor(site: Site) -> Interval:
-    """Positive, and so far from zero that the quotient is at most twice the dividend."""
-    return cut(Interval(0.5, whole(site.x).high), modest(site.x))
+    """Of one sign, mostly positive, and so far from zero that the quotient fits."""
+    high = whole(site.x).high
+    low: float = 1
+    if site.dtype in FLOATS:
+        low = max(1e-2, 4 * site.range(0).largest / high)
+    return _signed(site, low, high)
 
 
-def _quotient(a: Interval, b: Interval) -> Interval:
-    return multiply(a, Interval(1 / b.high, 1 / b.low))
+def _signed(site: Site, low: float, high: float) -> Interval:
+    if site.dtype not in UNSIGNED and site.draws.chance(0.1):
+        return Interval(-high, -low)
+    return Interval(low, high)
 
 
+def _quotient(site: Site) -> Interval:
+    a, b = site.range(0), site.range(1)
+    if site.dtype in FLOATS:
+        return rounded(multiply(a, Interval(1 / b.high, 1 / b.low)), site.dtype)
+    # Of integers towards zero: what Python's // does to magnitudes.
+    corners = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b]
+    return Interval(min(corners), max(corners))
+
+
+def _quotient_text(site: Site, names: Sequence[str]) -> str:
+    rounding = "" if site.dtype in FLOATS else ", rounding_mode='trunc'"
+    return f"torch.div({names[0]}, {names[1]}{rounding})"
+
+
+def _dividend(type_: TensorType) -> Interval:
+    """Not so much larger than the modulus that a compiler that divides and multiplies back keeps no bit."""
+    return cut(modest(type_), Interval(-1e3, 1e3)) if type_.dtype in FLOATS else whole(type_)
+
+
+def _plan_mod(site: Site) -> None:
+    """Floats must be told to divide as fmod does; integers are sometimes, and else mostly told nothing."""
+    if site.dtype in FLOATS or site.draws.chance(0.4):
+        site.attributes["fmod"] = 1
+    elif site.draws.chance(0.3):
+        site.attributes["fmod"] = 0
+
+
+def _modulus(site: Site) -> Interval:
+    return _signed(site, 0.5 if site.dtype in FLOATS else 1, whole(site.x).high)
+
+
+def _remainder(site: Site) -> Interval:
+    """Of the sign of the dividend with fmod, else of the divisor's; smaller than the divisor."""
+    a, b = site.range(0), site.range(1)
+    most = b.largest if site.dtype in FLOATS else b.largest - 1
+    if site.get("fmod"):
+        return Interval(max(min(a.low, 0), -most), min(max(a.high, 0), most))
+    if b.low < 0:
+        return Interval(-most, 0)
+    return Interval(0, min(most, a.high) if a.low >= 0 else most)
+
+
+def _remainder_text(site: Site, names: Sequence[str]) -> str:
+    return f"torch.{'fmod' if site.get('fmod') else 'remainder'}({names[0]}, {names[1]})"
+
+
+def _slope(site: Site) -> Interval:
+    below = site.range(0).low < 0
+    sloped = [multiply(cut(site.range(0), Interval(-math.inf, 0)), site.range(1))] if below else []
+    above = site.range(0).high >= 0
+    kept = [cut(site.range(0), Interval(0, math.inf))] if above else []
+    return rounded(hull(sloped + kept), site.dtype)
+
+
+def _fold(function: str, names: Sequence[str]) -> str:
+    found = names[0]
+    for name in names[1:]:
+        found = f"torch.{function}({found}, {name})"
+    return found
+
+
+def _folded(function: str) -> Callable[[Site, Sequence[str]], str]:
+    return lambda site, names: _fold(function, names)
+
+
+def _anything(site: Site) -> Interval:
+    return WHOLE[site.dtype]
+
+
+def _largest(site: Site) -> Interval:
+    ranges = _ranges(site)
+    return Interval(max(item.low for item in ranges), max(item.high for item in ranges))
+
+
+def _smallest(site: Site) -> Interval:
+    ranges = _ranges(site)
+    return Interval(min(item.low for item in ranges), min(item.high for item in ranges))
+
+
+def _mean(site: Site) -> Interval:
+    low, high = total(_ranges(site), site.dtype)
+    return rounded(Interval(low / site.degree, high / site.degree), site.dtype)
+
+
+_HALF = share(2)
+_FIFTH = share(5)
+_SHORT_NUMBERS = (*FLOATS, "int32", "int64", "uint32", "uint64")
+_WIDENING = {13: _SHORT_NUMBERS, 14: NUMBERS}
+_VARIADIC = (1, 2, 3, 4, 5)
+
+_operator(
+    "Add",
+    _WIDENING,
+    lambda site: total(_ranges(site), site.dtype),
+    "torch.add({0}, {1})",
+    within=_HALF,
+    second=lambda site: _HALF(site.x),
+)
+_operator("Sub", _WIDENING, _difference, "torch.sub({0}, {1})", within=_HALF, second=_subtrahend)
+_operator("Mul", _WIDENING, _product, "torch.mul({0}, {1})", within=_squared, second=_factor)
+_operator("Div", _WIDENING, _quotient, _quotient_text, within=share(4), second=_divisor)
+_operator(
+    "Mod",
+    {13: NUMBERS},
+    _remainder,
+    _remainder_text,
+    within=_dividend,
+    second=_modulus,
+    plan=_plan_mod,
+    settings=(Setting("fmod", Choice(0, 1), omit=1.0, default=0),),
+)
+_operator(
+    "Max", {13: NUMBERS}, _largest, _folded("maximum"), within=whole, second=_anything, degrees=_VARIADIC
+)
+_operator(
+    "Min", {13: NUMBERS}, _smallest, _folded("minimum"), within=whole, second=_anything, degrees=_VARIADIC
+)
+_operator(
+    "Sum",
+    {13: FLOATS},
+    lambda site: total(_ranges(site), site.dtype),
+    _folded("add"),
+    within=_FIFTH,
+    second=lambda site: _FIFTH(site.x),
+    degrees=_VARIADIC,
+)
+_operator(
+    "Mean",
+    {13: FLOATS},
+    _mean,
+    lambda site, names: f"({_fold('add', names)}) / {site.degree}",
+    within=_FIFTH,
+    second=lambda site: _FIFTH(site.x),
+    degrees=_VARIADIC,
+)
+# The slope broadcasts to the first input, never the other way.
+_operator(
+    "PRelu",
+    {9: (*PLAIN, *_SHORT_NUMBERS[4:]), 16: _SHORT_NUMBERS},
+    _slope,
+    lambda site, names: "torch.where({0} < 0, {0} * {1}, {0})".format(*names),
+    within=_squared,
+    second=_factor,
+    shape=partner,
+)
+
+
+def _power(site: Site) -> tuple[str, Interval]:
+    """The exponent's type and values: for a base that may be negative or near zero whole and not negative."""
+    base = site.range(0)
+    if base.low >= _AWAY and site.dtype in FLOATS:
+        farthest = max(base.largest, 1 / base.low, 2.0)
+        reach = min(4.0, math.log(whole(site.x).high / 2) / math.log(farthest))
+        if site.draws.chance(0.7):
+            return site.dtype if site.dtype != "bfloat16" else "float32", Interval(-reach, reach)
+    most = 0
+    while most < 3 and base.largest ** (most + 1) <= whole(site.x).high / 2:
+        most += 1
+    if site.dtype in FLOATS and site.draws.chance(0.5):
+        return site.dtype if site.dtype != "bfloat16" else "float32", Interval(most, most)
+    return site.draws.choice(("int64", "int32", *INTEGERS)), Interval(0, most)
+
+
+#: Bases from here on are taken to fractional and to negative powers.
+_AWAY = 0.05
+
+
+def _powered(site: Site) -> Interval:
+    base, exponent = site.range(0), site.range(1)
+    if base.low >= _AWAY:
+        corners = [x**y for x in base for y in exponent]
+        return rounded(Interval(min(corners), max(corners)), site.dtype, 4)
+    parts = []
+    for power in range(int(exponent.low), int(exponent.high) + 1):
+        ends = [base.low**power, base.high**power]
+        if base.low < 0 < base.high and power:
+            ends.append(0)
+        parts.append(Interval(min(ends), max(ends)))
+    return rounded(hull(parts), site.dtype, 4)
+
+
+# The form of opset 15 only adds bfloat16 to the exponent's types.
 register(
-    _binary("Add", 13, add, "{0} + {1}"),
-    _binary("Sub", 13, subtract, "{0} - {1}", dtypes=FLOATS + SIGNED),
-    _binary("Mul", 13, multiply, "{0} * {1}"),
-    # Integers divide towards zero, the same in torch only when it is told so.
-    _binary("Div", 13, _quotient, "{0} / {1}", dtypes=FLOATS, second=_divisor),
+    Operator(
+        "Pow",
+        13,
+        slots=(LEAD, Data(companion, dtype=lambda site: site.plan[0], within=lambda site: site.plan[1])),
+        plan=_power,
+        infer=together,
+        values=_powered,
+        within=modest,
+        dtypes=(*FLOATS, "int32", "int64"),
+        empty=True,
+        dynamic=True,
+        torch="torch.pow({0}, {1}).to({0}.dtype)",
+    )
 )

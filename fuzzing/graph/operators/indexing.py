@@ -1,0 +1,324 @@
+"""Operators that pick elements by constant indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fuzzing.graph.domains import Axis, Between
+from fuzzing.graph.intervals import whole
+from fuzzing.graph.ir import Constant
+from fuzzing.graph.literals import literal, whole_numbers
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.operators import register
+from fuzzing.graph.operators.joining import room
+from fuzzing.graph.operators.layout import shuffled_axes
+from fuzzing.graph.site import Site
+from fuzzing.graph.types import ANY, TensorType
+
+_RANKED = tuple(range(1, 9))
+
+#: How often an index is counted from the end of its axis.
+_NEGATIVE = 0.15
+
+
+def index_dtype(site: Site) -> str:
+    """Where both are allowed, mostly int64: that is what exporters write."""
+    return "int32" if site.draws.chance(0.25) else "int64"
+
+
+def index(site: Site, length: int) -> int:
+    """An index of an axis of this length, which is not 0."""
+    place = site.draws.below(length)
+    return place - length if site.draws.chance(_NEGATIVE) else place
+
+
+def listed(values: Any) -> str:
+    """In torch: a tensor of these whole numbers."""
+    return f"torch.tensor({np.asarray(values).tolist()}, dtype=torch.int64)"
+
+
+# Slice
+
+
+class _Cut(NamedTuple):
+    """One axis' part of a Slice, as it is written down."""
+
+    start: int
+    end: int
+    step: int
+
+
+class _SlicePlan(NamedTuple):
+    dtype: str
+    axes: list[int] | None
+    cuts: list[_Cut]
+
+
+def _slice_plan(site: Site) -> _SlicePlan:
+    """Which axes, in which order; they may only go unnamed if it is all of them in ONNX's order."""
+    draws = site.draws
+    dtype = index_dtype(site)
+    axes = list(range(site.rank))
+    named = site.degree > 3 and not (site.degree == 5 and draws.chance(0.1))
+    if named:
+        axes = sorted(draws.subset(site.rank)) if draws.chance(0.7) else axes
+        axes = [axis % site.rank for axis in shuffled_axes(site, axes, site.rank)]
+    cuts = [_cut(site, site.dims(0)[axis], dtype) for axis in axes]
+    written = [axis - site.rank if draws.chance(0.1) else axis for axis in axes] if named else None
+    return _SlicePlan(dtype, written, cuts)
+
+
+def _cut(site: Site, length: int, dtype: str) -> _Cut:
+    """A start, an end and a step that leave at least one element of an axis that has one."""
+    draws = site.draws
+    farthest = int(np.iinfo(dtype).max)
+    if length == 0:
+        return _Cut(0, draws.choice((0, farthest)), 1)
+    step = draws.choice((1, 1, 1, 2, 3, -1, -2)) if site.degree == 5 else 1
+    start = draws.below(length)
+    if step > 0:
+        end = draws.between(start + 1, length)
+        if end == length:
+            end = draws.choice((length, length, farthest, length + draws.between(1, 9)))
+        elif draws.chance(_NEGATIVE):
+            end -= length
+        return _Cut(start - length if draws.chance(_NEGATIVE) else start, end, step)
+    end = draws.between(-1, start - 1)  # -1 stands for the place before the first element
+    if end == -1:
+        end = draws.choice((-length - 1, -farthest))
+    elif draws.chance(_NEGATIVE):
+        end -= length
+    if start == length - 1:
+        start = draws.choice((start, -1, farthest))
+    return _Cut(start, end, step)
+
+
+def _clamped(length: int, cut: _Cut) -> tuple[int, int, int]:
+    """Start, end and step as Python counts them (ONNX operator reference, Slice-13); end may be -1."""
+    start = cut.start + length if cut.start < 0 else cut.start
+    end = cut.end + length if cut.end < 0 else cut.end
+    if cut.step > 0:
+        return min(max(start, 0), length), min(max(end, 0), length), cut.step
+    return min(max(start, 0), length - 1), min(max(end, -1), length - 1), cut.step
+
+
+def _cuts(site: Site) -> dict[int, _Cut] | None:
+    """The cut of each axis that has one; None if an input that says so is no constant."""
+    starts, ends = whole_numbers(site, 1), whole_numbers(site, 2)
+    if starts is None or ends is None:
+        return None
+    axes: list[int] | None = list(range(len(starts)))
+    steps: list[int] | None = [1] * len(starts)
+    if site.given(3):
+        axes = whole_numbers(site, 3)
+    if site.given(4):
+        steps = whole_numbers(site, 4)
+    if axes is None or steps is None:
+        return None
+    return {
+        axis % site.rank: _Cut(start, end, step)
+        for axis, start, end, step in zip(axes, starts, ends, steps, strict=True)
+    }
+
+
+def _sliced(site: Site) -> tuple[TensorType, ...]:
+    cuts = _cuts(site)
+    if cuts is None:
+        return (TensorType(site.dtype, (None,) * site.rank),)
+    shape = list(site.shape)
+    for axis, cut in cuts.items():
+        length = shape[axis]
+        if length is not None:
+            shape[axis] = len(range(*_clamped(length, cut)))
+    return (TensorType(site.dtype, tuple(shape)),)
+
+
+def _torch_slice(site: Site, names: Sequence[str]) -> str:
+    """Steps backwards are steps forwards along a flipped axis."""
+    parts, flipped = [":"] * site.rank, []
+    for axis, cut in (_cuts(site) or {}).items():
+        length = site.dims(0)[axis]
+        start, end, step = _clamped(length, cut)
+        if step < 0:
+            flipped.append(axis)
+            start, end, step = length - 1 - start, length - 1 - end, -step
+        parts[axis] = f"{start}:{max(start, end)}:{step}"
+    source = f"{names[0]}.flip({flipped})" if flipped else names[0]
+    return f"{source}[{', '.join(parts)}]"
+
+
+# Gather
+
+
+def _gather_indices(site: Site) -> Constant:
+    """Isra's: of rank 1 and more, half of the lengths 1; also of rank 0, which takes the axis away."""
+    draws, limits = site.draws, site.limits
+    length = site.dims(0)[site.axis()]
+    most = max(1, limits.max_rank - site.rank + 1)
+    least = 0 if site.rank > 1 or limits.min_rank == 0 else 1
+    left = room(site) * length
+    shape = []
+    for _ in range(draws.between(least, most)):
+        shape.append(draws.between(1, max(1, min(limits.max_dim, left))) if draws.chance(0.5) else 1)
+        left //= shape[-1]
+    count = math.prod(shape)
+    return literal(index_dtype(site), [index(site, length) for _ in range(count)], tuple(shape))
+
+
+def _gathered(site: Site) -> tuple[TensorType, ...]:
+    axis, indices = site.axis(), site.type(1).shape
+    if indices is None:
+        return (TensorType(site.dtype, None),)
+    return (TensorType(site.dtype, (*site.shape[:axis], *indices, *site.shape[axis + 1 :])),)
+
+
+def _constant(site: Site, position: int) -> np.ndarray[Any, Any]:
+    """The indices at a position; torch's text is only written where they are constants."""
+    constant = site.constants[position]
+    if constant is None:
+        raise LookupError(f"{site.operator.name}'s input {position} is no constant")
+    return constant.array
+
+
+def from_front(site: Site, position: int, length: int) -> np.ndarray[Any, Any]:
+    """Constant indices of an axis of this length, counted from the front."""
+    array = _constant(site, position).astype(np.int64)
+    return np.where(array < 0, array + length, array)
+
+
+def _torch_gather(site: Site, names: Sequence[str]) -> str:
+    axis = site.axis()
+    indices = listed(from_front(site, 1, site.dims(0)[axis]))
+    return f"{names[0]}[{':, ' * axis}{indices}]"
+
+
+# GatherElements
+
+
+def element_indices(site: Site, distinct: bool = False) -> Constant:
+    """Indices for each element of a corner of the lead input, along the axis.
+
+    distinct  those of one line along the axis differ, so that no element is written to twice
+    """
+    draws = site.draws
+    axis, shape = site.axis(), list(site.dims(0))
+    length = shape[axis]
+    shape = [dim if draws.chance(0.7) else draws.between(1, dim) for dim in shape]
+    shape[axis] = draws.between(1, length if distinct else max(length, min(site.limits.max_dim, length * room(site))))
+    dtype = index_dtype(site)
+    if not distinct:
+        return literal(dtype, [index(site, length) for _ in range(math.prod(shape))], tuple(shape))
+    lines = math.prod(shape) // shape[axis]
+    picked = [_somewhere(site, draws.permutation(length)[: shape[axis]], length) for _ in range(lines)]
+    lying = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+    array = np.moveaxis(np.array(picked).reshape(lying), -1, axis)
+    return literal(dtype, array.reshape(-1).tolist(), tuple(shape))
+
+
+def _somewhere(site: Site, places: list[int], length: int) -> list[int]:
+    """The same indices, now and then counted from the end."""
+    return [place - length if site.draws.chance(_NEGATIVE) else place for place in places]
+
+
+def _like_indices(site: Site) -> tuple[TensorType, ...]:
+    return (TensorType(site.dtype, site.type(1).shape),)
+
+
+def _torch_gather_elements(site: Site, names: Sequence[str]) -> str:
+    axis = site.axis()
+    return f"torch.gather({names[0]}, {axis}, {listed(from_front(site, 1, site.dims(0)[axis]))})"
+
+
+# GatherND
+
+
+def tuples(site: Site, lengths: Sequence[int], count: int, distinct: bool = False) -> list[int]:
+    """So many places in a tensor of these lengths, each a tuple of indices, flat; distinct on request."""
+    if not distinct:
+        return [index(site, length) for _ in range(count) for length in lengths]
+    total = math.prod(lengths)
+    places: dict[int, None] = {}
+    for last in range(total - count, total):  # Floyd's way to draw without replacement: one draw for each
+        place = site.draws.below(last + 1)
+        places[last if place in places else place] = None
+    found = []
+    for place in places:
+        entry = []
+        for length in reversed(lengths):
+            place, last = divmod(place, length)
+            entry.append(last - length if site.draws.chance(_NEGATIVE) else last)
+        found += entry[::-1]
+    return found
+
+
+def _gather_nd_indices(site: Site) -> Constant:
+    draws, limits = site.draws, site.limits
+    shape = site.dims(0)
+    batch = site.get("batch_dims")
+    depth = draws.between(1, site.rank - batch)
+    rest = site.rank - depth  # axes of the output that are the lead's: batched ones and those not indexed
+    least = 1 if rest == 0 and limits.min_rank > 0 else 0
+    most = max(least, min(2, max(limits.max_rank, site.rank) - rest))
+    left = room(site) * math.prod(shape[batch : batch + depth])
+    middle = []
+    for _ in range(draws.between(least, most)):
+        middle.append(draws.between(1, max(1, min(limits.max_dim, left))))
+        left //= middle[-1]
+    count = math.prod(shape[:batch]) * math.prod(middle)
+    return literal("int64", tuples(site, shape[batch : batch + depth], count), (*shape[:batch], *middle, depth))
+
+
+def _gathered_nd(site: Site) -> tuple[TensorType, ...]:
+    indices = site.type(1).shape
+    depth = None if indices is None else indices[-1]
+    if indices is None or depth is None:
+        return (TensorType(site.dtype, None),)
+    return (TensorType(site.dtype, (*indices[:-1], *site.shape[site.get("batch_dims") + depth :])),)
+
+
+def flat_places(array: np.ndarray[Any, Any], lengths: Sequence[int]) -> np.ndarray[Any, Any]:
+    """The places in a flattened tensor of these lengths that tuples of indices (the last axis) name."""
+    indices = np.where(array < 0, array + np.array(lengths, np.int64), array)
+    strides = [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
+    return (indices * np.array(strides, np.int64)).sum(-1)
+
+
+def _torch_gather_nd(site: Site, names: Sequence[str]) -> str:
+    """Rows of the tensor flattened down to what is not indexed."""
+    array, shape, batch = _constant(site, 1), site.dims(0), site.get("batch_dims")
+    depth = array.shape[-1]
+    rows = math.prod(shape[: batch + depth])
+    places = flat_places(array, shape[batch : batch + depth])
+    if batch:
+        each = math.prod(shape[batch : batch + depth])
+        starts = np.arange(math.prod(shape[:batch])).reshape(shape[:batch]) * each
+        places = places + starts.reshape(shape[:batch] + (1,) * (places.ndim - batch))
+    width = math.prod(shape[batch + depth :])
+    source = f"{names[0]}.reshape({rows}, {width}).index_select(0, {listed(places.reshape(-1))})"
+    return f"{source}.reshape({list(_gathered_nd(site)[0].lengths)})"
+
+
+register(
+    Operator("Slice", 13,
+             slots=(LEAD, Auxiliary(lambda site: literal(site.plan.dtype, [cut.start for cut in site.plan.cuts])),
+                    Auxiliary(lambda site: literal(site.plan.dtype, [cut.end for cut in site.plan.cuts])),
+                    Auxiliary(lambda site: site.plan.axes and literal(site.plan.dtype, site.plan.axes)),
+                    Auxiliary(lambda site: literal(site.plan.dtype, [cut.step for cut in site.plan.cuts]))),
+             degrees=(3, 4, 5), ranks=_RANKED, plan=_slice_plan, infer=_sliced, within=whole, dtypes=ANY,
+             empty=True, torch=_torch_slice),
+    Operator("Gather", 13, slots=(LEAD, Auxiliary(_gather_indices)), ranks=_RANKED, infer=_gathered,
+             within=whole, dtypes=ANY, settings=(Setting("axis", Axis(), omit=0.1, default=0),),
+             torch=_torch_gather),
+    Operator("GatherElements", 13, slots=(LEAD, Auxiliary(element_indices)), ranks=_RANKED,
+             infer=_like_indices, within=whole, dtypes=ANY,
+             settings=(Setting("axis", Axis(), omit=0.1, default=0),), torch=_torch_gather_elements),
+    Operator("GatherND", 13, slots=(LEAD, Auxiliary(_gather_nd_indices)), ranks=_RANKED, infer=_gathered_nd,
+             within=whole, dtypes=ANY,
+             settings=(Setting("batch_dims", Between(0, lambda site: min(2, site.rank - 1)), omit=0.5,
+                               default=0),),
+             torch=_torch_gather_nd),
+)  # fmt: skip
