@@ -17,6 +17,8 @@ from fuzzing.reduce.lenses import Lens, register_lens
 Call = TorchCall | KerasLayer
 #: Where an argument stands: a field of the program, then indices and names.
 Path = tuple[Any, ...]
+#: A length: an input, and one of its axes.
+Place = tuple[str, int]
 
 
 def size(case: TestCase) -> tuple[float, ...]:
@@ -115,7 +117,10 @@ def _without(case: TestCase, units: Sequence[tuple[str, Any]]) -> TestCase | Non
             kept = tuple(item for place, item in enumerate(value) if place not in gone)
             if kept != value[: len(kept)]:
                 return None
-        program = _with(program, field, kept)
+        try:
+            program = _with(program, field, kept)
+        except CaseFormatError:
+            return None  # such as a Keras model without inputs
     return _rebuilt(case, program)
 
 
@@ -208,14 +213,21 @@ def _shrunk(case: TestCase) -> Iterator[Callable[[], TestCase]]:
     for length in sorted({length for shape in shapes.values() for length in shape}, reverse=True):
         places = [(n, a) for n, shape in shapes.items() for a, dim in enumerate(shape) if dim == length]
         for new in lengths_below(length):
-            for group in ([places] if len(places) > 1 else []) + [[place] for place in places]:
+            for group in _groups(places):
                 yield lambda group=group, new=new: _cut_short(case, group, new)  # type: ignore[misc]
     for name, shape in shapes.items():
         for axis in range(len(shape)):
             yield lambda name=name, axis=axis: _reshaped(case, {name: flatter(dict(case.inputs)[name], axis)})  # type: ignore[misc]
 
 
-def _cut_short(case: TestCase, places: Sequence[tuple[str, int]], length: int) -> TestCase:
+def _groups(places: list[Place]) -> list[list[Place]]:
+    """Lengths to change together: all that are alike, all but one, then each."""
+    all_but_one = [[other for other in places if other != place] for place in places]
+    groups = [places, *all_but_one, *([place] for place in places)]
+    return [group for n, group in enumerate(groups) if group and group not in groups[:n]]
+
+
+def _cut_short(case: TestCase, places: Sequence[Place], length: int) -> TestCase:
     given = dict(case.inputs)
     for name, axis in places:
         given[name] = shorter(given[name], axis, length) or given[name]
