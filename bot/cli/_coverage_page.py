@@ -6,6 +6,7 @@ Geometry only; colours and type lie in `templates/coverage`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -144,10 +145,13 @@ def _ordered(by_operator: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Ma
 
 
 def heat_map(told: Mapping[str, Any]) -> Heat:
-    """Rows are producers, columns consumers, those with most nodes first."""
-    operators = _ordered(told["by_operator"])[:DRAWN]
-    names = [name for name, _ in operators]
+    """Rows are producers, columns consumers, those with most neighbours first: gaps gather at the end."""
     pairs = told["pairs"]
+    drawn = _ordered(told["by_operator"])[:DRAWN]
+    neighbours = Counter(other for consumers in pairs.values() for other in consumers)
+    neighbours.update({name: len(consumers) for name, consumers in pairs.items()})
+    operators = sorted(drawn, key=lambda item: -neighbours[item[0]])
+    names = [name for name, _ in operators]
     largest = max((count for row in pairs.values() for count in row.values()), default=0)
     cell = min(MAX_CELL, (WIDTH - LABEL - MARGIN) / len(names))
     columns = tuple(

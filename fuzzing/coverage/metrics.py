@@ -174,7 +174,7 @@ METRICS = (
     Metric("DEC", "double edge coverage", "pairs of operators that follow an operator", **_one(SHARE, _dec)),
     Metric(
         "SPC",
-        "shape and attribute coverage (the paper's SAC)",
+        "shape and attribute coverage, SAC",
         f"input shapes and attributes of an operator; paper: of {MAX_SPC}",
         Reading(SHARE, _mean_over_operators(lambda one: min(1.0, (one.attributes + one.shapes) / MAX_SPC))),
         Reading(COUNT, _mean_over_operators(lambda one: float(one.attributes + one.shapes))),

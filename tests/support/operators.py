@@ -129,7 +129,7 @@ def fill(type_: TensorType, range_: Interval, draws: Draws) -> Array:
     flat = [range_.low + (range_.high - range_.low) * draws.random() for _ in range(type_.elements)]
     array = np.array(flat, np.float64).reshape(type_.lengths)
     if type_.dtype == "bool":
-        return array > 0.5
+        return np.asarray(array > 0.5)
     if type_.dtype == "bfloat16":
         return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     if type_.dtype.startswith("float"):

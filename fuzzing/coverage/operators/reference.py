@@ -20,7 +20,8 @@ def in_degrees_of_all() -> Mapping[str, frozenset[int]]:
     Deprecated operators (Scatter, Upsample) are not among them.
     """
     newest = (schema for schema in onnx.defs.get_all_schemas() if not schema.domain)
-    return {schema.name: _in_degrees(schema) for schema in newest if not schema.deprecated}
+    found = {schema.name: _in_degrees(schema) for schema in newest if not schema.deprecated}
+    return dict(sorted(found.items()))
 
 
 def _in_degrees(schema: onnx.defs.OpSchema) -> frozenset[int]:

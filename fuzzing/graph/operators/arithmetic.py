@@ -348,7 +348,8 @@ def _power(site: Site) -> tuple[str, Interval]:
         most += 1
     if site.dtype in FLOATS and site.draws.chance(0.5):
         return site.dtype if site.dtype != "bfloat16" else "float32", Interval(most, most)
-    return site.draws.choice(("int64", "int32", *INTEGERS)), Interval(0, most)
+    dtype = site.draws.choice(("int64", "int32") if site.draws.chance(0.9) else INTEGERS)
+    return dtype, Interval(0, most)
 
 
 #: Bases from here on are taken to fractional and to negative powers.

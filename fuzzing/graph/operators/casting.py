@@ -54,8 +54,8 @@ def _cast_text(site: Site, names: Sequence[str]) -> str:
     return f"{names[0]}.to(torch.{_NAMES[site.get('to')]})"
 
 
-#: About conversions to float8 alone, and therefore without effect on ours; frontends have to read it.
-_SATURATE = Setting("saturate", Choice(0, 1), omit=0.9, default=1)
+#: About conversions to float8 alone; onnxruntime refuses anything but the default for other types.
+_SATURATE = Setting("saturate", Choice(1), omit=0.9, default=1)
 
 
 def _cast(since: int, settings: tuple[Setting, ...]) -> Operator:

@@ -176,7 +176,7 @@ def _gathered(site: Site) -> tuple[TensorType, ...]:
     return (TensorType(site.dtype, (*site.shape[:axis], *indices, *site.shape[axis + 1 :])),)
 
 
-def _constant(site: Site, position: int) -> np.ndarray[Any, Any]:
+def constant(site: Site, position: int) -> np.ndarray[Any, Any]:
     """The indices at a position; torch's text is only written where they are constants."""
     constant = site.constants[position]
     if constant is None:
@@ -186,7 +186,7 @@ def _constant(site: Site, position: int) -> np.ndarray[Any, Any]:
 
 def from_front(site: Site, position: int, length: int) -> np.ndarray[Any, Any]:
     """Constant indices of an axis of this length, counted from the front."""
-    array = _constant(site, position).astype(np.int64)
+    array = constant(site, position).astype(np.int64)
     return np.where(array < 0, array + length, array)
 
 
@@ -289,7 +289,7 @@ def flat_places(array: np.ndarray[Any, Any], lengths: Sequence[int]) -> np.ndarr
 
 def _torch_gather_nd(site: Site, names: Sequence[str]) -> str:
     """Rows of the tensor flattened down to what is not indexed."""
-    array, shape, batch = _constant(site, 1), site.dims(0), site.get("batch_dims")
+    array, shape, batch = constant(site, 1), site.dims(0), site.get("batch_dims")
     depth = array.shape[-1]
     rows = math.prod(shape[: batch + depth])
     places = flat_places(array, shape[batch : batch + depth])

@@ -13,7 +13,7 @@ from fuzzing.graph.literals import PLANNED, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.site import Limits, Site, int64
-from fuzzing.graph.types import ANY, Dim, Shape, TensorType
+from fuzzing.graph.types import ANY, Dim, TensorType
 
 #: How often an axis is counted from the end: `domains.Axis` has the same, for the same reason.
 _NEGATIVE = 0.1

@@ -140,6 +140,8 @@ def _text(reduction: Reduction) -> Callable[[Site, Sequence[str]], str]:
         if axes is None:
             raise LookupError(f"the axes of {site.operator.name} are no constant")
         found = reduction.before.format(names[0])
+        if reduction.torch == "mean" and site.dtype not in FLOATS:
+            found = f"{found}.to(torch.float64)"
         keep = bool(site.get("keepdims"))
         if reduction.torch == "prod":  # takes one axis at a time
             for axis in sorted(axes, reverse=True):
@@ -179,27 +181,22 @@ def _product(found: Interval, count: int, dtype: str) -> Interval:
 
 def _log_sum(found: Interval, count: int, dtype: str) -> Interval:
     logarithms = Interval(math.log(found.low * count), math.log(found.high * count))
-    return loosened(whole_numbers(logarithms, dtype), dtype, 4)
+    return loosened(logarithms, dtype, 4)
 
 
 def _log_sum_exp(found: Interval, count: int, dtype: str) -> Interval:
     more = math.log(count)
-    if dtype in FLOATS:
-        return loosened(Interval(found.low + more, found.high + more), dtype, 4)
-    # Whether the powers are cut off to integers before they are added, or the sum's logarithm alone, ...
-    return Interval(max(0, math.floor(found.low + more) - 1), math.ceil(found.high + more))
+    return loosened(Interval(found.low + more, found.high + more), dtype, 4)
 
 
 def _logarithm_domain(type_: TensorType) -> Interval:
     high = per_element(type_).high
-    return Interval(min(1e-2, high / 2) if type_.dtype in FLOATS else min(1, high), high)
+    return Interval(min(1e-2, high / 2), high)
 
 
 def _exponent_domain(type_: TensorType) -> Interval:
     """So that the sum of the exponentials fits, which the ONNX operator reference writes out as such."""
     low, high = exponents(type_)
-    if type_.dtype not in FLOATS:
-        return Interval(0, 8)  # below zero the exponentials are zero as integers, and so may their sum be
     high = min(high, math.log(per_element(type_).high))
     return Interval(min(low, high - 2), high)
 
@@ -223,7 +220,8 @@ _KNOWN = {
 }
 
 
-def _register(name: str, reduction: Reduction, since: int, dtypes: tuple[str, ...], as_input: bool) -> None:
+def _form(name: str, since: int, as_input: bool) -> Operator:
+    reduction = _KNOWN[name]
     slots: tuple[Slot, ...] = (LEAD,)
     degrees: tuple[int, ...] = (1,)
     settings = (
@@ -238,34 +236,34 @@ def _register(name: str, reduction: Reduction, since: int, dtypes: tuple[str, ..
             Setting("noop_with_empty_axes", Choice(0, 1), omit=0.7, default=0),
             Setting("keepdims", Made(_keepdims), omit=0.5, default=1),
         )
-    register(
-        Operator(
-            name,
-            since,
-            slots=slots,
-            degrees=degrees,
-            ranks=_RANKS,
-            dtypes=dtypes,
-            within=reduction.within,
-            infer=_type,
-            values=_bounds(reduction),
-            settings=settings,
-            torch=_text(reduction),
-        )
+    return Operator(
+        name,
+        since,
+        slots=slots,
+        degrees=degrees,
+        ranks=_RANKS,
+        dtypes=_dtypes(name, since),
+        within=reduction.within,
+        infer=_type,
+        values=_bounds(reduction),
+        settings=settings,
+        torch=_text(reduction),
     )
 
 
-for _name, _reduction in _KNOWN.items():
-    _compares = _name in ("ReduceMax", "ReduceMin")
-    _dtypes = _COMPARED if _compares else _ACCUMULATED
-    # ReduceSum took its axes as an input five opsets before the others did.
-    if _name != "ReduceSum":
-        _register(_name, _reduction, 13, _dtypes, as_input=False)
-    _register(_name, _reduction, 13 if _name == "ReduceSum" else 18, _dtypes, as_input=True)
-    if _compares:
-        _register(_name, _reduction, 20, (*_COMPARED, "bool"), as_input=True)
-    if _name.startswith("ReduceLog"):
-        _register(_name, _reduction, 28, FLOATS, as_input=True)
+def _dtypes(name: str, since: int) -> tuple[str, ...]:
+    """Of logarithms floats alone: ONNX lists integers until opset 28, but its Log has no meaning for them."""
+    if name.startswith("ReduceLog"):
+        return FLOATS
+    if name in ("ReduceMax", "ReduceMin"):
+        return _COMPARED if since < 20 else (*_COMPARED, "bool")
+    return _ACCUMULATED
+
+
+# ReduceSum took its axes as an input five opsets before the others did.
+register(*(_form(name, 13, as_input=name == "ReduceSum") for name in _KNOWN))
+register(*(_form(name, 18, as_input=True) for name in _KNOWN))
+register(*(_form(name, 20, as_input=True) for name in ("ReduceMax", "ReduceMin")))
 
 
 def _index_type(site: Site) -> tuple[TensorType, ...]:

@@ -58,6 +58,11 @@ def _clipped(site: Site) -> Interval:
     return Interval(min(low, top.low), min(high, top.high))
 
 
+def _count(site: Site) -> Constant:
+    """One where they need not be sorted: ONNX leaves the order open then."""
+    return int64(site.draws.between(1, site.dims(0)[site.axis()]) if site.get("sorted") else 1)
+
+
 def _chosen(site: Site) -> tuple[TensorType, TensorType]:
     if site.x.shape is None:
         return TensorType(site.dtype, None), TensorType("int64", None)
@@ -72,7 +77,7 @@ def _chosen_values(site: Site) -> tuple[Interval, Interval]:
 
 
 def _chosen_text(site: Site, names: Sequence[str]) -> str:
-    """Sorted in any case, and equal elements in their order, as ONNX has it; torch's own topk has not."""
+    """With equal elements in their order, as ONNX has them and torch's own topk has not."""
     axis, descending = site.axis(), bool(site.get("largest"))
     ordered = f"torch.sort({names[0]}, dim={axis}, descending={descending}, stable=True)"
     return f"tuple([part.narrow({axis}, 0, {site.numbers(1)[0]}) for part in {ordered}])"
@@ -102,7 +107,7 @@ def _top_k(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
         "TopK",
         since,
-        slots=(LEAD, Auxiliary(lambda site: int64(site.draws.between(1, site.dims(0)[site.axis()])))),
+        slots=(LEAD, Auxiliary(_count)),
         ranks=ANY_RANK[1:],
         infer=_chosen,
         values=_chosen_values,
@@ -111,7 +116,7 @@ def _top_k(since: int, dtypes: tuple[str, ...]) -> Operator:
         settings=(
             Setting("axis", Axis(), omit=0.3, default=-1),
             Setting("largest", Choice(0, 1), omit=0.4, default=1),
-            Setting("sorted", Choice(0, 1), omit=0.6, default=1),
+            Setting("sorted", Choice(0, 1), omit=0.8, default=1),
         ),
         torch=_chosen_text,
     )
