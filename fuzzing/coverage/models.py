@@ -8,6 +8,7 @@ inference adds what it can.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ import onnx
 import onnx.inliner
 import onnx.shape_inference
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorShapeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto
 
 from fuzzing.errors import UsageError
 
@@ -101,7 +102,7 @@ def _inferred(model: ModelProto) -> ModelProto:
 class _Reading:
     """Reads one model. Each access to a message costs: the code counts them.
 
-    complete  whether something is known of all that was consumed so far
+    complete  whether the model tells the rank of all that it declares or consumes, as far as it was read
     """
 
     def __init__(self) -> None:
@@ -111,6 +112,8 @@ class _Reading:
     def scopes(self, graph: GraphProto, outer: Mapping[str, TensorType]) -> Iterator[Scope]:
         """The graph as a scope, then its bodies; `outer` is what is known around it."""
         told = _types(graph)
+        if None in [one.shape for one in told.values()]:
+            self.complete = False
         types = {**outer, **told} if outer else told
         self._inner = inner = []
         yield [self._node(node, types) for node in graph.node]
@@ -159,21 +162,11 @@ def _attributes(given: Iterable[AttributeProto], inner: list[GraphProto]) -> Att
 
 
 def _types(graph: GraphProto) -> dict[str, TensorType]:
-    """What a graph tells of its tensors; those that it tells neither rank nor dtype of are not among them."""
+    """What a graph tells of its tensors, of those of which it tells a dtype at least."""
     found: dict[str, TensorType] = {}
     for values in (graph.value_info, graph.input, graph.output):
-        for value in values:
-            tensor = value.type.tensor_type
-            lengths = [dim.dim_value for dim in tensor.shape.dim]
-            if 0 in lengths:
-                shape: Shape | None = _with_zeros(tensor.shape)
-            elif lengths or tensor.HasField("shape"):
-                shape = tuple(lengths)
-            elif tensor.elem_type:
-                shape = None
-            else:
-                continue
-            found[value.name] = TensorType(tensor.elem_type, shape)
+        told = [(value.name, _type(value.type.SerializeToString())) for value in values]
+        found.update([one for one in told if one[1] is not NOTHING])
     for stored in graph.initializer:
         found[stored.name] = TensorType(stored.data_type, tuple(stored.dims))
     for sparse in graph.sparse_initializer:
@@ -181,6 +174,13 @@ def _types(graph: GraphProto) -> dict[str, TensorType]:
     return found
 
 
-def _with_zeros(shape: TensorShapeProto) -> Shape:
-    """A shape of which some length reads as 0: it may be one, or not be known."""
-    return tuple([dim.dim_value if dim.HasField("dim_value") else UNKNOWN for dim in shape.dim])
+@lru_cache(maxsize=1 << 16)
+def _type(data: bytes) -> TensorType:
+    """What a TypeProto tells. Models repeat a few: looking one up by its bytes beats reading it again."""
+    tensor = TypeProto.FromString(data).tensor_type
+    if not tensor.elem_type:
+        return NOTHING
+    if not tensor.HasField("shape"):
+        return TensorType(tensor.elem_type, None)
+    dims = [dim.dim_value if dim.HasField("dim_value") else UNKNOWN for dim in tensor.shape.dim]
+    return TensorType(tensor.elem_type, tuple(dims))

@@ -3,10 +3,13 @@
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "seed": SEED, "nodes": N, "new": BOOL}         in the order of the models
     {"event": "end", "models": N, "new": N, "nodes": N, "seconds": S, "models_per_second": …,
-     "nodes_per_second": …, "operators": N, "left_out": {…}}
+     "nodes_per_second": …, "nodes_per_making_second": …, "measured": {"operators": NAME, "metrics": {…}}}
     {"event": "error", "kind": "usage", "message": TEXT}             what was asked for cannot be done
 The same seed gives the same cases, whatever --jobs; those that the folder holds already are listed, and not
-written again. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+written again.
+A making second is one of one process's, spent on making models and writing them; the others went into
+counting what they cover (docs/coverage.md has the metrics) and printing.
+Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
 
 from __future__ import annotations
@@ -20,8 +23,10 @@ from pathlib import Path
 
 import onnx
 
+from fuzzing.coverage import Tally, metrics_of
+from fuzzing.coverage import operators as sets
 from fuzzing.errors import UsageError
-from fuzzing.generate import producing
+from fuzzing.generate import measuring, producing
 from fuzzing.generate.isra.settings import OPSET, PICKING_RATE, Settings
 from fuzzing.graph import operators
 from fuzzing.graph.site import Limits
@@ -50,13 +55,20 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
     """Makes `count` models, printing events."""
     begin = told = time.monotonic()
     models = new = nodes = 0
+    making_s = 0.0
+    tally = None if plan.measured is None else Tally(plan.measured)
     for batch in producing.batches(plan, count, jobs):
         for made in batch.models:
             event(event="case", id=made.case, seed=made.seed, nodes=made.nodes, new=made.new)
             models, new, nodes = models + 1, new + made.new, nodes + made.nodes
+        making_s += batch.making_s
+        if tally is not None and batch.tally is not None:
+            tally.merge(batch.tally)
         if time.monotonic() - told >= _PROGRESS_S:
             told = time.monotonic()
-            note(f"generate: {models} of {count} models, {nodes} nodes, {nodes / (told - begin):.0f} nodes/s")
+            note(
+                f"generate: {models} of {count} models, {nodes} nodes, {nodes / (told - begin):.0f} a second"
+            )
     seconds = time.monotonic() - begin
     event(
         event="end",
@@ -68,6 +80,8 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
         seconds=round(seconds, 3),
         models_per_second=round(models / seconds, 1),
         nodes_per_second=round(nodes / seconds, 1),
+        nodes_per_making_second=round(nodes / making_s, 1),
+        measured=None if tally is None else {"operators": tally.operators.name, "metrics": metrics_of(tally)},
     )
 
 
@@ -79,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, metavar="DIR", help="the folder that keeps them, as cases")
     add("--nodes", default="1:10", metavar="A:B", help="the least and the most nodes of a model")
     add("--seed", type=int, default=0, metavar="S", help="of all random choices")
-    add("--operators", default="all", metavar="NAMES", help="all, or names with commas")
+    add("--operators", default="all", metavar="NAMES", help="isra, all, or names with commas")
     add("--opset", type=int, default=OPSET, metavar="O", help="of the models")
     add("--dtypes", default="float32", metavar="NAMES", help="element types of data, with commas; or all")
     add("--picking-rate", type=float, default=PICKING_RATE, metavar="P", help="how often an edge is reused")
@@ -89,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--joined", action="store_true", help="end each model in one output for each element type")
     add("--zero-size", action="store_true", help="lengths may be 0 too")
     add("--scalars", action="store_true", help="ranks may be 0 too")
+    add("--no-metrics", action="store_true", help="do not count what the models cover")
     add("--jobs", type=int, default=1, metavar="J", help="processes that share the work")
     return parser
 
@@ -113,7 +128,8 @@ def _plan(given: argparse.Namespace) -> producing.Plan:
         raise UsageError(f"--picking-rate {given.picking_rate}: a probability lies between 0 and 1")
     if not 0 <= given.seed < 1 << 64:
         raise UsageError(f"--seed {given.seed}: a seed lies between 0 and 2**64 - 1")
-    return producing.Plan(given.generator, settings, given.seed, given.out.absolute())
+    measured = None if given.no_metrics else measuring.operator_set(settings)
+    return producing.Plan(given.generator, settings, given.seed, given.out.absolute(), measured)
 
 
 def _limits(given: argparse.Namespace) -> Limits:
@@ -138,6 +154,9 @@ def _range(text: str, option: str, least: int) -> tuple[int, int]:
 def _operators(text: str, opset: int) -> tuple[str, ...]:
     if text == "all":
         return ()
+    if text == "isra":
+        known = operators.at(opset)
+        return tuple(name for name in sets.get("isra").in_degrees if name in known)
     wanted = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not wanted:
         raise UsageError("--operators names none; write all, or names with commas, such as Add,Conv")

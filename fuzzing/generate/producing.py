@@ -21,11 +21,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from fuzzing.cases import Corpus, TestCase
+from fuzzing.coverage import OperatorSet, Tally
 from fuzzing.draws import derive
 from fuzzing.errors import InfrastructureError
-from fuzzing.generate import casing, generators
+from fuzzing.generate import casing, generators, measuring
 from fuzzing.generate.generators import Generator
 from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Generated
 
 _BATCH = 64  # models; a second of work at most, and its results are some kilobytes
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -37,12 +39,14 @@ class Plan:
 
     seed    of the run; model i has the seed `derive(seed, i)`
     corpus  the folder of the cases
+    measured  the operators that coverage is measured of; None to measure nothing
     """
 
     generator: str
     settings: Settings
     seed: int
     corpus: Path
+    measured: OperatorSet | None = None
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,16 @@ class Made:
 
 @dataclass
 class Batch:
-    """Models that one process made, and how many seconds it took it."""
+    """Models that one process made.
+
+    making_s, measuring_s   seconds that it took, apart
+    tally                   what the models cover, if that is measured
+    """
 
     models: list[Made] = field(default_factory=list)
-    seconds: float = 0.0
+    making_s: float = 0.0
+    measuring_s: float = 0.0
+    tally: Tally | None = None
 
 
 def batches(plan: Plan, count: int, jobs: int) -> Iterator[Batch]:
@@ -105,25 +115,27 @@ def _tether(parent: int) -> None:
 
 def batch(plan: Plan, indices: Iterable[int]) -> Batch:
     """Makes and writes the models of these indices."""
-    begin = time.perf_counter()
-    made = Batch()
+    made = Batch(tally=None if plan.measured is None else Tally(plan.measured))
     corpus = Corpus(plan.corpus)
     for index in indices:
-        case, nodes = one(plan, index)
-        seed = case.provenance.seed or 0
-        made.models.append(Made(index, case.id, seed, nodes, _store(case, corpus)))
-    made.seconds = time.perf_counter() - begin
+        begin = time.perf_counter()
+        seed = derive(plan.seed, index)
+        generated = _generator(plan.generator, plan.settings).generate(seed)
+        case = _case(plan, index, seed, generated)
+        new = _store(case, corpus)
+        written = time.perf_counter()
+        made.models.append(Made(index, case.id, seed, len(generated.graph.nodes) - generated.closing, new))
+        made.making_s += written - begin
+        if made.tally is not None:
+            measuring.measure(generated, made.tally)
+            made.measuring_s += time.perf_counter() - written
     return made
 
 
-def one(plan: Plan, index: int) -> tuple[TestCase, int]:
-    """Model `index` of a run as a case, and its number of nodes."""
-    seed = derive(plan.seed, index)
-    generated = _generator(plan.generator, plan.settings).generate(seed)
-    origin = casing.Origin(plan.generator, _onnx())
+def _case(plan: Plan, index: int, seed: int, generated: Generated) -> TestCase:
     test = f"{plan.generator}/{plan.seed}/{index}"
-    case = casing.case(generated, seed, origin, test, initialisers=plan.settings.initialisers)
-    return case, len(generated.graph.nodes)
+    origin = casing.Origin(plan.generator, _onnx())
+    return casing.case(generated, seed, origin, test, initialisers=plan.settings.initialisers)
 
 
 @lru_cache(maxsize=4)

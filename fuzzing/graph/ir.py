@@ -78,7 +78,7 @@ def single(number: float) -> float:
     return float(str(np.float32(number)))
 
 
-def _stored(value: Attribute) -> Attribute:
+def stored(value: Attribute) -> Attribute:
     """An attribute as a model would give it back."""
     if isinstance(value, float):
         return single(value)
@@ -187,7 +187,10 @@ class Graph:
             self,
             types=tuple(types),
             inputs=tuple([numbers[edge] for edge in self.inputs]),
-            constants={numbers[edge]: self.constants[edge] for edge in sorted(self.constants, key=lambda edge: numbers[edge])},
+            constants={
+                numbers[edge]: self.constants[edge]
+                for edge in sorted(self.constants, key=lambda edge: numbers[edge])
+            },
             nodes=tuple([node.renumbered(numbers) for node in self.nodes]),
             outputs=tuple([numbers[edge] for edge in self.outputs]),
             captured=tuple([numbers[edge] for edge in self.captured]),
@@ -238,7 +241,7 @@ class Builder:
         first = len(self.types)
         self.types.extend(types)
         outputs = tuple(range(first, first + len(types)))
-        kept = {name: _stored(value) for name, value in attributes.items()} if attributes else {}
+        kept = {name: stored(value) for name, value in attributes.items()} if attributes else {}
         self.nodes.append(Node(op, inputs, outputs, kept, domain))
         return outputs
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import onnx
 import onnx.inliner
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from fuzzing.errors import UnreadableError
 from fuzzing.graph.completion import completed
-from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, single
+from fuzzing.graph.ir import Attribute, Body, Graph, Node, single
 from fuzzing.graph.onnx_types import constant_of, type_of
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
@@ -46,7 +46,9 @@ def read(model: ModelProto | bytes, *, strict: bool) -> Graph:
     if model.functions:
         model = onnx.inliner.inline_local_functions(model, False)
     try:
-        model = onnx.shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True)
+        model = onnx.shape_inference.infer_shapes(
+            model, check_type=strict, strict_mode=strict, data_prop=True
+        )
     except onnx.shape_inference.InferenceError as error:
         if strict:
             raise
@@ -180,29 +182,42 @@ class _Scope:
         reader = _ATTRIBUTES.get(proto.type)
         if reader is None:
             kind = AttributeProto.AttributeType.Name(proto.type).lower()
-            raise UnreadableError(f"{node.op_type}'s attribute {proto.name} holds {kind}, which no graph holds")
+            raise UnreadableError(
+                f"{node.op_type}'s attribute {proto.name} holds {kind}, which no graph holds"
+            )
         return reader(proto)
 
     def _numbered(self, graph: Graph, prefix: str) -> Graph:
-        """The graph with the numbers that its edges' names tell, if our writer made all the names."""
+        """The graph with its edges numbered as where our writer got it; else what it captures comes first."""
+        told = self._told(prefix, len(graph.types))
+        if told is not None and _ordered(graph, told):
+            return self._renumbered(graph, told, {})
+        others = [edge for edge in range(len(graph.types)) if edge not in self._captured]
+        numbers = {edge: number for number, edge in enumerate((*self._captured, *others))}
+        return self._renumbered(graph, numbers, {numbers[edge]: name for edge, name in self._names.items()})
+
+    def _told(self, prefix: str, count: int) -> dict[int, int] | None:
+        """The numbers that edges' names tell, None if our writer did not make up all of them.
+
+        What has no name, optional outputs that are left out, takes the numbers that are missing.
+        """
         numbers = dict(self._listed)
         for edge, name in self._names.items():
-            told = name.removeprefix(prefix)
-            if f"{prefix}{told}" != name or not told.isdecimal() or str(int(told)) != told:
-                return replace(graph, names=self._names)
-            numbers[edge] = int(told)
-        free = sorted(set(range(len(graph.types))) - set(numbers.values()), reverse=True)
-        for edge in range(len(graph.types)):
+            number = name[len(prefix) :]
+            if not (name.startswith(prefix) and number.isdecimal() and str(int(number)) == number):
+                return None
+            numbers[edge] = int(number)
+        free = iter(sorted(set(range(count)) - set(numbers.values())))
+        for edge in range(count):
             if edge not in numbers:
-                if not free:
-                    return replace(graph, names=self._names)
-                numbers[edge] = free.pop()
-        if sorted(numbers.values()) != list(range(len(graph.types))) or not _ordered(graph, numbers):
-            return replace(graph, names=self._names)
+                numbers[edge] = next(free, count)
+        return numbers if sorted(numbers.values()) == list(range(count)) else None
+
+    def _renumbered(self, graph: Graph, numbers: Mapping[int, int], names: Mapping[int, str]) -> Graph:
         if all(old == new for old, new in numbers.items()):
-            return graph
+            return replace(graph, names=names)
         self._captured = {numbers[edge]: source for edge, source in self._captured.items()}
-        return replace(graph.renumbered(numbers), names={})
+        return replace(graph.renumbered(numbers), names=names)
 
 
 def _ordered(graph: Graph, numbers: Mapping[int, int]) -> bool:
@@ -218,7 +233,7 @@ def _texts(values: Iterable[bytes]) -> tuple[str, ...]:
     return tuple([value.decode("utf-8", "surrogateescape") for value in values])
 
 
-_ATTRIBUTES: dict[int, Callable[[AttributeProto], int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | TensorType]] = {
+_ATTRIBUTES: dict[int, Callable[[AttributeProto], Attribute]] = {
     AttributeProto.INT: lambda proto: int(proto.i),
     AttributeProto.FLOAT: lambda proto: single(proto.f),
     AttributeProto.STRING: lambda proto: _texts([proto.s])[0],

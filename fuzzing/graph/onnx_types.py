@@ -18,7 +18,7 @@ _NUMBERS = {name: number for name, number in TensorProto.DataType.items() if num
 
 def _name(number: int) -> str:
     found = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
-    return STRING if found == object else found.name
+    return STRING if found.hasobject else found.name
 
 
 #: ONNX's number of each element type, by the name that `fuzzing.cases.values` gives it.

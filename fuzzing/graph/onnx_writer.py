@@ -249,7 +249,9 @@ def _renamed(graph: Graph, opset: int) -> Graph:
         [
             node._replace(
                 attributes={
-                    name: Body(_renamed(value.graph, opset), value.captures) if isinstance(value, Body) else value
+                    name: Body(_renamed(value.graph, opset), value.captures)
+                    if isinstance(value, Body)
+                    else value
                     for name, value in node.attributes.items()
                 }
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeAlias
 
 from fuzzing.draws import Draws
@@ -11,6 +11,10 @@ from fuzzing.graph.types import Shape, TensorType
 
 #: An edge, its type, and the bounds on its elements.
 Found: TypeAlias = tuple[int, TensorType, Interval]
+#: An element type and a rank.
+Kind: TypeAlias = tuple[str, int]
+
+_TRIES = 4
 
 
 class Pool:
@@ -18,61 +22,49 @@ class Pool:
 
     def __init__(self, draws: Draws) -> None:
         self._draws = draws
-        self._types: list[TensorType] = []
-        self._edges: list[int] = []
-        self._ranges: list[Interval] = []
-        self._by_kind: dict[tuple[str, int], list[int]] = {}
-        self._by_type: dict[TensorType, list[int]] = {}
+        self._by_kind: dict[Kind, list[Found]] = {}
+        self._by_type: dict[TensorType, list[Found]] = {}
 
     def add(self, edge: int, type_: TensorType, range_: Interval) -> None:
         """Makes an edge available."""
-        place = len(self._edges)
-        self._edges.append(edge)
-        self._types.append(type_)
-        self._ranges.append(range_)
-        self._by_kind.setdefault((type_.dtype, type_.rank), []).append(place)
-        self._by_type.setdefault(type_, []).append(place)
+        found = edge, type_, range_
+        self._by_kind.setdefault((type_.dtype, type_.rank), []).append(found)
+        self._by_type.setdefault(type_, []).append(found)
 
-    def lead(
-        self,
-        dtypes: Iterable[str],
-        ranks: Iterable[int],
-        within: Callable[[TensorType], Interval],
-        takes: Callable[[TensorType], bool],
-    ) -> Found | None:
-        """An edge of these element types and ranks whose values and type are allowed, all alike likely."""
-        by_kind = self._by_kind
-        places = [place for dtype in dtypes for rank in ranks for place in by_kind.get((dtype, rank), ())]
-
-        def fits(place: int) -> bool:
-            type_ = self._types[place]
-            return takes(type_) and within(type_).holds(self._ranges[place])
-
-        return self._one(places, fits)
+    def lead(self, kinds: frozenset[Kind], fits: Callable[[TensorType, Interval], bool]) -> Found | None:
+        """An edge of one of these kinds that fits, all alike likely."""
+        shelves = [found for kind, found in self._by_kind.items() if kind in kinds]
+        return self._one(shelves, lambda found: fits(found[1], found[2]))
 
     def match(self, dtype: str, shape: Shape, allowed: Interval) -> Found | None:
         """A static edge of this type, with any length where the shape has None, whose values are allowed."""
         if None not in shape:
-            places = self._by_type.get(TensorType(dtype, shape), [])
-        else:
-            places = [
-                place
-                for place in self._by_kind.get((dtype, len(shape)), ())
-                if all(
-                    found is not None and (found == dim or dim is None)
-                    for found, dim in zip(self._types[place].shape or (), shape, strict=True)
-                )
-            ]
-        return self._one(places, lambda place: allowed.holds(self._ranges[place]))
+            shelf = self._by_type.get(TensorType(dtype, shape))
+            return self._one([shelf] if shelf else [], lambda found: allowed.holds(found[2]))
+        shelf = self._by_kind.get((dtype, len(shape)))
 
-    def _one(self, places: list[int], fits: Callable[[int], bool]) -> Found | None:
-        """One of those that fit. Most do, so one is tried before all are looked at: the odds are the same."""
-        if not places:
+        def fits(found: Found) -> bool:
+            lengths = found[1].shape or ()
+            for length, dim in zip(lengths, shape, strict=True):
+                if length is None or (length != dim and dim is not None):
+                    return False
+            return allowed.holds(found[2])
+
+        return self._one([shelf] if shelf else [], fits)
+
+    def _one(self, shelves: list[list[Found]], fits: Callable[[Found], bool]) -> Found | None:
+        """One of those that fit. Most do, so a few are tried before all are looked at: equal odds."""
+        total = sum(map(len, shelves))
+        if not total:
             return None
-        place = self._draws.choice(places)
-        if not fits(place):
-            fitting = [place for place in places if fits(place)]
-            if not fitting:
-                return None
-            place = self._draws.choice(fitting)
-        return self._edges[place], self._types[place], self._ranges[place]
+        for _ in range(_TRIES):
+            place = self._draws.below(total)
+            for shelf in shelves:
+                if place < len(shelf):
+                    break
+                place -= len(shelf)
+            found = shelf[place]
+            if fits(found):
+                return found
+        fitting = [found for shelf in shelves for found in shelf if fits(found)]
+        return self._draws.choice(fitting) if fitting else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fuzzing.draws import Draws
 from fuzzing.errors import InternalError, UsageError
 from fuzzing.generate.generators import register_generator
+from fuzzing.generate.isra.leads import Leads
 from fuzzing.generate.isra.pool import Found, Pool
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.graph import intervals, operators
@@ -26,11 +27,13 @@ from fuzzing.graph.types import Shape, TensorType
 class Generated:
     """A graph, and where the elements of its data must come from for its outputs to stay finite.
 
-    ranges  of every edge of the graph that a placeholder or an operator gives
+    ranges   of every edge of the graph that a placeholder or an operator gives
+    closing  so many of the last nodes only join loose ends
     """
 
     graph: Graph
     ranges: dict[int, Interval]
+    closing: int = 0
 
 
 @register_generator("isra")
@@ -46,16 +49,12 @@ class Solver:
                 f"no specification at opset {settings.opset} of: {', '.join(unknown)}; "
                 "leave them out of --operators"
             )
-        self.operators = [
-            operator
-            for name, operator in known.items()
-            if (not settings.operators or name in settings.operators) and self._usable(operator)
-        ]
+        wanted = [known[name] for name in known if not settings.operators or name in settings.operators]
+        leads = {one: Leads(one, settings.dtypes, settings.limits) for one in wanted}
+        self.leads = {one: found for one, found in leads.items() if found.usable}
+        self.operators = list(self.leads)
         if not self.operators:
             raise UsageError(f"no operator takes {', '.join(settings.dtypes)} at opset {settings.opset}")
-
-    def _usable(self, operator: Operator) -> bool:
-        return operator.lead < 0 or any(dtype in operator.dtypes for dtype in self.settings.dtypes)
 
     def generate(self, seed: int) -> Generated:
         """The graph of this seed."""
@@ -82,12 +81,16 @@ class _Model:
         self._pool.add(edge, type_, range_)
         for _ in range(count):
             self._node(draws.choice(self._solver.operators))
-        return Generated(self._finish(), self._ranges)
+        made = len(self._builder.nodes)
+        graph = self._finish()
+        return Generated(graph, self._ranges, len(graph.nodes) - made)
 
     def _node(self, operator: Operator) -> None:
-        site = Site(operator, self._settings.opset, self._limits, self._draws, self._degree(operator))
+        leads = self._solver.leads[operator]
+        degree = self._draws.choice(leads.degrees)
+        site = Site(operator, self._settings.opset, self._limits, self._draws, degree)
         if operator.lead >= 0:
-            self._take(site, operator.lead, self._lead(operator))
+            self._take(site, operator.lead, self._lead(leads, operator))
             site.led()
         if operator.plan is not None:
             site.plan = operator.plan(site)
@@ -100,32 +103,14 @@ class _Model:
             self._input(site, position)
         self._append(site)
 
-    def _degree(self, operator: Operator) -> int:
-        degrees = operator.degrees
-        most = self._limits.max_inputs
-        if degrees[-1] > most and degrees[0] <= most:
-            degrees = tuple(degree for degree in degrees if degree <= most)
-        return self._draws.choice(degrees)
-
-    def _lead(self, operator: Operator) -> Found:
-        if self._draws.chance(self._settings.picking_rate):
-            found = self._pool.lead(
-                operator.dtypes, operator.ranks, operator.within, lambda type_: _takes(operator, type_)
-            )
+    def _lead(self, leads: Leads, operator: Operator) -> Found:
+        draws = self._draws
+        if draws.chance(self._settings.picking_rate):
+            found = self._pool.lead(leads.kinds, leads.fits)
             if found is not None:
                 return found
-        dtypes = [dtype for dtype in operator.dtypes if dtype in self._settings.dtypes]
-        type_ = TensorType(self._draws.choice(dtypes), self._fresh(operator))
+        type_ = TensorType(draws.choice(leads.dtypes), leads.fresh(draws))
         return self._placeholder(type_, operator.within(type_))
-
-    def _fresh(self, operator: Operator) -> Shape:
-        """A shape for a lead input that is made for it."""
-        limits = self._limits
-        if operator.fresh is not None:
-            return operator.fresh(self._draws, limits)
-        ranks = [rank for rank in operator.ranks if limits.min_rank <= rank <= limits.max_rank]
-        shape = self._lengths(self._draws.choice(ranks))
-        return shape if operator.empty else tuple([dim or 1 for dim in shape])
 
     def _input(self, site: Site, position: int) -> None:
         if position == site.operator.lead:
@@ -170,6 +155,8 @@ class _Model:
             outputs = operator.expand(self._builder, site)
         else:
             edges = tuple(site.edges[operator.captured :])
+            while edges and edges[-1] is None:  # nothing follows it: it need not be said to be missing
+                edges = edges[:-1]
             outputs = self._builder.node(operator.name, edges, types, site.attributes, operator.domain)
         for edge, type_, range_ in zip(outputs, types, ranges, strict=True):
             if not intervals.WHOLE[type_.dtype].holds(range_):
@@ -210,12 +197,3 @@ class _Model:
             total = None if any(None in shape for shape in shapes) else sum(shape[1] or 0 for shape in shapes)
             joined += builder.node("Concat", tuple(flats), (TensorType(dtype, (1, total)),), {"axis": -1})
         return tuple(joined)
-
-
-def _takes(operator: Operator, type_: TensorType) -> bool:
-    """Whether the shape of an edge of a rank that fits is one that an operator takes as its lead input."""
-    if not type_.static:
-        return operator.dynamic
-    if not operator.empty and type_.elements == 0:
-        return False
-    return operator.takes is None or operator.takes(type_.lengths)

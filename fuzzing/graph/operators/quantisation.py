@@ -59,7 +59,8 @@ def _spread(site: Site, blocks: bool) -> tuple[int, ...]:
     """The shape of scales; gives `axis` and `block_size`."""
     draws, given = site.draws, site.attributes
     shape = site.dims(0)
-    kind = draws.below(3 if blocks else 2) if shape else 0
+    # Blocks of a vector could have a single scale, which onnxruntime takes for one of the whole tensor.
+    kind = draws.below(3 if blocks and len(shape) > 1 else 2) if shape else 0
     if kind == 0:
         return ()
     axis = 1 if len(shape) > 1 and draws.chance(0.3) else draws.below(len(shape))
@@ -202,10 +203,6 @@ def _other_byte(site: Site) -> str:
     return site.dtype if site.draws.chance(0.6) else site.draws.choice(_BYTES)
 
 
-def _everything(site: Site) -> Interval:
-    return WHOLE[site.dtype if site.plan is None else "int8"]
-
-
 def _bytes(site: Site) -> Interval:
     """What every byte may be, signed or not."""
     return Interval(0, 127)
@@ -228,9 +225,8 @@ def _matrix(site: Site) -> Shape:
     return second(site, vectors=False)
 
 
-def _single(position: int) -> Auxiliary:
-    """A scale for a whole tensor."""
-    return Auxiliary(lambda site: scalar("float32", site.draws.choice(_SCALES)))
+#: A scale for a whole tensor.
+_SINGLE = Auxiliary(lambda site: scalar("float32", site.draws.choice(_SCALES)))
 
 
 def _point(of: int, omit: float = 0.0) -> Auxiliary:
@@ -238,9 +234,19 @@ def _point(of: int, omit: float = 0.0) -> Auxiliary:
     return Auxiliary(lambda site: _zero(site, site.type(of).dtype), omit=omit)
 
 
-def _filters(site: Site) -> tuple[int, ...]:
-    """The shape of the scales of a convolution's weight: mostly one for each filter."""
-    return (site.dims(3)[0],) if site.draws.chance(0.5) else ()
+def _signed_with_signed(site: Site) -> str:
+    """onnxruntime has no kernel for signed times unsigned where the result is quantised too."""
+    return site.dtype if site.dtype == "int8" else _other_byte(site)
+
+
+def _filter_scales(site: Site) -> Constant:
+    """One for each filter of a convolution as often as one for all."""
+    return _scale(site, (site.plan[0],) if site.draws.chance(0.5) else ())
+
+
+def _filter_points(site: Site) -> Constant:
+    """As many as scales."""
+    return _zero(site, site.type(3).dtype, site.dims(4))
 
 
 def _typed(shape: Callable[[Site], Shape]) -> Callable[[Site], tuple[TensorType, ...]]:
@@ -257,7 +263,7 @@ def _saturated(site: Site) -> Interval:
 
 
 _MATRICES = tuple(range(2, 9))
-_SLOTS = (_single(1), _point(0))
+_FILTERS = 3  # the position of the weight
 
 register(
     _to(13, ("float32", "int32"), _BYTES),
@@ -278,7 +284,13 @@ register(
                     _point(0, omit=0.3), _point(1)),
              degrees=(2, 3, 4), infer=_typed(convolved), values=_integer_convolution),
     Operator("QLinearMatMul", 10, dtypes=_BYTES, ranks=_MATRICES, within=whole,
-             slots=(LEAD, _single(1), _point(0), Data(_matrix, dtype=_other_byte, within=_bytes),
-                    _single(4), _point(3), _single(6), _point(0)),
+             slots=(LEAD, _SINGLE, _point(0), Data(_matrix, dtype=_signed_with_signed, within=_bytes),
+                    _SINGLE, _point(3), _SINGLE, _point(0)),
              infer=_result(lambda site: _multiplied(site, 3)), values=_saturated),
+    Operator("QLinearConv", 10, dtypes=_BYTES, ranks=(3, 4, 5), within=whole, plan=weigh, settings=SETTINGS,
+             slots=(LEAD, _SINGLE, _point(0),
+                    Data(lambda site: site.plan, dtype=_signed_with_signed, within=_bytes),
+                    Auxiliary(_filter_scales), Auxiliary(_filter_points), _SINGLE, _point(0),
+                    Data(lambda site: (site.dims(_FILTERS)[0],), dtype="int32")),
+             degrees=(8, 9), infer=_result(lambda site: convolved(site, _FILTERS)), values=_saturated),
 )  # fmt: skip

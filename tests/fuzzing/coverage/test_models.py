@@ -46,6 +46,13 @@ def test_shapes_that_are_not_told_are_inferred() -> None:
     assert shapes(model_of(text)) == [[(3, UNKNOWN)], [(3, UNKNOWN)], [(0,)]]
 
 
+def test_ranks_that_are_not_told_are_inferred() -> None:
+    model = model_of("g (float[3,2] x) => (float[3,2] z) <float[3] a> { a = Relu(x) z = Abs(a) }")
+    [told] = model.graph.value_info
+    told.type.tensor_type.ClearField("shape")
+    assert shapes(model) == [[(3, 2)], [(3, 2)]]
+
+
 def test_what_onnx_cannot_infer_stays_unknown() -> None:
     model = model_of("g (float[3] x) => (float[N] z) { a = Mystery(x) b = Relu(a) z = Add(b, x) }")
     scope = scopes_of(model)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -81,7 +82,12 @@ def test_inputs_are_drawn_as_nnsmith_does_in_the_models_order(made: list[TestCas
 
 def test_parts_share_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[list[str]] = []
-    monkeypatch.setattr(nnsmith, "made", lambda tests: shares.append(list(tests)) or iter(()))
+
+    def made(tests: Iterator[str]) -> Iterator[TestCase | Skip]:
+        shares.append(list(tests))
+        return iter(())
+
+    monkeypatch.setattr(nnsmith, "made", made)
     for number in (1, 2, 3):
         assert list(nnsmith.migrate(Part(number, 3))) == []
     assert list(nnsmith.migrate()) == []

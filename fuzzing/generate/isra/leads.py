@@ -1,0 +1,66 @@
+"""What an operator takes as its lead input, worked out once for a run's settings."""
+
+from __future__ import annotations
+
+from fuzzing.draws import Draws
+from fuzzing.generate.isra.pool import Kind
+from fuzzing.graph.intervals import Interval
+from fuzzing.graph.operator import Operator
+from fuzzing.graph.site import Limits
+from fuzzing.graph.types import Shape, TensorType
+
+
+class Leads:
+    """The lead inputs of one operator.
+
+    kinds    the element types and ranks that it takes
+    dtypes   the element types that new ones may have; () if the operator takes none of those asked for
+    degrees  how many inputs a node may have under the run's limits
+    """
+
+    __slots__ = ("_limits", "_operator", "_ranks", "_takes", "_within", "degrees", "dtypes", "kinds")
+
+    def __init__(self, operator: Operator, dtypes: tuple[str, ...], limits: Limits) -> None:
+        self._operator = operator
+        self._limits = limits
+        self._within = operator.within
+        self._takes = operator.takes
+        self._ranks = [rank for rank in operator.ranks if limits.min_rank <= rank <= limits.max_rank]
+        self.kinds: frozenset[Kind] = frozenset(
+            [(dtype, rank) for dtype in operator.dtypes for rank in operator.ranks]
+        )
+        self.dtypes = [dtype for dtype in dtypes if dtype in operator.dtypes]
+        few = tuple([degree for degree in operator.degrees if degree <= limits.max_inputs])
+        self.degrees = few or operator.degrees
+
+    @property
+    def usable(self) -> bool:
+        """Whether a node of this operator can be made at all."""
+        operator = self._operator
+        return operator.lead < 0 or bool(self.dtypes and (self._ranks or operator.fresh is not None))
+
+    def fits(self, type_: TensorType, range_: Interval) -> bool:
+        """Whether an edge of one of the kinds can be the lead input."""
+        operator, shape = self._operator, type_.shape
+        if shape is None or None in shape:
+            if not operator.dynamic:
+                return False
+        elif self._refuses(shape):  # type: ignore[arg-type]
+            return False
+        low, high = self._within(type_)
+        return low <= range_.low and range_.high <= high
+
+    def _refuses(self, shape: tuple[int, ...]) -> bool:
+        if 0 in shape and not self._operator.empty:
+            return True
+        return self._takes is not None and not self._takes(shape)
+
+    def fresh(self, draws: Draws) -> Shape:
+        """A shape for one that is made for its node."""
+        operator, limits = self._operator, self._limits
+        if operator.fresh is not None:
+            return operator.fresh(draws, limits)
+        between, low, high = draws.between, limits.min_dim, limits.max_dim
+        if not operator.empty:
+            low, high = max(low, 1), max(high, 1)
+        return tuple([between(low, high) for _ in range(draws.choice(self._ranks))])
