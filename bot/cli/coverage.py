@@ -34,7 +34,7 @@ _PAGE = "index.html"
     default="isra",
     show_default=True,
     metavar="NAME",
-    help="What to measure against: isra (65 operators), onnx (all of ONNX), or a file of names.",
+    help="What to measure against: isra, onnx, specified, or a file of names; see docs/coverage.md.",
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that read.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

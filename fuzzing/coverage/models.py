@@ -115,9 +115,9 @@ class _Reading:
         if None in [one.shape for one in told.values()]:
             self.complete = False
         types = {**outer, **told} if outer else told
-        self._inner = inner = []
+        self._inner = []
         yield [self._node(node, types) for node in graph.node]
-        for body in inner:
+        for body in self._inner:
             yield from self.scopes(body, types)
 
     def _node(self, node: NodeProto, types: Mapping[str, TensorType]) -> Node:

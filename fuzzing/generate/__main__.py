@@ -38,17 +38,16 @@ _PROGRESS_S = 2.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
-    parser = _parser()
-    given = parser.parse_args(arguments)
+    given = parser().parse_args(arguments)
 
     def work() -> None:
         try:
-            run(_plan(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
+            run(plan_of(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
         except UsageError as error:
             event(event="error", kind="usage", message=str(error))
             raise
 
-    return ended(parser.prog, work)
+    return ended("python -m fuzzing.generate", work)
 
 
 def run(plan: producing.Plan, count: int, jobs: int) -> None:
@@ -85,9 +84,10 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
     )
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m fuzzing.generate", description="Generate models.")
-    add, limits = parser.add_argument, Limits()
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    made = argparse.ArgumentParser(prog="python -m fuzzing.generate", description="Generate models.")
+    add, limits = made.add_argument, Limits()
     add("--generator", default="isra", help="what makes them; a wrong name lists those there are")
     add("--count", type=int, required=True, metavar="N", help="how many")
     add("--out", type=Path, required=True, metavar="DIR", help="the folder that keeps them, as cases")
@@ -105,10 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--scalars", action="store_true", help="ranks may be 0 too")
     add("--no-metrics", action="store_true", help="do not count what the models cover")
     add("--jobs", type=int, default=1, metavar="J", help="processes that share the work")
-    return parser
+    return made
 
 
-def _plan(given: argparse.Namespace) -> producing.Plan:
+def plan_of(given: argparse.Namespace) -> producing.Plan:
+    """What the options ask for; raises UsageError."""
     newest = onnx.defs.onnx_opset_version()
     if not operators.OLDEST <= given.opset <= newest:
         raise UsageError(

@@ -16,7 +16,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 from fuzzing.errors import UnreadableError, UnwritableError
-from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node
+from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, TypeValue
 from fuzzing.graph.onnx_types import DTYPES, fill, proto_of
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
@@ -89,7 +89,7 @@ class _Writer:
             if isinstance(value, Body):
                 attribute.type = AttributeProto.GRAPH
                 self._body(value, attribute.g, f"{made.name}_{name}", names, taken)
-            elif value == () and not isinstance(value, Constant):
+            elif isinstance(value, tuple) and not value:
                 attribute.type = _declared(node.op, node.domain, self._opsets.get(node.domain, 1), name)
             else:
                 _set(attribute, value)
@@ -152,14 +152,14 @@ def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, main: boo
 
 
 @cache
-def _declared(op: str, domain: str, opset: int, name: str) -> AttributeProto.AttributeType.ValueType:
+def _declared(op: str, domain: str, opset: int, name: str) -> int:
     """The type of an attribute that holds no elements, by the operator's schema; INTS if it has none."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
     except onnx.defs.SchemaError:
         return AttributeProto.INTS
     found = schema.attributes.get(name)
-    return AttributeProto.INTS if found is None else AttributeProto.AttributeType.Value(found.type.name)
+    return AttributeProto.INTS if found is None else int(found.type.value)  # type: ignore[attr-defined]
 
 
 def _set(proto: AttributeProto, value: Attribute) -> None:
@@ -172,9 +172,9 @@ def _set(proto: AttributeProto, value: Attribute) -> None:
     elif isinstance(value, Constant):
         proto.type = AttributeProto.TENSOR
         fill(proto.t, value)
-    elif isinstance(value, TensorType):
+    elif isinstance(value, TypeValue):
         proto.type = AttributeProto.TYPE_PROTO
-        proto.tp.CopyFrom(proto_of(value))
+        proto.tp.CopyFrom(proto_of(value.type))
     elif isinstance(value, tuple):
         _set_many(proto, value)
     else:

@@ -131,7 +131,7 @@ def fill(type_: TensorType, range_: Interval, draws: Draws) -> Array:
     if type_.dtype == "bool":
         return np.asarray(array > 0.5)
     if type_.dtype == "bfloat16":
-        return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        return np.asarray(array.astype(np.float32).view(np.uint32) >> 16, np.uint16)
     if type_.dtype.startswith("float"):
         return np.asarray(np.clip(array, range_.low, range_.high), type_.dtype)  # of a scalar, too
     return np.asarray(np.clip(np.rint(array), range_.low, range_.high), type_.dtype)

@@ -70,7 +70,8 @@ def _torch_eye(site: Site, names: Sequence[str]) -> str:
 # OneHot
 
 
-#: What onnxruntime 1.31 knows of the types of indices, classes and values; most other frontends know less.
+#: What onnxruntime 1.31 knows of the types of the number of classes and of the values, by that of the indices;
+#: other frontends know less.
 _HOT_TYPES = {
     "float32": (("float32", "float32"), ("int64", "int64")),
     "int64": (("int64", "int64"), ("int64", "float32"), ("float32", "int32")),
@@ -79,9 +80,7 @@ _HOT_TYPES = {
 
 
 def _hot_plan(site: Site) -> tuple[str, str]:
-    """The types of the number of classes and of the two values: mostly what is common."""
-    if site.draws.chance(0.05):
-        return site.draws.choice(("int32", "int64")), site.draws.choice(("float32", "float64", "int64"))
+    """The types of the number of classes and of the two values."""
     return site.draws.choice(_HOT_TYPES.get(site.dtype, _HOT_TYPES["int64"]))
 
 

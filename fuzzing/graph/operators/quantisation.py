@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fuzzing.graph.domains import Axis, Choice
-from fuzzing.graph.intervals import WHOLE, Interval, cut, modest, scale, subtract, whole, within
+from fuzzing.graph.domains import Choice
+from fuzzing.graph.intervals import WHOLE, Interval, modest, subtract, whole, within
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import bounds, literal, scalar
 from fuzzing.graph.onnx_types import DTYPES
@@ -235,7 +235,7 @@ def _point(of: int, omit: float = 0.0) -> Auxiliary:
 
 
 def _signed_with_signed(site: Site) -> str:
-    """onnxruntime has no kernel for signed times unsigned where the result is quantised too."""
+    """Onnxruntime has no kernel for signed times unsigned where the result is quantised too."""
     return site.dtype if site.dtype == "int8" else _other_byte(site)
 
 

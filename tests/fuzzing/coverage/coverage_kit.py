@@ -35,7 +35,7 @@ _BINARY = ("Add", "Mul", "Sub")
 def random_model(seed: int, nodes: int, closing: bool = False) -> ModelProto:
     """A valid model of `nodes` nodes over inputs of two shapes; its shapes are told, as generators do.
 
-    Splits and concatenations make shapes vary; `closing` joins the loose ends as Isra's release does.
+    Concatenations make shapes vary; `closing` joins the loose ends as Isra's release does.
     """
     rng = random.Random(seed)
     pool = {f"x{at}": (rng.randint(1, 3), rng.randint(1, 3)) for at in range(2)}
@@ -46,15 +46,15 @@ def random_model(seed: int, nodes: int, closing: bool = False) -> ModelProto:
         same = [name for name, shape in pool.items() if shape == pool[first]]
         kind = rng.randrange(3)
         taken = [first] if kind == 0 else [first, rng.choice(same)]
-        if kind == 2 and pool[first][0] < 9:
-            operator, extra = "Concat", {"axis": rng.randint(0, 1)}
-            shape = tuple(n * (1 + (axis == extra["axis"])) for axis, n in enumerate(pool[first]))
-        else:
-            operator, extra = rng.choice(_UNARY if len(taken) == 1 else _BINARY), {}
-            shape = pool[first]
-        made.append(helper.make_node(operator, taken, [f"t{at}"], name=f"n{at}", **extra))
+        rows, columns = pool[first]
+        operator = rng.choice(_UNARY if len(taken) == 1 else _BINARY)
+        if kind == 2 and rows < 9:
+            operator, rows = "Concat", 2 * rows
+        made.append(helper.make_node(operator, taken, [f"t{at}"], name=f"n{at}"))
+        if operator == "Concat":
+            made[-1].attribute.append(helper.make_attribute("axis", 0))
         used.update(taken)
-        pool[f"t{at}"] = (shape[0], shape[1])
+        pool[f"t{at}"] = (rows, columns)
     loose = [f"t{at}" for at in range(nodes) if f"t{at}" not in used]
     if closing:
         for name in loose:
