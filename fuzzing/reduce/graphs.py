@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import onnx
 
 from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
 from fuzzing.cases.case import Input
@@ -19,7 +20,7 @@ from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import UsageError
 from fuzzing.execute.bench import Bench
 from fuzzing.graph import Constant, Graph, Node, TensorType
-from fuzzing.graph.onnx_reader import from_onnx
+from fuzzing.graph.onnx_reader import from_onnx, read
 from fuzzing.graph.onnx_writer import to_bytes
 from fuzzing.graph.types import ABSENT
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut
@@ -234,18 +235,28 @@ def _plain(attempt: Attempt[Subject]) -> None:
 def _plainer(subject: Subject) -> Iterator[Subject]:
     graph = subject.graph
     for number, node in enumerate(graph.nodes):
-        variants = [
-            node._replace(attributes={other: x for other, x in node.attributes.items() if other != name})
-            for name in node.attributes
-        ]
-        for place in reversed(range(1, len(node.inputs))):
-            if node.inputs[place] is not None:
-                inputs: tuple[int | None, ...] = (*node.inputs[:place], None, *node.inputs[place + 1 :])
-                while inputs and inputs[-1] is None:
-                    inputs = inputs[:-1]
-                variants.append(node._replace(inputs=inputs))
-        for variant in variants:
+        for variant in _variants(node, graph):
             yield from _retyped(subject, number, variant)
+
+
+def _variants(node: Node, graph: Graph) -> Iterator[Node]:
+    """The node without each attribute and each input that ONNX lets be left out."""
+    version = graph.opset if not node.domain else graph.opsets.get(node.domain, 1)
+    try:
+        schema = onnx.defs.get_schema(node.op, version, node.domain)
+    except onnx.defs.SchemaError:
+        return
+    for name in node.attributes:
+        if name in schema.attributes and not schema.attributes[name].required:
+            left = {other: value for other, value in node.attributes.items() if other != name}
+            yield node._replace(attributes=left)
+    for place in reversed(range(schema.min_input, len(node.inputs))):
+        if node.inputs[place] is not None:
+            inputs = list(node.inputs)
+            inputs[place] = None
+            while inputs and inputs[-1] is None:
+                inputs.pop()
+            yield node._replace(inputs=tuple(inputs))
 
 
 def _retyped(subject: Subject, number: int, node: Node) -> Iterator[Subject]:
@@ -260,10 +271,11 @@ def _inferred(subject: Subject) -> Iterator[Subject]:
     candidate = keep(subject, range(len(subject.graph.nodes)))
     if candidate is None:
         return
-    open_ = replace(candidate.graph, types=_opened(candidate.graph))
+    model = to_bytes(replace(candidate.graph, types=_opened(candidate.graph)))
     try:
-        graph = replace(from_onnx(to_bytes(open_)), names={})
-    except UsageError:
+        read(model, strict=True)
+        graph = replace(from_onnx(model), names={})
+    except (UsageError, onnx.shape_inference.InferenceError):
         return
     if all(graph.types[edge].shape is not None for edge in graph.outputs):
         yield replace(candidate, graph=graph)
