@@ -38,10 +38,11 @@ class Randoop:
 
     def _node(self, draft: Draft) -> Graph:
         mark = draft.mark()
+        _, sound = mark
         for _ in range(MOST_TRIES):
             self.tries += 1
             draft.node()
-            graph = accepted(draft.graph(), self._validator, self.settings.limits.max_elements)
+            graph = accepted(draft.graph(), self._validator, self.settings.limits.max_elements, sound)
             if graph is not None:
                 return graph
             draft.back(mark)

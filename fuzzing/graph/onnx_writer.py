@@ -28,6 +28,18 @@ _OLDEST_IR = 4
 
 def to_onnx(graph: Graph) -> ModelProto:
     """The model, at the graph's own opsets; raises UnwritableError."""
+    return _model(graph, outputs=True, body_inputs=True)
+
+
+def to_onnx_untyped(graph: Graph, *, body_inputs: bool = True) -> ModelProto:
+    """The model without the types of outputs, the graph's and its bodies', for ONNX to infer them.
+
+    body_inputs  whether the types of the bodies' inputs are told
+    """
+    return _model(graph, outputs=False, body_inputs=body_inputs)
+
+
+def _model(graph: Graph, *, outputs: bool, body_inputs: bool) -> ModelProto:
     model = ModelProto()
     opsets = {"": graph.opset, **graph.opsets}
     model.ir_version = _ir_version(tuple(sorted(opsets.items())))
@@ -36,7 +48,7 @@ def to_onnx(graph: Graph) -> ModelProto:
         entry = model.opset_import.add()
         entry.domain, entry.version = domain, version
     model.graph.name = "graph"
-    _Writer(opsets).write(graph, model.graph, {}, "v", frozenset())
+    _Writer(opsets, outputs, body_inputs).write(graph, model.graph, {}, "v", frozenset())
     return model
 
 
@@ -54,8 +66,10 @@ def _ir_version(opsets: tuple[tuple[str, int], ...]) -> int:
 
 
 class _Writer:
-    def __init__(self, opsets: Mapping[str, int]) -> None:
+    def __init__(self, opsets: Mapping[str, int], outputs: bool, body_inputs: bool) -> None:
         self._opsets = opsets
+        self._outputs = outputs
+        self._body_inputs = body_inputs
 
     def write(
         self, graph: Graph, proto: GraphProto, outer: Mapping[int, str], prefix: str, taken: frozenset[str]
@@ -64,7 +78,8 @@ class _Writer:
         names = _names(graph, outer, prefix, taken)
         main = not taken
         for edge in graph.inputs:
-            _declare(proto.input.add(), names[edge], graph.types[edge], main)
+            told = graph.types[edge] if main or self._body_inputs else UNKNOWN
+            _declare(proto.input.add(), names[edge], told, main)
         for edge, constant in sorted(graph.constants.items()):
             tensor = proto.initializer.add()
             tensor.name = names[edge]
@@ -80,7 +95,8 @@ class _Writer:
             if node.attributes:
                 self._attributes(node, made, names, taken)
         for edge in graph.outputs:
-            _declare(proto.output.add(), names[edge], graph.types[edge], main)
+            told = graph.types[edge] if self._outputs else UNKNOWN
+            _declare(proto.output.add(), names[edge], told, main and self._outputs)
 
     def _attributes(self, node: Node, made: NodeProto, names: list[str], taken: frozenset[str]) -> None:
         for name, value in sorted(node.attributes.items()):
@@ -143,11 +159,11 @@ def _unused(name: str, used: set[str]) -> str:
     return name
 
 
-def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, main: bool) -> None:
+def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, needed: bool) -> None:
     proto.name = name
     if type_ != UNKNOWN:
         proto.type.CopyFrom(proto_of(type_))
-    elif main:
+    elif needed:
         raise UnwritableError(f"nothing is known of the type of {name}, an input or output of the model")
 
 
@@ -261,4 +277,4 @@ def _renamed(graph: Graph, opset: int) -> Graph:
     return replace(graph, opset=opset, nodes=nodes)
 
 
-__all__ = ["DTYPES", "PRODUCER", "at_opset", "captures_text", "to_bytes", "to_onnx"]
+__all__ = ["DTYPES", "PRODUCER", "at_opset", "captures_text", "to_bytes", "to_onnx", "to_onnx_untyped"]

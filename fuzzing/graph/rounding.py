@@ -46,8 +46,8 @@ def loosened(found: Interval, dtype: str, scale: float = 1.0, floor: float = -ma
     return Interval(max(low - step * scale, floor), high + step * scale)
 
 
-def whole_numbers(found: Interval, dtype: str) -> Interval:
-    """For fractions that an integer type cuts off or rounds, whichever."""
+def cut_off(found: Interval, dtype: str) -> Interval:
+    """For fractions, which an integer type drops or rounds, whichever."""
     return found if dtype in STEP else Interval(math.floor(found.low), math.ceil(found.high))
 
 
@@ -88,7 +88,8 @@ def _share(dtype: str, parts: float) -> Interval:
     if dtype in STEP:
         parts *= 1.05
         return Interval(low / parts, high / parts)
-    return Interval(math.ceil(low / parts), math.floor(high / parts))
+    largest = math.floor(high / parts)
+    return Interval(max(low, -largest), largest)  # as far down as up, for magnitudes to fit too
 
 
 @cache

@@ -25,6 +25,7 @@ class Settings:
     joined        end as Isra does: flatten what nothing consumes, concatenate it to one output, else every
                   edge that nothing consumes is an output
     initialisers  make fresh data initialisers and not graph inputs
+    patterns      use patterns too: what several operators do together counts as one
     """
 
     nodes: tuple[int, int] = (1, 10)
@@ -35,3 +36,4 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     joined: bool = False
     initialisers: bool = False
+    patterns: bool = False

@@ -43,6 +43,8 @@ class Solver:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         known = operators.at(settings.opset)
+        if settings.patterns:
+            known = known | operators.patterns(settings.opset)
         unknown = [name for name in settings.operators if name not in known]
         if unknown:
             raise UsageError(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from fuzzing.graph.domains import Choice
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Constant
+from fuzzing.graph.literals import scalar
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.rounding import factor_per_element, per_element, rounded
@@ -20,11 +19,7 @@ def _axis(site: Site) -> Constant:
     """A scalar of either type that an axis may have, now and then counted from the end."""
     draws = site.draws
     axis = draws.below(site.rank) - (site.rank if draws.chance(0.1) else 0)
-    return (
-        Constant("int64", np.array(axis))
-        if draws.chance(0.7)
-        else Constant("int32", np.array(axis, np.int32))
-    )
+    return scalar("int64" if draws.chance(0.7) else "int32", axis)
 
 
 def _length(site: Site) -> int:

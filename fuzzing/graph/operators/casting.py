@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, whole
 from fuzzing.graph.ir import Constant
+from fuzzing.graph.literals import scalar
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import PLAIN
-from fuzzing.graph.operators.selection import scalar
 from fuzzing.graph.rounding import STEP, rounded
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import ANY, FLOATS, UNSIGNED, TensorType

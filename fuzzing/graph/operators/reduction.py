@@ -11,13 +11,13 @@ from fuzzing.graph.intervals import Interval, magnitude, whole
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting, Slot
 from fuzzing.graph.operators import register
 from fuzzing.graph.rounding import (
+    cut_off,
     exponents,
     factor_per_element,
     loosened,
     per_element,
     root_per_element,
     rounded,
-    whole_numbers,
 )
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import FLOATS, NUMBERS, Shape, TensorType
@@ -164,7 +164,7 @@ def _l1(found: Interval, count: int, dtype: str) -> Interval:
 def _l2(found: Interval, count: int, dtype: str) -> Interval:
     low, high = magnitude(found)
     length = math.sqrt(count)
-    return rounded(whole_numbers(Interval(low * length, high * length), dtype), dtype, 4)
+    return rounded(cut_off(Interval(low * length, high * length), dtype), dtype, 4)
 
 
 def _squares(found: Interval, count: int, dtype: str) -> Interval:

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
-import numpy as np
-
-from fuzzing.cases.values import CARRIERS
 from fuzzing.graph.domains import Axis, Choice
 from fuzzing.graph.intervals import WHOLE, Interval, hull, whole
 from fuzzing.graph.ir import Constant
+from fuzzing.graph.literals import bounds, scalar
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import companion, together
 from fuzzing.graph.operators.elementwise import PLAIN
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, FLOATS, INTEGERS, NUMBERS, UNSIGNED, Shape, TensorType
-
-
-def scalar(dtype: str, number: float) -> Constant:
-    """A constant of rank 0; of bfloat16 the number's upper half as a float32."""
-    if dtype == "bfloat16":
-        (bits,) = struct.unpack("<I", struct.pack("<f", number))
-        return Constant(dtype, np.array(bits >> 16, np.uint16))
-    return Constant(dtype, np.array(number, CARRIERS[dtype]))
-
-
-def number_of(constant: Constant) -> float:
-    """The one element of such a constant."""
-    found: float = constant.array.item()
-    if constant.dtype == "bfloat16":
-        (found,) = struct.unpack("<f", struct.pack("<I", int(found) << 16))
-    return found
 
 
 def _least(site: Site) -> Constant:
@@ -46,7 +27,7 @@ def _floor(site: Site) -> float:
     if not site.given(1):
         return WHOLE[site.dtype].low
     constant = site.constants[1]
-    return site.range(1).low if constant is None else number_of(constant)
+    return site.range(1).low if constant is None else bounds(constant).low
 
 
 def _clipped(site: Site) -> Interval:
