@@ -17,14 +17,14 @@ import onnx
 from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
 from fuzzing.cases.case import Input
 from fuzzing.cases.values import RAW_DTYPES
-from fuzzing.errors import UsageError
+from fuzzing.errors import IllTypedError, UsageError
 from fuzzing.execute.bench import Bench
 from fuzzing.graph import Constant, Graph, Node, TensorType
-from fuzzing.graph.onnx_reader import from_onnx, read
+from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes
-from fuzzing.graph.types import ABSENT
+from fuzzing.graph.rewrite import extract, prune, retype, substitute
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut
-from fuzzing.reduce.inputs import complexity, lengths_below, shorter, simpler, tensor_of
+from fuzzing.reduce.inputs import complexity, flatter, lengths_below, shorter, simpler, tensor_of
 from fuzzing.reduce.lenses import Lens, register_lens
 
 #: Values that are kept of edges inside the graph, in bytes; beyond it they are drawn anew where needed.
@@ -33,26 +33,28 @@ _KEPT_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Subject:
-    """A graph, what its inputs hold, and what its other edges hold when it is run.
+    """A graph, and what its edges hold when it is run.
 
+    graph   each edge has a name, by which it is known while others come and go
+    values  by name: of the inputs, and of what may become one
     origin  the case it comes from, for all but program and inputs
     """
 
     graph: Graph
-    values: Mapping[int, Input]
+    values: Mapping[str, Input]
     origin: TestCase
 
     def case(self) -> TestCase:
         """The case: the model, its inputs, and no reference, which is another program's."""
-        names = [f"v{edge}" for edge in self.graph.inputs]
-        inputs = tuple((name, self._value(edge)) for name, edge in zip(names, self.graph.inputs, strict=True))
-        program = OnnxModel(to_bytes(replace(self.graph, names={})))
-        return replace(self.origin, program=program, inputs=inputs, expected=None)
+        graph = replace(self.graph, names={})
+        inputs = tuple([(f"v{edge}", self.value(edge)) for edge in graph.inputs])
+        return replace(self.origin, program=OnnxModel(to_bytes(graph)), inputs=inputs, expected=None)
 
-    def _value(self, edge: int) -> Input:
+    def value(self, edge: int) -> Input:
+        """What an input holds; drawn, where the value that is known is of another type."""
         type_ = self.graph.types[edge]
-        given = self.values.get(edge)
-        if given is not None and (given.dtype, given.shape) == tuple(type_):  # type: ignore[union-attr]
+        given = self.values.get(self.graph.names[edge])
+        if isinstance(given, (Tensor, Recipe)) and (given.dtype, given.shape) == tuple(type_):
             return given
         return _drawn(type_)
 
@@ -70,29 +72,44 @@ def _carrier(dtype: str) -> str:
 
 
 def load(case: TestCase, bench: Bench) -> Subject:
-    """The graph of a case, with the value of every edge that the library can tell."""
+    """The graph of a case, with the value of every edge that the library can tell.
+
+    Raises UsageError for a graph whose inputs have no known shape.
+    """
     assert isinstance(case.program, OnnxModel)
     graph = from_onnx(case.program.model)
     given = dict(case.inputs)
-    values = {edge: given[graph.names.get(edge, f"v{edge}")] for edge in graph.inputs}
-    bare = Subject(replace(graph, names={}), values, case)
-    if any(not type_.static for type_ in _inputs(graph)):
-        raise UsageError("a graph is reduced with inputs of known shapes; this one leaves some open")
-    inner = [edge for node in graph.nodes for edge in node.outputs if graph.types[edge].shape is not None]
-    told = bench.reference(replace(bare, graph=replace(bare.graph, outputs=tuple(inner))).case())
-    found = dict(told or ())
-    room, kept = _KEPT_BYTES, dict(values)
+    names = {edge: f"e{edge}" for edge in range(len(graph.types))}
+    values = {names[edge]: given[graph.names.get(edge, f"v{edge}")] for edge in graph.inputs}
+    subject = Subject(_fitted(replace(graph, names=names), values), values, case)
+    if any(not subject.graph.types[edge].static for edge in subject.graph.inputs):
+        raise UsageError("a graph is reduced with inputs of known shapes, and this one leaves some open")
+    return _observed(subject, bench)
+
+
+def _fitted(graph: Graph, values: Mapping[str, Input]) -> Graph:
+    """The graph with its inputs as long as what they are given."""
     types = list(graph.types)
+    for edge in graph.inputs:
+        value = values[graph.names[edge]]
+        if isinstance(value, (Tensor, Recipe)):
+            types[edge] = TensorType(value.dtype, value.shape)
+    return replace(graph, types=tuple(types))
+
+
+def _observed(subject: Subject, bench: Bench) -> Subject:
+    """The subject with what the library gives for every edge; the compiler is not asked."""
+    graph = subject.graph
+    inner = [edge for node in graph.nodes for edge in node.outputs if graph.types[edge].shape is not None]
+    told = bench.reference(replace(subject, graph=replace(graph, outputs=tuple(inner))).case())
+    found = dict(told or ())
+    room, values, types = _KEPT_BYTES, dict(subject.values), list(graph.types)
     for edge in inner:
         value = found.get(f"v{edge}")
         if isinstance(value, Tensor) and (room := room - len(value.data)) > 0:
-            kept[edge] = value
+            values[graph.names[edge]] = value
             types[edge] = TensorType(value.dtype, value.shape)
-    return replace(bare, graph=replace(bare.graph, types=tuple(types)), values=kept)
-
-
-def _inputs(graph: Graph) -> list[TensorType]:
-    return [graph.types[edge] for edge in graph.inputs]
+    return replace(subject, graph=replace(graph, types=tuple(types)), values=values)
 
 
 # -- size ----------------------------------------------------------------------------------------------
@@ -107,8 +124,8 @@ def size(subject: Subject) -> tuple[float, ...]:
     ranks = elements = lengths = broken = odd = 0
     for edge in (*graph.inputs, *graph.constants):
         type_ = graph.types[edge]
-        given = subject.values.get(edge) if edge in graph.inputs else _tensor(graph.constants[edge])
-        count, off, strange = complexity(given) if given is not None else (type_.elements, 0, 0)
+        given = subject.value(edge) if edge in graph.inputs else _tensor(graph.constants[edge])
+        count, off, strange = complexity(given)
         ranks, lengths = ranks + type_.rank, lengths + sum(type_.lengths)
         elements, broken, odd = elements + count, broken + off, odd + strange
     inputs = len(graph.inputs)
@@ -121,67 +138,36 @@ def _tensor(constant: Constant) -> Tensor:
 
 def key(subject: Subject) -> str:
     """The content, as a name."""
-    hashed = hashlib.sha256(to_bytes(subject.graph))
+    hashed = hashlib.sha256(to_bytes(replace(subject.graph, names={})))
     for edge in subject.graph.inputs:
-        hashed.update(repr(subject.values.get(edge)).encode())
+        hashed.update(repr(subject.value(edge)).encode())
     return hashed.hexdigest()
 
 
 # -- cutting nodes -------------------------------------------------------------------------------------
 
 
-def keep(subject: Subject, nodes: Iterable[int], outputs: Iterable[int] = ()) -> Subject | None:
-    """The part of the graph that these nodes are; None if nothing is left.
+def keep(subject: Subject, nodes: Iterable[int]) -> Subject | None:
+    """The part of the graph that these nodes are; None if there is no such part.
 
-    outputs  edges that are to be outputs though nodes of the part use them; without any, those that were
-             outputs already, and those that nothing in the part uses
+    Its outputs are those that were outputs, and edges that nothing in the part uses.
     """
     graph = subject.graph
-    kept = [graph.nodes[number] for number in sorted(set(nodes))]
-    made = {edge for node in kept for edge in node.outputs if graph.types[edge] != ABSENT}
-    used = {edge for node in kept for edge in node.uses()}
-    asked = set(outputs)
-    given = [
-        edge
-        for edge in range(len(graph.types))
-        if edge in made and (edge in asked or (not asked and (edge in graph.outputs or edge not in used)))
-    ]
-    needed = sorted(used - made)
-    if not kept or not given or any(not _feedable(graph, edge) for edge in needed):
+    chosen = set(nodes)
+    if not chosen:
         return None
-    order = [*(edge for edge in needed if edge not in graph.constants)]
-    constants = [edge for edge in needed if edge in graph.constants]
-    numbers = {edge: number for number, edge in enumerate([*order, *constants])}
-    for node in kept:
-        for edge in node.outputs:
-            numbers[edge] = len(numbers)
-    part = Graph(
-        opset=graph.opset,
-        types=tuple([graph.types[edge] for edge in sorted(numbers, key=lambda edge: numbers[edge])]),
-        inputs=tuple([numbers[edge] for edge in order]),
-        constants={numbers[edge]: graph.constants[edge] for edge in constants},
-        nodes=tuple([node.renumbered(numbers) for node in kept]),
-        outputs=tuple([numbers[edge] for edge in given]),
-        opsets=graph.opsets,
-    )
-    values = {numbers[edge]: value for edge, value in subject.values.items() if edge in numbers}
-    return replace(subject, graph=part, values=values)
+    part = extract(graph, chosen)
+    used = {edge for node in part.nodes for edge in node.uses()}
+    before = {graph.names[edge] for edge in graph.outputs}
+    outputs = [edge for edge in part.outputs if edge not in used or part.names[edge] in before]
+    return _part(subject, prune(part, outputs))
 
 
-def _feedable(graph: Graph, edge: int) -> bool:
-    """Whether an edge can be a constant of the part, or an input of known type."""
-    return edge in graph.constants or graph.types[edge].static
-
-
-def _cone(graph: Graph, outputs: Iterable[int]) -> set[int]:
-    """The nodes that some edges need."""
-    wanted, found = set(outputs), set()
-    for number in reversed(range(len(graph.nodes))):
-        node = graph.nodes[number]
-        if wanted.intersection(node.outputs):
-            found.add(number)
-            wanted.update(node.uses())
-    return found
+def _part(subject: Subject, part: Graph) -> Subject | None:
+    """The subject with a part of its graph; None if an input would be of no known shape."""
+    if not part.nodes or any(not part.types[edge].static for edge in part.inputs):
+        return None
+    return replace(subject, graph=part)
 
 
 def _by_outputs(attempt: Attempt[Subject]) -> None:
@@ -189,7 +175,7 @@ def _by_outputs(attempt: Attempt[Subject]) -> None:
 
     def without(subject: Subject, gone: Sequence[int]) -> Subject | None:
         left = [edge for edge in subject.graph.outputs if edge not in set(gone)]
-        return keep(subject, _cone(subject.graph, left), left)
+        return _part(subject, prune(subject.graph, left)) if left else None
 
     cut(attempt, lambda subject: subject.graph.outputs, without)
 
@@ -215,11 +201,11 @@ def _bypassed(subject: Subject) -> Iterator[Subject]:
     for number, node in enumerate(graph.nodes):
         for edge in dict.fromkeys(node.uses()):
             if graph.types[edge] == graph.types[node.outputs[0]]:
-                fed = {node.outputs[0]: edge}
-                nodes = tuple([item.fed(fed) for item in graph.nodes])
-                changed = replace(subject, graph=replace(graph, nodes=nodes))
-                candidate = keep(changed, set(range(len(nodes))) - {number})
-                if candidate is not None:
+                rest = [item for place, item in enumerate(graph.nodes) if place != number]
+                fed = substitute(replace(graph, nodes=tuple(rest)), {node.outputs[0]: edge})
+                made = {output for item in rest for output in item.outputs}
+                outputs = [output for output in dict.fromkeys(fed.outputs) if output in made]
+                if outputs and (candidate := _part(subject, prune(fed, outputs))) is not None:
                     yield candidate
 
 
@@ -268,26 +254,13 @@ def _retyped(subject: Subject, number: int, node: Node) -> Iterator[Subject]:
 
 def _inferred(subject: Subject) -> Iterator[Subject]:
     """The subject with its types inferred again; none where they cannot be."""
-    candidate = keep(subject, range(len(subject.graph.nodes)))
-    if candidate is None:
-        return
-    model = to_bytes(replace(candidate.graph, types=_opened(candidate.graph)))
+    graph = prune(subject.graph, subject.graph.outputs)
     try:
-        read(model, strict=True)
-        graph = replace(from_onnx(model), names={})
-    except (UsageError, onnx.shape_inference.InferenceError):
+        graph = replace(retype(graph), names=graph.names)
+    except IllTypedError:
         return
     if all(graph.types[edge].shape is not None for edge in graph.outputs):
-        yield replace(candidate, graph=graph)
-
-
-def _opened(graph: Graph) -> tuple[TensorType, ...]:
-    """The types with the lengths of outputs left open, for inference to fill in."""
-    types = list(graph.types)
-    for edge in graph.outputs:
-        shape = types[edge].shape
-        types[edge] = TensorType(types[edge].dtype, None if shape is None else (None,) * len(shape))
-    return tuple(types)
+        yield replace(subject, graph=graph)
 
 
 def _shrink(attempt: Attempt[Subject]) -> None:
@@ -305,6 +278,10 @@ def _shrunk(subject: Subject) -> Iterator[Subject]:
         for new in lengths_below(length):
             for group in _groups(places):
                 yield from _cut_short(subject, group, new)
+    for axis in range(max((len(shapes[edge]) for edge in graph.inputs), default=0)):
+        those = [edge for edge in graph.inputs if len(shapes[edge]) > axis]
+        for edges in [those, *([edge] for edge in those)] if len(those) > 1 else [those]:
+            yield from _flattened(subject, edges, axis)
 
 
 def _is_data(constant: Constant) -> bool:
@@ -320,17 +297,31 @@ def _groups(places: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
 
 
 def _cut_short(subject: Subject, places: Sequence[tuple[int, int]], length: int) -> Iterator[Subject]:
-    values, types = dict(subject.values), list(subject.graph.types)
+    names, types = subject.graph.names, list(subject.graph.types)
+    values = {**subject.values, **{names[edge]: subject.value(edge) for edge in subject.graph.inputs}}
     constants = dict(subject.graph.constants)
     for edge, axis in places:
         old = types[edge].lengths
         types[edge] = TensorType(types[edge].dtype, (*old[:axis], length, *old[axis + 1 :]))
         if edge in constants:
             constants[edge] = Constant(constants[edge].dtype, constants[edge].array.take(range(length), axis))
-        elif edge in values and (less := shorter(values[edge], axis, length)) is not None:
-            values[edge] = less
+        elif (less := shorter(values[names[edge]], axis, length)) is not None:
+            values[names[edge]] = less
     graph = replace(subject.graph, types=tuple(types), constants=constants)
     yield from _inferred(replace(subject, graph=graph, values=values))
+
+
+def _flattened(subject: Subject, edges: Sequence[int], axis: int) -> Iterator[Subject]:
+    """The subject with inputs of one dimension less."""
+    values, types = dict(subject.values), list(subject.graph.types)
+    for edge in edges:
+        less = flatter(subject.value(edge), axis)
+        if less is None:
+            return
+        old = types[edge].lengths
+        types[edge] = TensorType(types[edge].dtype, (*old[:axis], *old[axis + 1 :]))
+        values[subject.graph.names[edge]] = less
+    yield from _inferred(replace(subject, graph=replace(subject.graph, types=tuple(types)), values=values))
 
 
 def _simplify(attempt: Attempt[Subject]) -> None:
@@ -341,9 +332,8 @@ def _simplify(attempt: Attempt[Subject]) -> None:
 
 def _simplified(subject: Subject) -> Iterator[Subject]:
     for edge in subject.graph.inputs:
-        given = subject.values.get(edge)
-        for candidate in simpler(given) if given is not None else ():
-            yield replace(subject, values={**subject.values, edge: candidate})
+        for candidate in simpler(subject.value(edge)):
+            yield replace(subject, values={**subject.values, subject.graph.names[edge]: candidate})
     for edge, constant in subject.graph.constants.items():
         if _is_data(constant):
             for candidate in simpler(_tensor(constant)):

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from fuzzing.cases import TestCase
 from fuzzing.execute.bench import Bench
-from fuzzing.outcomes import Outcome
+from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.engine import CLEAN, OTHER, SAME
 from fuzzing.triage.signature import sign
 
@@ -21,6 +21,20 @@ def symptom(outcome: Outcome) -> dict[str, Any]:
     """
     fields = sign(outcome, operator="").fields
     return {name: value for name, value in fields.items() if name != "operator"}
+
+
+def shows(outcome: Outcome, wanted: dict[str, Any]) -> bool:
+    """Whether an outcome has the symptom that is wanted.
+
+    Of a case with several wrong outputs, one that is wrong in one of those ways is enough: what a graph shows
+    may have two causes, and only one of them is left in the end.
+    """
+    found = symptom(outcome)
+    if outcome.verdict is Verdict.WRONG_RESULT and found["complaint"]:
+        ways = set(found["complaint"].split(", "))
+        if ways <= set(wanted["complaint"].split(", ")):
+            found["complaint"] = wanted["complaint"]
+    return outcome.verdict.accuses and found == wanted
 
 
 class Showing(Generic[T]):
@@ -43,4 +57,4 @@ class Showing(Generic[T]):
     def _answer(self, outcome: Outcome) -> str:
         if not outcome.verdict.accuses:
             return CLEAN
-        return SAME if symptom(outcome) == self._wanted else OTHER
+        return SAME if shows(outcome, self._wanted) else OTHER

@@ -14,7 +14,7 @@ from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Budget, Reduced, Step, reduce
 from fuzzing.reduce.journal import Journal
-from fuzzing.reduce.judging import Showing, symptom
+from fuzzing.reduce.judging import Showing, shows, symptom
 from fuzzing.reduce.lenses import lens_of
 
 
@@ -70,7 +70,7 @@ def reduce_case(
     small = _derived(lens.case(reduced.best), case)
     with Bench(replace(shard, fresh=True)) as bench:
         [outcome] = bench.outcomes([small])
-    confirmed = symptom(outcome) == wanted
+    confirmed = shows(outcome, wanted)
     others = tuple(_derived(lens.case(other), case) for other in reduced.others)
     best, shown = (small, outcome) if confirmed else (case, first)
     return Reduction(best, shown, first, lens.format.size(start), reduced, others, confirmed)
