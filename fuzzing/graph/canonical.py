@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, stored
-from fuzzing.graph.types import ABSENT, TensorType
+from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, TypeValue, stored
+from fuzzing.graph.types import ABSENT
 
 Key: TypeAlias = tuple[Hashable, ...]
 
@@ -52,8 +52,8 @@ def attribute_key(value: Attribute) -> Key:
         return ("tensor", *value.key())
     if isinstance(value, Body):
         return ("graph", *_content(value.graph))
-    if isinstance(value, TensorType):
-        return ("type", value.dtype, value.shape)
+    if isinstance(value, TypeValue):
+        return ("type", *value.type)
     if isinstance(value, tuple):
         return ("list", *(_number(item) for item in value))
     return (_number(value),)

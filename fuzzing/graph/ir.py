@@ -60,16 +60,15 @@ class Body:
     captures: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class TypeValue:
+    """An attribute that is a type: Optional's, which says what it would hold."""
+
+    type: TensorType
+
+
 Attribute: TypeAlias = (
-    int
-    | float
-    | str
-    | tuple[int, ...]
-    | tuple[float, ...]
-    | tuple[str, ...]
-    | Constant
-    | Body
-    | TensorType  # of Optional alone: what it would hold
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | Body | TypeValue
 )
 
 
@@ -82,8 +81,8 @@ def stored(value: Attribute) -> Attribute:
     """An attribute as a model would give it back."""
     if isinstance(value, float):
         return single(value)
-    if type(value) is tuple and value and isinstance(value[0], float):
-        return tuple([single(number) for number in value])  # type: ignore[arg-type]
+    if isinstance(value, tuple) and value and isinstance(value[0], float):
+        return tuple([single(number) for number in value])
     return value
 
 

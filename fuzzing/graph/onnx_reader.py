@@ -17,7 +17,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoPro
 
 from fuzzing.errors import UnreadableError
 from fuzzing.graph.completion import completed
-from fuzzing.graph.ir import Attribute, Body, Graph, Node, single
+from fuzzing.graph.ir import Attribute, Body, Graph, Node, TypeValue, single
 from fuzzing.graph.onnx_types import constant_of, type_of
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
@@ -238,7 +238,7 @@ _ATTRIBUTES: dict[int, Callable[[AttributeProto], Attribute]] = {
     AttributeProto.FLOAT: lambda proto: single(proto.f),
     AttributeProto.STRING: lambda proto: _texts([proto.s])[0],
     AttributeProto.TENSOR: lambda proto: constant_of(proto.t),
-    AttributeProto.TYPE_PROTO: lambda proto: type_of(proto.tp),
+    AttributeProto.TYPE_PROTO: lambda proto: TypeValue(type_of(proto.tp)),
     AttributeProto.INTS: lambda proto: tuple(proto.ints),
     AttributeProto.FLOATS: lambda proto: tuple([single(value) for value in proto.floats]),
     AttributeProto.STRINGS: lambda proto: _texts(proto.strings),

@@ -10,7 +10,7 @@ from onnx import TensorProto, TypeProto, numpy_helper
 
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING
 from fuzzing.errors import UnreadableError, UnwritableError
-from fuzzing.graph.ir import Constant
+from fuzzing.graph.ir import Array, Constant
 from fuzzing.graph.types import UNKNOWN, TensorType
 
 _NUMBERS = {name: number for name, number in TensorProto.DataType.items() if number}
@@ -124,7 +124,7 @@ def constant_of(tensor: TensorProto) -> Constant:
     return Constant(dtype, array.astype(carrier, copy=False))
 
 
-def _shaped(array: np.ndarray[tuple[int], np.dtype[np.object_]], tensor: TensorProto) -> np.ndarray:  # type: ignore[type-arg]
+def _shaped(array: Array, tensor: TensorProto) -> Array:
     try:
         return array.reshape(tuple(tensor.dims))
     except ValueError as error:

@@ -16,7 +16,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 from fuzzing.errors import UnreadableError, UnwritableError
-from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node
+from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, TypeValue
 from fuzzing.graph.onnx_types import DTYPES, fill, proto_of
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
@@ -28,6 +28,18 @@ _OLDEST_IR = 4
 
 def to_onnx(graph: Graph) -> ModelProto:
     """The model, at the graph's own opsets; raises UnwritableError."""
+    return _model(graph, outputs=True, body_inputs=True)
+
+
+def to_onnx_untyped(graph: Graph, *, body_inputs: bool = True) -> ModelProto:
+    """The model without the types of outputs, the graph's and its bodies', for ONNX to infer them.
+
+    body_inputs  whether the types of the bodies' inputs are told
+    """
+    return _model(graph, outputs=False, body_inputs=body_inputs)
+
+
+def _model(graph: Graph, *, outputs: bool, body_inputs: bool) -> ModelProto:
     model = ModelProto()
     opsets = {"": graph.opset, **graph.opsets}
     model.ir_version = _ir_version(tuple(sorted(opsets.items())))
@@ -36,7 +48,7 @@ def to_onnx(graph: Graph) -> ModelProto:
         entry = model.opset_import.add()
         entry.domain, entry.version = domain, version
     model.graph.name = "graph"
-    _Writer(opsets).write(graph, model.graph, {}, "v", frozenset())
+    _Writer(opsets, outputs, body_inputs).write(graph, model.graph, {}, "v", frozenset())
     return model
 
 
@@ -54,8 +66,10 @@ def _ir_version(opsets: tuple[tuple[str, int], ...]) -> int:
 
 
 class _Writer:
-    def __init__(self, opsets: Mapping[str, int]) -> None:
+    def __init__(self, opsets: Mapping[str, int], outputs: bool, body_inputs: bool) -> None:
         self._opsets = opsets
+        self._outputs = outputs
+        self._body_inputs = body_inputs
 
     def write(
         self, graph: Graph, proto: GraphProto, outer: Mapping[int, str], prefix: str, taken: frozenset[str]
@@ -64,7 +78,8 @@ class _Writer:
         names = _names(graph, outer, prefix, taken)
         main = not taken
         for edge in graph.inputs:
-            _declare(proto.input.add(), names[edge], graph.types[edge], main)
+            told = graph.types[edge] if main or self._body_inputs else UNKNOWN
+            _declare(proto.input.add(), names[edge], told, main)
         for edge, constant in sorted(graph.constants.items()):
             tensor = proto.initializer.add()
             tensor.name = names[edge]
@@ -80,7 +95,8 @@ class _Writer:
             if node.attributes:
                 self._attributes(node, made, names, taken)
         for edge in graph.outputs:
-            _declare(proto.output.add(), names[edge], graph.types[edge], main)
+            told = graph.types[edge] if self._outputs else UNKNOWN
+            _declare(proto.output.add(), names[edge], told, main and self._outputs)
 
     def _attributes(self, node: Node, made: NodeProto, names: list[str], taken: frozenset[str]) -> None:
         for name, value in sorted(node.attributes.items()):
@@ -89,7 +105,7 @@ class _Writer:
             if isinstance(value, Body):
                 attribute.type = AttributeProto.GRAPH
                 self._body(value, attribute.g, f"{made.name}_{name}", names, taken)
-            elif value == () and not isinstance(value, Constant):
+            elif isinstance(value, tuple) and not value:
                 attribute.type = _declared(node.op, node.domain, self._opsets.get(node.domain, 1), name)
             else:
                 _set(attribute, value)
@@ -143,23 +159,23 @@ def _unused(name: str, used: set[str]) -> str:
     return name
 
 
-def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, main: bool) -> None:
+def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, needed: bool) -> None:
     proto.name = name
     if type_ != UNKNOWN:
         proto.type.CopyFrom(proto_of(type_))
-    elif main:
+    elif needed:
         raise UnwritableError(f"nothing is known of the type of {name}, an input or output of the model")
 
 
 @cache
-def _declared(op: str, domain: str, opset: int, name: str) -> AttributeProto.AttributeType.ValueType:
+def _declared(op: str, domain: str, opset: int, name: str) -> int:
     """The type of an attribute that holds no elements, by the operator's schema; INTS if it has none."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
     except onnx.defs.SchemaError:
         return AttributeProto.INTS
     found = schema.attributes.get(name)
-    return AttributeProto.INTS if found is None else AttributeProto.AttributeType.Value(found.type.name)
+    return AttributeProto.INTS if found is None else int(found.type.value)  # type: ignore[attr-defined]
 
 
 def _set(proto: AttributeProto, value: Attribute) -> None:
@@ -172,9 +188,9 @@ def _set(proto: AttributeProto, value: Attribute) -> None:
     elif isinstance(value, Constant):
         proto.type = AttributeProto.TENSOR
         fill(proto.t, value)
-    elif isinstance(value, TensorType):
+    elif isinstance(value, TypeValue):
         proto.type = AttributeProto.TYPE_PROTO
-        proto.tp.CopyFrom(proto_of(value))
+        proto.tp.CopyFrom(proto_of(value.type))
     elif isinstance(value, tuple):
         _set_many(proto, value)
     else:
@@ -261,4 +277,4 @@ def _renamed(graph: Graph, opset: int) -> Graph:
     return replace(graph, opset=opset, nodes=nodes)
 
 
-__all__ = ["DTYPES", "PRODUCER", "at_opset", "captures_text", "to_bytes", "to_onnx"]
+__all__ = ["DTYPES", "PRODUCER", "at_opset", "captures_text", "to_bytes", "to_onnx", "to_onnx_untyped"]

@@ -39,10 +39,11 @@ def single(
     dtypes: Sequence[str] = ("float32",),
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Generated:
-    """A graph of one node of the operator."""
+    """A graph of one node of the operator, or of one pattern."""
     settings = Settings(
-        nodes=(1, 1), opset=opset, operators=(name,), dtypes=tuple(dtypes), limits=limits, picking_rate=0.3
-    )
+        nodes=(1, 1), opset=opset, operators=(name,), dtypes=tuple(dtypes), limits=limits, picking_rate=0.3,
+        patterns=name.startswith("pattern."),
+    )  # fmt: skip
     return Solver(settings).generate(seed)
 
 
@@ -62,7 +63,7 @@ def check(
     """
     ran = []
     for opset in opsets:
-        if name not in operators.at(opset):
+        if name not in operators.at(opset) and name not in operators.patterns(opset):
             continue
         for dtype in dtypes:
             for number in range(seeds):
@@ -131,7 +132,7 @@ def fill(type_: TensorType, range_: Interval, draws: Draws) -> Array:
     if type_.dtype == "bool":
         return np.asarray(array > 0.5)
     if type_.dtype == "bfloat16":
-        return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        return np.asarray(array.astype(np.float32).view(np.uint32) >> 16, np.uint16)
     if type_.dtype.startswith("float"):
         return np.asarray(np.clip(array, range_.low, range_.high), type_.dtype)  # of a scalar, too
     return np.asarray(np.clip(np.rint(array), range_.low, range_.high), type_.dtype)
