@@ -112,9 +112,14 @@ def _inlined(model: ModelProto) -> ModelProto:
 
 
 def _inferred(model: ModelProto) -> ModelProto:
-    """The model with the shapes that ONNX infers, or as it is where ONNX refuses it."""
+    """The model with the shapes that ONNX infers, or as it is where ONNX refuses it.
+
+    The checker comes first: of some models that it refuses, inference dies (onnx 1.23: an input of no name).
+    Data propagation is not asked for: a length of 2⁴⁰ takes all memory there.
+    """
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        onnx.checker.check_model(model)
+        return onnx.shape_inference.infer_shapes(model)
     except _REFUSALS:
         return model
 
