@@ -17,7 +17,7 @@ def test_nodes_that_mask_are_valid(name: str) -> None:
     check(name, (18,), ("bool", "uint8", "int16", "uint32"), seeds=3, runs=False)
 
 
-@pytest.mark.parametrize("name", ["Trilu", "EyeLike"])
+@pytest.mark.parametrize("name", ["Trilu", "EyeLike", "ReverseSequence"])
 def test_masks_in_torch(name: str) -> None:
     assert check_torch(name, 18, ("float32", "int64"), seeds=15) == 30
 

@@ -17,47 +17,13 @@ from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import TensorType
 
-_NAMES = [
-    "AffineGrid",
-    "CenterCropPad",
-    "Col2Im",
-    "Compress",
-    "Concat",
-    "Constant",
-    "ConstantOfShape",
-    "DepthToSpace",
-    "Expand",
-    "EyeLike",
-    "Flatten",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "GridSample",
-    "MaxRoiPool",
-    "NonMaxSuppression",
-    "NonZero",
-    "OneHot",
-    "Pad",
-    "Range",
-    "Reshape",
-    "Resize",
-    "ReverseSequence",
-    "RoiAlign",
-    "ScatterElements",
-    "ScatterND",
-    "Shape",
-    "Size",
-    "Slice",
-    "SpaceToDepth",
-    "Split",
-    "Squeeze",
-    "TensorScatter",
-    "Tile",
-    "Transpose",
-    "Trilu",
-    "Unique",
-    "Unsqueeze",
-]
+_NAMES = (
+    "AffineGrid", "CenterCropPad", "Col2Im", "Compress", "Concat", "Constant", "ConstantOfShape",
+    "DepthToSpace", "Expand", "EyeLike", "Flatten", "Gather", "GatherElements", "GatherND", "GridSample",
+    "MaxRoiPool", "NonMaxSuppression", "NonZero", "OneHot", "Pad", "Range", "Reshape", "Resize",
+    "ReverseSequence", "RoiAlign", "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth",
+    "Split", "Squeeze", "TensorScatter", "Tile", "Transpose", "Trilu", "Unique", "Unsqueeze",
+)  # fmt: skip
 
 
 def _cases() -> Iterator[tuple[ModelProto, list[Any], list[Any]]]:

@@ -64,6 +64,7 @@ def test_updates_of_a_cache_stay_inside() -> None:
     ran = check("TensorScatter", (24,), seeds=60)
     assert all(item.outputs is not None for item in ran)
     check("TensorScatter", (24, 26), ("float16", "int8", "bool"), seeds=4)
+    assert check_torch("TensorScatter", 24, ("float32", "int64"), seeds=20) == 40
     nodes = [item.generated.graph.nodes[0] for item in ran]
     assert {node.attributes.get("mode") for node in nodes} == {None, "linear", "circular"}
     assert {len(node.inputs) for node in nodes} == {2, 3}
