@@ -63,13 +63,12 @@ def _completed_bodies(node: Node, types: Sequence[TensorType]) -> Node:
 def specified(graph: Graph, view: _View, node: Node) -> tuple[TensorType, ...] | None:
     """The types of a node's outputs by its specification; None if there is none that can tell.
 
-    Specifications speak of static types and of constant axes, shapes and the like; operators whose bodies
-    capture edges are ONNX's to type.
+    Specifications speak of static types, and of axes, shapes and the like that are constants.
     """
     operator = specification(graph, node)
-    if operator is None or operator.captured:
+    if operator is None:
         return None
-    for position, edge in enumerate(node.inputs):
+    for position, edge in enumerate(node.inputs, operator.captured):
         if edge is None:
             continue
         type_ = view.types[edge]
@@ -85,7 +84,7 @@ def typed(graph: Graph) -> Graph | None:
     """The graph with all types found again by specifications; None if they do not cover all of it."""
     view = _View(graph.opset, list(graph.types), graph.constants)
     for node in graph.nodes:
-        found = specified(graph, view, node)
+        found = None if any(True for _ in node.bodies()) else specified(graph, view, node)
         if found is None:
             return None
         for edge, type_ in zip(node.outputs, found, strict=False):

@@ -164,8 +164,10 @@ def _mapped(node: Node, attributes: Mapping[str, Attribute]) -> Node:
 
 def _with_types(graph: Graph, source: Graph) -> Graph:
     """`graph` with the types of `source`, which differs from it in types and names alone."""
-    pairs = zip(graph.types, source.types, strict=True)
-    types: tuple[TensorType, ...] = tuple([old if new == UNKNOWN else new for old, new in pairs])
+    types = list(source.types)
+    for edge, (old, new) in enumerate(zip(graph.types, source.types, strict=True)):
+        if new == UNKNOWN or (new == TensorType(old.dtype, None) and edge in graph.outputs):
+            types[edge] = old  # what ONNX cannot tell is believed; it needs the rank of every output
     nodes = []
     for node, other in zip(graph.nodes, source.nodes, strict=True):
         attributes = dict(node.attributes)
@@ -174,4 +176,4 @@ def _with_types(graph: Graph, source: Graph) -> Graph:
             if isinstance(value, Body) and isinstance(typed_body, Body):
                 attributes[name] = Body(_with_types(value.graph, typed_body.graph), value.captures)
         nodes.append(_mapped(node, attributes))
-    return replace(graph, types=types, nodes=tuple(nodes))
+    return replace(graph, types=tuple(types), nodes=tuple(nodes))

@@ -49,7 +49,9 @@ def to_torch(graph: Graph) -> str:
     }
     text = _program(graph, constants, lines)
     if len(text) > MAX_BYTES:
-        raise UnwritableError(f"the program would be longer than {MAX_BYTES} bytes; its constants are too large")
+        raise UnwritableError(
+            f"the program would be longer than {MAX_BYTES} bytes; its constants are too large"
+        )
     return text
 
 

@@ -26,6 +26,7 @@ class Settings:
                   edge that nothing consumes is an output
     initialisers  make fresh data initialisers and not graph inputs
     patterns      use patterns too: what several operators do together counts as one
+    left_out      operators with element types that their lead input must not have; pairs, by name
     """
 
     nodes: tuple[int, int] = (1, 10)
@@ -37,3 +38,4 @@ class Settings:
     joined: bool = False
     initialisers: bool = False
     patterns: bool = False
+    left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()

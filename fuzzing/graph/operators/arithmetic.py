@@ -16,7 +16,7 @@ from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, INTEGERS, NUMBERS, UNSIGNED, Dim, Shape, TensorType
 
 #: How often the second input is of another shape. Seldom: then it is hardly ever an edge of the graph.
-_BROADCAST = 0.1
+_BROADCAST = 0.05
 
 #: How often such a shape has more elements than the lead input's, and not fewer.
 _GROWN = 0.3
