@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import onnx
+import onnx.checker
 import onnx.inliner
 import onnx.shape_inference
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -27,6 +28,14 @@ UNKNOWN = -1
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 #: An attribute of more bytes is told by its digest: a Constant's value may have millions.
 _LONG = 64
+#: What ONNX's own code raises at models that are not valid; ValueError also where one is too large for it.
+_REFUSALS = (
+    onnx.checker.ValidationError,
+    onnx.shape_inference.InferenceError,
+    RuntimeError,
+    ValueError,
+    IndexError,
+)
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 Shape = tuple[int, ...]
@@ -81,21 +90,32 @@ def read(path: Path) -> ModelProto:
 
 
 def scopes_of(model: ModelProto) -> list[Scope]:
-    """The model's scopes, its outermost graph first."""
+    """The model's scopes, its outermost graph first. Raises BrokenModelError."""
     if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
+        model = _inlined(model)
     reading = _Reading()
     scopes = list(reading.scopes(model.graph, {}))
-    if reading.complete:
-        return scopes
-    return list(_Reading().scopes(_inferred(model).graph, {}))
+    if not reading.complete:
+        scopes = list(_Reading().scopes(_inferred(model).graph, {}))
+    # What is no UTF-8 is read as bytes.
+    if any(type(text) is bytes for scope in scopes for node in scope for text in (node.name, node.operator)):
+        raise BrokenModelError("names a node or an operator in something else than UTF-8")
+    return scopes
+
+
+def _inlined(model: ModelProto) -> ModelProto:
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except _REFUSALS as error:
+        why = str(error).partition("\n")[0]
+        raise BrokenModelError(f"has functions that cannot be inlined: {why}") from error
 
 
 def _inferred(model: ModelProto) -> ModelProto:
     """The model with the shapes that ONNX infers, or as it is where ONNX refuses it."""
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, ValueError):  # ValueError: larger than a protobuf may be
+    except _REFUSALS:
         return model
 
 
@@ -147,7 +167,8 @@ def _attributes(given: Iterable[AttributeProto], inner: list[GraphProto]) -> Att
     for attribute in given:
         if attribute.type in _GRAPHS:
             inner.extend([attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs)
-            found.append(attribute.name.encode())
+            name = attribute.name
+            found.append(name.encode() if isinstance(name, str) else name)
             continue
         if attribute.doc_string:
             plain = AttributeProto()

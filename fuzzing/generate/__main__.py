@@ -3,7 +3,8 @@
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "seed": SEED, "nodes": N, "new": BOOL}         in the order of the models
     {"event": "end", "models": N, "new": N, "nodes": N, "seconds": S, "models_per_second": …,
-     "nodes_per_second": …, "nodes_per_making_second": …, "measured": {"operators": NAME, "metrics": {…}}}
+     "nodes_per_second": …, "nodes_per_making_second": …, "left_out": {OPERATOR: [DTYPE…]},
+     "measured": {"operators": NAME, "metrics": {…}}}
     {"event": "error", "kind": "usage", "message": TEXT}             what was asked for cannot be done
 The same seed gives the same cases, whatever --jobs; those that the folder holds already are listed, and not
 written again.
@@ -19,6 +20,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -26,7 +28,7 @@ import onnx
 from fuzzing.coverage import Tally, metrics_of
 from fuzzing.coverage import operators as sets
 from fuzzing.errors import UsageError
-from fuzzing.generate import measuring, producing
+from fuzzing.generate import measuring, producing, supporting
 from fuzzing.generate.isra.settings import OPSET, PICKING_RATE, Settings
 from fuzzing.graph import operators
 from fuzzing.graph.site import Limits
@@ -80,6 +82,7 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
         models_per_second=round(models / seconds, 1),
         nodes_per_second=round(nodes / seconds, 1),
         nodes_per_making_second=round(nodes / making_s, 1),
+        left_out={name: list(dtypes) for name, dtypes in plan.settings.left_out},
         measured=None if tally is None else {"operators": tally.operators.name, "metrics": metrics_of(tally)},
     )
 
@@ -96,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     add("--operators", default="all", metavar="NAMES", help="isra, all, or names with commas")
     add("--opset", type=int, default=OPSET, metavar="O", help="of the models")
     add("--dtypes", default="float32", metavar="NAMES", help="element types of data, with commas; or all")
+    add("--backend", default="", metavar="B", help="leave out what this compiler does not support")
     add("--picking-rate", type=float, default=PICKING_RATE, metavar="P", help="how often an edge is reused")
     add("--ranks", default="", metavar="A:B", help=f"of new tensors; {limits.min_rank}:{limits.max_rank}")
     add("--dims", default="", metavar="A:B", help=f"lengths; {limits.min_dim}:{limits.max_dim}")
@@ -125,12 +129,27 @@ def plan_of(given: argparse.Namespace) -> producing.Plan:
         joined=given.joined,
         initialisers=given.initialisers,
     )
+    if given.backend:
+        settings = _supported(settings, given.backend)
     if not 0 <= given.picking_rate <= 1:
         raise UsageError(f"--picking-rate {given.picking_rate}: a probability lies between 0 and 1")
     if not 0 <= given.seed < 1 << 64:
         raise UsageError(f"--seed {given.seed}: a seed lies between 0 and 2**64 - 1")
     measured = None if given.no_metrics else measuring.operator_set(settings)
     return producing.Plan(given.generator, settings, given.seed, given.out.absolute(), measured)
+
+
+def _supported(settings: Settings, backend: str) -> Settings:
+    """The settings without what the backend refuses; said on stderr."""
+    names = settings.operators or tuple(operators.at(settings.opset))
+    found = supporting.left_out(backend, settings.opset, settings.dtypes)
+    refused = {name: dtypes for name, dtypes in found.items() if name in names}
+    whole = [name for name, dtypes in refused.items() if set(dtypes) >= set(settings.dtypes)]
+    note(
+        f"generate: {len(whole)} of {len(names)} operators left out, which {backend} does not support, "
+        f"{len(refused) - len(whole)} for some element types"
+    )
+    return replace(settings, left_out=tuple(sorted(refused.items())))
 
 
 def _limits(given: argparse.Namespace) -> Limits:

@@ -39,10 +39,11 @@ def single(
     dtypes: Sequence[str] = ("float32",),
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Generated:
-    """A graph of one node of the operator."""
+    """A graph of one node of the operator, or of one pattern."""
     settings = Settings(
-        nodes=(1, 1), opset=opset, operators=(name,), dtypes=tuple(dtypes), limits=limits, picking_rate=0.3
-    )
+        nodes=(1, 1), opset=opset, operators=(name,), dtypes=tuple(dtypes), limits=limits, picking_rate=0.3,
+        patterns=name.startswith("pattern."),
+    )  # fmt: skip
     return Solver(settings).generate(seed)
 
 
@@ -62,7 +63,7 @@ def check(
     """
     ran = []
     for opset in opsets:
-        if name not in operators.at(opset):
+        if name not in operators.at(opset) and name not in operators.patterns(opset):
             continue
         for dtype in dtypes:
             for number in range(seeds):

@@ -9,35 +9,50 @@ from fuzzing.graph.operator import Operator
 from fuzzing.graph.site import Limits
 from fuzzing.graph.types import Shape, TensorType
 
+_MORE = 4  # how much more often each further in-degree of Sum, Max, Concat and the like is drawn than 1
+
 
 class Leads:
     """The lead inputs of one operator.
 
     kinds    the element types and ranks that it takes
     dtypes   the element types that new ones may have; () if the operator takes none of those asked for
-    degrees  how many inputs a node may have under the run's limits
+    degrees  how many inputs a node may have under the run's limits, all alike likely
     """
 
-    __slots__ = ("_limits", "_operator", "_ranks", "_takes", "_within", "degrees", "dtypes", "kinds")
+    __slots__ = (
+        "_limits",
+        "_operator",
+        "_ranks",
+        "_refused",
+        "_takes",
+        "_within",
+        "degrees",
+        "dtypes",
+        "kinds",
+    )
 
-    def __init__(self, operator: Operator, dtypes: tuple[str, ...], limits: Limits) -> None:
+    def __init__(
+        self, operator: Operator, dtypes: tuple[str, ...], limits: Limits, without: tuple[str, ...] = ()
+    ) -> None:
+        taken = [dtype for dtype in operator.dtypes if dtype not in without]
         self._operator = operator
         self._limits = limits
         self._within = operator.within
         self._takes = operator.takes
         self._ranks = [rank for rank in operator.ranks if limits.min_rank <= rank <= limits.max_rank]
-        self.kinds: frozenset[Kind] = frozenset(
-            [(dtype, rank) for dtype in operator.dtypes for rank in operator.ranks]
-        )
-        self.dtypes = [dtype for dtype in dtypes if dtype in operator.dtypes]
-        few = tuple([degree for degree in operator.degrees if degree <= limits.max_inputs])
-        self.degrees = few or operator.degrees
+        self.kinds: frozenset[Kind] = frozenset([(dtype, rank) for dtype in taken for rank in operator.ranks])
+        self.dtypes = [dtype for dtype in dtypes if dtype in taken]
+        self._refused = operator.lead < 0 and bool(without)
+        self.degrees = _degrees(operator, limits.max_inputs)
 
     @property
     def usable(self) -> bool:
         """Whether a node of this operator can be made at all."""
         operator = self._operator
-        return operator.lead < 0 or bool(self.dtypes and (self._ranks or operator.fresh is not None))
+        if operator.lead < 0:
+            return not self._refused
+        return bool(self.dtypes and (self._ranks or operator.fresh is not None))
 
     def fits(self, type_: TensorType, range_: Interval) -> bool:
         """Whether an edge of one of the kinds can be the lead input."""
@@ -64,3 +79,11 @@ class Leads:
         if not operator.empty:
             low, high = max(low, 1), max(high, 1)
         return tuple([between(low, high) for _ in range(draws.choice(self._ranks))])
+
+
+def _degrees(operator: Operator, most: int) -> tuple[int, ...]:
+    """The in-degree set within a limit. With one input an operator of any number is an identity: seldom."""
+    few = tuple([degree for degree in operator.degrees if degree <= most]) or operator.degrees
+    if few[0] == 1 and few[-1] > len(operator.slots):
+        return few[:1] + few[1:] * _MORE
+    return few

@@ -25,6 +25,8 @@ class Settings:
     joined        end as Isra does: flatten what nothing consumes, concatenate it to one output, else every
                   edge that nothing consumes is an output
     initialisers  make fresh data initialisers and not graph inputs
+    patterns      use patterns too: what several operators do together counts as one
+    left_out      operators with element types that their lead input must not have; pairs, by name
     """
 
     nodes: tuple[int, int] = (1, 10)
@@ -35,3 +37,5 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     joined: bool = False
     initialisers: bool = False
+    patterns: bool = False
+    left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()

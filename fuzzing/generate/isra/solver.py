@@ -43,6 +43,8 @@ class Solver:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         known = operators.at(settings.opset)
+        if settings.patterns:
+            known = known | operators.patterns(settings.opset)
         unknown = [name for name in settings.operators if name not in known]
         if unknown:
             raise UsageError(
@@ -50,7 +52,10 @@ class Solver:
                 "leave them out of --operators"
             )
         wanted = [known[name] for name in known if not settings.operators or name in settings.operators]
-        leads = {one: Leads(one, settings.dtypes, settings.limits) for one in wanted}
+        without = dict(settings.left_out)
+        leads = {
+            one: Leads(one, settings.dtypes, settings.limits, without.get(one.name, ())) for one in wanted
+        }
         self.leads = {one: found for one, found in leads.items() if found.usable}
         self.operators = list(self.leads)
         if not self.operators:

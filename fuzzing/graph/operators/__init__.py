@@ -17,6 +17,7 @@ from fuzzing.graph.operator import Operator
 OLDEST = 13
 
 _KNOWN: dict[str, list[Operator]] = {}
+_PATTERNS: dict[str, list[Operator]] = {}
 
 
 def register(*operators: Operator) -> None:
@@ -25,14 +26,30 @@ def register(*operators: Operator) -> None:
         _KNOWN.setdefault(operator.name, []).append(operator)
 
 
+def register_pattern(*patterns: Operator) -> None:
+    """Makes patterns known: what several operators do together, named `pattern.…`, each with `expand`."""
+    for pattern in patterns:
+        _PATTERNS.setdefault(pattern.name, []).append(pattern)
+
+
 @cache
 def at(opset: int) -> dict[str, Operator]:
     """The specifications that hold at an opset, by name, in alphabetical order."""
+    return _holding(_KNOWN, opset)
+
+
+@cache
+def patterns(opset: int) -> dict[str, Operator]:
+    """The patterns that hold at an opset, by name, in alphabetical order."""
+    return _holding(_PATTERNS, opset)
+
+
+def _holding(known: dict[str, list[Operator]], opset: int) -> dict[str, Operator]:
     for module in pkgutil.iter_modules(fuzzing.graph.operators.__path__):
         importlib.import_module(f"fuzzing.graph.operators.{module.name}")
     found = {}
-    for name in sorted(_KNOWN):
-        fitting = [operator for operator in _KNOWN[name] if operator.since <= opset]
+    for name in sorted(known):
+        fitting = [operator for operator in known[name] if operator.since <= opset]
         if fitting:
             found[name] = max(fitting, key=lambda operator: operator.since)
     return found

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from fuzzing.graph.domains import Choice
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Constant
+from fuzzing.graph.literals import scalar
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.rounding import factor_per_element, per_element, rounded
+from fuzzing.graph.rounding import factor_per_element, per_element, rounded, rounded_product
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, TensorType
 
@@ -20,11 +19,7 @@ def _axis(site: Site) -> Constant:
     """A scalar of either type that an axis may have, now and then counted from the end."""
     draws = site.draws
     axis = draws.below(site.rank) - (site.rank if draws.chance(0.1) else 0)
-    return (
-        Constant("int64", np.array(axis))
-        if draws.chance(0.7)
-        else Constant("int32", np.array(axis, np.int32))
-    )
+    return scalar("int64" if draws.chance(0.7) else "int32", axis)
 
 
 def _length(site: Site) -> int:
@@ -42,7 +37,7 @@ def _products(site: Site) -> Interval:
     low, length = site.range(0).low, _length(site)
     most = max(site.range(0).largest, site.range(0).largest ** length)
     bounds = Interval(min(low, low**length) if low >= 0 else -most, most)
-    return _with_start(site, rounded(bounds, site.dtype, 2 + length / 64), 1)
+    return _with_start(site, rounded_product(bounds, site.dtype, length), 1)
 
 
 def _with_start(site: Site, bounds: Interval, start: int) -> Interval:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fuzzing.graph.domains import Choice
 from fuzzing.graph.intervals import MODEST, WHOLE, Interval, cut, hull, modest, multiply, whole
+from fuzzing.graph.literals import PLANNED
 from fuzzing.graph.operator import LEAD, Data, Operator, Setting, Torch
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import PLAIN
@@ -15,7 +16,7 @@ from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, INTEGERS, NUMBERS, UNSIGNED, Dim, Shape, TensorType
 
 #: How often the second input is of another shape. Seldom: then it is hardly ever an edge of the graph.
-_BROADCAST = 0.1
+_BROADCAST = 0.05
 
 #: How often such a shape has more elements than the lead input's, and not fewer.
 _GROWN = 0.3
@@ -297,7 +298,7 @@ _operator(
     within=_dividend,
     second=_modulus,
     plan=_plan_mod,
-    settings=(Setting("fmod", Choice(0, 1), omit=1.0, default=0),),
+    settings=(Setting("fmod", Choice(0, 1), omit=PLANNED, default=0),),
 )
 _operator(
     "Max", {13: NUMBERS}, _largest, _folded("maximum"), within=whole, second=_anything, degrees=_VARIADIC

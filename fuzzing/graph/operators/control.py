@@ -36,7 +36,7 @@ def _results(graph: Graph) -> list[TensorType]:
 def _body(site: Site, name: str) -> Body:
     body = site.get(name)
     if not isinstance(body, Body):
-        raise LookupError(f"{site.operator.name} has no {name}")
+        raise TypeError(f"{site.operator.name}'s {name} is no graph")
     return body
 
 

@@ -28,11 +28,12 @@ _SHORTS = ("int16", "uint16")
 _SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
 
 
-def _scale(site: Site, shape: tuple[int, ...] = (), dtype: str = "float32") -> Constant:
+def scales(site: Site, shape: tuple[int, ...] = (), dtype: str = "float32") -> Constant:
+    """Positive numbers."""
     return literal(dtype, [site.draws.choice(_SCALES) for _ in range(math.prod(shape))], shape)
 
 
-def _zero(site: Site, dtype: str, shape: tuple[int, ...] = ()) -> Constant:
+def zeros(site: Site, dtype: str, shape: tuple[int, ...] = ()) -> Constant:
     """Zero points: small ones, as those of symmetric ranges are zero and others lie anywhere."""
     low, high = WHOLE[dtype]
     low, high = (0, 0) if dtype == "int32" else (max(int(low), -20), min(int(high), 20))
@@ -96,26 +97,26 @@ def _to_values(site: Site) -> Interval:
     (type_,) = _quantised(site)
     low, high = _quotients(site)
     if site.given(2) and site.constants[2] is not None:
-        zeros = bounds(site.constants[2])
-        low, high = low + zeros.low, high + zeros.high
+        points = bounds(site.constants[2])
+        low, high = low + points.low, high + points.high
     limits = WHOLE[type_.dtype]
     return Interval(min(max(low - 1, limits.low), limits.high), max(min(high + 1, limits.high), limits.low))
 
 
 def _quotients(site: Site) -> Interval:
-    scales = site.constants[1]
-    assert scales is not None, "scales are constants while solving"
+    constant = site.constants[1]
+    assert constant is not None, "scales are constants while solving"
     low, high = site.range(0)
-    least, most = bounds(scales)
+    least, most = bounds(constant)
     corners = (low / least, low / most, high / least, high / most)
     return Interval(math.floor(min(corners)), math.ceil(max(corners)))
 
 
 def _from_values(site: Site) -> Interval:
-    scales = site.constants[1]
-    assert scales is not None, "scales are constants while solving"
+    constant = site.constants[1]
+    assert constant is not None, "scales are constants while solving"
     low, high = _less_zero(site, 0, 2)
-    most = bounds(scales).high * 1.001
+    most = bounds(constant).high * 1.001
     return Interval(min(low * most, 0.0), max(high * most, 0.0))
 
 
@@ -156,8 +157,8 @@ def _to(
         "QuantizeLinear", since, dtypes=dtypes, within=modest, plan=_to_plan(types, blocks),
         slots=(
             LEAD,
-            Auxiliary(lambda site: _scale(site, site.plan.shape, site.dtype if since > 13 else "float32")),
-            Auxiliary(lambda site: _zero(site, site.plan.dtype, site.plan.shape)),
+            Auxiliary(lambda site: scales(site, site.plan.shape, site.dtype if since > 13 else "float32")),
+            Auxiliary(lambda site: zeros(site, site.plan.dtype, site.plan.shape)),
         ),
         degrees=(2, 3), settings=(_AXIS, *settings), infer=_quantised, values=_to_values, torch=_torch_to,
     )  # fmt: skip
@@ -169,8 +170,8 @@ def _from(since: int, dtypes: tuple[str, ...], *settings: Setting, blocks: bool 
         plan=lambda site: _Grid(_spread(site, blocks), site.dtype),
         slots=(
             LEAD,
-            Auxiliary(lambda site: _scale(site, site.plan.shape)),
-            Auxiliary(lambda site: _zero(site, site.plan.dtype, site.plan.shape)),
+            Auxiliary(lambda site: scales(site, site.plan.shape)),
+            Auxiliary(lambda site: zeros(site, site.plan.dtype, site.plan.shape)),
         ),
         degrees=(2, 3), settings=(_AXIS, *settings), torch=_torch_from,
         infer=lambda site: (TensorType(site.type(1).dtype, site.shape),), values=_from_values,
@@ -203,9 +204,8 @@ def _other_byte(site: Site) -> str:
     return site.dtype if site.draws.chance(0.6) else site.draws.choice(_BYTES)
 
 
-def _bytes(site: Site) -> Interval:
-    """What every byte may be, signed or not."""
-    return Interval(0, 127)
+#: What every byte may be, signed or not.
+_BYTE = Interval(0, 127)
 
 
 def _multiplied(site: Site, other: int) -> Shape:
@@ -221,6 +221,10 @@ def _integer_convolution(site: Site) -> Interval:
     return total("int32", terms(site.dims(1)), *factors, fewer=True)
 
 
+def _operand(shape: Callable[[Site], Shape], dtype: Callable[[Site], str]) -> Data:
+    return Data(shape, dtype=dtype, within=lambda site: _BYTE)
+
+
 def _matrix(site: Site) -> Shape:
     return second(site, vectors=False)
 
@@ -231,7 +235,7 @@ _SINGLE = Auxiliary(lambda site: scalar("float32", site.draws.choice(_SCALES)))
 
 def _point(of: int, omit: float = 0.0) -> Auxiliary:
     """A zero point for a whole tensor, of the type of an input."""
-    return Auxiliary(lambda site: _zero(site, site.type(of).dtype), omit=omit)
+    return Auxiliary(lambda site: zeros(site, site.type(of).dtype), omit=omit)
 
 
 def _signed_with_signed(site: Site) -> str:
@@ -241,12 +245,12 @@ def _signed_with_signed(site: Site) -> str:
 
 def _filter_scales(site: Site) -> Constant:
     """One for each filter of a convolution as often as one for all."""
-    return _scale(site, (site.plan[0],) if site.draws.chance(0.5) else ())
+    return scales(site, (site.plan[0],) if site.draws.chance(0.5) else ())
 
 
 def _filter_points(site: Site) -> Constant:
     """As many as scales."""
-    return _zero(site, site.type(3).dtype, site.dims(4))
+    return zeros(site, site.type(3).dtype, site.dims(4))
 
 
 def _typed(shape: Callable[[Site], Shape]) -> Callable[[Site], tuple[TensorType, ...]]:
@@ -276,20 +280,20 @@ register(
     Operator("DynamicQuantizeLinear", 11, dtypes=("float32",), within=within(0.1, 1e6),
              infer=_dynamic, values=_dynamic_values),
     Operator("MatMulInteger", 10, dtypes=_BYTES, ranks=_MATRICES, within=whole,
-             slots=(LEAD, Data(_matrix, dtype=_other_byte, within=_bytes), _point(0, omit=0.3), _point(1)),
+             slots=(LEAD, _operand(_matrix, _other_byte), _point(0, omit=0.3), _point(1)),
              degrees=(2, 3, 4), values=_integer_product,
              infer=_typed(lambda site: _multiplied(site, 1))),
     Operator("ConvInteger", 10, dtypes=_BYTES, ranks=(3, 4, 5), within=whole, plan=weigh, settings=SETTINGS,
-             slots=(LEAD, Data(lambda site: site.plan, dtype=_other_byte, within=_bytes),
+             slots=(LEAD, _operand(lambda site: site.plan, _other_byte),
                     _point(0, omit=0.3), _point(1)),
              degrees=(2, 3, 4), infer=_typed(convolved), values=_integer_convolution),
     Operator("QLinearMatMul", 10, dtypes=_BYTES, ranks=_MATRICES, within=whole,
-             slots=(LEAD, _SINGLE, _point(0), Data(_matrix, dtype=_signed_with_signed, within=_bytes),
+             slots=(LEAD, _SINGLE, _point(0), _operand(_matrix, _signed_with_signed),
                     _SINGLE, _point(3), _SINGLE, _point(0)),
              infer=_result(lambda site: _multiplied(site, 3)), values=_saturated),
     Operator("QLinearConv", 10, dtypes=_BYTES, ranks=(3, 4, 5), within=whole, plan=weigh, settings=SETTINGS,
              slots=(LEAD, _SINGLE, _point(0),
-                    Data(lambda site: site.plan, dtype=_signed_with_signed, within=_bytes),
+                    _operand(lambda site: site.plan, _signed_with_signed),
                     Auxiliary(_filter_scales), Auxiliary(_filter_points), _SINGLE, _point(0),
                     Data(lambda site: (site.dims(_FILTERS)[0],), dtype="int32")),
              degrees=(8, 9), infer=_result(lambda site: convolved(site, _FILTERS)), values=_saturated),

@@ -12,7 +12,7 @@ from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull, within
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, Slot
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.sums import planned
 from fuzzing.graph.operators.windows import NARROW
@@ -109,7 +109,15 @@ def _recurrent(
     *settings: Setting,
     more: tuple[Data, ...] = (),
 ) -> None:
-    slots = (LEAD, _weight(gates), _recurrence(gates), _bias(gates), _SEQUENCES, _INITIAL, *more)
+    slots: tuple[Slot, ...] = (
+        LEAD,
+        _weight(gates),
+        _recurrence(gates),
+        _bias(gates),
+        _SEQUENCES,
+        _INITIAL,
+        *more,
+    )
     for since, dtypes, layout in ((7, NARROW, ()), (14, NARROW, (_LAYOUT,)), (22, FLOATS, (_LAYOUT,))):
         register(
             Operator(name, since, dtypes=dtypes, ranks=(3,), within=within(-100, 100), slots=slots,

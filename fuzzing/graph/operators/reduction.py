@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import Interval, magnitude, whole
+from fuzzing.graph.ir import Attribute
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting, Slot
 from fuzzing.graph.operators import register
 from fuzzing.graph.rounding import (
+    cut_off,
     exponents,
     factor_per_element,
     loosened,
     per_element,
     root_per_element,
     rounded,
-    whole_numbers,
+    rounded_product,
 )
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import FLOATS, NUMBERS, Shape, TensorType
@@ -87,7 +89,7 @@ def _axes_input(site: Site) -> tuple[int, ...]:
     return () if some and site.draws.chance(_NONE) else _axes(site)
 
 
-def keepdims_of_axis(site: Site) -> int:
+def _keepdims_of_axis(site: Site) -> int:
     """Whether to keep the one axis that is reduced: always where nothing else would be left."""
     return 1 if site.rank == 1 and site.limits.min_rank > 0 else site.draws.below(2)
 
@@ -108,6 +110,18 @@ def _axes_attribute(site: Site) -> tuple[int, ...]:
     draws = site.draws
     axes = draws.subset(site.rank)
     return tuple([axis - site.rank for axis in axes] if draws.chance(_NEGATIVE) else axes)
+
+
+def _is_flag(value: Attribute, site: Site) -> bool:  # noqa: ARG001 - whatever the site
+    return value in (0, 1)
+
+
+def _are_axes(value: Attribute, site: Site) -> bool:
+    """Whether each is an axis, and none is named twice."""
+    if not isinstance(value, tuple) or not all(isinstance(axis, int) for axis in value):
+        return False
+    named = [axis for axis in value if isinstance(axis, int) and -site.rank <= axis < site.rank]
+    return len(named) == len(value) == len({axis % site.rank for axis in named})
 
 
 class Reduction(NamedTuple):
@@ -164,7 +178,7 @@ def _l1(found: Interval, count: int, dtype: str) -> Interval:
 def _l2(found: Interval, count: int, dtype: str) -> Interval:
     low, high = magnitude(found)
     length = math.sqrt(count)
-    return rounded(whole_numbers(Interval(low * length, high * length), dtype), dtype, 4)
+    return rounded(cut_off(Interval(low * length, high * length), dtype), dtype, 4)
 
 
 def _squares(found: Interval, count: int, dtype: str) -> Interval:
@@ -175,8 +189,8 @@ def _squares(found: Interval, count: int, dtype: str) -> Interval:
 def _product(found: Interval, count: int, dtype: str) -> Interval:
     largest = found.largest**count
     if found.low >= 0:
-        return rounded(Interval(found.low**count, largest), dtype, 2 + count / 64)
-    return rounded(Interval(-largest, largest), dtype, 2 + count / 64)
+        return rounded_product(Interval(found.low**count, largest), dtype, count)
+    return rounded_product(Interval(-largest, largest), dtype, count)
 
 
 def _log_sum(found: Interval, count: int, dtype: str) -> Interval:
@@ -225,8 +239,8 @@ def _form(name: str, since: int, as_input: bool) -> Operator:
     slots: tuple[Slot, ...] = (LEAD,)
     degrees: tuple[int, ...] = (1,)
     settings = (
-        Setting("axes", Made(_axes_attribute), omit=0.15),
-        Setting("keepdims", Made(_keepdims_of_attribute), omit=0.5, default=1),
+        Setting("axes", Made(_axes_attribute, _are_axes), omit=0.15),
+        Setting("keepdims", Made(_keepdims_of_attribute, _is_flag), omit=0.5, default=1),
     )
     if as_input:
         # Mostly with axes: over all of them every shape becomes one of ones.
@@ -234,7 +248,7 @@ def _form(name: str, since: int, as_input: bool) -> Operator:
         degrees = (1, 2, 2, 2, 2)
         settings = (
             Setting("noop_with_empty_axes", Choice(0, 1), omit=0.7, default=0),
-            Setting("keepdims", Made(_keepdims), omit=0.5, default=1),
+            Setting("keepdims", Made(_keepdims, _is_flag), omit=0.5, default=1),
         )
     return Operator(
         name,
@@ -295,7 +309,7 @@ register(
             values=lambda site: Interval(0, site.dims(0)[site.axis()] - 1),
             settings=(
                 Setting("axis", Axis(), omit=0.2, default=0),
-                Setting("keepdims", Made(keepdims_of_axis), omit=0.4, default=1),
+                Setting("keepdims", Made(_keepdims_of_axis, _is_flag), omit=0.4, default=1),
                 Setting("select_last_index", Choice(0, 1), omit=0.6, default=0),
             ),
             torch=_index_text(name.lower()),

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
-import numpy as np
-
-from fuzzing.cases.values import CARRIERS
 from fuzzing.graph.domains import Axis, Choice
 from fuzzing.graph.intervals import WHOLE, Interval, hull, whole
 from fuzzing.graph.ir import Constant
+from fuzzing.graph.literals import bounds, scalar
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import companion, together
 from fuzzing.graph.operators.elementwise import PLAIN
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, FLOATS, INTEGERS, NUMBERS, UNSIGNED, Shape, TensorType
-
-
-def scalar(dtype: str, number: float) -> Constant:
-    """A constant of rank 0; of bfloat16 the number's upper half as a float32."""
-    if dtype == "bfloat16":
-        (bits,) = struct.unpack("<I", struct.pack("<f", number))
-        return Constant(dtype, np.array(bits >> 16, np.uint16))
-    return Constant(dtype, np.array(number, CARRIERS[dtype]))
-
-
-def number_of(constant: Constant) -> float:
-    """The one element of such a constant."""
-    found: float = constant.array.item()
-    if constant.dtype == "bfloat16":
-        (found,) = struct.unpack("<f", struct.pack("<I", int(found) << 16))
-    return found
 
 
 def _least(site: Site) -> Constant:
@@ -46,7 +27,7 @@ def _floor(site: Site) -> float:
     if not site.given(1):
         return WHOLE[site.dtype].low
     constant = site.constants[1]
-    return site.range(1).low if constant is None else number_of(constant)
+    return site.range(1).low if constant is None else bounds(constant).low
 
 
 def _clipped(site: Site) -> Interval:
@@ -122,15 +103,14 @@ def _top_k(since: int, dtypes: tuple[str, ...]) -> Operator:
     )
 
 
-register(
-    _where(9, (*PLAIN, *INTEGERS, "bool")),
-    _where(16, ANY),
-    _top_k(11, PLAIN + INTEGERS),
-    _top_k(24, NUMBERS),
-    # One bound is a constant and the other an input of the model: compilers know roads for both.
-    Operator(
+def _clip(since: int, dtypes: tuple[str, ...]) -> Operator:
+    """With one bound a constant and the other an input of the model: compilers know roads for both.
+
+    ONNX lists bfloat16 from opset 13 on, but writes Clip out by Where, which takes it from 16 on.
+    """
+    return Operator(
         "Clip",
-        13,
+        since,
         slots=(
             LEAD,
             Auxiliary(_least, omit=0.4),
@@ -139,9 +119,18 @@ register(
         degrees=(1, 2, 3),
         within=whole,
         values=_clipped,
-        dtypes=NUMBERS,
+        dtypes=dtypes,
         empty=True,
         dynamic=True,
         torch=lambda site, names: names[0] if site.degree == 1 else f"torch.clamp({', '.join(names)})",
-    ),
+    )
+
+
+register(
+    _where(9, (*PLAIN, *INTEGERS, "bool")),
+    _where(16, ANY),
+    _top_k(11, PLAIN + INTEGERS),
+    _top_k(24, NUMBERS),
+    _clip(13, PLAIN + INTEGERS),
+    _clip(16, NUMBERS),
 )

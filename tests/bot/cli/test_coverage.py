@@ -199,6 +199,14 @@ def test_figures_for_people(value: float, unit: str, text: str) -> None:
     assert page.figure({"value": value, "unit": unit}) == text
 
 
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(999, "999"), (1000, "1k"), (12345, "12.3k"), (999_949, "1M"), (1_234_567, "1.23M"), (10**9, "1G")],
+)
+def test_counts_above_bars_are_short(count: int, text: str) -> None:
+    assert page.Bar("", count, 1.0, 0, 0).short == text
+
+
 @given(st.integers(1, 10**7), st.data())
 def test_shades_part_the_counts(largest: int, data: st.DataObject) -> None:
     shades = list(page._shades(largest))

@@ -168,6 +168,22 @@ def test_broken_files_say_why(tmp_path: Path, content: bytes | None, reason: str
         read(path)
 
 
+def test_functions_that_call_themselves_are_broken() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+        g (float[3] x) => (float[3] z) { z = own.turn(x) }
+        <domain: "own", opset_import: ["" : 17, "own" : 1]> turn (x) => (y) { h = Relu(x) y = own.turn(h) }"""
+    with pytest.raises(BrokenModelError, match="functions that cannot be inlined: Cycle detected"):
+        scopes_of(onnx.parser.parse_model(text))
+
+
+@pytest.mark.parametrize("text", [b"node_1", b"Operator"])
+def test_names_that_are_no_text_are_broken(text: bytes) -> None:
+    node = helper.make_node("Operator", ["x"], ["y"], "node_1")
+    data = ModelProto(graph=helper.make_graph([node], "g", [], [])).SerializeToString()
+    with pytest.raises(BrokenModelError, match="something else than UTF-8"):
+        scopes_of(ModelProto.FromString(data.replace(text, b"\xff" * len(text))))
+
+
 def test_a_graph_without_nodes_is_a_model() -> None:
     tally = Tally(SET)
     assert tally.add(scopes_of(model_of("g (float[3] x) => (float[3] x) { }"))).nodes == 0
