@@ -163,7 +163,7 @@ def _mapped(node: Node, attributes: Mapping[str, Attribute]) -> Node:
 
 
 def _believed(before: Graph, after: Graph) -> Graph:
-    """`after` with such ranks of outputs as could not be found taken from `before`: a model must tell them."""
+    """`after`, the ranks of outputs that could not be found taken from `before`: a model must tell them."""
     types = list(after.types)
     for edge in after.outputs:
         if types[edge] == TensorType(before.types[edge].dtype, None):
