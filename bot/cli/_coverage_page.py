@@ -86,8 +86,8 @@ class Bar:
     @property
     def short(self) -> str:
         """The count in four characters or so: `950`, `12.3k`, `1.2M`."""
-        for size, letter in ((1_000_000, "M"), (1_000, "k")):
-            if self.count >= size:
+        for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+            if self.count >= 0.9995 * size:  # 999,950 is 1M, not 1e+03k
                 return f"{self.count / size:.3g}{letter}"
         return str(self.count)
 
@@ -112,7 +112,10 @@ def html(told: Mapping[str, Any]) -> str:
         met=[name for name, one in operators if one["nodes"]],
         missing=sorted(name for name, one in operators if not one["nodes"]),
         rows=operators,
-        metrics=[(name, one, figure(one["paper"]), figure(one["released"])) for name, one in _metrics(told)],
+        metrics=[
+            (name, one, figure(one["paper"]), figure(one["released"]))
+            for name, one in told["metrics"].items()
+        ],
         all_pairs=len(operators) ** 2,
         seen_pairs=sum(len(consumers) for consumers in told["pairs"].values()),
         heat=heat_map(told),
@@ -121,11 +124,6 @@ def html(told: Mapping[str, Any]) -> str:
         top_pairs=_top_pairs(told["pairs"]),
         left_out=told["left_out"][:_FILES_LISTED],
     )
-
-
-def _metrics(told: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    metrics: Mapping[str, Mapping[str, Any]] = told["metrics"]
-    return metrics.items()
 
 
 def figure(reading: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import onnx
+import onnx.checker
 import onnx.inliner
 import onnx.shape_inference
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -27,6 +28,14 @@ UNKNOWN = -1
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 #: An attribute of more bytes is told by its digest: a Constant's value may have millions.
 _LONG = 64
+#: What ONNX's own code raises at models that are not valid; ValueError also where one is too large for it.
+_REFUSALS = (
+    onnx.checker.ValidationError,
+    onnx.shape_inference.InferenceError,
+    RuntimeError,
+    ValueError,
+    IndexError,
+)
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 Shape = tuple[int, ...]
@@ -81,21 +90,41 @@ def read(path: Path) -> ModelProto:
 
 
 def scopes_of(model: ModelProto) -> list[Scope]:
-    """The model's scopes, its outermost graph first."""
+    """The model's scopes, its outermost graph first. Raises BrokenModelError."""
     if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
+        model = _inlined(model)
     reading = _Reading()
     scopes = list(reading.scopes(model.graph, {}))
-    if reading.complete:
-        return scopes
-    return list(_Reading().scopes(_inferred(model).graph, {}))
+    if not reading.complete:
+        scopes = list(_Reading().scopes(_inferred(model).graph, {}))
+    if not all(_is_text(node.name) and _is_text(node.operator) for scope in scopes for node in scope):
+        raise BrokenModelError("names a node or an operator in something else than UTF-8")
+    return scopes
+
+
+def _is_text(value: object) -> bool:
+    """Whether a message's text is one: protobuf gives bytes, whatever its types say, for what is no UTF-8."""
+    return isinstance(value, str)
+
+
+def _inlined(model: ModelProto) -> ModelProto:
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except _REFUSALS as error:
+        why = str(error).partition("\n")[0]
+        raise BrokenModelError(f"has functions that cannot be inlined: {why}") from error
 
 
 def _inferred(model: ModelProto) -> ModelProto:
-    """The model with the shapes that ONNX infers, or as it is where ONNX refuses it."""
+    """The model with the shapes that ONNX infers, or as it is where ONNX refuses it.
+
+    The checker comes first: of some models that it refuses, inference dies (onnx 1.23: an input of no name).
+    Data propagation is not asked for: a length of 2⁴⁰ takes all memory there.
+    """
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, ValueError):  # ValueError: larger than a protobuf may be
+        onnx.checker.check_model(model)
+        return onnx.shape_inference.infer_shapes(model)
+    except _REFUSALS:
         return model
 
 
@@ -147,7 +176,7 @@ def _attributes(given: Iterable[AttributeProto], inner: list[GraphProto]) -> Att
     for attribute in given:
         if attribute.type in _GRAPHS:
             inner.extend([attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs)
-            found.append(attribute.name.encode())
+            found.append(str(attribute.name).encode())  # see _is_text
             continue
         if attribute.doc_string:
             plain = AttributeProto()

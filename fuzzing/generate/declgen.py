@@ -7,7 +7,7 @@ from fuzzing.errors import UsageError
 from fuzzing.generate.generators import register_generator
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
-from fuzzing.generate.syntax import Draft, Validator, Vocabulary, accepted, checked
+from fuzzing.generate.syntax import Acceptance, Draft, Validator, Vocabulary
 
 #: After so many models thrown away there will be none. The paper's runs took about a hundred each: the mean
 #: of 2.88 nodes left of 1 to 200 means that a node is right two times in three.
@@ -24,10 +24,10 @@ class DeclGen:
     tries  models drawn so far, those that were accepted included
     """
 
-    def __init__(self, settings: Settings, validator: Validator = checked) -> None:
+    def __init__(self, settings: Settings, validator: Validator | None = None) -> None:
         self.settings = settings
         self.tries = 0
-        self._validator = validator
+        self._acceptance = Acceptance(settings.limits.max_elements, validator)
         self._vocabulary = Vocabulary(settings)
 
     def generate(self, seed: int) -> Generated:
@@ -38,7 +38,7 @@ class DeclGen:
             draft = Draft(self._vocabulary, draws)
             for _ in range(draws.between(*self.settings.nodes)):
                 draft.node()
-            graph = accepted(draft.graph(), self._validator, self.settings.limits.max_elements)
+            graph = self._acceptance.typed(draft.graph())
             if graph is not None:
                 return draft.generated(graph)
         low, _ = self.settings.nodes

@@ -7,25 +7,20 @@ of its own does as well: name it in ASSAY_NNSMITH_PYTHON.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
-import weakref
 from base64 import b64decode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 from platformdirs import user_cache_path
 
-import fuzzing
 from fuzzing.draws import Draws, derive
 from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.generate.child import Child, DiedError
 from fuzzing.generate.generators import register_generator
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
@@ -40,6 +35,8 @@ INSTALL = "pip install 'nnsmith==0.1.0' 'z3-solver<5.4' torch onnx"
 _INPUTS = Interval(3.0, 7.0)
 #: Models of one seed that are tried until one can be exported; about one in two hundred cannot.
 _MOST_TRIES = 20
+#: For an answer; the first one waits until NNSmith has tried all its operators.
+_SECONDS = 600.0
 _PROGRAM = "fuzzing.generate.nnsmith_program"
 
 
@@ -51,11 +48,12 @@ class CannotMakeError(Exception):
 class Made:
     """A model of NNSmith's.
 
-    seconds  that it took, export included
+    seconds, cpu  that it took, export included, by the clock and of the processor's time
     """
 
     onnx: bytes
     seconds: float
+    cpu: float
 
 
 @register_generator("nnsmith")
@@ -71,7 +69,7 @@ class NNSmith:
             raise UsageError("nnsmith has operators of its own names: leave out --operators and --backend")
         self.settings = settings
         self._python = python or os.environ.get(VARIABLE) or sys.executable
-        self._process: _Process | None = None
+        self._child: Child | None = None
 
     def generate(self, seed: int) -> Generated:
         """The model of this seed, or of one derived from it if NNSmith cannot export that.
@@ -92,112 +90,53 @@ class NNSmith:
         folder  where NNSmith is to search weights and write all its files, as its own command does
         """
         nodes = Draws(derive(seed, "nodes")).between(*self.settings.nodes)
-        found = self.process.ask(
-            {
-                "seed": seed,
-                "nodes": nodes,
-                "dtypes": dtypes,
-                "folder": None if folder is None else str(folder),
-            }
-        )
+        asked = {"seed": seed, "nodes": nodes, "dtypes": dtypes}
+        try:
+            found = self._running().ask(asked | {"folder": None if folder is None else str(folder)})
+        except DiedError as error:
+            self._child = None
+            raise self._trouble(error) from error
         if found["event"] == "failed":
             raise CannotMakeError(found["reason"])
-        return Made(b64decode(found["onnx"]), found["seconds"])
+        return Made(b64decode(found["onnx"]), found["seconds"], found["cpu"])
 
     @property
     def versions(self) -> Mapping[str, str]:
         """Of NNSmith, z3-solver, torch, onnx and numpy, where NNSmith runs."""
-        found: Mapping[str, str] = self.process.ready["versions"]
+        found: Mapping[str, str] = self._running().ready["versions"]
         return found
 
-    @property
-    def process(self) -> _Process:
-        """The process that makes the models; started now if there is none."""
-        if self._process is None:
-            self._process = _Process(self._python)
-        return self._process
+    def _running(self) -> Child:
+        if self._child is None:
+            command = [self._python, "-m", _PROGRAM, str(user_cache_path("assay") / "nnsmith")]
+            environment = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+            advice = f"{VARIABLE} must name a Python that has NNSmith"
+            try:
+                self._child = Child(command, environment, _SECONDS, advice)
+            except DiedError as error:
+                raise self._trouble(error) from error
+        return self._child
+
+    def _trouble(self, error: DiedError) -> InfrastructureError:
+        words = str(error)
+        missing = re.findall(r"No module named '(\w+)", words)
+        if missing:
+            return InfrastructureError(
+                f"{self._python} has no {missing[-1]}, so NNSmith cannot run in it; install with: {INSTALL}\n"
+                f"or name an interpreter that has it in {VARIABLE}"
+            )
+        last = words.rpartition("\n")[2]
+        return InfrastructureError(
+            f"NNSmith's process in {self._python} ended with code {error.code}: {last}"
+        )
 
     def close(self) -> None:
         """Ends the process, if there is one."""
-        if self._process is not None:
-            self._process.end()
-            self._process = None
+        if self._child is not None:
+            self._child.end()
+            self._child = None
 
 
 def range_of(type_: TensorType) -> Interval:
     """What an input of NNSmith's models is drawn from."""
     return BOOLEAN if type_.dtype == "bool" else _INPUTS
-
-
-class _Process:
-    """The program, while it runs. Raises InfrastructureError if it cannot.
-
-    ready  what it said when it was
-    end    ends it; done, too, when nothing uses it any more
-    """
-
-    def __init__(self, python: str) -> None:
-        self._python = python
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `_end` closes it
-        try:
-            self._process = subprocess.Popen(
-                [python, "-m", _PROGRAM, str(user_cache_path("assay") / "nnsmith")],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-                env=_environment(),
-                cwd="/",  # where no file of the caller's can stand before a library
-                text=True,
-            )
-        except OSError as error:
-            self._log.close()
-            raise InfrastructureError(
-                f"cannot start {python}: {error.strerror}; {VARIABLE} must name a Python that has NNSmith"
-            ) from error
-        self.end = weakref.finalize(self, _end, self._process, self._log)
-        self.ready = self._answer()
-
-    def ask(self, request: Mapping[str, object]) -> dict[str, Any]:
-        """The answer to a request."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # its end is told below, with its last words
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line.endswith("\n"):
-            raise InfrastructureError(self._obituary())
-        found: dict[str, Any] = json.loads(line)
-        return found
-
-    def _obituary(self) -> str:
-        code = self._process.wait()
-        self._log.seek(0)
-        words = self._log.read().decode(errors="replace").strip()
-        self.end()
-        missing = re.findall(r"No module named '(\w+)", words)
-        if missing:
-            return (
-                f"{self._python} has no {missing[-1]}, so NNSmith cannot run in it; install with: {INSTALL}\n"
-                f"or name an interpreter that has it in {VARIABLE}"
-            )
-        return (
-            f"NNSmith's process in {self._python} ended with exit code {code}: {words.rpartition(chr(10))[2]}"
-        )
-
-
-def _environment() -> dict[str, str]:
-    ours = str(Path(fuzzing.__file__).parents[1])
-    return os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": ours, "OMP_NUM_THREADS": "1"}
-
-
-def _end(process: subprocess.Popen[str], log: IO[bytes]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        assert pipe is not None
-        with suppress(BrokenPipeError):
-            pipe.close()
-    process.wait()
-    log.close()

@@ -4,7 +4,7 @@ Runs in an interpreter that has NNSmith, which need not be Assay's: beside NNSmi
 is used. A request is a JSON object:
     {"seed": S, "nodes": N, "dtypes": [NAME, …] or null, "folder": PATH or null}
 and is answered, after {"event": "ready", "operators": COUNT, "versions": {…}}, by one line:
-    {"event": "model", "seed": S, "onnx": BASE64, "seconds": T}
+    {"event": "model", "seed": S, "onnx": BASE64, "seconds": T, "cpu": T}
     {"event": "failed", "seed": S, "reason": TEXT}     NNSmith could not make, or not export, this model
 
 One seed gives the same bytes, in any order and process, which NNSmith itself does not promise:
@@ -122,13 +122,13 @@ def _dump(model: Any, folder: str) -> None:
 
 
 def _answer(peer: Peer, seed: int, **asked: Any) -> dict[str, Any]:
-    begun = time.perf_counter()
+    begun, begun_cpu = time.perf_counter(), time.process_time()
     try:
         data = peer.model(seed, **asked)
     except Exception as error:  # noqa: BLE001 - NNSmith, z3 and torch raise what they like; it is told
         return {"event": "failed", "seed": seed, "reason": f"{type(error).__name__}: {error}"[:500]}
-    seconds = time.perf_counter() - begun
-    return {"event": "model", "seed": seed, "onnx": base64.b64encode(data).decode(), "seconds": seconds}
+    took = {"seconds": time.perf_counter() - begun, "cpu": time.process_time() - begun_cpu}
+    return {"event": "model", "seed": seed, "onnx": base64.b64encode(data).decode()} | took
 
 
 def _tell(out: TextIO, **fields: Any) -> None:

@@ -7,7 +7,7 @@ from fuzzing.errors import UsageError
 from fuzzing.generate.generators import register_generator
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
-from fuzzing.generate.syntax import Draft, Validator, Vocabulary, accepted, checked
+from fuzzing.generate.syntax import Acceptance, Draft, Validator, Vocabulary
 from fuzzing.graph.ir import Graph
 
 #: Of one node (released baseline).
@@ -21,10 +21,10 @@ class Randoop:
     tries  nodes drawn so far, those that were accepted included
     """
 
-    def __init__(self, settings: Settings, validator: Validator = checked) -> None:
+    def __init__(self, settings: Settings, validator: Validator | None = None) -> None:
         self.settings = settings
         self.tries = 0
-        self._validator = validator
+        self._acceptance = Acceptance(settings.limits.max_elements, validator)
         self._vocabulary = Vocabulary(settings)
 
     def generate(self, seed: int) -> Generated:
@@ -42,7 +42,7 @@ class Randoop:
         for _ in range(MOST_TRIES):
             self.tries += 1
             draft.node()
-            graph = accepted(draft.graph(), self._validator, self.settings.limits.max_elements, sound)
+            graph = self._acceptance.typed(draft.graph(), sound)
             if graph is not None:
                 return graph
             draft.back(mark)

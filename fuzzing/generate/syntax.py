@@ -12,16 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-import onnx
 from onnx import ModelProto
 
 from fuzzing.draws import Draws, derive
+from fuzzing.generate.inference import Inference
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated, Solver
 from fuzzing.graph import intervals
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.ir import Attribute, Body, Builder, Constant, Graph, Node
-from fuzzing.graph.onnx_types import type_of
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.operator import Operator
 from fuzzing.graph.types import Dim, TensorType
@@ -34,47 +33,31 @@ SAMPLES = 128
 Validator: TypeAlias = Callable[[ModelProto], bool]
 
 
-def checked(model: ModelProto) -> bool:
-    """Whether ONNX's checker passes a model; the strict inference that `accepted` begins with is the rest.
+class Acceptance:
+    """What decides which drafts are kept: ONNX's strict inference, its checker, and whoever is asked beside.
 
-    Loading a model in onnxruntime, which the seed paper's release asks, runs the same inference over the
-    same schemas; it costs four times as much, and a runtime. Whoever wants it hands in a validator that
-    opens a session.
-    """
-    try:
-        onnx.checker.check_model(model)
-    except onnx.checker.ValidationError:
-        return False
-    return True
-
-
-def accepted(graph: Graph, validator: Validator, max_elements: int, sound: int = 0) -> Graph | None:
-    """The graph with the types that ONNX's strict inference gives; None if it, or the validator, refuses.
+    The seed paper's release opens an onnxruntime session, which begins with the same inference over the same
+    schemas: of 3,000 drafts the two judge 98.6 % alike (`tests.benchmarks generation`). Inference needs no
+    runtime, and knows no compiler under test; whoever wants a session hands in a validator that opens one.
 
     max_elements  an edge that is known to have more is refused, too: nobody could run it
-    sound         so many of the first nodes are known to pass the inference
     """
-    model = to_onnx(graph)
-    nodes = list(model.graph.node)
-    del model.graph.node[sound:], model.graph.output[:]
-    inferred = model
-    # One node more at a time, as runtimes do: inference that goes on behind a node which it refuses takes
-    # the process down where an operator without checks (EyeLike) meets an input without a type.
-    for node in nodes[sound:]:
-        model.graph.node.append(node)
-        try:
-            inferred = onnx.shape_inference.infer_shapes(
-                model, check_type=True, strict_mode=True, data_prop=True
-            )
-        except onnx.shape_inference.InferenceError:
+
+    def __init__(self, max_elements: int, validator: Validator | None = None) -> None:
+        self.inference = Inference()
+        self._max_elements = max_elements
+        self._validator = validator
+
+    def typed(self, graph: Graph, sound: int = 0) -> Graph | None:
+        """The graph with the types that ONNX infers; None if it is refused.
+
+        sound  so many of the first nodes are known to pass the inference
+        """
+        types = self.inference.typed(graph, sound)
+        if types is None or any(type_.static and type_.elements > self._max_elements for type_ in types):
             return None
-    types = list(graph.types)
-    for item in inferred.graph.value_info:
-        types[int(item.name[1:])] = type_of(item.type)
-    if any(type_.static and type_.elements > max_elements for type_ in types):
-        return None
-    found = replace(graph, types=tuple(types))
-    return found if validator(to_onnx(found)) else None
+        found = replace(graph, types=tuple(types))
+        return found if self._validator is None or self._validator(to_onnx(found)) else None
 
 
 @dataclass(frozen=True)

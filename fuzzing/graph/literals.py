@@ -19,7 +19,7 @@ def literal(dtype: str, values: Sequence[float], shape: tuple[int, ...] | None =
     """A constant of an element type; a vector if no shape is given.
 
     dtype   an element type that `fuzzing.graph.types.ANY` lists
-    values  its elements in row-major order, numbers that the type holds; bfloat16 cuts what it has no bits for
+    values  its elements in row-major order, numbers that the type holds; bfloat16 cuts off further bits
     """
     if dtype == "bfloat16":
         array = (np.array(values, np.float32).view(np.uint32) >> 16).astype(CARRIERS[dtype])

@@ -87,7 +87,7 @@ def retype(graph: Graph, *, legal: bool = False) -> Graph:
         found = typed(graph)
         if found is not None:
             return found
-    made = completed(_with_types(graph, _inferred(graph)))
+    made = _believed(graph, completed(_with_types(graph, _inferred(graph))))
     try:
         onnx.checker.check_model(to_onnx(made))
     except onnx.checker.ValidationError as error:
@@ -162,10 +162,19 @@ def _mapped(node: Node, attributes: Mapping[str, Attribute]) -> Node:
     return node._replace(attributes=attributes) if any(True for _ in node.bodies()) else node
 
 
+def _believed(before: Graph, after: Graph) -> Graph:
+    """`after`, the ranks of outputs that could not be found taken from `before`: a model must tell them."""
+    types = list(after.types)
+    for edge in after.outputs:
+        if types[edge] == TensorType(before.types[edge].dtype, None):
+            types[edge] = before.types[edge]
+    return replace(after, types=tuple(types))
+
+
 def _with_types(graph: Graph, source: Graph) -> Graph:
     """`graph` with the types of `source`, which differs from it in types and names alone."""
     pairs = zip(graph.types, source.types, strict=True)
-    types: tuple[TensorType, ...] = tuple([old if new == UNKNOWN else new for old, new in pairs])
+    types = [old if new == UNKNOWN else new for old, new in pairs]  # what nothing can tell is believed
     nodes = []
     for node, other in zip(graph.nodes, source.nodes, strict=True):
         attributes = dict(node.attributes)
@@ -174,4 +183,4 @@ def _with_types(graph: Graph, source: Graph) -> Graph:
             if isinstance(value, Body) and isinstance(typed_body, Body):
                 attributes[name] = Body(_with_types(value.graph, typed_body.graph), value.captures)
         nodes.append(_mapped(node, attributes))
-    return replace(graph, types=types, nodes=tuple(nodes))
+    return replace(graph, types=tuple(types), nodes=tuple(nodes))

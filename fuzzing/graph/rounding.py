@@ -20,6 +20,9 @@ STEP = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-5}
 #: Below this a number may be flushed to zero: above the smallest normal one (2**-14, 2**-126).
 _TINY = {"float16": 1e-4, "bfloat16": 1e-37, "float32": 1e-37, "float64": 1e-37}
 
+#: What bounds grow by when four steps of the coarsest type are put on them, and a little more.
+_ROUNDINGS = 1.1
+
 #: What the exponential takes: e to it, and the sum of a few such, is neither zero nor more than WHOLE.
 _EXPONENTS = {"float16": Interval(-8.0, 8.0)}
 _OTHER_EXPONENTS = Interval(-80.0, 80.0)
@@ -35,6 +38,11 @@ def rounded(found: Interval, dtype: str, steps: float = 1.0) -> Interval:
     high += abs(high) * step * steps
     tiny = _TINY[dtype]
     return Interval(0.0 if 0 < low < tiny else low, 0.0 if -tiny < high < 0 else high)
+
+
+def rounded_product(found: Interval, dtype: str, count: int) -> Interval:
+    """For products of so many factors, whose roundings go both ways and make up for each other in part."""
+    return rounded(found, dtype, min(2 + count / 64, 16))
 
 
 def loosened(found: Interval, dtype: str, scale: float = 1.0, floor: float = -math.inf) -> Interval:
@@ -86,7 +94,7 @@ def limited(low: float, high: float, short: float) -> Callable[[TensorType], Int
 def _share(dtype: str, parts: float) -> Interval:
     low, high = WHOLE[dtype]
     if dtype in STEP:
-        parts *= 1.05
+        parts *= _ROUNDINGS
         return Interval(low / parts, high / parts)
     largest = math.floor(high / parts)
     return Interval(max(low, -largest), largest)  # as far down as up, for magnitudes to fit too

@@ -10,7 +10,7 @@ from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import scalar
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.rounding import factor_per_element, per_element, rounded
+from fuzzing.graph.rounding import factor_per_element, per_element, rounded, rounded_product
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, TensorType
 
@@ -37,7 +37,7 @@ def _products(site: Site) -> Interval:
     low, length = site.range(0).low, _length(site)
     most = max(site.range(0).largest, site.range(0).largest ** length)
     bounds = Interval(min(low, low**length) if low >= 0 else -most, most)
-    return _with_start(site, rounded(bounds, site.dtype, 2 + length / 64), 1)
+    return _with_start(site, rounded_product(bounds, site.dtype, length), 1)
 
 
 def _with_start(site: Site, bounds: Interval, start: int) -> Interval:

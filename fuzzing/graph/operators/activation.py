@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import UNIT, Interval, cut, hull, scale, whole
+from fuzzing.graph.ir import Attribute
 from fuzzing.graph.operator import ANY_RANK, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import LATE, PLAIN, dipping, exact, pointwise, rising, valley
@@ -143,6 +144,14 @@ def _bias(site: Site) -> float:
     return site.draws.choice((0.0, 0.5, 1.0) if site.dtype in FLOATS else (0.0, 1.0))
 
 
+def _is_threshold(value: Attribute, site: Site) -> bool:  # noqa: ARG001 - whatever the site
+    return isinstance(value, float) and value >= 0
+
+
+def _is_bias(value: Attribute, site: Site) -> bool:
+    return isinstance(value, float) and 0 <= value <= site.get("lambd")
+
+
 def _shrink(site: Site) -> Interval:
     found, lambd, bias = site.range(0), site.get("lambd"), site.get("bias")
     parts = []
@@ -173,8 +182,8 @@ pointwise("ThresholdedRelu", _thresholded,
           lambda site, names: f"torch.nn.functional.threshold({names[0]}, {site.get('alpha')!r}, 0.0)",
           forms=((10, PLAIN), (22, FLOATS)), settings=_alpha(0.5, 1.0, 2.0))  # fmt: skip
 pointwise("Elu", _elu, _call("elu", "alpha"), forms=LATE, settings=_alpha(0.5, 1.0, 2.0))
-# Torch has the constants built in, and they are ONNX's defaults.
-pointwise("Selu", _selu, None, forms=LATE, within=share(2), settings=(
+pointwise("Selu", _selu, lambda site, names: f"{site.get('gamma')!r} * {_call('elu', 'alpha')(site, names)}",
+          forms=LATE, within=share(2), settings=(
     Setting("alpha", Choice(1.0, 1.5, 1.6732632), omit=0.7, default=1.6732632),
     Setting("gamma", Choice(0.5, 1.0, 1.0507010), omit=0.7, default=1.0507010)))  # fmt: skip
 pointwise("Celu", _celu, _call("celu", "alpha"), forms=((12, ("float32",)), (28, FLOATS)),
@@ -198,8 +207,8 @@ pointwise(
     forms=((9, PLAIN + SIGNED + UNSIGNED),),
     within=share(2),
     settings=(
-        Setting("lambd", Made(_threshold), default=0.5),
-        Setting("bias", Made(_bias), omit=0.4, default=0.0),
+        Setting("lambd", Made(_threshold, _is_threshold), default=0.5),
+        Setting("bias", Made(_bias, _is_bias), omit=0.4, default=0.0),
     ),
 )
 
@@ -244,6 +253,11 @@ _AXIS = Setting("axis", Axis(), omit=0.3, default=-1)
 _RANKS = ANY_RANK[1:]
 
 
+def _hardmax_text(site: Site, names: Sequence[str]) -> str:
+    (x,), axis = names, site.get("axis")
+    return f"torch.zeros_like({x}).scatter({axis}, torch.argmax({x}, dim={axis}, keepdim=True), 1)"
+
+
 def _along(function: str) -> Callable[[Site, Sequence[str]], str]:
     return lambda site, names: f"torch.{function}({names[0]}, dim={site.get('axis')})"
 
@@ -254,7 +268,7 @@ register(
     Operator("LogSoftmax", 13, values=lambda site: loosened(_log_softmax(site), site.dtype), within=share(4),
              ranks=_RANKS, dynamic=True, settings=(_AXIS,), torch=_along("log_softmax")),
     Operator("Hardmax", 13, values=lambda site: UNIT, within=whole, ranks=_RANKS, dynamic=True,
-             settings=(_AXIS,)),
+             settings=(_AXIS,), torch=_hardmax_text),
     *(Operator("LpNormalization", since, values=_lp_values, within=_lp_domain, ranks=_RANKS, dtypes=dtypes,
                settings=(_AXIS, Setting("p", Choice(1, 2), omit=0.4, default=2)), torch=_lp_text)
       for since, dtypes in LATE),

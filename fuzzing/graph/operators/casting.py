@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.graph.domains import Choice, Made
+from fuzzing.graph.domains import Between, Choice, Made
 from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, whole
-from fuzzing.graph.ir import Constant
+from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import scalar
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
@@ -42,6 +42,12 @@ def _target(site: Site) -> str:
     return site.draws.choice([to for to in ANY if _fits(found, site.dtype, to)])
 
 
+def _is_target(value: Attribute, site: Site) -> bool:
+    """Whether it is a type that holds what is known of the lead input's numbers."""
+    to = _NAMES.get(value) if isinstance(value, int) else None
+    return to in ANY and (site.ranges[0] is None or _fits(site.ranges[0], site.dtype, to))
+
+
 def _bounds(site: Site, to: str) -> Interval:
     return site.range(0) if to == site.dtype else converted(site.range(0), to)
 
@@ -66,7 +72,7 @@ def _cast(since: int, settings: tuple[Setting, ...]) -> Operator:
         within=whole,
         infer=_cast_type,
         values=lambda site: _bounds(site, _NAMES[site.get("to")]),
-        settings=(Setting("to", Made(lambda site: DTYPES[_target(site)])), *settings),
+        settings=(Setting("to", Made(lambda site: DTYPES[_target(site)], _is_target)), *settings),
         empty=True,
         dynamic=True,
         torch=_cast_text,
@@ -123,7 +129,7 @@ def _dropout(since: int, ratios: tuple[str, ...]) -> Operator:
         within=whole,
         infer=_dropout_type,
         values=lambda site: (site.range(0), Interval(1, 1))[: site.outputs],
-        settings=(Setting("seed", Made(lambda site: site.draws.below(1 << 31)), omit=0.7, default=0),),
+        settings=(Setting("seed", Between(0, (1 << 31) - 1), omit=0.7, default=0),),
         plan=_plan_dropout,
         empty=True,
         dynamic=True,

@@ -14,7 +14,7 @@ from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.joining import room
+from fuzzing.graph.operators.joining import growth
 from fuzzing.graph.operators.layout import shuffled_axes
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import ANY, TensorType
@@ -23,6 +23,10 @@ _RANKED = tuple(range(1, 9))
 
 #: How often an index is counted from the end of its axis.
 _NEGATIVE = 0.15
+#: So many indices are as good a test as more of them.
+_MANY = 128
+#: What stands for "to the end", in either type.
+_FARTHEST = {"int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 
 
 def index_dtype(site: Site) -> str:
@@ -53,9 +57,15 @@ class _Cut(NamedTuple):
 
 
 class _SlicePlan(NamedTuple):
+    """What a Slice's inputs say, all of one element type; no axes: all of them."""
+
     dtype: str
     axes: list[int] | None
     cuts: list[_Cut]
+
+    def constant(self, values: list[int]) -> Constant:
+        """An input."""
+        return literal(self.dtype, values)
 
 
 def _slice_plan(site: Site) -> _SlicePlan:
@@ -75,7 +85,7 @@ def _slice_plan(site: Site) -> _SlicePlan:
 def _cut(site: Site, length: int, dtype: str) -> _Cut:
     """A start, an end and a step that leave at least one element of an axis that has one."""
     draws = site.draws
-    farthest = int(np.iinfo(dtype).max)
+    farthest = _FARTHEST[dtype]
     if length == 0:
         return _Cut(0, draws.choice((0, farthest)), 1)
     step = draws.choice((1, 1, 1, 2, 3, -1, -2)) if site.degree == 5 else 1
@@ -160,7 +170,7 @@ def _gather_indices(site: Site) -> Constant:
     length = site.dims(0)[site.axis()]
     most = max(1, limits.max_rank - site.rank + 1)
     least = 0 if site.rank > 1 or limits.min_rank == 0 else 1
-    left = room(site) * length
+    left = min(growth(site) * length, _MANY)
     shape = []
     for _ in range(draws.between(least, most)):
         shape.append(draws.between(1, max(1, min(limits.max_dim, left))) if draws.chance(0.5) else 1)
@@ -205,10 +215,13 @@ def element_indices(site: Site, distinct: bool = False) -> Constant:
     distinct  those of one line along the axis differ, so that no element is written to twice
     """
     draws = site.draws
-    axis, shape = site.axis(), list(site.dims(0))
-    length = shape[axis]
-    shape = [dim if draws.chance(0.7) else draws.between(1, dim) for dim in shape]
-    shape[axis] = draws.between(1, length if distinct else max(length, min(site.limits.max_dim, length * room(site))))
+    axis, length = site.axis(), site.dims(0)[site.axis()]
+    most = length if distinct else max(length, min(site.limits.max_dim, length * growth(site)))
+    shape, left = [], _MANY
+    for place, dim in enumerate(site.dims(0)):
+        longest = min(left, most if place == axis else dim)
+        shape.append(draws.between(1, longest) if place == axis or draws.chance(0.3) else longest)
+        left //= shape[-1]
     dtype = index_dtype(site)
     if not distinct:
         return literal(dtype, [index(site, length) for _ in range(math.prod(shape))], tuple(shape))
@@ -247,9 +260,9 @@ def tuples(site: Site, lengths: Sequence[int], count: int, distinct: bool = Fals
         places[last if place in places else place] = None
     found = []
     for place in places:
-        entry = []
+        rest, entry = place, []
         for length in reversed(lengths):
-            place, last = divmod(place, length)
+            rest, last = divmod(rest, length)
             entry.append(last - length if site.draws.chance(_NEGATIVE) else last)
         found += entry[::-1]
     return found
@@ -263,13 +276,14 @@ def _gather_nd_indices(site: Site) -> Constant:
     rest = site.rank - depth  # axes of the output that are the lead's: batched ones and those not indexed
     least = 1 if rest == 0 and limits.min_rank > 0 else 0
     most = max(least, min(2, max(limits.max_rank, site.rank) - rest))
-    left = room(site) * math.prod(shape[batch : batch + depth])
+    left = min(growth(site) * math.prod(shape[batch : batch + depth]), _MANY)
     middle = []
     for _ in range(draws.between(least, most)):
         middle.append(draws.between(1, max(1, min(limits.max_dim, left))))
         left //= middle[-1]
     count = math.prod(shape[:batch]) * math.prod(middle)
-    return literal("int64", tuples(site, shape[batch : batch + depth], count), (*shape[:batch], *middle, depth))
+    flat = tuples(site, shape[batch : batch + depth], count)
+    return literal("int64", flat, (*shape[:batch], *middle, depth))
 
 
 def _gathered_nd(site: Site) -> tuple[TensorType, ...]:
@@ -284,7 +298,8 @@ def flat_places(array: np.ndarray[Any, Any], lengths: Sequence[int]) -> np.ndarr
     """The places in a flattened tensor of these lengths that tuples of indices (the last axis) name."""
     indices = np.where(array < 0, array + np.array(lengths, np.int64), array)
     strides = [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
-    return (indices * np.array(strides, np.int64)).sum(-1)
+    places: np.ndarray[Any, Any] = (indices * np.array(strides, np.int64)).sum(-1)
+    return places
 
 
 def _torch_gather_nd(site: Site, names: Sequence[str]) -> str:
@@ -304,10 +319,10 @@ def _torch_gather_nd(site: Site, names: Sequence[str]) -> str:
 
 register(
     Operator("Slice", 13,
-             slots=(LEAD, Auxiliary(lambda site: literal(site.plan.dtype, [cut.start for cut in site.plan.cuts])),
-                    Auxiliary(lambda site: literal(site.plan.dtype, [cut.end for cut in site.plan.cuts])),
-                    Auxiliary(lambda site: site.plan.axes and literal(site.plan.dtype, site.plan.axes)),
-                    Auxiliary(lambda site: literal(site.plan.dtype, [cut.step for cut in site.plan.cuts]))),
+             slots=(LEAD, Auxiliary(lambda site: site.plan.constant([cut.start for cut in site.plan.cuts])),
+                    Auxiliary(lambda site: site.plan.constant([cut.end for cut in site.plan.cuts])),
+                    Auxiliary(lambda site: site.plan.axes and site.plan.constant(site.plan.axes)),
+                    Auxiliary(lambda site: site.plan.constant([cut.step for cut in site.plan.cuts]))),
              degrees=(3, 4, 5), ranks=_RANKED, plan=_slice_plan, infer=_sliced, within=whole, dtypes=ANY,
              empty=True, torch=_torch_slice),
     Operator("Gather", 13, slots=(LEAD, Auxiliary(_gather_indices)), ranks=_RANKED, infer=_gathered,

@@ -17,9 +17,15 @@ from fuzzing.graph.types import ANY, Dim, Shape, TensorType
 _RANKED = tuple(range(1, 9))
 
 
-def room(site: Site) -> int:
+def growth(site: Site) -> int:
     """By which factor the lead input may grow; at least 1."""
     return max(1, site.limits.max_elements // max(1, site.x.elements))
+
+
+def repeated(site: Site, low: int, high: int, count: int) -> list[int]:
+    """So many whole numbers between two bounds; of very many the first ones come again and again."""
+    drawn = [site.draws.between(low, high) for _ in range(min(count, 32))]
+    return [drawn[place % 32] for place in range(count)]
 
 
 def as_lead(site: Site) -> Interval:
@@ -37,15 +43,16 @@ def all_ranges(site: Site) -> Interval:
 
 def _concat_axis(site: Site) -> int:
     """Any axis; the longest of a large tensor, along which a further slice adds least."""
-    if site.degree <= room(site):
-        return int(Axis().draw(site))  # type: ignore[call-overload]
+    if site.degree <= growth(site):
+        axis = site.draws.below(site.rank)
+        return axis - site.rank if site.draws.chance(0.1) else axis
     return site.shape.index(max(dim or 0 for dim in site.shape))
 
 
 def _slices(site: Site) -> Shape:
     """The lead's shape, with another length along the axis now and then."""
     axis = site.axis()
-    if site.degree > room(site):
+    if site.degree > growth(site):
         length = 1
     elif site.draws.chance(0.7):
         return site.shape
@@ -128,7 +135,8 @@ def _split(site: Site) -> tuple[TensorType, ...]:
 
 
 def _torch_split(site: Site, names: Sequence[str]) -> str:
-    return f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
+    text = f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
+    return f"{text}[0]" if site.outputs == 1 else text
 
 
 # Expand
@@ -137,7 +145,7 @@ def _torch_split(site: Site, names: Sequence[str]) -> str:
 def _expanded_entries(site: Site) -> Constant:
     """Isra's: where the length is 1, half the time another one. Beyond: further axes, axes left out."""
     draws, limits = site.draws, site.limits
-    left = room(site)
+    left = growth(site)
     entries = []
     for dim in site.dims(0):
         entry = 1 if draws.chance(0.5) else dim
@@ -172,7 +180,7 @@ def _torch_expand(site: Site, names: Sequence[str]) -> str:
 
 def _repeats(site: Site) -> Constant:
     """Isra's 1 to 3 for each axis, as far as there is room; the axes take their turns in any order."""
-    left = room(site)
+    left = growth(site)
     repeats = [1] * site.rank
     for axis in site.draws.permutation(site.rank):
         repeats[axis] = site.draws.between(1, max(1, min(3, left)))
@@ -191,13 +199,13 @@ def _tiled(site: Site) -> tuple[TensorType, ...]:
 
 
 register(
-    Operator("Concat", 13, slots=(LEAD, Data(_slices, within=as_lead, many=True)), degrees=(1, 2, 3, 4, 5), ranks=_RANKED,
-             infer=_joined, values=all_ranges, within=whole, dtypes=ANY, empty=True,
-             settings=(Setting("axis", Made(_concat_axis)),), torch=_torch_concat),
+    Operator("Concat", 13, slots=(LEAD, Data(_slices, within=as_lead, many=True)),
+             degrees=(1, 2, 3, 4, 5), ranks=_RANKED, infer=_joined, values=all_ranges, within=whole,
+             dtypes=ANY, empty=True, settings=(Setting("axis", Made(_concat_axis)),), torch=_torch_concat),
     Operator("Split", 13, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=whole, dtypes=ANY, empty=True,
              settings=(Setting("axis", Axis(), omit=PLANNED, default=0),), torch=_torch_split),
-    # No empty tensors: onnxruntime refuses `num_outputs` along an axis of length 0, which may be the only one.
+    # No empty tensors: onnxruntime refuses `num_outputs` along an axis of length 0, perhaps the only one.
     Operator("Split", 18, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=whole, dtypes=ANY,
              settings=(Setting("axis", Axis(), omit=PLANNED, default=0),
@@ -209,4 +217,3 @@ register(
     Operator("Tile", 13, slots=(LEAD, Auxiliary(_repeats)), infer=_tiled, within=whole, dtypes=ANY,
              empty=True, torch=lambda site, names: f"{names[0]}.tile({site.numbers(1)})"),
 )  # fmt: skip
-

@@ -62,7 +62,8 @@ def _target(site: Site) -> tuple[int, ...]:
     """Another shape of as many elements, as Isra draws it: the last length is what the others leave."""
     draws, limits = site.draws, site.limits
     rest = site.x.elements
-    rank = draws.between(0 if rest == 1 and limits.min_rank == 0 else max(1, limits.min_rank), limits.max_rank)
+    least = 0 if rest == 1 and limits.min_rank == 0 else max(1, limits.min_rank)
+    rank = draws.between(least, limits.max_rank)
     shape = []
     for _ in range(rank - 1):
         shape.append(math.gcd(rest, draws.between(1, max(rest, 1))))

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from fuzzing.graph.domains import Between, Choice, Made
 from fuzzing.graph.intervals import UNIT, Interval, hull, whole
-from fuzzing.graph.ir import Constant
+from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, whole_numbers
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.joining import room
+from fuzzing.graph.operators.indexing import listed
+from fuzzing.graph.operators.joining import growth, repeated
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, NUMBERS, TensorType
 
@@ -29,6 +30,7 @@ def _diagonal(site: Site) -> Constant:
 
 
 def with_zero(site: Site) -> Interval:
+    """Bounds on the lead input's elements and on zeros among them."""
     return hull((site.range(0), Interval(0, 0)))
 
 
@@ -58,7 +60,11 @@ def _off_diagonal(site: Site) -> int:
     return site.draws.between(1 - rows, columns - 1)
 
 
-def _torch_eye(site: Site, names: Sequence[str]) -> str:
+def _whole_number(value: Attribute, _site: Site) -> bool:
+    return isinstance(value, int)
+
+
+def _torch_eye(site: Site, _names: Sequence[str]) -> str:
     """The column less the row is k."""
     rows, columns = site.dims(0)
     return (
@@ -70,8 +76,8 @@ def _torch_eye(site: Site, names: Sequence[str]) -> str:
 # OneHot
 
 
-#: What onnxruntime 1.31 knows of the types of the number of classes and of the values, by that of the indices;
-#: other frontends know less.
+#: Which types of the number of classes and of the values onnxruntime 1.31 knows, by the indices' type; other
+#: frontends know fewer.
 _HOT_TYPES = {
     "float32": (("float32", "float32"), ("int64", "int64")),
     "int64": (("int64", "int64"), ("int64", "float32"), ("float32", "int32")),
@@ -86,7 +92,7 @@ def _hot_plan(site: Site) -> tuple[str, str]:
 
 def _depth(site: Site) -> Constant:
     """How many classes: a scalar or a vector of one."""
-    most = max(1, min(2 * site.limits.max_dim, room(site)))
+    most = max(1, min(2 * site.limits.max_dim, growth(site)))
     shape = () if site.draws.chance(0.5) else (1,)
     return literal(site.plan[0], (site.draws.between(1, most),), shape)
 
@@ -137,7 +143,18 @@ def _reverse_plan(site: Site) -> None:
 def _beginnings(site: Site) -> Constant:
     shape = site.dims(0)
     time, batch = shape[site.get("time_axis")], shape[site.get("batch_axis")]
-    return int64(*[site.draws.between(1, time) for _ in range(batch)])
+    return int64(*repeated(site, 1, time, batch))
+
+
+def _torch_reverse(site: Site, names: Sequence[str]) -> str:
+    """Each place takes the element at the other end of its sequence's beginning, or its own."""
+    time, batch = site.get("time_axis"), site.get("batch_axis")
+    steps = range(site.dims(0)[time])
+    places = [[last - 1 - step if step < last else step for step in steps] for last in site.numbers(1)]
+    shape = [1] * site.rank
+    shape[time], shape[batch] = len(steps), len(places)
+    turned = f"{listed(places)}{'.t()' if time < batch else ''}.reshape({shape})"
+    return f"torch.take_along_dim({names[0]}, {turned}, {time})"
 
 
 def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:
@@ -154,6 +171,7 @@ def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:
             Setting("time_axis", axis, omit=PLANNED, default=0),
             Setting("batch_axis", axis, omit=PLANNED, default=1),
         ),
+        torch=_torch_reverse,
     )
 
 
@@ -168,7 +186,7 @@ def _eye_like(since: int, dtypes: tuple[str, ...]) -> Operator:
         dtypes=dtypes,
         settings=(
             Setting("dtype", Made(_eye_dtype, lambda value, site: value in _NAMES), omit=0.5),
-            Setting("k", Made(_off_diagonal, lambda value, site: isinstance(value, int)), omit=0.4, default=0),
+            Setting("k", Made(_off_diagonal, _whole_number), omit=0.4, default=0),
         ),
         torch=_torch_eye,
     )

@@ -12,7 +12,7 @@ from fuzzing.graph.literals import PLANNED, bounds, numbers, scalar, whole_numbe
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
-from fuzzing.graph.operators.joining import room
+from fuzzing.graph.operators.joining import growth
 from fuzzing.graph.operators.layout import shuffled_axes
 from fuzzing.graph.operators.masking import with_zero
 from fuzzing.graph.site import Site, int64
@@ -44,7 +44,7 @@ def _pad_plan(site: Site) -> _PadPlan:
     if site.degree == 4:
         written = shuffled_axes(site, sorted(draws.subset(site.rank)), site.rank)
         axes = [axis % site.rank for axis in written]
-    left = room(site)
+    left = growth(site)
     margins = []
     for axis in axes:
         margin = _margin(site, shape[axis], mode, left)
@@ -88,7 +88,8 @@ def _margins(site: Site) -> dict[int, tuple[int, int]] | None:
     if pads is None or axes is None:
         return None
     half = len(pads) // 2
-    return {axis % site.rank: margin for axis, margin in zip(axes, zip(pads[:half], pads[half:]))}
+    margins = zip(pads[:half], pads[half:], strict=True)
+    return {axis % site.rank: margin for axis, margin in zip(axes, margins, strict=True)}
 
 
 def _padded(site: Site) -> tuple[TensorType, ...]:
@@ -168,7 +169,7 @@ def _crop_plan(site: Site) -> tuple[int, ...]:
     if draws.chance(0.7):
         axes = sorted(draws.subset(site.rank))
         site.attributes["axes"] = tuple(shuffled_axes(site, axes, site.rank))
-    left, lengths = room(site), []
+    left, lengths = growth(site), []
     for axis in _crop_axes(site):
         length = site.dims(0)[axis]
         most = min(max(length, site.limits.max_dim), length * left)
@@ -186,8 +187,8 @@ def _cropped(site: Site) -> tuple[TensorType, ...]:
     lengths = whole_numbers(site, 1)
     axes = _crop_axes(site)
     shape = list(site.shape)
-    for axis, length in zip(axes, lengths or [None] * len(axes), strict=True):
-        shape[axis] = length
+    for place, axis in enumerate(axes):
+        shape[axis] = lengths[place] if lengths else None
     return (TensorType(site.dtype, tuple(shape)),)
 
 
@@ -213,7 +214,6 @@ register(
     # int32 lengths are allowed, but ONNX's own expansion of the operator mixes them with int64.
     Operator("CenterCropPad", 18, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), ranks=_RANKED,
              infer=_cropped, values=with_zero, within=whole, dtypes=ANY, plan=_crop_plan,
-             settings=(Setting("axes", Made(lambda site: tuple(site.draws.subset(site.rank)), _each_axis_once),
-                               omit=PLANNED),),
+             settings=(Setting("axes", Made(lambda site: (0,), _each_axis_once), omit=PLANNED),),
              torch=_torch_crop),
 )  # fmt: skip

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fuzzing.graph.domains import Between, Choice, Each, Made
-from fuzzing.graph.intervals import WHOLE, Interval, hull, whole, widen
+from fuzzing.graph.intervals import WHOLE, Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, literal, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
-from fuzzing.graph.operators.joining import room
-from fuzzing.graph.operators.sampling import outward
+from fuzzing.graph.operators.joining import growth
+from fuzzing.graph.rounding import rounded, share
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import FLOATS, NUMBERS, TensorType
 
@@ -40,12 +40,12 @@ def _divisor(site: Site, number: int) -> int:
 
 
 def _fold_plan(site: Site) -> list[_Fold]:
-    """Any lead will do: its second length is cut into a block's lengths and channels, its third into a grid."""
+    """Any lead will do: its second length is cut into channels and a block, its third into a grid."""
     draws = site.draws
     _, rows, blocks = site.dims(0)
     rank = 2 if draws.chance(0.9) else 3
     folds = []
-    left = room(site)
+    left = growth(site)
     for last in range(rank - 1, -1, -1):
         block = _divisor(site, rows)
         count = _divisor(site, blocks) if last else blocks
@@ -92,11 +92,11 @@ def _fold_bounds(site: Site) -> Interval:
     terms = site.dims(0)[1]
     low, high = site.range(0)
     total = Interval(min(0.0, low * terms), max(0.0, high * terms))
-    return widen(total, 1e-3) if site.dtype in FLOATS else total
+    return rounded(total, site.dtype, terms)
 
 
 def _torch_fold(site: Site, names: Sequence[str]) -> str:
-    """torch folds two axes, with margins alike on both sides: so with none, cut off afterwards."""
+    """Torch folds two axes, with margins alike on both sides: so with none, cut off afterwards."""
     image, block = site.numbers(1), site.numbers(2)
     rank = len(image)
     ones = (1,) * rank
@@ -129,10 +129,12 @@ def _added(site: Site, name: str, covered: list[int], places: Any) -> str:
     channels = rows // places.shape[0]
     flat = f"{name}.reshape({[batch, channels, places.size]})"
     empty = f"torch.zeros({[batch, channels, math.prod(covered)]}, dtype={name}.dtype)"
-    return f"{empty}.index_add(2, {listed(places.reshape(-1))}, {flat}).reshape({[batch, channels, *covered]})"
+    return (
+        f"{empty}.index_add(2, {listed(places.reshape(-1))}, {flat}).reshape({[batch, channels, *covered]})"
+    )
 
 
-def _positive(value: Attribute, site: Site) -> bool:
+def _positive(value: Attribute, _site: Site) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
 
 
@@ -141,6 +143,9 @@ def _planned(name: str) -> Setting:
 
 
 # RoiAlign, MaxRoiPool
+
+
+_MOST_REGIONS = 4
 
 
 class _Regions(NamedTuple):
@@ -152,8 +157,7 @@ def _regions_plan(site: Site) -> _Regions:
     """Some regions with a positive area, in the images' own coordinates."""
     draws = site.draws
     images, _, height, width = site.dims(0)
-    most = max(1, min(site.limits.max_dim, room(site) * images))
-    count = draws.between(1, most)
+    count = draws.between(1, min(_MOST_REGIONS, growth(site) * images))
     return _Regions(
         [draws.below(images) for _ in range(count)], [_corners(site, height, width) for _ in range(count)]
     )
@@ -198,12 +202,7 @@ def _pooled(site: Site) -> tuple[TensorType, ...]:
 
 def _pooled_bounds(site: Site) -> Interval:
     """Means and maxima; 0 where a region has nothing of the image."""
-    return hull((outward(site.range(0)), Interval(0, 0)))
-
-
-def _most(type_: TensorType) -> Interval:
-    low, high = whole(type_)
-    return Interval(low * 0.9, high * 0.9)
+    return hull((rounded(site.range(0), site.dtype), Interval(0, 0)))
 
 
 _SCALE = Setting("spatial_scale", Choice(1.0, 0.5, 0.25), omit=0.4, default=1.0)
@@ -212,6 +211,10 @@ _SCALE = Setting("spatial_scale", Choice(1.0, 0.5, 0.25), omit=0.4, default=1.0)
 def _pooling(site: Site) -> str:
     """Of several samples onnxruntime takes a wrong largest one, as it says itself: a known bug is no find."""
     return site.draws.choice(("avg", "max")) if site.get("sampling_ratio") == 1 else "avg"
+
+
+def _is_pooling(value: Attribute, _site: Site) -> bool:
+    return value in ("avg", "max")
 
 
 def _roi_align(since: int, dtypes: tuple[str, ...]) -> Operator:
@@ -225,14 +228,14 @@ def _roi_align(since: int, dtypes: tuple[str, ...]) -> Operator:
         ranks=(4,),
         infer=_aligned,
         values=_pooled_bounds,
-        within=_most,
+        within=share(1),
         dtypes=dtypes,
         plan=_regions_plan,
         settings=(
             Setting("output_height", length, omit=0.2, default=1),
             Setting("output_width", length, omit=0.2, default=1),
             Setting("sampling_ratio", Choice(0, 1, 2, 3), omit=0.3, default=0),
-            Setting("mode", Made(_pooling, lambda value, site: value in ("avg", "max")), omit=0.3, default="avg"),
+            Setting("mode", Made(_pooling, _is_pooling), omit=0.3, default="avg"),
             _SCALE,
             *((mode,) if since >= 16 else ()),
         ),
@@ -247,7 +250,7 @@ def _max_roi_pool(since: int, dtypes: tuple[str, ...]) -> Operator:
         ranks=(4,),
         infer=_pooled,
         values=_pooled_bounds,
-        within=_most,
+        within=share(1),
         dtypes=dtypes,
         plan=_regions_plan,
         settings=(

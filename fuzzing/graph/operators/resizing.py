@@ -13,21 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuzzing.graph.domains import Choice, Made
-from fuzzing.graph.intervals import WHOLE, Interval, hull, scale, whole
+from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, literal, numbers, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.joining import room
+from fuzzing.graph.operators.joining import growth
 from fuzzing.graph.operators.layout import shuffled_axes
-from fuzzing.graph.operators.sampling import outward
+from fuzzing.graph.rounding import rounded, share
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, FLOATS, Dim, TensorType
 
 #: The factors of nearest mode.
 _EXACT = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
-#: Where a cut-out begins and ends, in parts of an axis: coordinates then do not fall on the image's border, at
-#: which the written rule and rounding disagree.
+#: Where a cut-out begins and ends, in parts of an axis: coordinates then do not fall on the image's border,
+#: where rounding tells what is outside.
 _STARTS, _ENDS = (0.0, 0.13, -0.21), (1.0, 0.79, 1.27)
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 _CUBIC_COEFFICIENTS = (-0.75, -0.5, -0.6)
@@ -55,7 +55,7 @@ def _plan(site: Site) -> _Plan:
         axes = shuffled_axes(site, sorted(stretched + others), site.rank)
         attributes["axes"] = tuple(axes)
     plan = _Plan([axis % site.rank for axis in axes])
-    crops = site.degree == 4 and draws.chance(0.15)
+    crops = draws.chance(0.15)
     _coordinates(site, mode, crops)
     if site.degree == 4:
         _draw_sizes(site, plan, stretched, mode, crops)
@@ -77,9 +77,7 @@ def _mode(site: Site) -> str:
 
 def _stretched(site: Site, mode: str) -> list[int]:
     """The axes whose length may change: not the first two of images in linear and cubic mode."""
-    if site.rank < 4:
-        axes = list(range(site.rank))
-    elif mode == "nearest" and site.draws.chance(0.2):
+    if site.rank < 4 or (mode == "nearest" and site.draws.chance(0.2)):
         axes = list(range(site.rank))
     else:
         axes = list(range(2, site.rank))
@@ -114,7 +112,7 @@ def _refine(site: Site, mode: str, crops: bool) -> None:
 
 def _draw_sizes(site: Site, plan: _Plan, stretched: list[int], mode: str, crops: bool) -> None:
     plan.sizes = []
-    left = room(site)
+    left = growth(site)
     for axis in plan.axes:
         length = site.dims(0)[axis]
         size = length
@@ -124,7 +122,7 @@ def _draw_sizes(site: Site, plan: _Plan, stretched: list[int], mode: str, crops:
         left = max(1, left * length // max(length, size))
         plan.sizes.append(size)
     if site.operator.since >= 18 and mode != "nearest" and not crops and site.draws.chance(0.3):
-        _keep_aspect(site, plan.axes, plan.sizes)
+        _keep_aspect(site, plan.axes, plan.sizes, stretched)
 
 
 def _exact_size(site: Site, length: int, most: int) -> int:
@@ -132,18 +130,18 @@ def _exact_size(site: Site, length: int, most: int) -> int:
     return site.draws.choice([size for size in sizes if 1 <= size <= most] or [length])
 
 
-def _keep_aspect(site: Site, axes: list[int], sizes: list[int]) -> None:
+def _keep_aspect(site: Site, axes: list[int], sizes: list[int], stretched: list[int]) -> None:
     """One factor for all axes, if it gives a length to each that rounding does not decide."""
+    # onnxruntime 1.31 forgets the policy for axes that are counted from the end.
+    if not set(axes) <= set(stretched) or min(site.get("axes") or (0,)) < 0:
+        return
     policy = site.draws.choice(("not_larger", "not_smaller", "stretch"))
     lengths = [site.dims(0)[axis] for axis in axes]
     factor = _common_factor(policy, sizes, lengths)
     products = [factor * length for length in lengths]
-    fits = all(
-        product >= 0.6 and abs(product - math.floor(product) - 0.5) > 0.01 and product <= 4 * max(lengths)
-        for product in products
-    )
-    kept = set(axes) <= set(range(site.rank)[-2:]) or max(products) == 1 or site.rank < 4
-    if fits and kept and math.prod(products) <= math.prod(lengths) * room(site):
+    tied = any(abs(product % 1 - 0.5) < 0.01 for product in products)
+    large = factor > 4 or math.prod(products) > math.prod(lengths) * growth(site)
+    if not tied and not large and min(products) >= 0.6:
         site.attributes["keep_aspect_ratio_policy"] = policy
 
 
@@ -156,7 +154,7 @@ def _draw_scales(site: Site, plan: _Plan, stretched: list[int], mode: str) -> No
     """Exact factors; between elements also such that give a length and a quarter, which is rounded down."""
     draws = site.draws
     plan.scales = []
-    left = room(site)
+    left = growth(site)
     unchanged = draws.chance(0.1)
     for axis in plan.axes:
         length = site.dims(0)[axis]
@@ -230,16 +228,19 @@ def _new_lengths(site: Site, axes: list[int]) -> list[Dim]:
     ]
 
 
+#: Room for what cubic curves overshoot: twice along each of two axes.
+_WITHIN = {dtype: share(4 if dtype in FLOATS else 1)(TensorType(dtype, ())) for dtype in ANY}
+
+
 def _within(type_: TensorType) -> Interval:
-    """Room for what cubic curves overshoot."""
-    return scale(WHOLE[type_.dtype], 0.2) if type_.dtype in FLOATS else whole(type_)
+    return _WITHIN[type_.dtype]
 
 
 def _bounds(site: Site) -> Interval:
     found = site.range(0)
     mode = site.get("mode")
     if mode == "linear":
-        found = outward(found)
+        found = rounded(found, site.dtype)
     elif mode == "cubic":
         largest = found.largest * overshoot(site) ** 2
         found = Interval(-largest, largest)
@@ -252,10 +253,10 @@ def _bounds(site: Site) -> Interval:
 def overshoot(site: Site) -> float:
     """How much larger than the elements a cubic curve through them may be, for each of its two axes.
 
-    At the fraction t the two outer weights have the magnitude |a| t (1 - t) together and all four add up to 1:
-    their magnitudes add up to 1 + 2 |a| t (1 - t), 1 + |a| / 2 at most. Where weights are left out and the rest
-    made to add up to 1 (outside of the image, in the wider filter against aliasing), 2 bounds it for the
-    coefficients in use; the tests try all positions of small images.
+    At the fraction t the two outer weights have the magnitude |a| t (1 - t) together and all four add up
+    to 1: their magnitudes add up to 1 + 2 |a| t (1 - t), 1 + |a| / 2 at most. Where weights are left out and
+    the rest made to add up to 1 (outside of the image, in the wider filter against aliasing), 2 bounds it for
+    the coefficients in use; the tests try the positions of small images.
     """
     if site.get("exclude_outside") or site.get("antialias"):
         return 2.0

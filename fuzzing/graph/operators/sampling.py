@@ -5,57 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuzzing.draws import Draws
-from fuzzing.graph.domains import Choice
-from fuzzing.graph.intervals import WHOLE, Interval, hull, scale, widen
+from fuzzing.graph.domains import Choice, Made
+from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.joining import room
+from fuzzing.graph.operators.joining import growth
+from fuzzing.graph.rounding import rounded, share
 from fuzzing.graph.site import Limits, Site, int64
 from fuzzing.graph.types import FLOATS, Shape, TensorType
 
 #: What a cubic curve through four values of magnitude 1 may reach, for each axis: 1 + |a| / 2 with ONNX's
-#: a = -0.75, and a little for rounding. At the fraction t the two outer weights are |a| t (1 - t) together, and
-#: all four add up to 1, so their magnitudes add up to 1 + 2 |a| t (1 - t).
+#: a = -0.75 (`resizing.overshoot` says why), and a little for rounding.
 _CUBIC = 1.38
 
 _BUT_BFLOAT16 = tuple(dtype for dtype in FLOATS if dtype != "bfloat16")
 
 
-def third(type_: TensorType) -> Interval:
-    """What may grow to nearly three times its size."""
-    return scale(WHOLE[type_.dtype], 0.33)
-
-
-def outward(given: Interval) -> Interval:
-    """The interval of weighted means, whose weights add up to 1 but for rounding; keeps its signs."""
-    slack = 1e-3  # half precision rounds at 5e-4
-    return Interval(given.low - abs(given.low) * slack, given.high + abs(given.high) * slack)
-
-
 # GridSample
 
 
-class _Mode:
+def _modes(linear: str, nearest: str, cubic: str) -> Made:
     """How to interpolate; cubic curves are specified for any number of axes and exist for two."""
+    names = (linear, nearest, cubic)
 
-    def __init__(self, linear: str, nearest: str, cubic: str) -> None:
-        self._names = (linear, nearest, cubic)
+    def draw(site: Site) -> Attribute:
+        return site.draws.choice(names if site.rank == 4 else names[:2])
 
-    def draw(self, site: Site) -> Attribute:
-        """One that fits the rank."""
-        return site.draws.choice(self._names if site.rank == 4 else self._names[:2])
-
-    def admits(self, value: Attribute, site: Site) -> bool:
-        """Whether the form has it."""
-        return value in self._names
+    return Made(draw, lambda value, site: value in names)
 
 
 def _grid(site: Site) -> Shape:
     """Where to read: a point for each element of the output."""
     draws = site.draws
-    left = room(site) * site.x.elements // (site.dims(0)[0] * site.dims(0)[1])
+    left = growth(site) * site.x.elements // (site.dims(0)[0] * site.dims(0)[1])
     lengths = []
     for _ in range(site.rank - 2):
         lengths.append(draws.between(1, max(1, min(site.limits.max_dim, left))))
@@ -63,7 +47,7 @@ def _grid(site: Site) -> Shape:
     return (site.shape[0], *lengths, site.rank - 2)
 
 
-def _grid_within(site: Site) -> Interval:
+def _grid_within(_site: Site) -> Interval:
     """The image lies in -1 to 1; a little beyond is padding."""
     return Interval(-1.5, 1.5)
 
@@ -74,7 +58,7 @@ def _sampled(site: Site) -> tuple[TensorType, ...]:
 
 
 def _sampled_bounds(site: Site) -> Interval:
-    found = outward(site.range(0))
+    found = rounded(site.range(0), site.dtype)
     if site.get("mode") in ("bicubic", "cubic"):
         largest = found.largest * _CUBIC**2
         return Interval(-largest, largest)
@@ -100,10 +84,10 @@ def _grid_sample(since: int, ranks: tuple[int, ...], dtypes: tuple[str, ...], *m
         ranks=ranks,
         infer=_sampled,
         values=_sampled_bounds,
-        within=third,
+        within=share(2),
         dtypes=dtypes,
         settings=(
-            Setting("mode", _Mode(*modes), omit=0.2, default=modes[0]),
+            Setting("mode", _modes(*modes), omit=0.2, default=modes[0]),
             Setting("padding_mode", Choice("zeros", "border", "reflection"), omit=0.2, default="zeros"),
             Setting("align_corners", Choice(0, 1), omit=0.3, default=0),
         ),
@@ -142,7 +126,7 @@ def _affine_type(site: Site) -> tuple[TensorType, ...]:
 def _affine_bounds(site: Site) -> Interval:
     """Coordinates lie in -1 to 1: so many terms, one for each axis and one more."""
     largest = site.range(0).largest * site.dims(0)[2]
-    return widen(Interval(-largest, largest), 1e-3)
+    return rounded(Interval(-largest, largest), site.dtype)
 
 
 def _torch_affine(site: Site, names: Sequence[str]) -> str:
@@ -152,15 +136,11 @@ def _torch_affine(site: Site, names: Sequence[str]) -> str:
     )
 
 
-def _fifth(type_: TensorType) -> Interval:
-    return scale(WHOLE[type_.dtype], 0.2)
-
-
 register(
     _grid_sample(16, (4,), _BUT_BFLOAT16, "bilinear", "nearest", "bicubic"),
     _grid_sample(20, (4, 5), _BUT_BFLOAT16, "linear", "nearest", "cubic"),
     _grid_sample(22, (4, 5), FLOATS, "linear", "nearest", "cubic"),
     Operator("AffineGrid", 20, slots=(LEAD, Auxiliary(_image_size)), ranks=(3,), takes=_affine,
-             fresh=_fresh_affine, infer=_affine_type, values=_affine_bounds, within=_fifth, dtypes=FLOATS,
+             fresh=_fresh_affine, infer=_affine_type, values=_affine_bounds, within=share(4), dtypes=FLOATS,
              settings=(Setting("align_corners", Choice(0, 1), omit=0.3, default=0),), torch=_torch_affine),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from fuzzing.graph.domains import Axis, Choice, Made
-from fuzzing.graph.intervals import WHOLE, Interval, add, hull, multiply, whole, widen
+from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, add, hull, multiply, whole
 from fuzzing.graph.ir import Attribute, Constant
 from fuzzing.graph.literals import PLANNED, literal
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
@@ -19,39 +19,30 @@ from fuzzing.graph.operators.indexing import (
     listed,
     tuples,
 )
-from fuzzing.graph.operators.joining import all_ranges, as_lead
+from fuzzing.graph.operators.joining import all_ranges, as_lead, repeated
+from fuzzing.graph.rounding import loosened, share
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, Shape, TensorType
 
 _RANKED = tuple(range(1, 9))
 
 
-class _Reduction:
-    """How an update and what is there become one; truth values have no arithmetic."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def draw(self, site: Site) -> Attribute:
-        """One of those that the opset has."""
-        return "none" if site.dtype == "bool" else site.draws.choice(self._names)
-
-    def admits(self, value: Attribute, site: Site) -> bool:
-        """Whether the opset has it."""
-        return value in self._names
-
-
 def _reduction(since: int) -> Setting:
+    """How an update and what is there become one; truth values have no arithmetic."""
     names = ("none", "add", "mul") + (("max", "min") if since >= 18 else ())
-    return Setting("reduction", _Reduction(*names), omit=0.3, default="none")
+
+    def draw(site: Site) -> Attribute:
+        return "none" if site.dtype == "bool" else site.draws.choice(names)
+
+    return Setting("reduction", Made(draw, lambda value, site: value in names), omit=0.3, default="none")
+
+
+#: What leaves room for as much again: sums must stay within what the element type may carry.
+_PART = {dtype: BOOLEAN if dtype == "bool" else share(2.5)(TensorType(dtype, ())) for dtype in ANY}
 
 
 def _part(type_: TensorType) -> Interval:
-    """What leaves room for as much again: sums must stay within what the element type may carry."""
-    low, high = WHOLE[type_.dtype]
-    if type_.dtype == "bool":
-        return Interval(low, high)
-    return Interval(math.ceil(low * 0.4), math.floor(high * 0.4))
+    return _PART[type_.dtype]
 
 
 def _hits(site: Site) -> int:
@@ -76,8 +67,8 @@ def _values(site: Site) -> Interval:
     reduction = site.get("reduction")
     if reduction == "add":
         hits = _hits(site)
-        total = add(there, Interval(min(0.0, updates.low * hits), max(0.0, updates.high * hits)))
-        return total if site.dtype.startswith(("int", "uint")) else widen(total, 1e-3)
+        total = Interval(min(0.0, updates.low * hits), max(0.0, updates.high * hits))
+        return loosened(add(there, total), site.dtype, max(there.largest, total.largest))
     if reduction == "mul":
         factor = max(1.0, updates.largest) ** _hits(site)
         return hull((there, multiply(there, Interval(-factor if updates.low < 0 else 0.0, factor))))
@@ -138,7 +129,8 @@ def _torch_nd(site: Site, names: Sequence[str]) -> str:
         text = f"{source}.index_copy(0, {listed(places)}, {updates})"
     else:
         where = f"{listed(places)}.reshape(-1, 1).expand({len(places)}, {width})"
-        text = f"torch.scatter_reduce({source}, 0, {where}, {updates}, {_TORCH_REDUCTIONS[site.get('reduction')]!r})"
+        how = _TORCH_REDUCTIONS[site.get("reduction")]
+        text = f"torch.scatter_reduce({source}, 0, {where}, {updates}, {how!r})"
     return f"{text}.reshape({list(shape)})"
 
 
@@ -168,7 +160,19 @@ def _write_indices(site: Site) -> Constant:
     axis = site.axis()
     length = site.dims(0)[axis]
     last = length - 1 if site.get("mode") == "circular" else length - site.dims(1)[axis]
-    return int64(*[site.draws.between(0, last) for _ in range(site.dims(0)[0])])
+    return int64(*repeated(site, 0, last, site.dims(0)[0]))
+
+
+def _torch_cache(site: Site, names: Sequence[str]) -> str:
+    """Each sample's updates go to places of its own along the axis."""
+    axis = site.axis()
+    shape = site.dims(1)
+    starts = site.numbers(2) if site.given(2) else [0] * shape[0]
+    places = [[(start + step) % site.dims(0)[axis] for step in range(shape[axis])] for start in starts]
+    lying = [1] * site.rank
+    lying[0], lying[axis] = shape[0], shape[axis]
+    where = f"{listed(places)}.reshape({lying}).expand({list(shape)})"
+    return f"torch.scatter({names[0]}, {axis}, {where}, {names[1]})"
 
 
 def _scatter(name: str, since: int, indices: Callable[[Site], Constant], updates: Callable[[Site], Shape],
@@ -201,5 +205,6 @@ register(
              plan=_cache_plan,
              settings=(Setting("axis", Made(_sequence_axis, lambda value, site: isinstance(value, int)),
                                omit=PLANNED, default=-2),
-                       Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear"))),
+                       Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear")),
+             torch=_torch_cache),
 )  # fmt: skip

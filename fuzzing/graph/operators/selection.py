@@ -103,15 +103,14 @@ def _top_k(since: int, dtypes: tuple[str, ...]) -> Operator:
     )
 
 
-register(
-    _where(9, (*PLAIN, *INTEGERS, "bool")),
-    _where(16, ANY),
-    _top_k(11, PLAIN + INTEGERS),
-    _top_k(24, NUMBERS),
-    # One bound is a constant and the other an input of the model: compilers know roads for both.
-    Operator(
+def _clip(since: int, dtypes: tuple[str, ...]) -> Operator:
+    """With one bound a constant and the other an input of the model: compilers know roads for both.
+
+    ONNX lists bfloat16 from opset 13 on, but writes Clip out by Where, which takes it from 16 on.
+    """
+    return Operator(
         "Clip",
-        13,
+        since,
         slots=(
             LEAD,
             Auxiliary(_least, omit=0.4),
@@ -120,9 +119,18 @@ register(
         degrees=(1, 2, 3),
         within=whole,
         values=_clipped,
-        dtypes=NUMBERS,
+        dtypes=dtypes,
         empty=True,
         dynamic=True,
         torch=lambda site, names: names[0] if site.degree == 1 else f"torch.clamp({', '.join(names)})",
-    ),
+    )
+
+
+register(
+    _where(9, (*PLAIN, *INTEGERS, "bool")),
+    _where(16, ANY),
+    _top_k(11, PLAIN + INTEGERS),
+    _top_k(24, NUMBERS),
+    _clip(13, PLAIN + INTEGERS),
+    _clip(16, NUMBERS),
 )

@@ -43,10 +43,10 @@ def _shape_plan(site: Site) -> None:
 def _lengths(site: Site) -> Interval:
     dims = [site.shape[axis] for axis in _shape_slice(site)]
     known = [dim for dim in dims if dim is not None]
-    return Interval(min(known) if len(known) == len(dims) else 0, max(known) if len(known) == len(dims) else MOST)
+    return Interval(min(known), max(known)) if known and len(known) == len(dims) else Interval(0, MOST)
 
 
-def _shape_bound(value: object, site: Site) -> bool:
+def _shape_bound(value: object, _site: Site) -> bool:
     return isinstance(value, int)
 
 
@@ -93,7 +93,7 @@ def _fill_bounds(site: Site) -> Interval:
     return Interval(0, 0) if value is None else bounds(value)
 
 
-def _torch_filled(site: Site, names: Sequence[str]) -> str:
+def _torch_filled(site: Site, _names: Sequence[str]) -> str:
     value = site.get("value")
     number = 0.0 if value is None else numbers(value).item()
     dtype = "float32" if value is None else value.dtype
@@ -139,9 +139,8 @@ def _range_bounds(site: Site) -> Interval:
     return Interval(min(start, last), max(start, last))
 
 
-def _torch_range(site: Site, names: Sequence[str]) -> str:
-    dtype, plan = site.type(0).dtype, [numbers(item).item() for item in site.constants if item is not None]
-    return f"torch.arange({plan[0]!r}, {plan[1]!r}, {plan[2]!r}, dtype=torch.{dtype})"
+def _torch_range(site: Site, _names: Sequence[str]) -> str:
+    return f"torch.arange(*{_range_numbers(site)}, dtype=torch.{site.type(0).dtype})"
 
 
 # Constant
@@ -158,7 +157,7 @@ def _tensor(site: Site) -> Constant:
     rank = draws.between(limits.min_rank, limits.max_rank)
     shape: list[int] = []
     for _ in range(rank):
-        shape.append(draws.between(1, max(1, min(limits.max_dim, 64 // math.prod(shape)))))
+        shape.append(draws.between(1, max(1, min(limits.max_dim, 24 // math.prod(shape)))))
     dtype = draws.choice(("float32", "float32", "int64"))
     unit = 1 if dtype == "int64" else 4
     return literal(dtype, [draws.between(-8, 8) / unit for _ in range(math.prod(shape))], tuple(shape))
@@ -178,7 +177,7 @@ def _content(site: Site) -> Constant:
     raise LookupError(f"a Constant holds numbers in none of its attributes: {', '.join(site.attributes)}")
 
 
-def _torch_constant(site: Site, names: Sequence[str]) -> str:
+def _torch_constant(site: Site, _names: Sequence[str]) -> str:
     content = _content(site)
     return f"torch.tensor({numbers(content).tolist()!r}, dtype=torch.{content.dtype})"
 
@@ -217,7 +216,8 @@ register(
     Operator("Shape", 15, ranks=tuple(range(1, 9)), values=_lengths, within=whole, dtypes=ANY,
              infer=lambda site: (TensorType("int64", (len(_shape_slice(site)),)),), empty=True, dynamic=True,
              plan=_shape_plan,
-             settings=(Setting("start", _BOUND, omit=PLANNED, default=0), Setting("end", _BOUND, omit=PLANNED)),
+             settings=(Setting("start", _BOUND, omit=PLANNED, default=0),
+                       Setting("end", _BOUND, omit=PLANNED)),
              torch=_torch_shape),
     Operator("Size", 13, values=_elements, within=whole, dtypes=ANY, empty=True, dynamic=True,
              infer=lambda site: (TensorType("int64", ()),),

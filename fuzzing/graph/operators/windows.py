@@ -59,8 +59,10 @@ def draw(site: Site, *, dilated: bool = True, ceiled: bool = False) -> list[int]
     if draws.chance(0.7):
         # Isra's: up to the length. With SAME the kernel covers the stride: the pads that the reference's
         # formula gives would be negative else, which runtimes cut, ignore or refuse.
-        most = kernel if auto.startswith("SAME") else [min(length, site.limits.max_dim) for length in space]
-        given["strides"] = tuple([draws.between(1, longest) for longest in most])
+        longest = (
+            kernel if auto.startswith("SAME") else [min(length, site.limits.max_dim) for length in space]
+        )
+        given["strides"] = tuple([draws.between(1, most) for most in longest])
     if ceiled and draws.chance(0.3):
         given["ceil_mode"] = 0
         if draws.chance(0.7) and not _overhangs(site, space, kernel):

@@ -68,6 +68,16 @@ def test_models_that_inference_refuses_count_all_the_same() -> None:
     assert shapes(model) == [[(3,)], [None]]
 
 
+def test_inference_does_not_see_what_it_would_die_of() -> None:
+    """Onnx 1.23 looks for the type of an operator's input without asking whether there is one."""
+    text = helper.make_tensor_value_info("", TensorProto.STRING, [2])
+    node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="a")
+    graph = helper.make_graph(
+        [node], "g", [text], [helper.make_tensor_value_info("y", TensorProto.BOOL, [2])]
+    )
+    assert shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])) == [[None]]
+
+
 def test_an_unknown_rank_is_not_a_scalar() -> None:
     scalar = helper.make_tensor_value_info("x", TensorProto.FLOAT, ())
     ranked = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
@@ -166,6 +176,22 @@ def test_broken_files_say_why(tmp_path: Path, content: bytes | None, reason: str
         path.write_bytes(content)
     with pytest.raises(BrokenModelError, match=reason):
         read(path)
+
+
+def test_functions_that_call_themselves_are_broken() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+        g (float[3] x) => (float[3] z) { z = own.turn(x) }
+        <domain: "own", opset_import: ["" : 17, "own" : 1]> turn (x) => (y) { h = Relu(x) y = own.turn(h) }"""
+    with pytest.raises(BrokenModelError, match="functions that cannot be inlined: Cycle detected"):
+        scopes_of(onnx.parser.parse_model(text))
+
+
+@pytest.mark.parametrize("text", [b"node_1", b"Operator"])
+def test_names_that_are_no_text_are_broken(text: bytes) -> None:
+    node = helper.make_node("Operator", ["x"], ["y"], "node_1")
+    data = ModelProto(graph=helper.make_graph([node], "g", [], [])).SerializeToString()
+    with pytest.raises(BrokenModelError, match="something else than UTF-8"):
+        scopes_of(ModelProto.FromString(data.replace(text, b"\xff" * len(text))))
 
 
 def test_a_graph_without_nodes_is_a_model() -> None:

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.graph import TensorType, intervals
+from fuzzing.draws import Draws
+from fuzzing.graph import TensorType, intervals, operators
 from fuzzing.graph.intervals import WHOLE, Interval
+from fuzzing.graph.literals import scalar
 from fuzzing.graph.rounding import factor_per_element, loosened, per_element, root_per_element, rounded, share
+from fuzzing.graph.site import Limits, Site
+from fuzzing.graph.types import FLOATS
 from tests.support.bounds import anything, check_bounds
 
 _NAMES = (
@@ -52,6 +56,23 @@ def test_rounding_outwards_keeps_the_sign(low: float, high: float) -> None:
     assert found.holds(Interval(min(low, high), max(low, high)))
     assert (found.low >= 0) == (min(low, high) >= 0)
     assert (found.high <= 0) == (max(low, high) <= 0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["ReduceSum", "ReduceL2", "ReduceProd", "CumProd", "Sum", "Swish"])
+@pytest.mark.parametrize("elements", [1, 5, 4096, 1 << 20])
+def test_what_an_operator_takes_at_most_it_can_give(name: str, dtype: str, elements: int) -> None:
+    operator = operators.named(name, 26)
+    type_ = TensorType(dtype, (elements,))
+    site = Site(operator, 26, Limits(), Draws(0), 1)
+    site.types[0], site.ranges[0] = type_, operator.within(type_)
+    if name == "CumProd":
+        site.degree = 2
+        site.types.append(TensorType("int64", ()))
+        site.constants.append(scalar("int64", 0))
+    site.led()
+    (found,) = operator.intervals(site, 1)
+    assert WHOLE[dtype].holds(found)
 
 
 def test_what_may_be_flushed_to_zero_has_zero_in_its_bounds() -> None:

@@ -52,7 +52,7 @@ def test_nothing_is_reduced_to_a_scalar_unless_scalars_are_asked_for(name: str, 
 
 
 def test_axes_are_counted_from_the_end_left_out_and_empty_now_and_then() -> None:
-    found = []
+    found: list[tuple[int, ...] | None] = []
     for seed in range(300):
         graph = single("ReduceSum", seed, 21).graph
         found += [tuple(constant.array.tolist()) for constant in graph.constants.values()] or [None]

@@ -21,7 +21,7 @@ _RANKED = tuple(range(1, 9))
 _BUT_BFLOAT16 = tuple(dtype for dtype in ANY if dtype != "bfloat16")
 
 
-def _below(site: Site, dims: Sequence[Dim]) -> Interval:
+def _below(dims: Sequence[Dim]) -> Interval:
     """Where whole numbers below one of these lengths lie."""
     known = [dim for dim in dims if dim is not None]
     return Interval(0, max(known, default=0) if len(known) == len(dims) else MOST)
@@ -97,7 +97,7 @@ def _uniques(site: Site) -> tuple[TensorType, ...]:
 
 def _unique_values(site: Site) -> tuple[Interval, ...]:
     total = [product(site.shape)]
-    places = _below(site, total)
+    places = _below(total)
     return (site.range(0), places, places, Interval(1, max(1, places.high)))[: site.outputs]
 
 
@@ -136,6 +136,10 @@ def _scores(site: Site) -> Shape:
     return (batch, site.draws.between(1, max(1, min(3, site.limits.max_dim))), count)
 
 
+def _eighths(site: Site, low: int, high: int) -> float:
+    return site.draws.between(low, high) / 8
+
+
 def _scalar_or_one(site: Site, dtype: str, value: float) -> Constant:
     return literal(dtype, (value,), () if site.draws.chance(0.5) else (1,))
 
@@ -143,7 +147,7 @@ def _scalar_or_one(site: Site, dtype: str, value: float) -> Constant:
 register(
     _compress(11, _BUT_BFLOAT16),
     _compress(28, ANY),
-    Operator("NonZero", 13, ranks=_RANKED, values=lambda site: _below(site, site.shape), within=whole,
+    Operator("NonZero", 13, ranks=_RANKED, values=lambda site: _below(site.shape), within=whole,
              infer=lambda site: (TensorType("int64", (site.rank, None)),), dtypes=ANY, empty=True,
              dynamic=True, data_dependent=True,
              torch=lambda site, names: f"torch.nonzero({names[0]}).t()"),
@@ -152,10 +156,10 @@ register(
     # Three inputs at least: the third is how many boxes to keep, by default none.
     Operator("NonMaxSuppression", 11, degrees=(3, 4, 5), ranks=(3,), dtypes=("float32",), takes=_boxes,
              fresh=_fresh_boxes, infer=lambda site: (TensorType("int64", (None, 3)),), data_dependent=True,
-             values=lambda site: _below(site, (*site.shape, site.type(1).shape[1] if site.type(1).shape else None)),
+             values=lambda site: _below((*site.shape, *(site.type(1).shape or (None,)))),
              slots=(LEAD, Data(_scores),
                     Auxiliary(lambda site: _scalar_or_one(site, "int64", site.draws.between(1, 4))),
-                    Auxiliary(lambda site: _scalar_or_one(site, "float32", site.draws.below(9) / 8), omit=0.2),
-                    Auxiliary(lambda site: _scalar_or_one(site, "float32", site.draws.between(-4, 4) / 8))),
+                    Auxiliary(lambda site: _scalar_or_one(site, "float32", _eighths(site, 0, 8)), omit=0.2),
+                    Auxiliary(lambda site: _scalar_or_one(site, "float32", _eighths(site, -4, 4)))),
              settings=(Setting("center_point_box", Choice(0, 1), omit=0.4, default=0),)),
 )  # fmt: skip
