@@ -11,7 +11,7 @@ import numpy as np
 from fuzzing.graph.domains import Axis, Between
 from fuzzing.graph.intervals import whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import literal, whole_numbers
+from fuzzing.graph.literals import literal, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.joining import growth
@@ -324,16 +324,16 @@ register(
                     Auxiliary(lambda site: site.plan.axes and site.plan.constant(site.plan.axes)),
                     Auxiliary(lambda site: site.plan.constant([cut.step for cut in site.plan.cuts]))),
              degrees=(3, 4, 5), ranks=_RANKED, plan=_slice_plan, infer=_sliced, within=whole, dtypes=ANY,
-             empty=True, torch=_torch_slice),
+             empty=True, torch=spelled(_torch_slice)),
     Operator("Gather", 13, slots=(LEAD, Auxiliary(_gather_indices)), ranks=_RANKED, infer=_gathered,
              within=whole, dtypes=ANY, settings=(Setting("axis", Axis(), omit=0.1, default=0),),
-             torch=_torch_gather),
+             torch=spelled(_torch_gather)),
     Operator("GatherElements", 13, slots=(LEAD, Auxiliary(element_indices)), ranks=_RANKED,
              infer=_like_indices, within=whole, dtypes=ANY,
-             settings=(Setting("axis", Axis(), omit=0.1, default=0),), torch=_torch_gather_elements),
+             settings=(Setting("axis", Axis(), omit=0.1, default=0),), torch=spelled(_torch_gather_elements)),
     Operator("GatherND", 13, slots=(LEAD, Auxiliary(_gather_nd_indices)), ranks=_RANKED, infer=_gathered_nd,
              within=whole, dtypes=ANY,
              settings=(Setting("batch_dims", Between(0, lambda site: min(2, site.rank - 1)), omit=0.5,
                                default=0),),
-             torch=_torch_gather_nd),
+             torch=spelled(_torch_gather_nd)),
 )  # fmt: skip

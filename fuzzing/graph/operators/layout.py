@@ -9,7 +9,7 @@ from fuzzing.draws import Draws
 from fuzzing.graph.domains import Axis, Choice, Made, Permutation
 from fuzzing.graph.intervals import whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import PLANNED, whole_numbers
+from fuzzing.graph.literals import PLANNED, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.site import Limits, Site, int64
@@ -34,11 +34,6 @@ def product(dims: Sequence[Dim]) -> Dim:
             return None
         total *= dim
     return total
-
-
-def like_output(site: Site, names: Sequence[str]) -> str:
-    """In torch: the lead input, reshaped to the first output's shape."""
-    return f"{names[0]}.reshape({list(site.operator.infer(site)[0].lengths)})"
 
 
 # Transpose
@@ -112,6 +107,19 @@ def _reshaped(site: Site) -> tuple[TensorType, ...]:
     return (TensorType(site.dtype, tuple(shape)),)
 
 
+def _torch_reshape(site: Site, names: Sequence[str]) -> str | None:
+    """Lengths that only the data tell are the input's, or torch's own -1."""
+    shape, entries = _reshaped(site)[0].shape, whole_numbers(site, 1)
+    if shape is None or entries is None:
+        return None
+    x = names[0]
+    lengths = [
+        str(dim) if dim is not None else f"{x}.shape[{axis}]" if entries[axis] == 0 else "-1"
+        for axis, dim in enumerate(shape)
+    ]
+    return f"{x}.reshape([{', '.join(lengths)}])"
+
+
 # Flatten
 
 _FLATTEN_AXIS = Axis(end=1)
@@ -126,6 +134,15 @@ def _flatten_plan(site: Site) -> None:
 def _flattened(site: Site) -> tuple[TensorType, ...]:
     axis = site.axis()
     return (TensorType(site.dtype, (product(site.shape[:axis]), product(site.shape[axis:]))),)
+
+
+def _torch_flatten(site: Site, names: Sequence[str]) -> str:
+    axis = site.axis()
+    if axis == 0:
+        return f"{names[0]}.reshape(1, -1)"
+    if axis == site.rank:
+        return f"{names[0]}.reshape(-1, 1)"
+    return f"{names[0]}.flatten(0, {axis - 1}).flatten(1)"
 
 
 # Squeeze
@@ -169,6 +186,13 @@ def _squeezed(site: Site) -> tuple[TensorType, ...]:
     return (TensorType(site.dtype, shape),)
 
 
+def _torch_squeeze(site: Site, names: Sequence[str]) -> str | None:
+    if not site.given(1):
+        return f"{names[0]}.squeeze()"
+    axes = whole_numbers(site, 1)
+    return None if axes is None else f"{names[0]}.squeeze({tuple(axes)})"
+
+
 # Unsqueeze
 
 
@@ -189,6 +213,14 @@ def _unsqueezed(site: Site) -> tuple[TensorType, ...]:
     new = {axis % rank for axis in axes}
     old = iter(site.shape)
     return (TensorType(site.dtype, tuple([1 if axis in new else next(old) for axis in range(rank)])),)
+
+
+def _torch_unsqueeze(site: Site, names: Sequence[str]) -> str | None:
+    axes = whole_numbers(site, 1)
+    if axes is None:
+        return None
+    rank = site.rank + len(axes)
+    return names[0] + "".join(f".unsqueeze({axis})" for axis in sorted(axis % rank for axis in axes))
 
 
 # DepthToSpace, SpaceToDepth
@@ -269,23 +301,24 @@ register(
     Operator("Transpose", 13, infer=_transposed, within=whole, dtypes=ANY, empty=True, dynamic=True,
              settings=(Setting("perm", Permutation(), omit=0.05),), torch=_torch_permute),
     Operator("Reshape", 13, slots=(LEAD, Auxiliary(_shape_entries)), infer=_reshaped, within=whole,
-             dtypes=ANY, empty=True, dynamic=True, torch=like_output),
+             dtypes=ANY, empty=True, dynamic=True, torch=_torch_reshape),
     Operator("Reshape", 14, slots=(LEAD, Auxiliary(_shape_entries)), infer=_reshaped, within=whole,
              dtypes=ANY, empty=True, dynamic=True,
-             settings=(Setting("allowzero", Choice(0, 0, 1), omit=0.7, default=0),), torch=like_output),
+             settings=(Setting("allowzero", Choice(0, 0, 1), omit=0.7, default=0),), torch=_torch_reshape),
     Operator("Flatten", 13, infer=_flattened, within=whole, dtypes=ANY, empty=True, dynamic=True,
              plan=_flatten_plan, settings=(Setting("axis", _FLATTEN_AXIS, omit=PLANNED, default=1),),
-             torch=like_output),
+             torch=_torch_flatten),
     Operator("Squeeze", 13, slots=(LEAD, Auxiliary(_ones)), degrees=(1, 2), ranks=tuple(range(1, 9)),
              takes=_has_one, fresh=_with_one, infer=_squeezed, within=whole, dtypes=ANY, empty=True,
-             torch=like_output),
+             torch=_torch_squeeze),
     Operator("Unsqueeze", 13, slots=(LEAD, Auxiliary(_new_axes)), ranks=tuple(range(5)), infer=_unsqueezed,
-             within=whole, dtypes=ANY, empty=True, dynamic=True, torch=like_output),
+             within=whole, dtypes=ANY, empty=True, dynamic=True, torch=_torch_unsqueeze),
     Operator("DepthToSpace", 13, ranks=(4,), takes=_deep, fresh=_fresh_deep, infer=_to_space, within=whole,
              dtypes=ANY, settings=(Setting("blocksize", Made(_depth_block)), _BLOCK_MODE),
-             torch=_torch_to_space),
+             torch=spelled(_torch_to_space)),
     Operator("SpaceToDepth", 13, ranks=(4,), infer=_to_depth, within=whole, dtypes=ANY,
-             settings=(Setting("blocksize", Made(_space_block)),), torch=_torch_to_depth),
+             settings=(Setting("blocksize", Made(_space_block)),), torch=spelled(_torch_to_depth)),
     Operator("SpaceToDepth", 28, ranks=(4,), infer=_to_depth, within=whole, dtypes=ANY,
-             settings=(Setting("blocksize", Made(_space_block)), _BLOCK_MODE), torch=_torch_to_depth),
+             settings=(Setting("blocksize", Made(_space_block)), _BLOCK_MODE),
+             torch=spelled(_torch_to_depth)),
 )  # fmt: skip

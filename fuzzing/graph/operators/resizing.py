@@ -8,6 +8,7 @@ interpolation are continuous, any length will do.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -263,6 +264,46 @@ def overshoot(site: Site) -> float:
     return 1.005 + abs(float(site.get("cubic_coeff_a"))) / 2
 
 
+# In torch
+
+_TORCH_LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}
+
+
+def _torch_resize(site: Site, names: Sequence[str]) -> str | None:
+    """What `interpolate` does: images, of which all but batch and channels become a given size."""
+    shape, size = site.shape, _resized(site)[0].shape or ()
+    if site.rank not in _TORCH_LINEAR or None in shape or None in size or shape[:2] != size[:2]:
+        return None
+    if not _whole(site) or any(site.get(name) for name in ("exclude_outside", "antialias")):
+        return None
+    mode = _torch_mode(site, min(length or 0 for length in size[2:]))
+    return mode and f"torch.nn.functional.interpolate({names[0]}, size={size[2:]}, {mode})"
+
+
+def _whole(site: Site) -> bool:
+    """Whether each length times its scale is the new length: torch reckons with the quotient of the two."""
+    scales = site.constants[2] if site.given(2) else None
+    if scales is None:
+        return True
+    pairs = zip(_axes(site), numbers(scales).tolist(), strict=True)
+    return all((site.dims(0)[axis] * factor).is_integer() for axis, factor in pairs)
+
+
+def _torch_mode(site: Site, shortest: int) -> str | None:
+    """How torch calls the mode, if it has it. The shortest new length decides where 1 is a special case."""
+    mode, coordinates = site.get("mode"), site.get("coordinate_transformation_mode")
+    if mode == "nearest":
+        how = (coordinates, site.get("nearest_mode"))
+        names = {("asymmetric", "floor"): "nearest", ("half_pixel", "round_prefer_ceil"): "nearest-exact"}
+        return f"mode={names[how]!r}" if how in names else None
+    if coordinates not in ("half_pixel", "align_corners") + (("pytorch_half_pixel",) if shortest > 1 else ()):
+        return None
+    if mode == "cubic" and (site.rank != 4 or site.get("cubic_coeff_a") != -0.75):
+        return None
+    name = "bicubic" if mode == "cubic" else _TORCH_LINEAR[site.rank]
+    return f"mode={name!r}, align_corners={coordinates == 'align_corners'}"
+
+
 _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -310,6 +351,7 @@ def _resize(since: int) -> Operator:
         dtypes=ANY,
         plan=_plan,
         settings=tuple(settings),
+        torch=_torch_resize,
     )
 
 
