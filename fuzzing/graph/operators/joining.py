@@ -135,8 +135,8 @@ def _split(site: Site) -> tuple[TensorType, ...]:
 
 
 def _torch_split(site: Site, names: Sequence[str]) -> str:
-    whole_axis = f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
-    return whole_axis if site.outputs > 1 else f"{whole_axis}[0]"
+    text = f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
+    return f"{text}[0]" if site.outputs == 1 else text
 
 
 # Expand

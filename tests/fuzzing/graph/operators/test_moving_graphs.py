@@ -22,8 +22,8 @@ from tests.support.operators import run
 _NAMES = (
     "CenterCropPad", "Compress", "Concat", "Constant", "ConstantOfShape", "Expand", "EyeLike", "Flatten",
     "Gather", "GatherElements", "GatherND", "NonZero", "Pad", "Range", "Reshape", "ReverseSequence",
-    "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Trilu",
-    "Unsqueeze",
+    "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose",
+    "Trilu", "Unsqueeze",
 )  # fmt: skip
 
 
