@@ -20,7 +20,7 @@ from fuzzing.graph.ir import Constant, Graph, Node
 from fuzzing.graph.literals import numbers
 from fuzzing.graph.operator import Operator
 from fuzzing.graph.site import Site
-from fuzzing.graph.types import ABSENT
+from fuzzing.graph.types import ABSENT, OpenShapeError
 
 #: Constants of more elements are bytes in the text: what a case allows as a literal (docs/programs.md).
 MAX_LITERAL = 64
@@ -32,8 +32,9 @@ _PACKED = frozenset({"int4", "uint4", "int2", "uint2", "float4_e2m1fn", STRING})
 def to_torch(graph: Graph) -> str:
     """The text; edge 7 is the variable `v7`.
 
-    Raises UnwritableError, which names the operators for which torch has nothing, where there are such; and
-    for constants of types that torch lacks, or too large for a program.
+    Raises UnwritableError, which names the operators for which torch has nothing, where there are such; for
+    lengths that a program would have to state and only the data tell; and for constants of types that torch
+    lacks, or too large for a program.
     """
     steps = [(node, _expression(graph, node)) for node in graph.nodes]
     missing = sorted({node.op for node, text in steps if text is None})
@@ -84,7 +85,12 @@ def _expression(graph: Graph, node: Node) -> str | None:
 def _formatted(operator: Operator, site: Site, names: list[str]) -> str | None:
     if isinstance(operator.torch, str):
         return operator.torch.format(*names)
-    return None if operator.torch is None else operator.torch(site, names)
+    if operator.torch is None:
+        return None
+    try:
+        return operator.torch(site, names)
+    except OpenShapeError as error:
+        raise UnwritableError(f"{operator.name} cannot be told in torch: {error}") from error
 
 
 def _targets(graph: Graph, node: Node) -> str:

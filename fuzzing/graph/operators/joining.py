@@ -135,7 +135,8 @@ def _split(site: Site) -> tuple[TensorType, ...]:
 
 
 def _torch_split(site: Site, names: Sequence[str]) -> str:
-    return f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
+    text = f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
+    return f"{text}[0]" if site.outputs == 1 else text
 
 
 # Expand
