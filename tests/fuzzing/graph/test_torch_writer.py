@@ -14,7 +14,7 @@ from fuzzing.cases import TestCase, TorchProgram
 from fuzzing.errors import UnwritableError
 from fuzzing.generate.isra.solver import Generated, Solver
 from fuzzing.graph import Builder, Constant, Graph, TensorType, operators
-from fuzzing.graph.completion import specification
+from fuzzing.graph.ir import Array
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_types import constant_of
 from fuzzing.graph.onnx_writer import to_onnx
@@ -67,7 +67,8 @@ def generate(seed: int) -> Generated | None:
 
 
 def test_generated_graphs_give_in_torch_what_they_give_in_onnxruntime() -> None:
-    ran, agreed, used = 0, 0, set()
+    ran, agreed = 0, 0
+    used: set[str] = set()
     for seed in range(80):
         made = generate(seed)
         if made is None:
@@ -124,7 +125,7 @@ def given_by(constant: Constant) -> torch.Tensor:
 
 
 DRAWN = np.random.default_rng(7)
-ARRAYS = {
+ARRAYS: dict[str, Array] = {
     "a number": np.array(1.5, np.float32),
     "nothing": np.zeros((2, 0, 3), np.int64),
     "all the same": np.full((40, 5), -0.0, np.float64),
@@ -190,10 +191,7 @@ def test_outputs_left_out_are_assigned_to_nothing() -> None:
     types = (ABSENT, TensorType("int64", (2, 2)))
     _, places = with_indices.node("TopK", (x, k), types)
     graph = with_indices.finish((places,))
-    operator = specification(graph, graph.nodes[0])
-    assert operator is not None
-    if operator.torch is not None:
-        assert f"_, v{places} = " in to_torch(graph)
+    assert f"_, v{places} = " in to_torch(graph)
 
 
 # As cases ---------------------------------------------------------------------------------------------------
@@ -201,7 +199,6 @@ def test_outputs_left_out_are_assigned_to_nothing() -> None:
 
 #: What every engine has.
 COMMON = ("Add", "Concat", "MatMul", "Mul", "ReduceMean", "Relu", "Reshape", "Sigmoid", "Softmax", "Sub")
-COMMON = (*COMMON, "Tanh", "Transpose")
 
 
 def large() -> Graph:
