@@ -20,7 +20,7 @@ from fuzzing import backends
 
 _WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 #: Options that are handed on as they are; those without a value under None.
-_FLAGS = ("initialisers", "joined", "zero_size", "scalars", "no_metrics")
+_FLAGS = ("patterns", "initialisers", "joined", "zero_size", "scalars", "no_metrics")
 
 
 @click.command()
@@ -51,6 +51,7 @@ _FLAGS = ("initialisers", "joined", "zero_size", "scalars", "no_metrics")
 )
 @click.option("--ranks", metavar="A:B", help="Of new tensors. [default: 1:5]")
 @click.option("--dims", metavar="A:B", help="Lengths of new tensors. [default: 1:5]")
+@click.option("--patterns", is_flag=True, help="Use patterns of several operators too, such as attention.")
 @click.option("--initialisers", is_flag=True, help="Put the data into the models; else they are inputs.")
 @click.option("--joined", is_flag=True, help="End each model in one output for each element type.")
 @click.option("--zero-size", is_flag=True, help="Lengths may be 0 too.")

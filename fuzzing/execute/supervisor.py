@@ -103,21 +103,29 @@ class Supervisor(Generic[Tag]):
 
         Cases are drawn only as workers need them. Closing the iterator ends all workers.
         """
-        source = iter(cases)
         try:
-            while self._feed(source):
-                self._wait()
-                while self._done:
-                    yield self._done.popleft()
+            yield from self.serve(cases)
+        finally:
+            self.close()
+
+    def serve(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
+        """As `run`, but the workers stay and wait for the next cases, until `close`."""
+        source = iter(cases)
+        while self._feed(source):
+            self._wait()
             while self._done:
                 yield self._done.popleft()
-        finally:
-            for slot in self._slots:
-                slot.worker.end()
-            self._slots.clear()
-            self._selector.close()
-            if self._gpus is not None:
-                self._gpus.close()
+        while self._done:
+            yield self._done.popleft()
+
+    def close(self) -> None:
+        """Ends all workers; nothing can be run after it."""
+        for slot in self._slots:
+            slot.worker.end()
+        self._slots.clear()
+        self._selector.close()
+        if self._gpus is not None:
+            self._gpus.close()
 
     # -- feeding ---------------------------------------------------------------------------------
 

@@ -103,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
     add("--picking-rate", type=float, default=PICKING_RATE, metavar="P", help="how often an edge is reused")
     add("--ranks", default="", metavar="A:B", help=f"of new tensors; {limits.min_rank}:{limits.max_rank}")
     add("--dims", default="", metavar="A:B", help=f"lengths; {limits.min_dim}:{limits.max_dim}")
+    add("--patterns", action="store_true", help="use patterns of several operators too")
     add("--initialisers", action="store_true", help="put the data into the models")
     add("--joined", action="store_true", help="end each model in one output for each element type")
     add("--zero-size", action="store_true", help="lengths may be 0 too")
@@ -128,6 +129,7 @@ def plan_of(given: argparse.Namespace) -> producing.Plan:
         limits=_limits(given),
         joined=given.joined,
         initialisers=given.initialisers,
+        patterns=given.patterns,
     )
     if given.backend:
         settings = _supported(settings, given.backend)
@@ -181,7 +183,8 @@ def _operators(text: str, opset: int) -> tuple[str, ...]:
     if not wanted:
         raise UsageError("--operators names none; write all, or names with commas, such as Add,Conv")
     for name in wanted:
-        operators.named(name, opset)
+        if name not in operators.patterns(opset):
+            operators.named(name, opset)
     return wanted
 
 

@@ -21,15 +21,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+import onnxruntime
 
 from fuzzing.coverage import operators as operator_sets
-from fuzzing.draws import derive
+from fuzzing.draws import Draws, derive
 from fuzzing.generate import producing
 from fuzzing.generate.declgen import DeclGen
+from fuzzing.generate.inference import Inference
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.nnsmith import VARIABLE, CannotMakeError, NNSmith
 from fuzzing.generate.randoop import Randoop
+from fuzzing.generate.syntax import Draft, Vocabulary
 from fuzzing.graph import operators
+from fuzzing.graph.ir import Graph
+from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.program import note
 from tests.benchmarks._common import machine, verdict
 
@@ -66,6 +71,7 @@ def main(argv: Sequence[str]) -> int:
     add("--peer-models", type=int, default=20, help="of NNSmith's a round")
     add("--memory-models", type=int, default=300, help="N of the check of memory, which makes N and 4N")
     add("--baseline-models", type=int, default=20)
+    add("--drafts", type=int, default=1000, help="that ONNX's inference and onnxruntime are to judge")
     add("--seed", type=int, default=0)
     args = parser.parse_args(argv)
     os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
@@ -88,6 +94,7 @@ def main(argv: Sequence[str]) -> int:
         peer.close()
     for line in _baselines(args.baseline_models, args.seed):
         print(line)
+    print(_agreement(args.drafts, args.seed))
     grown = _memory(paper.operators, args.memory_models, args.seed)
     _profile(paper, args.models * 2, args.seed)
     return _verdicts(rounds, grown)
@@ -170,6 +177,36 @@ def _baselines(count: int, seed: int) -> list[str]:
         drawn = f"{generator.tries / kept:.2f} {unit} drawn for one kept"
         lines.append(f"{kind.__name__:12} {speed}, {nodes / count:.2f} nodes a model, {drawn}")
     return lines
+
+
+def _agreement(count: int, seed: int) -> str:
+    """How often ONNX's inference and a session, which the release opens, judge a draft alike."""
+    note(f"generation: {count} drafts for ONNX's inference and for onnxruntime")
+    vocabulary, inference = Vocabulary(_settings(PAPER)), Inference()
+    judged: Counter[tuple[bool, bool]] = Counter()
+    for number in range(count):
+        draft = Draft(vocabulary, Draws(derive(seed, "draft", number)))
+        for _ in range(1 + number % 3):
+            draft.node()
+        graph = draft.graph()
+        judged[inference.typed(graph) is not None, _loads(graph)] += 1
+    alike = judged[True, True] + judged[False, False]
+    return (
+        f"{count} drafts: inference and onnxruntime judge {alike / count:.1%} alike "
+        f"({judged[True, True]} taken); {judged[False, True]} only onnxruntime takes, "
+        f"{judged[True, False]} only inference; ONNX died of {inference.deaths}"
+    )
+
+
+def _loads(graph: Graph) -> bool:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    model = to_onnx(graph).SerializeToString()
+    try:
+        onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception:  # noqa: BLE001 - its exceptions have no common base, and each means that it refuses
+        return False
+    return True
 
 
 def _memory(names: Sequence[str], count: int, seed: int) -> float:

@@ -1,19 +1,17 @@
-"""Arithmetic on one to five tensors, with broadcasting."""
+"""Arithmetic on two tensors, and what all operators share that broadcast their inputs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.domains import Choice
-from fuzzing.graph.intervals import MODEST, WHOLE, Interval, cut, hull, modest, multiply, whole
-from fuzzing.graph.literals import PLANNED
+from fuzzing.graph.intervals import MODEST, Interval, cut, hull, modest, multiply, whole
 from fuzzing.graph.operator import LEAD, Data, Operator, Setting, Torch
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import PLAIN
 from fuzzing.graph.rounding import STEP, rounded, share
 from fuzzing.graph.site import Site
-from fuzzing.graph.types import FLOATS, INTEGERS, NUMBERS, UNSIGNED, Dim, Shape, TensorType
+from fuzzing.graph.types import FLOATS, NUMBERS, UNSIGNED, Dim, Shape, TensorType
 
 #: How often the second input is of another shape. Seldom: then it is hardly ever an edge of the graph.
 _BROADCAST = 0.05
@@ -92,7 +90,7 @@ def _grown(site: Site, lengths: list[int]) -> Shape:
     return tuple(lengths)
 
 
-def _operator(
+def broadcasting(
     name: str,
     forms: dict[int, tuple[str, ...]],
     values: Callable[[Site], Interval],
@@ -138,7 +136,8 @@ def total(intervals: Sequence[Interval], dtype: str) -> Interval:
     )
 
 
-def _ranges(site: Site) -> list[Interval]:
+def ranges(site: Site) -> list[Interval]:
+    """The bounds on each input."""
     return [item for item in site.ranges if item is not None]
 
 
@@ -180,10 +179,11 @@ def _divisor(site: Site) -> Interval:
     low: float = 1
     if site.dtype in FLOATS:
         low = max(1e-2, 4 * site.range(0).largest / high)
-    return _signed(site, low, high)
+    return signed(site, low, high)
 
 
-def _signed(site: Site, low: float, high: float) -> Interval:
+def signed(site: Site, low: float, high: float) -> Interval:
+    """Numbers of one sign, mostly positive: what is divided by."""
     if site.dtype not in UNSIGNED and site.draws.chance(0.1):
         return Interval(-high, -low)
     return Interval(low, high)
@@ -203,38 +203,6 @@ def _quotient_text(site: Site, names: Sequence[str]) -> str:
     return f"torch.div({names[0]}, {names[1]}{rounding})"
 
 
-def _dividend(type_: TensorType) -> Interval:
-    """Not so much larger than the modulus that a compiler that divides and multiplies back keeps no bit."""
-    return cut(modest(type_), Interval(-1e3, 1e3)) if type_.dtype in FLOATS else whole(type_)
-
-
-def _plan_mod(site: Site) -> None:
-    """Floats must be told to divide as fmod does; integers are sometimes, and else mostly told nothing."""
-    if site.dtype in FLOATS or site.draws.chance(0.4):
-        site.attributes["fmod"] = 1
-    elif site.draws.chance(0.3):
-        site.attributes["fmod"] = 0
-
-
-def _modulus(site: Site) -> Interval:
-    return _signed(site, 0.5 if site.dtype in FLOATS else 1, whole(site.x).high)
-
-
-def _remainder(site: Site) -> Interval:
-    """Of the sign of the dividend with fmod, else of the divisor's; smaller than the divisor."""
-    a, b = site.range(0), site.range(1)
-    most = b.largest if site.dtype in FLOATS else b.largest - 1
-    if site.get("fmod"):
-        return Interval(max(min(a.low, 0), -most), min(max(a.high, 0), most))
-    if b.low < 0:
-        return Interval(-most, 0)
-    return Interval(0, min(most, a.high) if a.low >= 0 else most)
-
-
-def _remainder_text(site: Site, names: Sequence[str]) -> str:
-    return f"torch.{'fmod' if site.get('fmod') else 'remainder'}({names[0]}, {names[1]})"
-
-
 def _slope(site: Site) -> Interval:
     below = site.range(0).low < 0
     sloped = [multiply(cut(site.range(0), Interval(-math.inf, 0)), site.range(1))] if below else []
@@ -243,89 +211,23 @@ def _slope(site: Site) -> Interval:
     return rounded(hull(sloped + kept), site.dtype)
 
 
-def _fold(function: str, names: Sequence[str]) -> str:
-    found = names[0]
-    for name in names[1:]:
-        found = f"torch.{function}({found}, {name})"
-    return found
-
-
-def _folded(function: str) -> Callable[[Site, Sequence[str]], str]:
-    return lambda site, names: _fold(function, names)
-
-
-def _anything(site: Site) -> Interval:
-    return WHOLE[site.dtype]
-
-
-def _largest(site: Site) -> Interval:
-    ranges = _ranges(site)
-    return Interval(max(item.low for item in ranges), max(item.high for item in ranges))
-
-
-def _smallest(site: Site) -> Interval:
-    ranges = _ranges(site)
-    return Interval(min(item.low for item in ranges), min(item.high for item in ranges))
-
-
-def _mean(site: Site) -> Interval:
-    low, high = total(_ranges(site), site.dtype)
-    return rounded(Interval(low / site.degree, high / site.degree), site.dtype)
-
-
 _HALF = share(2)
-_FIFTH = share(5)
 _SHORT_NUMBERS = (*FLOATS, "int32", "int64", "uint32", "uint64")
 _WIDENING = {13: _SHORT_NUMBERS, 14: NUMBERS}
-_VARIADIC = (1, 2, 3, 4, 5)
 
-_operator(
+broadcasting(
     "Add",
     _WIDENING,
-    lambda site: total(_ranges(site), site.dtype),
+    lambda site: total(ranges(site), site.dtype),
     "torch.add({0}, {1})",
     within=_HALF,
     second=lambda site: _HALF(site.x),
 )
-_operator("Sub", _WIDENING, _difference, "torch.sub({0}, {1})", within=_HALF, second=_subtrahend)
-_operator("Mul", _WIDENING, _product, "torch.mul({0}, {1})", within=_squared, second=_factor)
-_operator("Div", _WIDENING, _quotient, _quotient_text, within=share(4), second=_divisor)
-_operator(
-    "Mod",
-    {13: NUMBERS},
-    _remainder,
-    _remainder_text,
-    within=_dividend,
-    second=_modulus,
-    plan=_plan_mod,
-    settings=(Setting("fmod", Choice(0, 1), omit=PLANNED, default=0),),
-)
-_operator(
-    "Max", {13: NUMBERS}, _largest, _folded("maximum"), within=whole, second=_anything, degrees=_VARIADIC
-)
-_operator(
-    "Min", {13: NUMBERS}, _smallest, _folded("minimum"), within=whole, second=_anything, degrees=_VARIADIC
-)
-_operator(
-    "Sum",
-    {13: FLOATS},
-    lambda site: total(_ranges(site), site.dtype),
-    _folded("add"),
-    within=_FIFTH,
-    second=lambda site: _FIFTH(site.x),
-    degrees=_VARIADIC,
-)
-_operator(
-    "Mean",
-    {13: FLOATS},
-    _mean,
-    lambda site, names: f"({_fold('add', names)}) / {site.degree}",
-    within=_FIFTH,
-    second=lambda site: _FIFTH(site.x),
-    degrees=_VARIADIC,
-)
+broadcasting("Sub", _WIDENING, _difference, "torch.sub({0}, {1})", within=_HALF, second=_subtrahend)
+broadcasting("Mul", _WIDENING, _product, "torch.mul({0}, {1})", within=_squared, second=_factor)
+broadcasting("Div", _WIDENING, _quotient, _quotient_text, within=share(4), second=_divisor)
 # The slope broadcasts to the first input, never the other way.
-_operator(
+broadcasting(
     "PRelu",
     {9: (*PLAIN, *_SHORT_NUMBERS[4:]), 16: _SHORT_NUMBERS},
     _slope,
@@ -333,57 +235,4 @@ _operator(
     within=_squared,
     second=_factor,
     shape=partner,
-)
-
-
-def _power(site: Site) -> tuple[str, Interval]:
-    """The exponent's type and values: for a base that may be negative or near zero whole and not negative."""
-    base = site.range(0)
-    if base.low >= _AWAY and site.dtype in FLOATS:
-        farthest = max(base.largest, 1 / base.low, 2.0)
-        reach = min(4.0, math.log(whole(site.x).high / 2) / math.log(farthest))
-        if site.draws.chance(0.7):
-            return site.dtype if site.dtype != "bfloat16" else "float32", Interval(-reach, reach)
-    most = 0
-    while most < 3 and base.largest ** (most + 1) <= whole(site.x).high / 2:
-        most += 1
-    if site.dtype in FLOATS and site.draws.chance(0.5):
-        return site.dtype if site.dtype != "bfloat16" else "float32", Interval(most, most)
-    dtype = site.draws.choice(("int64", "int32") if site.draws.chance(0.9) else INTEGERS)
-    return dtype, Interval(0, most)
-
-
-#: Bases from here on are taken to fractional and to negative powers.
-_AWAY = 0.05
-
-
-def _powered(site: Site) -> Interval:
-    base, exponent = site.range(0), site.range(1)
-    if base.low >= _AWAY:
-        corners = [x**y for x in base for y in exponent]
-        return rounded(Interval(min(corners), max(corners)), site.dtype, 4)
-    parts = []
-    for power in range(int(exponent.low), int(exponent.high) + 1):
-        ends = [base.low**power, base.high**power]
-        if base.low < 0 < base.high and power:
-            ends.append(0)
-        parts.append(Interval(min(ends), max(ends)))
-    return rounded(hull(parts), site.dtype, 4)
-
-
-# The form of opset 15 only adds bfloat16 to the exponent's types.
-register(
-    Operator(
-        "Pow",
-        13,
-        slots=(LEAD, Data(companion, dtype=lambda site: site.plan[0], within=lambda site: site.plan[1])),
-        plan=_power,
-        infer=together,
-        values=_powered,
-        within=modest,
-        dtypes=(*FLOATS, "int32", "int64"),
-        empty=True,
-        dynamic=True,
-        torch="torch.pow({0}, {1}).to({0}.dtype)",
-    )
 )

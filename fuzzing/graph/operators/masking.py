@@ -11,6 +11,7 @@ from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, wh
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
+from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.operators.joining import growth, repeated
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, NUMBERS, TensorType
@@ -145,6 +146,17 @@ def _beginnings(site: Site) -> Constant:
     return int64(*repeated(site, 1, time, batch))
 
 
+def _torch_reverse(site: Site, names: Sequence[str]) -> str:
+    """Each place takes the element at the other end of its sequence's beginning, or its own."""
+    time, batch = site.get("time_axis"), site.get("batch_axis")
+    steps = range(site.dims(0)[time])
+    places = [[last - 1 - step if step < last else step for step in steps] for last in site.numbers(1)]
+    shape = [1] * site.rank
+    shape[time], shape[batch] = len(steps), len(places)
+    turned = f"{listed(places)}{'.t()' if time < batch else ''}.reshape({shape})"
+    return f"torch.take_along_dim({names[0]}, {turned}, {time})"
+
+
 def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:
     axis = Choice(0, 1)
     return Operator(
@@ -159,6 +171,7 @@ def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:
             Setting("time_axis", axis, omit=PLANNED, default=0),
             Setting("batch_axis", axis, omit=PLANNED, default=1),
         ),
+        torch=_torch_reverse,
     )
 
 

@@ -17,7 +17,7 @@ from fuzzing.graph.literals import bounds, literal, scalar
 from fuzzing.graph.onnx_types import DTYPES
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.convolution import SETTINGS, convolved, terms, weigh
+from fuzzing.graph.operators.convolution import SETTINGS, convolved, terms, torch_text, weigh
 from fuzzing.graph.operators.products import product, second
 from fuzzing.graph.operators.sums import planned, total
 from fuzzing.graph.site import Site
@@ -25,6 +25,7 @@ from fuzzing.graph.types import Shape, TensorType
 
 _BYTES = ("int8", "uint8")
 _SHORTS = ("int16", "uint16")
+_NAMES = {number: name for name, number in DTYPES.items()}
 _SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
 
 
@@ -88,8 +89,14 @@ def _quantised(site: Site) -> tuple[TensorType, ...]:
     if site.given(2):
         dtype = site.type(2).dtype
     else:
-        dtype = next(name for name in (*_BYTES, *_SHORTS) if DTYPES[name] == number) if number else "uint8"
+        dtype = _NAMES[number] if number else "uint8"
     return (TensorType(dtype, site.shape),)
+
+
+def _restored(site: Site) -> tuple[TensorType, ...]:
+    """Of the scale's type, unless another is asked for, as it may be from opset 23 on."""
+    number = site.get("output_dtype")
+    return (TensorType(_NAMES[number] if number else site.type(1).dtype, site.shape),)
 
 
 def _to_values(site: Site) -> Interval:
@@ -174,7 +181,7 @@ def _from(since: int, dtypes: tuple[str, ...], *settings: Setting, blocks: bool 
             Auxiliary(lambda site: zeros(site, site.plan.dtype, site.plan.shape)),
         ),
         degrees=(2, 3), settings=(_AXIS, *settings), torch=_torch_from,
-        infer=lambda site: (TensorType(site.type(1).dtype, site.shape),), values=_from_values,
+        infer=_restored, values=_from_values,
     )  # fmt: skip
 
 
@@ -253,6 +260,26 @@ def _filter_points(site: Site) -> Constant:
     return zeros(site, site.type(3).dtype, site.dims(4))
 
 
+def _torch_shifted(site: Site, names: Sequence[str]) -> tuple[str, str]:
+    """Both operands, their zero points taken off, in 32 bits."""
+    wide = [f"{name}.to(torch.int32)" for name in names]
+    one, other = [
+        f"({wide[place]} - {wide[place + 2]})" if site.given(place + 2) else wide[place] for place in (0, 1)
+    ]
+    return one, other
+
+
+def _torch_product(site: Site, names: Sequence[str]) -> str:
+    one, other = _torch_shifted(site, names)
+    return f"{one} @ {other}"
+
+
+def _torch_convolution(site: Site, names: Sequence[str]) -> str:
+    """In double precision, as torch convolves no whole numbers; it holds all sums exactly."""
+    one, other = _torch_shifted(site, names)
+    return f"{torch_text(site, f'{one}.double()', f'{other}.double()', None)}.to(torch.int32)"
+
+
 def _typed(shape: Callable[[Site], Shape]) -> Callable[[Site], tuple[TensorType, ...]]:
     return lambda site: (TensorType("int32", shape(site)),)
 
@@ -277,16 +304,19 @@ register(
         blocks=True),
     _from(13, (*_BYTES, "int32")),
     _from(21, (*_BYTES, *_SHORTS, "int32"), _BLOCK, blocks=True),
+    _from(23, (*_BYTES, *_SHORTS, "int32"), _BLOCK, Setting("output_dtype", Choice(0, 1), omit=0.8, default=0),
+          blocks=True),
     Operator("DynamicQuantizeLinear", 11, dtypes=("float32",), within=within(0.1, 1e6),
              infer=_dynamic, values=_dynamic_values),
     Operator("MatMulInteger", 10, dtypes=_BYTES, ranks=_MATRICES, within=whole,
              slots=(LEAD, _operand(_matrix, _other_byte), _point(0, omit=0.3), _point(1)),
-             degrees=(2, 3, 4), values=_integer_product,
+             degrees=(2, 3, 4), values=_integer_product, torch=_torch_product,
              infer=_typed(lambda site: _multiplied(site, 1))),
     Operator("ConvInteger", 10, dtypes=_BYTES, ranks=(3, 4, 5), within=whole, plan=weigh, settings=SETTINGS,
              slots=(LEAD, _operand(lambda site: site.plan, _other_byte),
                     _point(0, omit=0.3), _point(1)),
-             degrees=(2, 3, 4), infer=_typed(convolved), values=_integer_convolution),
+             degrees=(2, 3, 4), infer=_typed(convolved), values=_integer_convolution,
+             torch=_torch_convolution),
     Operator("QLinearMatMul", 10, dtypes=_BYTES, ranks=_MATRICES, within=whole,
              slots=(LEAD, _SINGLE, _point(0), _operand(_matrix, _signed_with_signed),
                     _SINGLE, _point(3), _SINGLE, _point(0)),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fuzzing.graph.domains import Axis, Choice, Made
+from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, magnitude, whole
 from fuzzing.graph.ir import Attribute
 from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting, Slot
@@ -22,7 +22,7 @@ from fuzzing.graph.rounding import (
     rounded_product,
 )
 from fuzzing.graph.site import Site, int64
-from fuzzing.graph.types import FLOATS, NUMBERS, Shape, TensorType
+from fuzzing.graph.types import FLOATS, Shape, TensorType
 
 #: How often all axes are counted from the end.
 _NEGATIVE = 0.1
@@ -89,11 +89,6 @@ def _axes_input(site: Site) -> tuple[int, ...]:
     return () if some and site.draws.chance(_NONE) else _axes(site)
 
 
-def _keepdims_of_axis(site: Site) -> int:
-    """Whether to keep the one axis that is reduced: always where nothing else would be left."""
-    return 1 if site.rank == 1 and site.limits.min_rank > 0 else site.draws.below(2)
-
-
 def _keepdims(site: Site) -> int:
     """Whether to keep the axes, which are still to be drawn."""
     all_ = site.rank == 1 or (site.degree == 1 and not site.get("noop_with_empty_axes"))
@@ -112,7 +107,8 @@ def _axes_attribute(site: Site) -> tuple[int, ...]:
     return tuple([axis - site.rank for axis in axes] if draws.chance(_NEGATIVE) else axes)
 
 
-def _is_flag(value: Attribute, site: Site) -> bool:  # noqa: ARG001 - whatever the site
+def is_flag(value: Attribute, site: Site) -> bool:  # noqa: ARG001 - whatever the site
+    """Whether it says yes or no."""
     return value in (0, 1)
 
 
@@ -240,7 +236,7 @@ def _form(name: str, since: int, as_input: bool) -> Operator:
     degrees: tuple[int, ...] = (1,)
     settings = (
         Setting("axes", Made(_axes_attribute, _are_axes), omit=0.15),
-        Setting("keepdims", Made(_keepdims_of_attribute, _is_flag), omit=0.5, default=1),
+        Setting("keepdims", Made(_keepdims_of_attribute, is_flag), omit=0.5, default=1),
     )
     if as_input:
         # Mostly with axes: over all of them every shape becomes one of ones.
@@ -248,7 +244,7 @@ def _form(name: str, since: int, as_input: bool) -> Operator:
         degrees = (1, 2, 2, 2, 2)
         settings = (
             Setting("noop_with_empty_axes", Choice(0, 1), omit=0.7, default=0),
-            Setting("keepdims", Made(_keepdims, _is_flag), omit=0.5, default=1),
+            Setting("keepdims", Made(_keepdims, is_flag), omit=0.5, default=1),
         )
     return Operator(
         name,
@@ -278,42 +274,3 @@ def _dtypes(name: str, since: int) -> tuple[str, ...]:
 register(*(_form(name, 13, as_input=name == "ReduceSum") for name in _KNOWN))
 register(*(_form(name, 18, as_input=True) for name in _KNOWN))
 register(*(_form(name, 20, as_input=True) for name in ("ReduceMax", "ReduceMin")))
-
-
-def _index_type(site: Site) -> tuple[TensorType, ...]:
-    if site.x.shape is None:
-        return (TensorType("int64", None),)
-    return (TensorType("int64", reduced(site.shape, {site.axis()}, site.get("keepdims"))),)
-
-
-def _index_text(function: str) -> Callable[[Site, Sequence[str]], str]:
-    def text(site: Site, names: Sequence[str]) -> str:
-        x, axis, keep = names[0], site.axis(), bool(site.get("keepdims"))
-        if not site.get("select_last_index"):
-            return f"torch.{function}({x}, dim={axis}, keepdim={keep})"
-        last = site.dims(0)[axis] - 1
-        return f"{last} - torch.{function}(torch.flip({x}, ({axis},)), dim={axis}, keepdim={keep})"
-
-    return text
-
-
-register(
-    *(
-        Operator(
-            name,
-            13,
-            ranks=_RANKS,
-            dtypes=NUMBERS,
-            within=whole,
-            infer=_index_type,
-            values=lambda site: Interval(0, site.dims(0)[site.axis()] - 1),
-            settings=(
-                Setting("axis", Axis(), omit=0.2, default=0),
-                Setting("keepdims", Made(_keepdims_of_axis, _is_flag), omit=0.4, default=1),
-                Setting("select_last_index", Choice(0, 1), omit=0.6, default=0),
-            ),
-            torch=_index_text(name.lower()),
-        )
-        for name in ("ArgMax", "ArgMin")
-    )
-)

@@ -163,6 +163,18 @@ def _write_indices(site: Site) -> Constant:
     return int64(*repeated(site, 0, last, site.dims(0)[0]))
 
 
+def _torch_cache(site: Site, names: Sequence[str]) -> str:
+    """Each sample's updates go to places of its own along the axis."""
+    axis = site.axis()
+    shape = site.dims(1)
+    starts = site.numbers(2) if site.given(2) else [0] * shape[0]
+    places = [[(start + step) % site.dims(0)[axis] for step in range(shape[axis])] for start in starts]
+    lying = [1] * site.rank
+    lying[0], lying[axis] = shape[0], shape[axis]
+    where = f"{listed(places)}.reshape({lying}).expand({list(shape)})"
+    return f"torch.scatter({names[0]}, {axis}, {where}, {names[1]})"
+
+
 def _scatter(name: str, since: int, indices: Callable[[Site], Constant], updates: Callable[[Site], Shape],
              torch: Callable[[Site, Sequence[str]], str]) -> Operator:  # fmt: skip
     axis = (Setting("axis", Axis(), omit=0.3, default=0),) if name == "ScatterElements" else ()
@@ -193,5 +205,6 @@ register(
              plan=_cache_plan,
              settings=(Setting("axis", Made(_sequence_axis, lambda value, site: isinstance(value, int)),
                                omit=PLANNED, default=-2),
-                       Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear"))),
+                       Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear")),
+             torch=_torch_cache),
 )  # fmt: skip

@@ -42,6 +42,8 @@ def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) 
 def test_torch_computes_the_same() -> None:
     assert check_torch("QuantizeLinear", 21, seeds=30) == 30
     assert check_torch("DequantizeLinear", 21, ("int8", "uint8", "int32"), seeds=10) == 30
+    assert check_torch("MatMulInteger", 21, ("int8", "uint8"), seeds=10) == 20
+    assert check_torch("ConvInteger", 21, ("int8", "uint8"), seeds=10) == 20
 
 
 @pytest.mark.parametrize(
