@@ -59,6 +59,11 @@ PARTICULARS: tuple[Rule, ...] = (
         r"\1 NAME",
         _NAMES,
     ),
+    (
+        r"(?i)\b(node|tensor|value|input|output|edge) v(?:n\d+_\w+|\d+)\b",
+        r"\1 NAME",
+        "what fuzzing.graph.onnx_writer calls nodes and edges that have no name",
+    ),
     (r"(?<![\w./:-])[\w./:-]++ (node not found)\b", r"NAME \1", "OpenVINO's graph cache, before 2025"),
     (r"\b(opset\d+::\w+) [\w./:-]+", r"\1 NAME", "OpenVINO's type and name of a node"),
     (r"\b\w*test_\w+", "NAME", "a test's name, or that of a node expanded from it"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.messages import blame, normalise
 from fuzzing.triage.natives import last_words, native_frames, python_frames
+from fuzzing.triage.traits import Traits
 
 MAX_TITLE = 120  # characters; the contract with reports, well under GitHub's 256
 
@@ -47,7 +48,7 @@ class _Symptom:
     frames: tuple[str, ...] = ()
 
 
-def sign(outcome: Outcome, operator: str, frontend: str = "ONNX") -> Signature:
+def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Traits | None = None) -> Signature:
     """The signature of a bad outcome of a case that tests `operator`.
 
     Its fields are backend, frontend, phase, verdict, operator, and of the symptom:
@@ -55,9 +56,14 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX") -> Signature:
                    compiler is named, which tells more and outlives changes of the Python binding
         complaint  the failed check or the normalised message, or the kinds of difference
         frames     the compiler's source file, or its Python frames, innermost first
+
+    Of a case that was reduced, `reduced` tells what is left of it. It decides in place of `operator`, which
+    says what the case was made to test, and adds fields:
+        dtypes, needs  see `Traits`
+        component      the part of the compiler that the ablation ladder blames, "" if it was not climbed
     """
     symptom = _SYMPTOMS.get(outcome.verdict, _other)(outcome)
-    fields = {
+    fields: dict[str, Any] = {
         "backend": outcome.backend,
         "frontend": frontend,
         "phase": outcome.phase.value,
@@ -67,9 +73,35 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX") -> Signature:
         "complaint": symptom.complaint,
         "frames": list(symptom.frames),
     }
+    if reduced is not None:
+        operator = reduced.pattern
+        fields |= {
+            "operator": operator,
+            "dtypes": list(reduced.dtypes),
+            "needs": list(reduced.needs),
+            "component": outcome.evidence.component,
+        }
+    return Signature(key_of(fields), _title(outcome, operator or outcome.backend, frontend, symptom), fields)
+
+
+def key_of(fields: Mapping[str, Any]) -> str:
+    """The key of a signature with these fields."""
     canonical = json.dumps(fields, sort_keys=True)
-    key = hashlib.sha256(canonical.encode()).hexdigest()[:16]
-    return Signature(key, _title(outcome, operator or outcome.backend, frontend, symptom), fields)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def explains(one: Signature, other: Signature) -> bool:
+    """Whether what has the signature `one` is why there is the signature `other`.
+
+    They are alike but for needs, and whatever the one bug needs, the other case has.
+    """
+    return _bare(one.fields) == _bare(other.fields) and set(one.fields.get("needs", ())) <= set(
+        other.fields.get("needs", ())
+    )
+
+
+def _bare(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "needs"}
 
 
 def _crash(outcome: Outcome) -> _Symptom:

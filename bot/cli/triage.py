@@ -1,0 +1,175 @@
+"""Tell which failing cases are one bug, and show the smallest case of each."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from bot.cli._options import check_device, option_option, parse_options
+from bot.cli.exits import Exit
+from bot.errors import InfrastructureError, UsageError
+from bot.reports.templating import seconds
+from bot.runners import run_tool
+from bot.settings import load_settings
+from bot.toolchains import provision
+from bot.toolchains.existing import existing_spec
+from fuzzing import backends
+from fuzzing.cases import Corpus
+from fuzzing.execute.shard import Shard
+from fuzzing.oracles.profiles import DEFAULT, profile_named
+
+Event = dict[str, Any]
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--backend", required=True, help="Compiler that fails the cases.")
+@click.option(
+    "--from",
+    "told_by",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Take the failing cases that this output of `assay run --json` names, and no others.",
+)
+@click.option(
+    "--strategy",
+    default="signature",
+    show_default=True,
+    help="What makes failures one bug: signature, key; of the papers opera, isra, isra-exact, gbft, eagle.",
+)
+@click.option(
+    "--reduce/--no-reduce", default=True, show_default=True, help="Make each failing case small first."
+)
+@click.option("--runs", default=500, show_default=True, type=click.IntRange(1), help="Runs for each case.")
+@click.option(
+    "--budget", default=60.0, show_default=True, type=click.FloatRange(1), help="Seconds for each case."
+)
+@click.option("--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]")
+@click.option("--device", help="Device to compile for. [default: the backend's first]")
+@option_option
+@click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for reduced cases and what is known of them. [default: triage in the data folder]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    directory: Path,
+    backend: str,
+    told_by: Path | None,
+    strategy: str,
+    reduce: bool,
+    runs: int,
+    budget: float,
+    python: str,
+    device: str | None,
+    given: tuple[str, ...],
+    profile: str,
+    workers: int,
+    out: Path | None,
+    as_json: bool,
+) -> Exit:
+    """Tell which failing cases are one bug, and show the smallest case of each.
+
+    DIR is a corpus folder: its cases are run, and those that fail are reduced and told apart by what is left
+    of them. What was learnt is remembered: a triage that was stopped runs nothing of its reductions again.
+    Exit code 1 if a case fails.
+    """
+    profile_named(profile)
+    options = parse_options(given)
+    settled = backends.get(backend).settle(options)
+    if device is not None:
+        check_device(backend, device)
+    cases = _cases(directory, told_by)
+    toolchain = provision(existing_spec(backend, python), Path(), lambda _line: None)
+    shard = Shard(
+        corpus=str(directory.absolute()),
+        cases=tuple(cases),
+        backend=backend,
+        toolchain=toolchain.digest,
+        python=toolchain.python,
+        device=device or backends.get(backend).devices[0],
+        options={name: value for name, value in settled.items() if name in options},
+        profile=profile,
+        workers=workers,
+    )
+    folder = (out or load_settings().data_dir / "triage").absolute()
+    arguments = ["--strategy", strategy, "--out", str(folder), "--runs", str(runs), "--seconds", str(budget)]
+    told = _group(shard, [*arguments, *([] if reduce else ["--keep"])])
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        _show(told, Corpus(folder / "corpus"), Corpus(directory))
+    return Exit.FOUND if told["failing"] else Exit.OK
+
+
+def _cases(directory: Path, told_by: Path | None) -> list[str]:
+    """The ids of the cases that are meant; raises UsageError if there is none."""
+    if told_by is None:
+        found = list(Corpus(directory).ids())
+    else:
+        found = _named(told_by)
+    if not found:
+        raise UsageError(
+            f"there are no cases in {told_by or directory}; name a corpus folder that holds some"
+        )
+    return found
+
+
+def _named(told_by: Path) -> list[str]:
+    """The ids that what `assay run --json` printed names, in its order."""
+    try:
+        groups = json.loads(told_by.read_bytes())["groups"]
+        return list(dict.fromkeys(str(row["case"]) for group in groups for row in group["findings"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"--from {told_by}: not what `assay run --json` prints ({error!r})") from None
+
+
+def _group(shard: Shard, arguments: Sequence[str]) -> Event:
+    """Runs the triage; its last event, with the bugs."""
+    ended: Event = {"bugs": []}
+    with tempfile.TemporaryDirectory(prefix="assay-triage-") as scratch:
+        file = Path(scratch) / "shard.json"
+        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+        with Console(stderr=True).status("triage") as status:
+            reduced = 0
+
+            def take(event: Event) -> None:
+                nonlocal reduced
+                kind = event.pop("event", "")
+                if kind == "outcome":
+                    status.update(f"{event['done']} of {event['of']} cases run, {event['failing']} fail")
+                elif kind == "reduced":
+                    reduced += 1
+                    status.update(f"{reduced} reduced, the last in {event['runs']} runs")
+                elif kind == "bug":
+                    ended["bugs"].append(event)
+                elif kind == "end":
+                    ended.update(event, distinct=event.pop("bugs"))
+
+            run_tool("fuzzing.triage.group", [str(file), *arguments], take)
+    if "failing" not in ended:
+        raise InfrastructureError("the triage stopped before its end; begin it again, it goes on")
+    return ended
+
+
+def _show(told: Event, small: Corpus, found: Corpus) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    for bug in told["bugs"]:
+        count = len(bug["cases"])
+        console.print(f"[bold]{count:4} {'case ' if count == 1 else 'cases'}[/]  {escape(bug['title'])}")
+        console.print(f"            {(small if bug['reduced'] else found).folder(bug['case'])}")
+    bugs = f"{told['distinct']} {'bug' if told['distinct'] == 1 else 'bugs'}"
+    console.print(
+        f"{bugs} in {told['failing']} failing of {told['cases']} cases, by {told['strategy']}, "
+        f"{seconds(told['seconds'])}"
+    )

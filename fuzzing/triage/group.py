@@ -1,0 +1,164 @@
+"""`python -m fuzzing.triage.group SHARD.json [--strategy S] [--keep] [--out DIR]`: failures by bug.
+
+The shard names cases and how they are run; with no cases named, all of its corpus. Each is run, and each
+that fails is reduced, unless `--keep` is said, within `--runs` candidates and `--seconds` each. Prints JSON
+lines on stdout:
+
+    {"event": "outcome", "done": N, "of": N, "failing": N}         after each few cases
+    {"event": "reduced", "from": ID, "id": ID, "why_not": TEXT, "runs": N, "replayed": N}
+    {"event": "bug", "label": TEXT, "key": KEY, "title": TEXT, "fields": {…}, "case": ID, "from": ID,
+     "outcome": {…}, "size": BYTES, "reduced": …, "cases": [ID, …]} each bug, the most frequent first
+    {"event": "end", "cases": N, "failing": N, "bugs": N, "strategy": S, "seconds": S}
+    {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
+
+`case` is the smallest of a bug's cases as they were reduced, and `from` what it was; `cases` are as they were
+found. In `--out` reduced cases are kept in `corpus`, and in `journals` what candidates showed: begun again,
+nothing is run twice. Exit codes: 0 after "end", 2 for a mistake of the caller's, 3 if the toolchain cannot be
+started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fuzzing.cases import Corpus
+from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.execute.shard import Shard
+from fuzzing.program import event, note
+from fuzzing.reduce.engine import Budget
+from fuzzing.triage.reducing import Reducer
+from fuzzing.triage.strategies.base import DEFAULT, Failure, strategy_named
+
+#: Cases that are run before a word is said of how far it is.
+_BATCH = 16
+
+
+@dataclass(frozen=True)
+class Found:
+    """A failure as it was found, and as it is grouped."""
+
+    first: Failure
+    last: Failure
+
+    @property
+    def size(self) -> int:
+        """Bytes of the program that is left, by which the smallest of a bug is chosen."""
+        return len(self.last.case.program.to_bytes())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzzing.triage.group", description="Tell which failures are one bug."
+    )
+    parser.add_argument("shard", type=Path, help="a shard, as JSON")
+    parser.add_argument("--strategy", default=DEFAULT, help="what makes failures one bug")
+    parser.add_argument("--keep", action="store_true", help="leave the cases as they are")
+    parser.add_argument("--runs", type=int, default=Budget.runs, help="candidates to run for each case")
+    parser.add_argument("--seconds", type=float, default=Budget.seconds, help="seconds for each case")
+    parser.add_argument("--out", type=Path, help="folder for reduced cases and journals")
+    given = parser.parse_args(arguments)
+    try:
+        group(_shard(given.shard), given.strategy, _Reducing(given))
+    except UsageError as error:
+        event(event="error", kind="usage", message=str(error))
+        return 2
+    except InfrastructureError as error:
+        event(event="error", kind="toolchain", message=str(error))
+        return 3
+    return 0
+
+
+class _Reducing:
+    """What the command line says of reducing."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.wanted = not given.keep
+        self.budget = Budget(given.runs, given.seconds)
+        self.corpus = Corpus(given.out / "corpus") if given.out else None
+        self.journals: Path | None = given.out / "journals" if given.out else None
+        if self.journals is not None:
+            self.journals.mkdir(parents=True, exist_ok=True)
+
+
+def _shard(path: Path) -> Shard:
+    try:
+        return Shard.from_json(json.loads(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the shard {path}: {error}") from None
+
+
+def group(shard: Shard, strategy: str, reducing: _Reducing) -> None:
+    """Runs the shard's cases and prints events; see the module."""
+    label = strategy_named(strategy)
+    begin = time.monotonic()
+    corpus = Corpus(shard.corpus)
+    ids = list(shard.cases or corpus.ids())
+    with Reducer(shard, reducing.budget) as reducer:
+        found = [_reduced(failure, reducer, shard, reducing) for failure in _failing(corpus, ids, reducer)]
+    bugs: dict[str, list[Found]] = {}
+    for item, name in zip(found, label([item.last for item in found]), strict=True):
+        bugs.setdefault(name, []).append(item)
+    for name, items in sorted(bugs.items(), key=lambda bug: (-len(bug[1]), bug[0])):
+        event(event="bug", label=name, **_told(items))
+    seconds = time.monotonic() - begin
+    event(event="end", cases=len(ids), failing=len(found), bugs=len(bugs), strategy=strategy, seconds=seconds)
+
+
+def _failing(corpus: Corpus, ids: Sequence[str], reducer: Reducer) -> Iterator[Failure]:
+    """The cases that fail, as the reductions ask for them."""
+    left, done, failing = iter(ids), 0, 0
+    while batch := [corpus.get(case_id) for case_id in islice(left, _BATCH)]:
+        outcomes = reducer.outcomes(batch)
+        failures = [Failure(*pair) for pair in zip(batch, outcomes, strict=True) if pair[1].verdict.accuses]
+        done, failing = done + len(batch), failing + len(failures)
+        event(event="outcome", done=done, of=len(ids), failing=failing)
+        sys.stdout.flush()
+        note(f"{done} of {len(ids)} cases, {failing} fail")
+        yield from failures
+
+
+def _reduced(failure: Failure, reducer: Reducer, shard: Shard, reducing: _Reducing) -> Found:
+    if not reducing.wanted:
+        return Found(failure, failure)
+    case = failure.case
+    journal = reducing.journals and reducing.journals / f"{case.id[:16]}-{shard.toolchain[:16]}.jsonl"
+    small = reducer.reduce(case, failure.outcome, journal)
+    if reducing.corpus is not None and small.reduced:
+        reducing.corpus.add(small.case)
+    counts = {"runs": small.runs, "replayed": small.replayed}
+    event(event="reduced", **{"from": case.id}, id=small.case.id, why_not=small.why_not, **counts)
+    sys.stdout.flush()
+    note(f"{case.id[:16]}: {small.why_not or f'reduced in {small.runs} runs'}")
+    return Found(failure, Failure(small.case, small.outcome, small.reduced))
+
+
+def _told(items: Sequence[Found]) -> dict[str, Any]:
+    """What is said of a bug: by its simplest case, the smallest of those with the fewest needs."""
+    signed = [(item, item.last.signature()) for item in items]
+    least, signature = min(
+        signed, key=lambda pair: (len(pair[1].fields.get("needs", ())), pair[0].size, pair[0].last.case.id)
+    )
+    return {
+        "key": signature.key,
+        "title": signature.title,
+        "fields": signature.fields,
+        "case": least.last.case.id,
+        "from": least.first.case.id,
+        "outcome": least.last.outcome.to_json(),
+        "size": least.size,
+        "reduced": least.last.reduced,
+        "cases": [item.first.case.id for item in items],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""How the traits of each kind of program are read; see `fuzzing.triage.traits`."""

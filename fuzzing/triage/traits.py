@@ -1,0 +1,90 @@
+"""Traits: what a reduced case shows of its bug beside the symptom.
+
+A reduction leaves two kinds of thing. Operators and how they are connected it takes away reliably: what is
+left of them is the bug's, and two bugs with different *patterns* are two. Attributes, ranks and lengths it
+takes away one at a time, and ends where two would have to go together (a convolution's `group` and its
+channels): those are *needs*, of which some may be the case's and not the bug's. So of two cases that are
+alike otherwise, the one with fewer needs explains the other: where it fails, the other must fail too.
+
+A kind of program registers how its traits are read: one file in `fuzzing.triage.kinds`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import fuzzing.triage.kinds
+from fuzzing.cases import Recipe, Tensor, TestCase
+from fuzzing.cases.case import Input
+from fuzzing.cases.values import RAW_DTYPES
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What makes two reduced cases of one symptom the same bug.
+
+    pattern    the operators, and which feeds which
+    dtypes     classes of element types that the program is given, sorted
+    needs      what else is left, sorted: attributes, optional inputs, ranks and the like
+    operators  the operators or the API, sorted, each once
+    """
+
+    pattern: str
+    dtypes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+
+
+Reader = Callable[[TestCase], Traits]
+_READERS: dict[str, Reader] = {}
+
+
+def register_traits(*kinds: str) -> Callable[[Reader], Reader]:
+    """Decorator: makes a function known as the one that reads the traits of these kinds of program."""
+
+    def register(function: Reader) -> Reader:
+        _READERS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def traits_of(case: TestCase) -> Traits:
+    """The traits of a reduced case; of a kind that nobody reads, what its provenance says it tests."""
+    for module in pkgutil.iter_modules(fuzzing.triage.kinds.__path__):
+        importlib.import_module(f"fuzzing.triage.kinds.{module.name}")
+    read = _READERS.get(case.program.kind)
+    operator = case.provenance.operator
+    return read(case) if read is not None else Traits(operator, operators=(operator,))
+
+
+def dtype_class(dtype: str) -> str:
+    """The class of an element type. One code serves a class, mostly; exotic types are a class each."""
+    if dtype in RAW_DTYPES:
+        return dtype
+    for prefix in ("float", "uint", "int", "complex"):
+        if dtype.startswith(prefix):
+            return prefix
+    return dtype
+
+
+def dtypes_of(inputs: Iterable[Input]) -> tuple[str, ...]:
+    """The classes of what a program is given, sorted."""
+    return tuple(
+        sorted({dtype_class(given.dtype) for given in inputs if isinstance(given, (Tensor, Recipe))})
+    )
+
+
+def shape_needs(shapes: Iterable[tuple[int, ...]]) -> set[str]:
+    """What shapes there must be: a rank needs all lower ones, so that fewer dimensions are fewer needs."""
+    shapes = list(shapes)
+    needs = {f"rank {rank}" for rank in range(1, max(map(len, shapes), default=0) + 1)}
+    lengths = {length for shape in shapes for length in shape}
+    if 0 in lengths:
+        needs.add("zero-size")
+    if any(length > 1 for length in lengths):
+        needs.add("more than one element")
+    return needs
