@@ -129,7 +129,8 @@ def _named(told_by: Path) -> list[str]:
     """The ids that what `assay run --json` printed names, in its order."""
     try:
         groups = json.loads(told_by.read_bytes())["groups"]
-        return list(dict.fromkeys(str(row["case"]) for group in groups for row in group["findings"]))
+        rows = [row for group in groups for row in (group["example"], *group["shown"])]
+        return list(dict.fromkeys(str(row["case"]) for row in rows))
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"--from {told_by}: not what `assay run --json` prints ({error!r})") from None
 
@@ -154,7 +155,8 @@ def _group(shard: Shard, arguments: Sequence[str]) -> Event:
                 elif kind == "bug":
                     ended["bugs"].append(event)
                 elif kind == "end":
-                    ended.update(event, distinct=event.pop("bugs"))
+                    distinct = event.pop("bugs")
+                    ended.update(event, distinct=distinct)
 
             run_tool("fuzzing.triage.group", [str(file), *arguments], take)
     if "failing" not in ended:

@@ -1,0 +1,209 @@
+"""How well failures are told apart: planted faults in generated graphs, and every strategy of triage.
+
+Each fault of `signatures_data/planted.py` is one cause. Graphs of 5 to 20 operators are generated until so
+many of them fail by it, each failure is reduced and signed, and the strategies are shown all failures of all
+causes at once. Counted are the adjusted Rand index, and of the pairs of failures of one cause those that agree.
+
+Failures are kept in `--keep DIR` as they are found: begun again, the benchmark goes on, and with all of them
+there it only counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from typing import Any
+
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.draws import derive
+from fuzzing.execute.shard import Shard
+from fuzzing.generate.casing import Origin, case
+from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Solver
+from fuzzing.outcomes import Outcome
+from fuzzing.program import note
+from fuzzing.reduce.engine import Budget
+from fuzzing.triage.reducing import Reducer
+from fuzzing.triage.strategies.base import Failure, names, strategy_named
+from tests.benchmarks._common import machine, verdict
+
+BACKEND = Path(__file__).parent / "signatures_data" / "planted.py"
+ARI_BAR, PAIRS_BAR = 0.95, 0.95
+#: Operators that onnxruntime and ONNX's reference agree on, among which a fault's own are mixed.
+OPERATORS = (
+    "Abs", "Add", "Concat", "Conv", "MatMul", "Max", "Mul", "Neg", "ReduceMean", "Relu", "Reshape", "Sigmoid",
+    "Sin", "Slice",
+)  # fmt: skip
+_SEED = 7
+_GRAPHS = 5000  # generated for a cause at most
+
+
+@dataclass(frozen=True)
+class Known:
+    """A failure with its cause, as it was found and as it was reduced."""
+
+    cause: str
+    found: Failure
+    small: Failure
+
+
+def adjusted_rand_index(one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
+    """How far two partitions of the same items agree: 1 where they are one, 0 as by chance, or below.
+
+    Hubert and Arabie, "Comparing partitions", 1985, equation 5.
+    """
+    pairs = sum(comb(n, 2) for n in Counter(zip(one, other, strict=True)).values())
+    ones, others = (sum(comb(n, 2) for n in Counter(labels).values()) for labels in (one, other))
+    total = comb(len(one), 2)
+    if ones == others == pairs:
+        return 1.0
+    expected = ones * others / total
+    return (pairs - expected) / ((ones + others) / 2 - expected)
+
+
+def agreeing(causes: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
+    """Of the pairs of items of one cause, the share that have one label."""
+    pairs = sum(comb(n, 2) for n in Counter(causes).values())
+    return sum(comb(n, 2) for n in Counter(zip(causes, labels, strict=True)).values()) / pairs
+
+
+def planted() -> Any:
+    """The module of the faults."""
+    spec = importlib.util.spec_from_file_location("planted", BACKEND)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def candidates(fault: Any, name: str) -> Iterator[TestCase]:
+    """Generated cases that hold what a fault concerns."""
+    operators = tuple(dict.fromkeys((*OPERATORS, *fault.operators)))
+    solver = Solver(Settings(nodes=(5, 20), opset=18, operators=operators))
+    matched = planted().matched
+    for number in range(_GRAPHS):
+        seed = derive(_SEED, name, number)
+        made = case(solver.generate(seed), seed, Origin("isra", "1"), str(number))
+        if matched(made.program.to_bytes(), fault)[1]:
+            yield made
+
+
+def failures(name: str, fault: Any, count: int) -> Iterator[Known]:
+    """So many failures by a fault, reduced."""
+    shard = Shard("", (), str(BACKEND), "planted", sys.executable, options={"fault": name})
+    with Reducer(shard, Budget(400, 60.0)) as reducer:
+        for made in candidates(fault, name):
+            if not count:
+                return
+            [outcome] = reducer.outcomes([made])
+            if outcome.verdict.accuses:
+                small = reducer.reduce(made, outcome)
+                count -= 1
+                yield Known(name, Failure(made, outcome), Failure(small.case, small.outcome, small.reduced))
+
+
+class Store:
+    """Failures in a folder, found again by the next run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._corpus = Corpus(folder / "corpus")
+        self._file = folder / "failures.jsonl"
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, known: Known) -> None:
+        row: dict[str, Any] = {"cause": known.cause, "reduced": known.small.reduced}
+        for name, failure in (("found", known.found), ("small", known.small)):
+            self._corpus.add(failure.case)
+            row[name] = [failure.case.id, failure.outcome.to_json()]
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def all(self) -> list[Known]:
+        if not self._file.exists():
+            return []
+        rows = map(json.loads, self._file.read_text(encoding="utf-8").splitlines())
+        return [
+            Known(row["cause"], self._failure(row["found"]), self._failure(row["small"], row["reduced"]))
+            for row in rows
+        ]
+
+    def _failure(self, told: Any, reduced: bool = False) -> Failure:
+        return Failure(self._corpus.get(told[0]), Outcome.from_json(told[1]), reduced)
+
+
+def collect(store: Store, count: int) -> list[Known]:
+    """All failures: those that are kept, and of causes that have none yet, new ones."""
+    known = store.all()
+    done = {item.cause for item in known}
+    faults = planted().FAULTS
+    for place, (name, fault) in enumerate(faults.items(), 1):
+        if name in done:
+            continue
+        begin = time.monotonic()
+        found = list(failures(name, fault, count))
+        for item in found:
+            store.add(item)
+        known += found
+        note(f"{place} of {len(faults)}: {name}: {len(found)} failures, {time.monotonic() - begin:.0f} s")
+    return known
+
+
+def confused(known: Sequence[Known], labels: Sequence[str]) -> Iterator[str]:
+    """What causes are spread over several labels, and what labels hold several causes."""
+    by_cause: dict[str, Counter[str]] = {}
+    by_label: dict[str, set[str]] = {}
+    shown = {}
+    for item, label in zip(known, labels, strict=True):
+        by_cause.setdefault(item.cause, Counter())[label] += 1
+        by_label.setdefault(label, set()).add(item.cause)
+        fields = item.small.signature().fields
+        shown.setdefault(label, f"{fields['operator']} {', '.join(fields.get('needs', ()))}")
+    for cause, counts in by_cause.items():
+        if len(counts) > 1:
+            parts = "; ".join(f"{n} × {shown[label]}" for label, n in counts.most_common())
+            yield f"split   {cause}: {parts}"
+    for causes in by_label.values():
+        if len(causes) > 1:
+            yield f"merged  {', '.join(sorted(causes))}"
+
+
+def main(argv: Sequence[str]) -> int:
+    """The benchmark's exit code."""
+    parser = argparse.ArgumentParser(description="How well failures are told apart.")
+    parser.add_argument("--keep", type=Path, required=True, help="folder for failures")
+    parser.add_argument("--count", type=int, default=10, help="failures for each cause")
+    given = parser.parse_args(argv)
+    print(machine())
+    known = collect(Store(given.keep), given.count)
+    causes = [item.cause for item in known]
+    reduced = sum(item.small.reduced for item in known)
+    print(f"{len(known)} failures of {len(set(causes))} causes, {reduced} of them reduced")
+    print(f"{'strategy':12} {'as found':>22}   {'as reduced':>22}   {'one label':>9}")
+    for name in names():
+        columns = []
+        for group in ([item.found for item in known], [item.small for item in known]):
+            labels = strategy_named(name)(group)
+            ari, pairs = adjusted_rand_index(causes, labels), agreeing(causes, labels)
+            columns.append(f"ARI {ari:5.3f} pairs {pairs:6.1%}")
+        whole = sum(
+            n == 1 for n in Counter(cause for cause, _ in set(zip(causes, labels, strict=True))).values()
+        )
+        print(f"{name:12} {columns[0]:>22}   {columns[1]:>22}   {whole:3} of {len(set(causes))}")
+    labels = strategy_named("signature")([item.small for item in known])
+    print(*confused(known, labels), sep="\n")
+    ari, pairs = adjusted_rand_index(causes, labels), agreeing(causes, labels)
+    enough = len(known) >= 300 and len(set(causes)) >= 30
+    kept = enough and ari >= ARI_BAR and pairs >= PAIRS_BAR
+    return verdict(
+        kept, f"ARI at least {ARI_BAR}, pairs at least {PAIRS_BAR:.0%}, on ≥ 300 failures of ≥ 30 causes"
+    )
+
