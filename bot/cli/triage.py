@@ -137,21 +137,20 @@ def _named(told_by: Path) -> list[str]:
 
 def _group(shard: Shard, arguments: Sequence[str]) -> Event:
     """Runs the triage; its last event, with the bugs."""
-    ended: Event = {"bugs": []}
+    ended: Event = {"bugs": [], "runs": 0, "replayed": 0}
     with tempfile.TemporaryDirectory(prefix="assay-triage-") as scratch:
         file = Path(scratch) / "shard.json"
         file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
         with Console(stderr=True).status("triage") as status:
-            reduced = 0
 
             def take(event: Event) -> None:
-                nonlocal reduced
                 kind = event.pop("event", "")
                 if kind == "outcome":
                     status.update(f"{event['done']} of {event['of']} cases run, {event['failing']} fail")
                 elif kind == "reduced":
-                    reduced += 1
-                    status.update(f"{reduced} reduced, the last in {event['runs']} runs")
+                    ended["runs"] += event["runs"]
+                    ended["replayed"] += event["replayed"]
+                    status.update(f"{event['from'][:16]} reduced, {ended['runs']} runs by now")
                 elif kind == "bug":
                     ended["bugs"].append(event)
                 elif kind == "end":

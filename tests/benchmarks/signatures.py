@@ -2,7 +2,8 @@
 
 Each fault of `signatures_data/planted.py` is one cause. Graphs of 5 to 20 operators are generated until so
 many of them fail by it, each failure is reduced and signed, and the strategies are shown all failures of all
-causes at once. Counted are the adjusted Rand index, and of the pairs of failures of one cause those that agree.
+causes at once. Counted are the adjusted Rand index, and of the pairs of failures of one cause those that
+agree.
 
 Failures are kept in `--keep DIR` as they are found: begun again, the benchmark goes on, and with all of them
 there it only counts.
@@ -161,7 +162,7 @@ def confused(known: Sequence[Known], labels: Sequence[str]) -> Iterator[str]:
     """What causes are spread over several labels, and what labels hold several causes."""
     by_cause: dict[str, Counter[str]] = {}
     by_label: dict[str, set[str]] = {}
-    shown = {}
+    shown: dict[str, str] = {}
     for item, label in zip(known, labels, strict=True):
         by_cause.setdefault(item.cause, Counter())[label] += 1
         by_label.setdefault(label, set()).add(item.cause)
@@ -206,4 +207,3 @@ def main(argv: Sequence[str]) -> int:
     return verdict(
         kept, f"ARI at least {ARI_BAR}, pairs at least {PAIRS_BAR:.0%}, on ≥ 300 failures of ≥ 30 causes"
     )
-

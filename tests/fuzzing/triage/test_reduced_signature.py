@@ -1,0 +1,117 @@
+"""Signatures of reduced cases: what is part of them, and which explains which."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
+from fuzzing.triage.signature import MAX_TITLE, Signature, explains, key_of, sign
+from fuzzing.triage.traits import Traits
+
+NEEDS = st.frozensets(st.sampled_from(["rank 1", "rank 2", "Gemm.transA", "Gemm.beta", "zero-size"]))
+MESSAGE = (
+    "cannot lower node 'v{number}' at 0x{address:x}: /opt/x{number}/lower.cc:{line}: no kernel, seed {number}"
+)
+
+
+def crash(message: str = "x", component: str = "") -> Outcome:
+    seen = Evidence(error="ValueError", message=message, component=component)
+    return Outcome("0" * 64, "tvm", "t", "CPU", Verdict.CRASH, Phase.CONVERT, "s", evidence=seen)
+
+
+def signed(needs: frozenset[str] = frozenset(), pattern: str = "Gemm", message: str = "x") -> Signature:
+    return sign(crash(message), "", reduced=Traits(pattern, ("float",), tuple(sorted(needs))))
+
+
+def test_what_is_left_stands_in_for_what_the_case_was_made_to_test() -> None:
+    traits = Traits("Reshape(Transpose)", ("float",), ("rank 1",))
+    one, other = (sign(crash(), operator, reduced=traits) for operator in ("Add", ""))
+    assert one == other
+    assert one.title == "[ONNX] Reshape(Transpose): conversion fails: ValueError: x"
+    assert one.fields == sign(crash(), "Reshape(Transpose)").fields | {
+        "dtypes": ["float"],
+        "needs": ["rank 1"],
+        "component": "",
+    }
+
+
+def test_the_key_is_frozen() -> None:
+    """Bugs are filed under keys: changing them files every open bug again."""
+    assert signed(frozenset({"rank 1"})).key == "eb21286859a43a3a"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        sign(crash(component="lowering"), "", reduced=Traits("Gemm", ("float",))),
+        sign(crash(), "", reduced=Traits("Gemm", ("int",))),
+        sign(crash(), "", reduced=Traits("Conv", ("float",))),
+        sign(crash("y"), "", reduced=Traits("Gemm", ("float",))),
+        sign(crash(), "Gemm"),
+    ],
+)
+def test_of_different_symptoms_patterns_types_and_components_none_explains_another(other: Signature) -> None:
+    assert not explains(signed(), other)
+    assert not explains(other, signed())
+
+
+@given(NEEDS, NEEDS, NEEDS)
+def test_to_explain_is_a_partial_order(
+    one: frozenset[str], two: frozenset[str], three: frozenset[str]
+) -> None:
+    a, b, c = signed(one), signed(two), signed(three)
+    assert explains(a, a)
+    assert not (explains(a, b) and explains(b, a)) or a == b
+    assert not (explains(a, b) and explains(b, c)) or explains(a, c)
+    assert explains(a, b) == (one <= two)
+
+
+@given(NEEDS, st.text(max_size=60))
+def test_a_signature_outlives_a_journey_through_json(needs: frozenset[str], pattern: str) -> None:
+    signature = signed(needs, pattern)
+    fields: dict[str, Any] = json.loads(json.dumps(signature.fields))
+    assert (fields, key_of(fields)) == (signature.fields, signature.key)
+    assert len(signature.title) <= MAX_TITLE
+
+
+@given(st.integers(0, 1 << 40), st.integers(1, 1 << 48), st.integers(1, 99_999))
+def test_numbers_addresses_lines_and_seeds_in_a_message_make_no_difference(
+    number: int, address: int, line: int
+) -> None:
+    moved = signed(message=MESSAGE.format(number=number, address=address, line=line))
+    assert moved == signed(message=MESSAGE.format(number=1, address=1, line=1))
+
+
+@pytest.mark.parametrize(
+    "text", ["node v{}: no kernel", "cannot lower tensor v{}", "input vn{}_Relu is lost"]
+)
+def test_names_that_our_own_models_give_make_no_difference(text: str) -> None:
+    assert signed(message=text.format(3)) == signed(message=text.format(17))
+
+
+@given(st.permutations(["value", "shape", "missing"]), st.floats(), st.floats())
+def test_values_and_the_order_of_outputs_make_no_difference(
+    kinds: list[str], got: float, want: float
+) -> None:
+    def seen(order: list[str], ratio: float) -> Signature:
+        wrong = tuple(
+            Mismatch(f"y{n}", kind, "", ratio=ratio, got="1", want="2") for n, kind in enumerate(order)
+        )
+        outcome = Outcome(
+            "0" * 64,
+            "tvm",
+            "t",
+            "CPU",
+            Verdict.WRONG_RESULT,
+            Phase.RUN,
+            "s",
+            evidence=Evidence(mismatches=wrong),
+        )
+        return sign(outcome, "", reduced=Traits("Add"))
+
+    assert seen(kinds, got) == seen(sorted(kinds), want)
