@@ -53,12 +53,17 @@ def register_traits(*kinds: str) -> Callable[[Reader], Reader]:
 
 
 def traits_of(case: TestCase) -> Traits:
-    """The traits of a reduced case; of a kind that nobody reads, what its provenance says it tests."""
+    """The traits of a case."""
     for module in pkgutil.iter_modules(fuzzing.triage.kinds.__path__):
         importlib.import_module(f"fuzzing.triage.kinds.{module.name}")
     read = _READERS.get(case.program.kind)
+    return (read or unread)(case)
+
+
+def unread(case: TestCase) -> Traits:
+    """The traits of a case whose kind nobody reads: what its provenance says it tests."""
     operator = case.provenance.operator
-    return read(case) if read is not None else Traits(operator, operators=(operator,))
+    return Traits(operator, operators=(operator,))
 
 
 def dtype_class(dtype: str) -> str:
@@ -79,12 +84,10 @@ def dtypes_of(inputs: Iterable[Input]) -> tuple[str, ...]:
 
 
 def shape_needs(shapes: Iterable[tuple[int, ...]]) -> set[str]:
-    """What shapes there must be: a rank needs all lower ones, so that fewer dimensions are fewer needs."""
+    """What shapes there must be: a rank needs all lower ones, so that fewer dimensions are fewer needs.
+
+    Lengths are not told: of all that a reduction leaves they are the most often the seed's.
+    """
     shapes = list(shapes)
     needs = {f"rank {rank}" for rank in range(1, max(map(len, shapes), default=0) + 1)}
-    lengths = {length for shape in shapes for length in shape}
-    if 0 in lengths:
-        needs.add("zero-size")
-    if any(length > 1 for length in lengths):
-        needs.add("more than one element")
-    return needs
+    return needs | ({"zero-size"} if any(0 in shape for shape in shapes) else set())

@@ -43,7 +43,6 @@ OPERATORS = (
     "Abs", "Add", "Concat", "Conv", "MatMul", "Max", "Mul", "Neg", "ReduceMean", "Relu", "Reshape", "Sigmoid",
     "Sin", "Slice",
 )  # fmt: skip
-_SEED = 7
 _GRAPHS = 5000  # generated for a cause at most
 
 
@@ -86,23 +85,23 @@ def planted() -> Any:
     return module
 
 
-def candidates(fault: Any, name: str) -> Iterator[TestCase]:
+def candidates(fault: Any, name: str, seed: int) -> Iterator[TestCase]:
     """Generated cases that hold what a fault concerns."""
     operators = tuple(dict.fromkeys((*OPERATORS, *fault.operators)))
     solver = Solver(Settings(nodes=(5, 20), opset=18, operators=operators))
     matched = planted().matched
     for number in range(_GRAPHS):
-        seed = derive(_SEED, name, number)
-        made = case(solver.generate(seed), seed, Origin("isra", "1"), str(number))
+        own = derive(seed, name, number)
+        made = case(solver.generate(own), own, Origin("isra", "1"), str(number))
         if matched(made.program.to_bytes(), fault)[1]:
             yield made
 
 
-def failures(name: str, fault: Any, count: int) -> Iterator[Known]:
+def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[Known]:
     """So many failures by a fault, reduced."""
     shard = Shard("", (), str(BACKEND), "planted", sys.executable, options={"fault": name})
     with Reducer(shard, Budget(400, 60.0)) as reducer:
-        for made in candidates(fault, name):
+        for made in candidates(fault, name, seed):
             if not count:
                 return
             [outcome] = reducer.outcomes([made])
@@ -141,7 +140,7 @@ class Store:
         return Failure(self._corpus.get(told[0]), Outcome.from_json(told[1]), reduced)
 
 
-def collect(store: Store, count: int) -> list[Known]:
+def collect(store: Store, count: int, seed: int) -> list[Known]:
     """All failures: those that are kept, and of causes that have none yet, new ones."""
     known = store.all()
     done = {item.cause for item in known}
@@ -150,7 +149,7 @@ def collect(store: Store, count: int) -> list[Known]:
         if name in done:
             continue
         begin = time.monotonic()
-        found = list(failures(name, fault, count))
+        found = list(failures(name, fault, count, seed))
         for item in found:
             store.add(item)
         known += found
@@ -182,9 +181,10 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="How well failures are told apart.")
     parser.add_argument("--keep", type=Path, required=True, help="folder for failures")
     parser.add_argument("--count", type=int, default=10, help="failures for each cause")
+    parser.add_argument("--seed", type=int, default=7, help="from which graphs are generated")
     given = parser.parse_args(argv)
     print(machine())
-    known = collect(Store(given.keep), given.count)
+    known = collect(Store(given.keep), given.count, given.seed)
     causes = [item.cause for item in known]
     reduced = sum(item.small.reduced for item in known)
     print(f"{len(known)} failures of {len(set(causes))} causes, {reduced} of them reduced")

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 
 import onnx
 
 from fuzzing.cases import OnnxModel, TestCase
+from fuzzing.errors import UnreadableError
 from fuzzing.graph import Graph, Node
 from fuzzing.graph.canonical import canonical
 from fuzzing.graph.ir import Attribute
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.types import ABSENT
-from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs
+from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs, unread
 
 #: Characters of a pattern; what is inside longer ones is told by a digest alone. Reduced graphs have one to
 #: three operators, and no pattern of three is longer.
 _MAX_PATTERN = 120
 
+#: Attributes and optional inputs of which one has to be there (ONNX operator reference).
+_EITHER: dict[str, frozenset[str]] = {
+    "Constant": frozenset(
+        f"value{kind}" for kind in ("", "_float", "_floats", "_int", "_ints", "_string", "_strings")
+    ),
+    "Resize": frozenset({"scales", "sizes"}),
+    "Split": frozenset({"num_outputs", "split"}),
+}
+
 
 @register_traits(OnnxModel.kind)
 def traits(case: TestCase) -> Traits:
-    """The traits of a case that is an ONNX model."""
+    """The traits of a case that is an ONNX model; of one that is no operator graph to us, as of other kinds."""
     assert isinstance(case.program, OnnxModel)
-    graph = canonical(from_onnx(case.program.model))
+    try:
+        graph = canonical(from_onnx(case.program.model))
+    except UnreadableError:
+        return unread(case)
     given = [given for _, given in case.inputs]
     operators = tuple(sorted({node.op for node in graph.nodes}))
     return Traits(pattern(graph), dtypes_of(given), tuple(sorted(set(_needs(graph)))), operators)
@@ -60,7 +73,7 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
         node.op, graph.opset if not node.domain else graph.opsets.get(node.domain, 1), node.domain
     )
     for name, value in node.attributes.items():
-        if schema is None or not _is_default(schema.attributes, name, value):
+        if isinstance(value, str) or not _must_be(node, schema, name):
             yield f"{node.op}.{name}{_mode(value)}"
     given = [edge for edge in node.inputs if edge is not None]
     if len(set(given)) < len(given):
@@ -69,7 +82,7 @@ def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
         return
     for place, formal in enumerate(schema.inputs[: len(node.inputs)]):
         optional = formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional
-        if optional and node.inputs[place] is not None:
+        if optional and node.inputs[place] is not None and formal.name not in _EITHER.get(node.op, ()):
             yield f"{node.op}.{formal.name}"
     shapes = {graph.types[edge].shape for edge in given if graph.types[edge] != ABSENT}
     if len(shapes) > 1 and "broadcasting" in (schema.doc or ""):
@@ -81,17 +94,11 @@ def _mode(value: Attribute) -> str:
     return f"={value}" if isinstance(value, str) else ""
 
 
-def _is_default(known: Mapping[str, onnx.defs.OpSchema.Attribute], name: str, value: Attribute) -> bool:
-    """Whether an attribute says nothing: it has ONNX's default, or the operator cannot be without it."""
-    if name not in known:
+def _must_be(node: Node, schema: onnx.defs.OpSchema | None, name: str) -> bool:
+    """Whether the operator cannot be without an attribute, so that having it tells nothing."""
+    if schema is None or name not in schema.attributes:
         return False
-    if known[name].required and not isinstance(value, str):
-        return True
-    default = known[name].default_value
-    if not default.name:
-        return False
-    plain = onnx.helper.get_attribute_value(default)
-    return bool((plain.decode() if isinstance(plain, bytes) else plain) == value)
+    return schema.attributes[name].required or name in _EITHER.get(node.op, ())
 
 
 @lru_cache(maxsize=512)
