@@ -33,7 +33,7 @@ _EITHER: dict[str, frozenset[str]] = {
 
 @register_traits(OnnxModel.kind)
 def traits(case: TestCase) -> Traits:
-    """The traits of a case that is an ONNX model; of one that is no operator graph to us, as of other kinds."""
+    """The traits of a case that is an ONNX model; nobody reads one that is no graph of operators."""
     assert isinstance(case.program, OnnxModel)
     try:
         graph = canonical(from_onnx(case.program.model))
