@@ -168,9 +168,17 @@ def _show(told: Event, small: Corpus, found: Corpus) -> None:
     for bug in told["bugs"]:
         count = len(bug["cases"])
         console.print(f"[bold]{count:4} {'case ' if count == 1 else 'cases'}[/]  {escape(bug['title'])}")
+        if needs := _needs(bug["fields"].get("needs", [])):
+            console.print(f"            with {escape(needs)}")
         console.print(f"            {(small if bug['reduced'] else found).folder(bug['case'])}")
     bugs = f"{told['distinct']} {'bug' if told['distinct'] == 1 else 'bugs'}"
     console.print(
         f"{bugs} in {told['failing']} failing of {told['cases']} cases, by {told['strategy']}, "
         f"{seconds(told['seconds'])}"
     )
+
+
+def _needs(needs: Sequence[str]) -> str:
+    """What a signature needs, for people: of ranks the highest says it all."""
+    ranks = [need for need in needs if need.startswith("rank ")]
+    return ", ".join([*(need for need in needs if need not in ranks), *sorted(ranks)[-1:]])

@@ -267,7 +267,7 @@ def _break(graph: Any, node: Node) -> None:
     """Adds the element behind the last one, which only shows when it runs."""
     name = node.output[0]
     node.output[0] = right = f"{name}_right"
-    links = (
+    links: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
         ("Constant", [], "all", {"value_ints": [-1]}),
         ("Reshape", [right, f"{name}_all"], "flat", {}),
         ("Size", [right], "size", {}),

@@ -25,6 +25,10 @@ def graph(text: str) -> TestCase:
 
 FIRST = graph("(float[2,3] x) => (float[2,3] y) { a = Relu(x) b = Elu<alpha = 0.5>(a) y = Tanh(b) }")
 SECOND = graph("(float[2,3] x) => (float[3,2] y) { a = Transpose(x) b = Sin(a) y = Elu(b) }")
+SLICED = graph(
+    "(float[2,3] x) => (float[2,2] y) <int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {1}>"
+    " { y = Slice(x, s, e, a) }"
+)
 CASES = (GOOD, WRONG, FIRST, SECOND)
 
 
@@ -95,6 +99,13 @@ def test_a_folder_without_cases_is_the_callers_mistake(tmp_path: Path) -> None:
     ran = assay(tmp_path / "data", "triage", tmp_path, *ELU)
     assert ran.code == 2
     assert "there are no cases" in ran.err
+
+
+def test_bugs_of_one_operator_are_told_apart_by_what_they_need(tmp_path: Path) -> None:
+    Corpus(tmp_path / "cases").add(SLICED)
+    ran = assay(tmp_path, "triage", tmp_path / "cases", "--backend", BACKEND, "--option", "fault=wrong-slice")
+    title, needs, _, _ = ran.out.splitlines()
+    assert (title, needs) == ("   1 case   [ONNX] Slice: wrong values", "            with rank 1")
 
 
 def test_where_nothing_fails_nothing_is_told(tmp_path: Path) -> None:
