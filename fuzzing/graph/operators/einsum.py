@@ -99,7 +99,8 @@ def _draw(site: Site) -> _Plan:
     space = site.x.elements  # how many products there are in all
     for _ in range(site.degree - 1):
         shares = dotted and draws.chance(0.5)
-        left, term = room(site) // (math.prod(batch) if shares else 1), []
+        left = room(site) // (math.prod(batch) if shares else 1)
+        term: list[str] = []
         for letter, length in lengths.items():
             if length <= left and len(term) < 4 - dotted and draws.chance(0.6):
                 term.append(letter)
