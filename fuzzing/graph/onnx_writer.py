@@ -65,6 +65,17 @@ def _ir_version(opsets: tuple[tuple[str, int], ...]) -> int:
     return max(_OLDEST_IR, onnx.helper.find_min_ir_version_for(entries, ignore_unknown=True))
 
 
+#: Operators of whose outputs onnx's inference says nothing, or not all, although our types do; what follows
+#: them it would infer wrongly (Einsum on an unknown rank), or not at all. So the model says their types.
+_UNTOLD = frozenset({"Attention", "Compress", "GroupNormalization", "Loop", "MaxUnpool"})
+
+
+def _tell(graph: Graph, node: Node, proto: GraphProto, names: list[str]) -> None:
+    for edge in node.outputs:
+        if graph.types[edge].static and edge not in graph.outputs:
+            _declare(proto.value_info.add(), names[edge], graph.types[edge], True)
+
+
 class _Writer:
     def __init__(self, opsets: Mapping[str, int], outputs: bool, body_inputs: bool) -> None:
         self._opsets = opsets
@@ -94,6 +105,8 @@ class _Writer:
             made.output.extend([names[edge] for edge in node.outputs])
             if node.attributes:
                 self._attributes(node, made, names, taken)
+            if node.op in _UNTOLD and self._outputs:
+                _tell(graph, node, proto, names)
         for edge in graph.outputs:
             told = graph.types[edge] if self._outputs else UNKNOWN
             _declare(proto.output.add(), names[edge], told, main and self._outputs)

@@ -19,6 +19,8 @@ from fuzzing.graph.types import FLOATS, Shape, TensorType
 _NUMBERS = ("int32", "int64", "uint32", "uint64")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DOTS = "..."
+#: So many products there may be for each element that an output may have.
+_PRODUCTS = 16
 
 
 class Equation(NamedTuple):
@@ -94,12 +96,19 @@ def _draw(site: Site) -> _Plan:
     dotted = draws.between(1, len(shape)) if draws.chance(0.2) else 0
     batch, lengths = shape[:dotted], dict(zip(_LETTERS, shape[dotted:], strict=False))
     terms, shapes = [(_DOTS if dotted else "") + "".join(lengths)], []
+    space = site.x.elements  # how many products there are in all
     for _ in range(site.degree - 1):
         shares = dotted and draws.chance(0.5)
-        term = [letter for letter in lengths if draws.chance(0.6)][: max(0, 4 - dotted)]
+        left, term = room(site) // (math.prod(batch) if shares else 1), []
+        for letter, length in lengths.items():
+            if length <= left and len(term) < 4 - dotted and draws.chance(0.6):
+                term.append(letter)
+                left //= length
         if draws.chance(0.6):
             letter = _LETTERS[len(lengths)]
-            lengths[letter] = draws.between(1, max(1, limits.max_dim))
+            most = min(limits.max_dim, left, _PRODUCTS * room(site) // space)
+            lengths[letter] = draws.between(1, max(1, most))
+            space *= lengths[letter]
             term.append(letter)
         term = [term[place] for place in draws.permutation(len(term))]
         if not term and not shares:
