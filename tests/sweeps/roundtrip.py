@@ -26,7 +26,8 @@ from fuzzing.graph.check import agree, check
 from fuzzing.graph.completion import specified
 from fuzzing.graph.ir import Graph
 from fuzzing.graph.onnx_reader import from_onnx
-from fuzzing.graph.onnx_writer import at_opset, to_bytes, to_onnx
+from fuzzing.graph.onnx_writer import to_bytes, to_onnx
+from fuzzing.graph.opsets import at_opset
 from fuzzing.graph.types import ABSENT
 from fuzzing.migrate import onnx_node_tests, onnx_pytorch_tests, onnx_simple_tests
 from fuzzing.migrate.randomness import draws_random_numbers

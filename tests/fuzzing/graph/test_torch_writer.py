@@ -13,11 +13,12 @@ from fuzzing.cases import Tensor as Value
 from fuzzing.cases import TestCase, TorchProgram
 from fuzzing.errors import UnwritableError
 from fuzzing.generate.isra.solver import Solver
-from fuzzing.graph import Builder, Constant, Graph, TensorType, operators
+from fuzzing.graph import Builder, Constant, Graph, TensorType, operators, torch_writer
 from fuzzing.graph.ir import Array
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_types import constant_of
 from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator import Operator
 from fuzzing.graph.rewrite import prune
 from fuzzing.graph.torch_writer import to_torch
 from fuzzing.graph.types import ABSENT
@@ -171,12 +172,15 @@ def test_constants_too_large_for_a_program_are_refused() -> None:
         to_torch(builder.finish((edge,)))
 
 
-def test_lengths_that_only_the_data_tell_are_refused_where_they_must_be_stated() -> None:
+def test_lengths_that_only_the_data_tell_are_refused_where_they_must_be_stated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stating = Operator("Relu", 14, torch=lambda site, names: f"{names[0]}.reshape({site.x.lengths})")
+    monkeypatch.setattr(torch_writer, "specification", lambda graph, node: stating)
     builder = Builder(21)
-    x = builder.placeholder(F)
-    (found,) = builder.node("NonZero", (x,), (TensorType("int64", (2, None)),))
-    graph = builder.finish(builder.node("Flatten", (found,), (TensorType("int64", (2, None)),)))
-    with pytest.raises(UnwritableError, match=r"Flatten cannot be told in torch: int64\[2,\?\]"):
+    open_ = TensorType("float32", (2, None))
+    graph = builder.finish(builder.node("Relu", (builder.placeholder(open_),), (open_,)))
+    with pytest.raises(UnwritableError, match=r"Relu cannot be told in torch: float32\[2,\?\]"):
         to_torch(graph)
 
 
