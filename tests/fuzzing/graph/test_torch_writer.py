@@ -78,7 +78,11 @@ def test_generated_graphs_give_in_torch_what_they_give_in_onnxruntime() -> None:
         wanted = where_implemented(to_onnx(graph), {f"v{edge}": array for edge, array in inputs.items()})
         if wanted is None:
             continue
-        found = run_text(to_torch(graph), list(inputs.values()))
+        try:
+            text = to_torch(graph)
+        except UnwritableError:
+            continue  # of some operators, such as GRU, torch does what some nodes do and others not
+        found = run_text(text, list(inputs.values()))
         ran += 1
         assert len(found) == len(wanted)
         agreed += all(close(mine, theirs) for mine, theirs in zip(found, wanted, strict=True))
