@@ -99,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     add("--operators", default="all", metavar="NAMES", help="isra, all, or names with commas")
     add("--opset", type=int, default=OPSET, metavar="O", help="of the models")
     add("--dtypes", default="float32", metavar="NAMES", help="element types of data, with commas; or all")
+    add("--mixed", action="store_true", help="let nodes take edges of other element types too")
     add("--backend", default="", metavar="B", help="leave out what this compiler does not support")
     add("--picking-rate", type=float, default=PICKING_RATE, metavar="P", help="how often an edge is reused")
     add("--ranks", default="", metavar="A:B", help=f"of new tensors; {limits.min_rank}:{limits.max_rank}")
@@ -125,6 +126,7 @@ def plan_of(given: argparse.Namespace) -> producing.Plan:
         opset=given.opset,
         operators=_operators(given.operators, given.opset),
         dtypes=_dtypes(given.dtypes),
+        mixed=given.mixed,
         picking_rate=given.picking_rate,
         limits=_limits(given),
         joined=given.joined,

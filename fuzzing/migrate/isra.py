@@ -90,4 +90,4 @@ def model(number: int, seed: int = SEED) -> TestCase:
 @cache
 def _solver(opset: int, dtype: str) -> Solver:
     left_out = tuple((name, ANY) for name in UNJUDGED)
-    return Solver(Settings(nodes=NODES, opset=opset, dtypes=(dtype,), left_out=left_out))
+    return Solver(Settings(nodes=NODES, opset=opset, dtypes=(dtype,), mixed=True, left_out=left_out))
