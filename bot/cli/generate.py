@@ -109,7 +109,8 @@ def _show(told: dict[str, Any], out: Path) -> None:
     )
     console.print(
         f"  {told['models_per_second']:,.0f} models and {told['nodes_per_second']:,.0f} nodes a second; "
-        f"{told['nodes_per_making_second']:,.0f} nodes a second of making and writing alone"
+        f"{told['nodes_per_making_second']:,.0f} nodes a second of making and writing alone, "
+        f"{told['nodes_per_cpu_second']:,.0f} a CPU second of it"
     )
     left_out = told.get("left_out") or {}
     if left_out:
