@@ -15,6 +15,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
+from fuzzing.execute.nursery import Nurseries
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor, Tag
 
@@ -29,7 +30,10 @@ class Library:
     python   the interpreter of the toolchain
     """
 
-    def __init__(self, kind: str, corpus: Path, python: str, limits: Limits) -> None:
+    def __init__(
+        self, kind: str, corpus: Path, python: str, limits: Limits, nurseries: Nurseries | None
+    ) -> None:
+        self._nurseries = nurseries
         self.backend = backends.reference_of(kind)
         self._python = sys.executable if kind in _OURS else python
         self._limits = limits
@@ -59,7 +63,7 @@ class Library:
             limits=self._limits,
             environment=environment or {},
         )
-        supervisor: Supervisor[Tag] = Supervisor(command)
+        supervisor: Supervisor[Tag] = Supervisor(command, nurseries=self._nurseries)
         return supervisor.run(cases)
 
     def load(self, case: TestCase, suffix: str = "") -> dict[str, Any] | None:
@@ -83,10 +87,13 @@ class Library:
 
 
 class Libraries:
-    """The libraries of all kinds of program in a corpus."""
+    """The libraries of all kinds of program in a corpus.
 
-    def __init__(self, corpus: Path, python: str, limits: Limits) -> None:
-        self._given = corpus, python, limits
+    nurseries  keep each imported from one time that it is asked to the next; whoever gives them closes them
+    """
+
+    def __init__(self, corpus: Path, python: str, limits: Limits, nurseries: Nurseries | None = None) -> None:
+        self._given = corpus, python, limits, nurseries
         self._known: dict[str, Library] = {}
 
     def of(self, case: TestCase) -> Library:

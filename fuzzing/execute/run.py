@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.appeals import Appeal, Appeals
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.library import Libraries
+from fuzzing.execute.nursery import Nurseries
 from fuzzing.execute.process import Command
 from fuzzing.execute.references import References
 from fuzzing.execute.supervisor import Supervisor
@@ -55,7 +57,8 @@ class Run:
         self.supervisor: Supervisor[Key] = Supervisor(
             self._command(self._options), workers=shard.workers, fresh=shard.fresh
         )
-        libraries = Libraries(self._corpus.root, shard.python, shard.limits)
+        self._nurseries = Nurseries()
+        libraries = Libraries(self._corpus.root, shard.python, shard.limits, self._nurseries)
         self.references = References(libraries)
         self._appeals = Appeals(libraries)
         self._running: dict[Key, tuple[TestCase, bool]] = {}
@@ -73,6 +76,10 @@ class Run:
         """(repeat, outcome) of each run, as they end; those that are appealed, when they are heard."""
         if self._shard.budget_s is not None:
             self._deadline = time.monotonic() + self._shard.budget_s
+        with contextlib.closing(self._nurseries):
+            yield from self._settle()
+
+    def _settle(self) -> Iterator[tuple[int, Outcome]]:
         for key, execution in self.supervisor.run(self._draw()):
             yield from self._take_set_aside()
             self.phases.update(execution.durations)

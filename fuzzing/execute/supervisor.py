@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import gpu, isolation, protocol
 from fuzzing.execute.execution import Ending, Execution
+from fuzzing.execute.nursery import Nurseries
 from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
@@ -61,6 +63,7 @@ class Supervisor(Generic[Tag]):
     """Runs cases on `workers` processes of one toolchain; on CUDA, on no more than there are free devices.
 
     fresh      every case gets a process of its own, for evidence rather than speed
+    nurseries  kept from one supervisor to the next; closed with this one by default
     mute_s     how long a worker may owe an answer, whatever it says that it is doing; by default the time
                of all phases and some more
     respawns   how many processes were started to replace one that a case had ended
@@ -70,7 +73,13 @@ class Supervisor(Generic[Tag]):
     """
 
     def __init__(
-        self, command: Command, *, workers: int = 1, fresh: bool = False, mute_s: float | None = None
+        self,
+        command: Command,
+        *,
+        workers: int = 1,
+        fresh: bool = False,
+        mute_s: float | None = None,
+        nurseries: Nurseries | None = None,
     ) -> None:
         self.command = command
         self.respawns = 0
@@ -82,6 +91,9 @@ class Supervisor(Generic[Tag]):
         limits = command.limits
         phases_s = limits.convert_s + limits.compile_s + limits.run_s
         self._mute_s = phases_s + _MUTE_S if mute_s is None else mute_s
+        self._nurseries = nurseries or Nurseries()
+        self._shared = nurseries is not None
+        self._forks = not fresh and command.device == "CPU" and backends.get(command.backend).forkable
         self._gpus = gpu.Pool() if command.device == gpu.DEVICE else None
         self._sent = 0
         self._idle_deaths = 0
@@ -112,9 +124,12 @@ class Supervisor(Generic[Tag]):
             while self._done:
                 yield self._done.popleft()
         finally:
-            for slot in self._slots:
+            while self._slots:
+                slot = self._slots.pop()
                 slot.worker.end()
-            self._slots.clear()
+                self._done_with(slot.worker)
+            if not self._shared:
+                self._nurseries.close()
             self._selector.close()
             if self._gpus is not None:
                 self._gpus.close()
@@ -172,10 +187,19 @@ class Supervisor(Generic[Tag]):
             if device is None:
                 return None
         cores = self._free_cores()
-        slot: _Slot[Tag] = _Slot(WorkerProcess(self.command, device.name if device else "", cores), device)
+        slot: _Slot[Tag] = _Slot(self._started_worker(device.name if device else "", cores), device)
         self._slots.append(slot)
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
+
+    def _started_worker(self, cuda: str, cores: tuple[int, ...]) -> WorkerProcess:
+        nursery = self._nurseries.take(self.command) if self._forks else None
+        try:
+            return WorkerProcess(self.command, cuda, cores, nursery)
+        except ToolchainError:
+            if nursery is not None:
+                nursery.close()
+            raise
 
     def _free_cores(self) -> tuple[int, ...]:
         """A share of the processors for one more worker, so that none has another's; () to leave it all.
@@ -279,9 +303,14 @@ class Supervisor(Generic[Tag]):
         self._again.extendleft(reversed(slot.waiting.values()))
         slot.waiting.clear()
         death = slot.worker.end(log_begin, grace_s=grace_s)
+        self._done_with(slot.worker)
         if self._gpus is not None and slot.gpu is not None:
             self._gpus.give_back(slot.gpu)
         return death
+
+    def _done_with(self, worker: WorkerProcess) -> None:
+        if worker.nursery is not None:
+            self._nurseries.give_back(worker.nursery)
 
     def _garbled(self, slot: _Slot[Tag], reason: str) -> None:
         """Ends a worker whose words make no sense: a case wrote into the pipe.
