@@ -83,8 +83,8 @@ def _see_off(control: socket.socket, child: int) -> None:
     assert ended is not None
     code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
     control.send(json.dumps({"died": code}).encode())
-    if control.recv(1, socket.MSG_PEEK):
-        os.waitpid(child, 0)
+    control.recv(1, socket.MSG_PEEK)  # the next request, or the end
+    os.waitpid(child, 0)
 
 
 def _leave(parent: int, dumpable: int, level: str) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fuzzing.execute.process import Command
 
 _REPORT_S = 10.0  # for a nursery to say that a worker which was killed is dead
+_LEAVE_S = 5.0  # for a nursery to end that is not needed any more
 
 #: Starts the process behind one end of a pair of sockets.
 Start = Callable[[socket.socket], "subprocess.Popen[bytes]"]
@@ -112,12 +113,18 @@ class Nursery:
             self._control = None
 
     def close(self) -> None:
-        """Ends it, and a worker that it may have."""
+        """Ends it, and a worker that it may have.
+
+        One that waits ends by itself, having seen off its workers, whose times the kernel adds to ours then.
+        """
         self._forsake()
-        if self._process is not None and self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LEAVE_S if self._worker is None else 0)
+            if self._process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
         self._folder.remove()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -193,6 +194,15 @@ def test_nurseries_are_kept_from_one_supervisor_to_the_next() -> None:
     for one in found:
         with pytest.raises(ProcessLookupError):
             os.kill(one["mother"], 0)
+
+
+def test_the_time_of_its_workers_is_ours() -> None:
+    """What a campaign costs is read off there, benchmarks and people alike."""
+    busy = "import time\nwhile time.process_time() < 0.5: pass\nresult = 0"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run([busy, CRASH, HERE], Supervisor(probing.command()))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime > 0.5
 
 
 def test_a_nursery_that_died_while_it_waited_is_replaced() -> None:
