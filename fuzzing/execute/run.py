@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from fuzzing.execute.shard import Shard
 
 Key = tuple[str, int]  # case id, repeat
-#: Cases looked up at a time, which is what is held of a corpus of any size. Each time may import the library
-#: anew, for their references: the first outcomes must not wait long, later ones may as long as has passed.
+#: Cases looked up at a time, which is what is held of a corpus of any size. Each time needs a worker of the
+#: library, for their references: the first outcomes must not wait long, later ones may as long as has passed.
 _CHUNK, _LARGEST_CHUNK = 64, 1024
-#: Appeals heard at once: the library is imported up to four times for all of them together.
+#: Appeals heard at once, by up to four workers of the library for all of them together.
 _BENCH = 64
 _BENCH_BYTES = 64 << 20
 
