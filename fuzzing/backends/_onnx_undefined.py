@@ -28,8 +28,11 @@ _SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
 _WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift"}
 
 
-def evaluator(onnx: Any, model: Any, fill: int) -> Any:
-    """A reference evaluator of `model` that puts `fill` wherever the result is left open."""
+def evaluator(onnx: Any, model: Any, fill: int, new_ops: Any = None) -> Any:
+    """A reference evaluator of `model` that puts `fill` wherever the result is left open.
+
+    new_ops  implementations that replace the evaluator's own
+    """
     base: Any = onnx.reference.ReferenceEvaluator
 
     class Filling(base):  # type: ignore[misc]
@@ -40,7 +43,7 @@ def evaluator(onnx: Any, model: Any, fill: int) -> Any:
             watched = node.domain in ("", "ai.onnx") and node.op_type in _WATCHED
             return _filling(found, node.op_type, fill) if watched and isinstance(found, type) else found
 
-    return Filling(model)
+    return Filling(model, new_ops=new_ops)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Appeals: the library's further runs of cases whose outputs differ, and the rulings they lead to.
 
-Appeals are heard many at once, so that one worker of the library hears all of them in each of the ways it
+Appeals are heard many at once, so that the library is imported once for all of them in each of the ways it
 is run; what it says is kept beside its references, so that a case is heard once for all compilers, releases
 and repeats. A passing case costs nothing. The decision itself is `fuzzing.oracles.referee`'s.
 """

@@ -15,7 +15,6 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
-from fuzzing.execute.nursery import Nurseries
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor, Tag
 
@@ -28,15 +27,17 @@ class Library:
     """The judge of programs of one kind, and the folder beside a corpus that keeps what it says.
 
     python   the interpreter of the toolchain
+    lasting  keep the workers from one `run` to the next, until `close`
     """
 
     def __init__(
-        self, kind: str, corpus: Path, python: str, limits: Limits, nurseries: Nurseries | None
+        self, kind: str, corpus: Path, python: str, limits: Limits, *, lasting: bool = False
     ) -> None:
-        self._nurseries = nurseries
         self.backend = backends.reference_of(kind)
         self._python = sys.executable if kind in _OURS else python
         self._limits = limits
+        self._lasting = lasting
+        self._workers: dict[str, Supervisor[Any]] = {}
         self._folder = corpus / ".references" / f"{self.backend.name}-{self._version()}"
 
     def _version(self) -> str:
@@ -63,8 +64,17 @@ class Library:
             limits=self._limits,
             environment=environment or {},
         )
-        supervisor: Supervisor[Tag] = Supervisor(command, nurseries=self._nurseries)
-        return supervisor.run(cases)
+        supervisor: Supervisor[Tag] = self._workers.get(repr(command)) or Supervisor(command)
+        if not self._lasting:
+            return supervisor.run(cases)
+        self._workers[repr(command)] = supervisor
+        return supervisor.serve(cases)
+
+    def close(self) -> None:
+        """Ends the workers that were kept."""
+        for supervisor in self._workers.values():
+            supervisor.close()
+        self._workers.clear()
 
     def load(self, case: TestCase, suffix: str = "") -> dict[str, Any] | None:
         """What was stored for a case; None too where a full disk or a crash has left no whole record."""
@@ -87,21 +97,24 @@ class Library:
 
 
 class Libraries:
-    """The libraries of all kinds of program in a corpus.
+    """The libraries of all kinds of program in a corpus; `lasting` ones keep their workers until `close`."""
 
-    nurseries  keep each imported from one time that it is asked to the next; whoever gives them closes them
-    """
-
-    def __init__(self, corpus: Path, python: str, limits: Limits, nurseries: Nurseries | None = None) -> None:
-        self._given = corpus, python, limits, nurseries
+    def __init__(self, corpus: Path, python: str, limits: Limits, *, lasting: bool = False) -> None:
+        self._given = corpus, python, limits
+        self._lasting = lasting
         self._known: dict[str, Library] = {}
 
     def of(self, case: TestCase) -> Library:
         """The library that judges a case; raises UnknownNameError if none does."""
         kind = case.program.kind
         if kind not in self._known:
-            self._known[kind] = Library(kind, *self._given)
+            self._known[kind] = Library(kind, *self._given, lasting=self._lasting)
         return self._known[kind]
+
+    def close(self) -> None:
+        """Ends the workers that were kept."""
+        for library in self._known.values():
+            library.close()
 
     def groups(self, cases: Iterable[TestCase]) -> list[tuple[Library, list[TestCase]]]:
         """The cases by the library that judges them; kinds may share one, and one worker."""

@@ -187,30 +187,3 @@ class Forked:
         else:
             self._mother.kill()
         return True
-
-
-class Nurseries:
-    """Nurseries that wait for their next worker, for several supervisors one after the other."""
-
-    def __init__(self) -> None:
-        self._idle: list[Nursery] = []
-
-    def take(self, command: Command) -> Nursery:
-        """One for these workers, new if there is none."""
-        for nursery in self._idle:
-            if nursery.command == command:
-                self._idle.remove(nursery)
-                return nursery
-        return Nursery(command)
-
-    def give_back(self, nursery: Nursery) -> None:
-        """Keeps it for the next, if it can have one; else it is closed."""
-        if nursery.usable:
-            self._idle.append(nursery)
-        else:
-            nursery.close()
-
-    def close(self) -> None:
-        """Ends all that wait."""
-        while self._idle:
-            self._idle.pop().close()

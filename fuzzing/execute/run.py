@@ -16,7 +16,6 @@ from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.appeals import Appeal, Appeals
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.library import Libraries
-from fuzzing.execute.nursery import Nurseries
 from fuzzing.execute.process import Command
 from fuzzing.execute.references import References
 from fuzzing.execute.supervisor import Supervisor
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
     from fuzzing.execute.shard import Shard
 
 Key = tuple[str, int]  # case id, repeat
-#: Cases looked up at a time, which is what is held of a corpus of any size. Each time needs a worker of the
-#: library, for their references: the first outcomes must not wait long, later ones may as long as has passed.
+#: Cases looked up at a time, which is what is held of a corpus of any size. Each time waits for the library,
+#: for their references: the first outcomes must not wait long, later ones may as long as has passed.
 _CHUNK, _LARGEST_CHUNK = 64, 1024
-#: Appeals heard at once, by up to four workers of the library for all of them together.
+#: Appeals heard at once, by up to four workers of the library.
 _BENCH = 64
 _BENCH_BYTES = 64 << 20
 
@@ -57,10 +56,9 @@ class Run:
         self.supervisor: Supervisor[Key] = Supervisor(
             self._command(self._options), workers=shard.workers, fresh=shard.fresh
         )
-        self._nurseries = Nurseries()
-        libraries = Libraries(self._corpus.root, shard.python, shard.limits, self._nurseries)
-        self.references = References(libraries)
-        self._appeals = Appeals(libraries)
+        self._libraries = Libraries(self._corpus.root, shard.python, shard.limits, lasting=True)
+        self.references = References(self._libraries)
+        self._appeals = Appeals(self._libraries)
         self._running: dict[Key, tuple[TestCase, bool]] = {}
         self._set_aside: list[Outcome] = []
         self._bench: list[tuple[Key, Appeal]] = []
@@ -76,7 +74,7 @@ class Run:
         """(repeat, outcome) of each run, as they end; those that are appealed, when they are heard."""
         if self._shard.budget_s is not None:
             self._deadline = time.monotonic() + self._shard.budget_s
-        with contextlib.closing(self._nurseries):
+        with contextlib.closing(self._libraries):
             yield from self._settle()
 
     def _settle(self) -> Iterator[tuple[int, Outcome]]:

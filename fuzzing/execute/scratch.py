@@ -26,7 +26,10 @@ class Scratch:
     def __init__(self) -> None:
         while True:
             self.path = tempfile.mkdtemp(prefix=PREFIX)
-            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except FileNotFoundError:  # swept already
+                continue
             if _locked(self._lock) and os.path.isdir(self.path):  # noqa: PTH112
                 return
             os.close(self._lock)  # somebody sweeps, and saw it before it was locked

@@ -21,7 +21,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import gpu, isolation, protocol
 from fuzzing.execute.execution import Ending, Execution
-from fuzzing.execute.nursery import Nurseries
+from fuzzing.execute.nursery import Nursery
 from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
@@ -63,7 +63,6 @@ class Supervisor(Generic[Tag]):
     """Runs cases on `workers` processes of one toolchain; on CUDA, on no more than there are free devices.
 
     fresh      every case gets a process of its own, for evidence rather than speed
-    nurseries  kept from one supervisor to the next; closed with this one by default
     mute_s     how long a worker may owe an answer, whatever it says that it is doing; by default the time
                of all phases and some more
     respawns   how many processes were started to replace one that a case had ended
@@ -73,13 +72,7 @@ class Supervisor(Generic[Tag]):
     """
 
     def __init__(
-        self,
-        command: Command,
-        *,
-        workers: int = 1,
-        fresh: bool = False,
-        mute_s: float | None = None,
-        nurseries: Nurseries | None = None,
+        self, command: Command, *, workers: int = 1, fresh: bool = False, mute_s: float | None = None
     ) -> None:
         self.command = command
         self.respawns = 0
@@ -91,8 +84,7 @@ class Supervisor(Generic[Tag]):
         limits = command.limits
         phases_s = limits.convert_s + limits.compile_s + limits.run_s
         self._mute_s = phases_s + _MUTE_S if mute_s is None else mute_s
-        self._nurseries = nurseries or Nurseries()
-        self._shared = nurseries is not None
+        self._nurseries: list[Nursery] = []  # those that could have another worker
         self._forks = not fresh and command.device == "CPU" and backends.get(command.backend).forkable
         self._gpus = gpu.Pool() if command.device == gpu.DEVICE else None
         self._sent = 0
@@ -115,24 +107,32 @@ class Supervisor(Generic[Tag]):
 
         Cases are drawn only as workers need them. Closing the iterator ends all workers.
         """
-        source = iter(cases)
         try:
-            while self._feed(source):
-                self._wait()
-                while self._done:
-                    yield self._done.popleft()
+            yield from self.serve(cases)
+        finally:
+            self.close()
+
+    def serve(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
+        """As `run`, but the workers stay and wait for the next cases, until `close`."""
+        source = iter(cases)
+        while self._feed(source):
+            self._wait()
             while self._done:
                 yield self._done.popleft()
-        finally:
-            while self._slots:
-                slot = self._slots.pop()
-                slot.worker.end()
-                self._done_with(slot.worker)
-            if not self._shared:
-                self._nurseries.close()
-            self._selector.close()
-            if self._gpus is not None:
-                self._gpus.close()
+        while self._done:
+            yield self._done.popleft()
+
+    def close(self) -> None:
+        """Ends all workers; nothing can be run after it."""
+        while self._slots:
+            slot = self._slots.pop()
+            slot.worker.end()
+            self._leave(slot.worker)
+        while self._nurseries:
+            self._nurseries.pop().close()
+        self._selector.close()
+        if self._gpus is not None:
+            self._gpus.close()
 
     # -- feeding ---------------------------------------------------------------------------------
 
@@ -193,7 +193,9 @@ class Supervisor(Generic[Tag]):
         return slot
 
     def _started_worker(self, cuda: str, cores: tuple[int, ...]) -> WorkerProcess:
-        nursery = self._nurseries.take(self.command) if self._forks else None
+        nursery = None
+        if self._forks:
+            nursery = self._nurseries.pop() if self._nurseries else Nursery(self.command)
         try:
             return WorkerProcess(self.command, cuda, cores, nursery)
         except ToolchainError:
@@ -303,14 +305,17 @@ class Supervisor(Generic[Tag]):
         self._again.extendleft(reversed(slot.waiting.values()))
         slot.waiting.clear()
         death = slot.worker.end(log_begin, grace_s=grace_s)
-        self._done_with(slot.worker)
+        self._leave(slot.worker)
         if self._gpus is not None and slot.gpu is not None:
             self._gpus.give_back(slot.gpu)
         return death
 
-    def _done_with(self, worker: WorkerProcess) -> None:
-        if worker.nursery is not None:
-            self._nurseries.give_back(worker.nursery)
+    def _leave(self, worker: WorkerProcess) -> None:
+        """Keeps the nursery of a worker that is dead for the next, if it can have one."""
+        if worker.nursery is not None and worker.nursery.usable:
+            self._nurseries.append(worker.nursery)
+        elif worker.nursery is not None:
+            worker.nursery.close()
 
     def _garbled(self, slot: _Slot[Tag], reason: str) -> None:
         """Ends a worker whose words make no sense: a case wrote into the pipe.

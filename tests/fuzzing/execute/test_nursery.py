@@ -17,7 +17,7 @@ import pytest
 from fuzzing.cases import OnnxModel, Provenance, TestCase
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.isolation import NAMESPACES, NONE
-from fuzzing.execute.nursery import Nurseries, Nursery
+from fuzzing.execute.nursery import Nursery
 from fuzzing.execute.process import Command, WorkerProcess
 from fuzzing.execute.supervisor import Supervisor
 from tests.fuzzing.execute import probing
@@ -83,12 +83,12 @@ def look_into_mother(given: dict[str, Any]) -> object:
     return "open"
 
 
-def run(programs: list[str], supervisor: Supervisor[int]) -> list[Execution]:
+def run(programs: list[str], supervisor: Supervisor[int], *, stay: bool = False) -> list[Execution]:
     cases = (
         (place, TestCase(OnnxModel(text.encode()), (), Provenance("tests", str(place), "", "", "")))
         for place, text in enumerate(programs)
     )
-    found = dict(supervisor.run(cases))
+    found = dict(supervisor.serve(cases) if stay else supervisor.run(cases))
     return [found[place] for place in sorted(found)]
 
 
@@ -180,20 +180,12 @@ def test_a_case_cannot_look_into_the_nursery() -> None:
     assert probing.answer(seen).startswith("PermissionError")
 
 
-def test_nurseries_are_kept_from_one_supervisor_to_the_next() -> None:
-    nurseries = Nurseries()
-    try:
-        found = [
-            told(run([HERE], Supervisor(command, nurseries=nurseries))[0])
-            for command in (probing.command(), probing.command(options={"other": "yes"}), probing.command())
-        ]
-    finally:
-        nurseries.close()
-    assert found[0]["mother"] == found[2]["mother"] != found[1]["mother"]
-    assert not any(Path(one["folders"][0]).parent.exists() for one in found)
-    for one in found:
+def test_nothing_is_left() -> None:
+    before, after = around_a_crash(probing.command())
+    assert not Path(before["folders"][0]).parent.exists()
+    for pid in (before["pid"], before["mother"], after["pid"]):
         with pytest.raises(ProcessLookupError):
-            os.kill(one["mother"], 0)
+            os.kill(pid, 0)
 
 
 def test_the_time_of_its_workers_is_ours() -> None:
@@ -205,14 +197,14 @@ def test_the_time_of_its_workers_is_ours() -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime > 0.5
 
 
-def test_a_nursery_that_died_while_it_waited_is_replaced() -> None:
-    nurseries = Nurseries()
+def test_a_nursery_that_died_while_its_worker_waited_is_replaced() -> None:
+    supervisor: Supervisor[int] = Supervisor(probing.command())
     try:
-        first = told(run([HERE], Supervisor(probing.command(), nurseries=nurseries))[0])
+        first = told(run([HERE], supervisor, stay=True)[0])
         os.kill(first["mother"], signal.SIGKILL)
-        second = told(run([HERE], Supervisor(probing.command(), nurseries=nurseries))[0])
+        second = told(run([HERE], supervisor, stay=True)[0])
     finally:
-        nurseries.close()
+        supervisor.close()
     assert first["mother"] != second["mother"]
 
 

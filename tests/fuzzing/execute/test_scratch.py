@@ -61,3 +61,19 @@ def test_nothing_else_is_swept(tmp_path: Path) -> None:
         f"{PREFIX}link",
         "elsewhere",
     ]
+
+
+def test_a_folder_that_is_swept_before_it_is_locked_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    honest = tempfile.mkdtemp
+
+    def swept_once(**given: str) -> str:
+        made.append(honest(**given))
+        if len(made) == 1:
+            Path(made[0]).rmdir()  # another process's sweep, between the folder's making and its lock
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", swept_once)
+    scratch = Scratch()
+    assert (len(made), scratch.path) == (2, made[1])
+    scratch.remove()

@@ -1,0 +1,98 @@
+"""From paths to a tally: models found one after another, read here or by several processes."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+
+from fuzzing.coverage.models import BrokenModelError, read, scopes_of
+from fuzzing.coverage.operators import OperatorSet
+from fuzzing.coverage.tally import Tally
+from fuzzing.errors import InfrastructureError, UsageError
+
+_SUFFIX = ".onnx"
+_BATCH = 64  # models; some tenths of a second, of which handing a tally over is a hundredth
+
+
+@dataclass
+class Batch:
+    """What some files gave.
+
+    broken  files that are no models, with why
+    """
+
+    tally: Tally
+    broken: list[tuple[Path, str]] = field(default_factory=list)
+
+
+def find(paths: Iterable[Path]) -> Iterator[Path]:
+    """The models among files and folders, in the order of `paths`; within a folder, in that of names.
+
+    No more than the entries of one folder a level are held. Raises UsageError for a path that is not there.
+    """
+    for path in paths:
+        if path.is_dir():
+            yield from _in_folder(path)
+        elif path.exists():
+            yield path
+        else:
+            raise UsageError(f"{path} is not there; name ONNX files, or folders that hold some")
+
+
+def _in_folder(folder: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        raise InfrastructureError(f"the folder {folder} cannot be read: {error.strerror}") from error
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _in_folder(Path(entry.path))
+        elif entry.name.endswith(_SUFFIX):
+            yield Path(entry.path)
+
+
+def tally_of(paths: Iterable[Path], operators: OperatorSet) -> Batch:
+    """Reads the files, one at a time."""
+    batch = Batch(Tally(operators))
+    for path in paths:
+        try:
+            scopes = scopes_of(read(path))
+        except BrokenModelError as error:
+            batch.broken.append((path, str(error)))
+        else:
+            batch.tally.add(scopes)
+    return batch
+
+
+def batches(paths: Iterable[Path], operators: OperatorSet, jobs: int) -> Iterator[Batch]:
+    """Tallies of all files, in the order of these, by `jobs` processes; few batches are held at a time.
+
+    Raises InfrastructureError if a process dies, as it does of a model that breaks ONNX itself.
+    """
+    rest = iter(paths)
+    work = iter(lambda: tuple(islice(rest, _BATCH)), ())
+    if jobs == 1:
+        yield from (tally_of(some, operators) for some in work)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        waiting: deque[Future[Batch]] = deque()
+        try:
+            for some in work:
+                waiting.append(pool.submit(tally_of, some, operators))
+                if len(waiting) > 2 * jobs:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise InfrastructureError(
+                "a process that read models died, of memory or of a model that breaks ONNX itself; "
+                "run again with --jobs 1 on parts of the folder to find the model"
+            ) from error

@@ -1,0 +1,92 @@
+"""What many models show together: sums and sets that merge, so that several processes may share the work.
+
+Tallies of one operator set are a commutative monoid: the empty one is neutral, and however models are dealt
+to tallies and these are merged, in whatever order, the end is the same. Memory grows with what the models
+show (distinct shapes, attributes, paths), not with how many they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fuzzing.coverage.facts import Facts, facts_of
+from fuzzing.coverage.models import Scope
+from fuzzing.coverage.operators import OperatorSet
+from fuzzing.errors import InternalError
+
+
+class GraphFigures(NamedTuple):
+    """What the graph-level metrics are made of, for one model.
+
+    nodes       of operators of the set
+    operators   distinct types of these
+    edges       pairs of nodes that are connected
+    pairs       distinct pairs of their types
+    paths       triples of nodes that two consecutive edges connect
+    triples     distinct triples of their types
+    shapes      distinct shapes of consumed tensors
+    attributes  distinct pairs of a type and its attributes
+    fresh       those of `attributes` that no model before showed: the only figure that depends on the order
+    """
+
+    nodes: int
+    operators: int
+    edges: int
+    pairs: int
+    paths: int
+    triples: int
+    shapes: int
+    attributes: int
+    fresh: int
+
+
+@dataclass
+class Tally:
+    """What the models added so far show of `operators`.
+
+    sums      figure → its sum over all models, but for `fresh`: that of all models is `facts.attributes`
+    nodes_of  nodes in a model → models with so many; appended nodes do not count, those of other operators do
+    """
+
+    operators: OperatorSet
+    models: int = 0
+    facts: Facts = field(default_factory=Facts)
+    sums: Counter[str] = field(default_factory=Counter)
+    nodes_of: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of all models, as in `nodes_of`."""
+        return sum(nodes * models for nodes, models in self.nodes_of.items())
+
+    def add(self, scopes: Iterable[Scope]) -> GraphFigures:
+        """Adds a model, given as `models.scopes_of` gives it; returns its own figures."""
+        facts = facts_of(scopes, self.operators)
+        figures = GraphFigures(
+            nodes=facts.operators.total(),
+            operators=len(facts.operators),
+            edges=facts.edges.total(),
+            pairs=len(facts.edges),
+            paths=facts.paths,
+            triples=len(facts.triples),
+            shapes=len(facts.shapes),
+            attributes=len(facts.attributes),
+            fresh=len(facts.attributes - self.facts.attributes),
+        )
+        self.models += 1
+        self.nodes_of[figures.nodes + facts.outside.total()] += 1
+        self.sums.update({name: value for name, value in figures._asdict().items() if name != "fresh"})
+        self.facts.merge(facts)
+        return figures
+
+    def merge(self, other: Tally) -> None:
+        """Adds all models of another tally, which must be of the same operator set."""
+        if other.operators != self.operators:
+            raise InternalError(f"tallies of {self.operators.name} and {other.operators.name} do not merge")
+        self.models += other.models
+        self.facts.merge(other.facts)
+        self.sums.update(other.sums)
+        self.nodes_of.update(other.nodes_of)

@@ -1,0 +1,105 @@
+"""A bench: cases given a few at a time, judged in workers that wait for the next ones.
+
+A shard runs thousands of cases and ends; a minimiser asks about a handful, thinks, and asks again, some
+hundred times. What it asks about lies in no corpus, and what the library says of it is kept in a folder of
+its own, which the bench removes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.cases.values import Value
+from fuzzing.execute.appeals import Appeal, Appeals
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.library import Libraries
+from fuzzing.execute.process import Command
+from fuzzing.execute.references import References
+from fuzzing.execute.shard import Shard
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.oracles import configuration, judge
+from fuzzing.oracles.referee import appealable
+from fuzzing.oracles.reference import reference_needed
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+
+Outputs = tuple[tuple[str, Value], ...]
+
+
+class Bench:
+    """Judges cases as a shard of these settings does; `shard.corpus` and `shard.cases` do not matter.
+
+    A context manager: its workers end with it.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self._backend = backends.get(shard.backend)
+        options = self._backend.settle(shard.options)
+        usual = self._backend.settle({})
+        chosen = {name: value for name, value in options.items() if value != usual[name]}
+        self._configuration = configuration(chosen, shard.profile)
+        command = Command(shard.python, shard.backend, shard.device, dict(options), shard.limits)
+        self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
+        self._folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
+        self._libraries = Libraries(self._folder, shard.python, shard.limits, lasting=True)
+        self._references = References(self._libraries)
+        self._appeals = Appeals(self._libraries)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._supervisor.close()
+        self._libraries.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
+        """The outcome of each case, in their order."""
+        found: dict[int, Outcome] = {}
+        runnable: dict[int, TestCase] = {}
+        for place, (case, error) in enumerate(self._references.complete(cases)):
+            if error:
+                found[place] = self._invalid(cases[place], error)
+            else:
+                runnable[place] = case
+        appeals: dict[int, Appeal] = {}
+        for place, execution in self._supervisor.serve(runnable.items()):
+            outcome = self._judged(runnable[place], execution)
+            found[place] = outcome
+            if appealable(outcome, self._shard.profile):
+                computed = reference_needed(cases[place])
+                appeals[place] = Appeal(runnable[place], computed, execution.outputs, outcome)
+        found.update(zip(appeals, self._appeals.hear(list(appeals.values())), strict=True))
+        return [replace(found[place], case=cases[place].id) for place in range(len(cases))]
+
+    def reference(self, case: TestCase) -> Outputs | None:
+        """What the library gives for a case that ships no outputs; None if it fails."""
+        [(completed, error)] = self._references.complete([case])
+        return None if error else completed.expected
+
+    def _judged(self, case: TestCase, execution: Execution) -> Outcome:
+        shard = self._shard
+        outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
+        return replace(outcome, configuration=self._configuration)
+
+    def _invalid(self, case: TestCase, why: str) -> Outcome:
+        return Outcome(
+            case=case.id,
+            backend=self._backend.name,
+            toolchain=self._shard.toolchain,
+            device=self._shard.device,
+            verdict=Verdict.INVALID,
+            phase=Phase.IMPORT,
+            summary=why.splitlines()[0][:200],
+            evidence=Evidence(message=why),
+            configuration=self._configuration,
+        )

@@ -1,0 +1,210 @@
+"""`python -m fuzzing.generate --generator isra --count N --out DIR`: models, as a corpus of cases.
+
+Prints one JSON object a line on stdout, progress on stderr:
+    {"event": "case", "id": ID, "seed": SEED, "nodes": N, "new": BOOL}         in the order of the models
+    {"event": "end", "models": N, "new": N, "nodes": N, "seconds": S, "models_per_second": …,
+     "nodes_per_second": …, "nodes_per_making_second": …, "left_out": {OPERATOR: [DTYPE…]},
+     "measured": {"operators": NAME, "metrics": {…}}}
+    {"event": "error", "kind": "usage", "message": TEXT}             what was asked for cannot be done
+The same seed gives the same cases, whatever --jobs; those that the folder holds already are listed, and not
+written again.
+A making second is one of one process's, spent on making models and writing them; the others went into
+counting what they cover (docs/coverage.md has the metrics) and printing.
+Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+
+from fuzzing.coverage import Tally, metrics_of
+from fuzzing.coverage import operators as sets
+from fuzzing.errors import UsageError
+from fuzzing.generate import measuring, producing, supporting
+from fuzzing.generate.isra.settings import OPSET, PICKING_RATE, Settings
+from fuzzing.graph import operators
+from fuzzing.graph.site import Limits
+from fuzzing.graph.types import ANY
+from fuzzing.program import ended, event, note
+
+_PROGRESS_S = 2.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    given = parser().parse_args(arguments)
+
+    def work() -> None:
+        try:
+            run(plan_of(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
+        except UsageError as error:
+            event(event="error", kind="usage", message=str(error))
+            raise
+
+    return ended("python -m fuzzing.generate", work)
+
+
+def run(plan: producing.Plan, count: int, jobs: int) -> None:
+    """Makes `count` models, printing events."""
+    begin = told = time.monotonic()
+    models = new = nodes = 0
+    making_s = 0.0
+    tally = None if plan.measured is None else Tally(plan.measured)
+    for batch in producing.batches(plan, count, jobs):
+        for made in batch.models:
+            event(event="case", id=made.case, seed=made.seed, nodes=made.nodes, new=made.new)
+            models, new, nodes = models + 1, new + made.new, nodes + made.nodes
+        making_s += batch.making_s
+        if tally is not None and batch.tally is not None:
+            tally.merge(batch.tally)
+        if time.monotonic() - told >= _PROGRESS_S:
+            told = time.monotonic()
+            note(
+                f"generate: {models} of {count} models, {nodes} nodes, {nodes / (told - begin):.0f} a second"
+            )
+    seconds = time.monotonic() - begin
+    event(
+        event="end",
+        generator=plan.generator,
+        seed=plan.seed,
+        models=models,
+        new=new,
+        nodes=nodes,
+        seconds=round(seconds, 3),
+        models_per_second=round(models / seconds, 1),
+        nodes_per_second=round(nodes / seconds, 1),
+        nodes_per_making_second=round(nodes / making_s, 1),
+        left_out={name: list(dtypes) for name, dtypes in plan.settings.left_out},
+        measured=None if tally is None else {"operators": tally.operators.name, "metrics": metrics_of(tally)},
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    made = argparse.ArgumentParser(prog="python -m fuzzing.generate", description="Generate models.")
+    add, limits = made.add_argument, Limits()
+    add("--generator", default="isra", help="what makes them; a wrong name lists those there are")
+    add("--count", type=int, required=True, metavar="N", help="how many")
+    add("--out", type=Path, required=True, metavar="DIR", help="the folder that keeps them, as cases")
+    add("--nodes", default="1:10", metavar="A:B", help="the least and the most nodes of a model")
+    add("--seed", type=int, default=0, metavar="S", help="of all random choices")
+    add("--operators", default="all", metavar="NAMES", help="isra, all, or names with commas")
+    add("--opset", type=int, default=OPSET, metavar="O", help="of the models")
+    add("--dtypes", default="float32", metavar="NAMES", help="element types of data, with commas; or all")
+    add("--mixed", action="store_true", help="let nodes take edges of other element types too")
+    add("--backend", default="", metavar="B", help="leave out what this compiler does not support")
+    add("--picking-rate", type=float, default=PICKING_RATE, metavar="P", help="how often an edge is reused")
+    add("--ranks", default="", metavar="A:B", help=f"of new tensors; {limits.min_rank}:{limits.max_rank}")
+    add("--dims", default="", metavar="A:B", help=f"lengths; {limits.min_dim}:{limits.max_dim}")
+    add("--patterns", action="store_true", help="use patterns of several operators too")
+    add("--initialisers", action="store_true", help="put the data into the models")
+    add("--joined", action="store_true", help="end each model in one output for each element type")
+    add("--zero-size", action="store_true", help="lengths may be 0 too")
+    add("--scalars", action="store_true", help="ranks may be 0 too")
+    add("--no-metrics", action="store_true", help="do not count what the models cover")
+    add("--jobs", type=int, default=1, metavar="J", help="processes that share the work")
+    return made
+
+
+def plan_of(given: argparse.Namespace) -> producing.Plan:
+    """What the options ask for; raises UsageError."""
+    newest = onnx.defs.onnx_opset_version()
+    if not operators.OLDEST <= given.opset <= newest:
+        raise UsageError(
+            f"--opset {given.opset}: specifications are there for {operators.OLDEST} to {newest}"
+        )
+    settings = Settings(
+        nodes=_range(given.nodes, "--nodes", 1),
+        opset=given.opset,
+        operators=_operators(given.operators, given.opset),
+        dtypes=_dtypes(given.dtypes),
+        mixed=given.mixed,
+        picking_rate=given.picking_rate,
+        limits=_limits(given),
+        joined=given.joined,
+        initialisers=given.initialisers,
+        patterns=given.patterns,
+    )
+    if given.backend:
+        settings = _supported(settings, given.backend)
+    if not 0 <= given.picking_rate <= 1:
+        raise UsageError(f"--picking-rate {given.picking_rate}: a probability lies between 0 and 1")
+    if not 0 <= given.seed < 1 << 64:
+        raise UsageError(f"--seed {given.seed}: a seed lies between 0 and 2**64 - 1")
+    measured = None if given.no_metrics else measuring.operator_set(settings)
+    return producing.Plan(given.generator, settings, given.seed, given.out.absolute(), measured)
+
+
+def _supported(settings: Settings, backend: str) -> Settings:
+    """The settings without what the backend refuses; said on stderr."""
+    names = settings.operators or tuple(operators.at(settings.opset))
+    found = supporting.left_out(backend, settings.opset, settings.dtypes)
+    refused = {name: dtypes for name, dtypes in found.items() if name in names}
+    whole = [name for name, dtypes in refused.items() if set(dtypes) >= set(settings.dtypes)]
+    note(
+        f"generate: {len(whole)} of {len(names)} operators left out, which {backend} does not support, "
+        f"{len(refused) - len(whole)} for some element types"
+    )
+    return replace(settings, left_out=tuple(sorted(refused.items())))
+
+
+def _limits(given: argparse.Namespace) -> Limits:
+    usual = Limits()
+    ranks = _range(given.ranks, "--ranks", 0) if given.ranks else (usual.min_rank, usual.max_rank)
+    dims = _range(given.dims, "--dims", 0) if given.dims else (usual.min_dim, usual.max_dim)
+    if given.scalars:
+        ranks = (0, ranks[1])
+    if given.zero_size:
+        dims = (0, dims[1])
+    return Limits(min_rank=ranks[0], max_rank=ranks[1], min_dim=dims[0], max_dim=dims[1])
+
+
+def _range(text: str, option: str, least: int) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,6})(?::(\d{1,6}))?", text)
+    low, high = (int(found[1]), int(found[2] or found[1])) if found else (0, -1)
+    if not least <= low <= high:
+        raise UsageError(f"{option} {text}: write the least and the most, such as {max(least, 1)}:10")
+    return low, high
+
+
+def _operators(text: str, opset: int) -> tuple[str, ...]:
+    if text == "all":
+        return ()
+    if text == "isra":
+        known = operators.at(opset)
+        return tuple(name for name in sets.get("isra").in_degrees if name in known)
+    wanted = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not wanted:
+        raise UsageError("--operators names none; write all, or names with commas, such as Add,Conv")
+    for name in wanted:
+        if name not in operators.patterns(opset):
+            operators.named(name, opset)
+    return wanted
+
+
+def _dtypes(text: str) -> tuple[str, ...]:
+    if text == "all":
+        return ANY
+    wanted = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in wanted if name not in ANY]
+    if unknown or not wanted:
+        raise UsageError(f"--dtypes {text}: there are {', '.join(ANY)}; or all")
+    return wanted
+
+
+def _at_least(number: int, least: int, option: str) -> int:
+    if number < least:
+        raise UsageError(f"{option} {number}: must be at least {least}")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""What a run of the generator is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fuzzing.graph.site import Limits
+
+#: The picking rate of the paper and of its released code.
+PICKING_RATE = 0.97
+#: What today's compilers all read; the newest that onnx knows they mostly refuse.
+OPSET = 21
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How models are generated. The defaults find bugs; the paper's runs for coverage have 1 to 200 nodes.
+
+    nodes         the least and the most nodes of a model, drawn uniformly (paper: 1-10 to find bugs)
+    opset         of the models
+    operators     names of those to use; none: all that are specified at the opset
+    dtypes        element types of new data, and of what nodes take as their lead input
+    mixed         nodes may take edges of any other element type too, as Cast and comparisons give them
+    picking_rate  how often an input is an edge that is there, if one fits
+    limits        bounds on what is created
+    joined        end as Isra does: flatten what nothing consumes, concatenate it to one output, else every
+                  edge that nothing consumes is an output
+    initialisers  make fresh data initialisers and not graph inputs
+    patterns      use patterns too: what several operators do together counts as one
+    left_out      operators with element types that their lead input must not have; pairs, by name
+    """
+
+    nodes: tuple[int, int] = (1, 10)
+    opset: int = OPSET
+    operators: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ("float32",)
+    mixed: bool = False
+    picking_rate: float = PICKING_RATE
+    limits: Limits = field(default_factory=Limits)
+    joined: bool = False
+    initialisers: bool = False
+    patterns: bool = False
+    left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -1,0 +1,147 @@
+"""NNSmith (ASPLOS 2023) as a generator: its models, made by a process of an interpreter that has it.
+
+NNSmith installs beside Assay (`pip install 'assay[nnsmith]'`); the process is there because one seed is to
+give one model, for which hashes must be pinned, and because NNSmith patches torch's exporter. An interpreter
+of its own does as well: name it in ASSAY_NNSMITH_PYTHON.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from fuzzing.draws import Draws, derive
+from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.generate.child import Child, DiedError
+from fuzzing.generate.generators import register_generator
+from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Generated
+from fuzzing.graph.intervals import BOOLEAN, Interval
+from fuzzing.graph.onnx_reader import from_onnx
+from fuzzing.graph.types import TensorType
+
+#: Names the interpreter that has NNSmith, where it is not ours.
+VARIABLE = "ASSAY_NNSMITH_PYTHON"
+INSTALL = "pip install 'nnsmith==0.1.0' 'z3-solver<5.4' torch onnx"
+#: What NNSmith draws inputs from: 5 ± 2, rounded for whole numbers (`random_tensor` of its torch models).
+_INPUTS = Interval(3.0, 7.0)
+#: Models of one seed that are tried until one can be exported: of 400 of 16 nodes each could, at once.
+_MOST_TRIES = 20
+#: For an answer; the first one waits until NNSmith has tried all its operators.
+_SECONDS = 600.0
+_PROGRAM = "fuzzing.generate.nnsmith_program"
+
+
+class CannotMakeError(Exception):
+    """NNSmith could not make, or not export, the model of a seed; the text is its reason."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A model of NNSmith's.
+
+    seconds, cpu  that it took, export included, by the clock and of the processor's time
+    """
+
+    onnx: bytes
+    seconds: float
+    cpu: float
+
+
+@register_generator("nnsmith")
+class NNSmith:
+    """Generates models under some settings; NNSmith has operators, shapes and an opset (14) of its own.
+
+    Of the settings it obeys `nodes`, counted as NNSmith counts (one becomes 2.7 of ONNX's), and `dtypes`.
+    Raises UsageError for a choice of operators. The process starts with the first model; `close` ends it.
+    """
+
+    def __init__(self, settings: Settings, python: str = "") -> None:
+        if settings.operators:
+            raise UsageError("nnsmith has operators of its own names: leave out --operators and --backend")
+        self.settings = settings
+        self._python = python or os.environ.get(VARIABLE) or sys.executable
+        self._child: Child | None = None
+
+    def generate(self, seed: int) -> Generated:
+        """The model of this seed, or of one derived from it if NNSmith cannot export that.
+
+        Raises InfrastructureError if there is no NNSmith.
+        """
+        reason = ""
+        for number in range(_MOST_TRIES):
+            try:
+                made = self.model(derive(seed, "nnsmith", number), list(self.settings.dtypes))
+            except CannotMakeError as error:
+                reason = str(error)
+                continue
+            graph = from_onnx(made.onnx)
+            return Generated(graph, {edge: range_of(graph.types[edge]) for edge in graph.inputs})
+        raise InfrastructureError(
+            f"NNSmith could make none of {_MOST_TRIES} models, the last one for: {reason}"
+        )
+
+    def model(self, seed: int, dtypes: list[str] | None = None, folder: Path | None = None) -> Made:
+        """The model of just this seed; raises CannotMakeError.
+
+        dtypes  element types of data; None: all that NNSmith has
+        folder  where NNSmith is to search weights and write all its files, as its own command does
+        """
+        nodes = Draws(derive(seed, "nodes")).between(*self.settings.nodes)
+        asked = {"seed": seed, "nodes": nodes, "dtypes": dtypes}
+        try:
+            found = self._running().ask(asked | {"folder": None if folder is None else str(folder)})
+        except DiedError as error:
+            self._child = None
+            raise self._trouble(error) from error
+        if found["event"] == "failed":
+            raise CannotMakeError(found["reason"])
+        return Made(b64decode(found["onnx"]), found["seconds"], found["cpu"])
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Of NNSmith, z3-solver, torch, onnx and numpy, where NNSmith runs."""
+        found: Mapping[str, str] = self._running().ready["versions"]
+        return found
+
+    def _running(self) -> Child:
+        if self._child is None:
+            command = [self._python, "-m", _PROGRAM, str(user_cache_path("assay") / "nnsmith")]
+            environment = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+            advice = f"{VARIABLE} must name a Python that has NNSmith"
+            try:
+                self._child = Child(command, environment, _SECONDS, advice)
+            except DiedError as error:
+                raise self._trouble(error) from error
+        return self._child
+
+    def _trouble(self, error: DiedError) -> InfrastructureError:
+        words = str(error)
+        missing = re.findall(r"No module named '(\w+)", words)
+        if missing:
+            return InfrastructureError(
+                f"{self._python} has no {missing[-1]}, so NNSmith cannot run in it; install with: {INSTALL}\n"
+                f"or name an interpreter that has it in {VARIABLE}"
+            )
+        last = words.rpartition("\n")[2]
+        return InfrastructureError(
+            f"NNSmith's process in {self._python} ended with code {error.code}: {last}"
+        )
+
+    def close(self) -> None:
+        """Ends the process, if there is one."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
+def range_of(type_: TensorType) -> Interval:
+    """What an input of NNSmith's models is drawn from."""
+    return BOOLEAN if type_.dtype == "bool" else _INPUTS

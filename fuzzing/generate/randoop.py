@@ -1,0 +1,51 @@
+"""Randoop-like: a node at a time, drawn again until the model is accepted (a baseline of Isra's paper)."""
+
+from __future__ import annotations
+
+from fuzzing.draws import Draws
+from fuzzing.errors import UsageError
+from fuzzing.generate.generators import register_generator
+from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Generated
+from fuzzing.generate.syntax import Acceptance, Draft, Validator, Vocabulary
+from fuzzing.graph.ir import Graph
+
+#: Of one node (released baseline).
+MOST_TRIES = 10_000
+
+
+@register_generator("randoop")
+class Randoop:
+    """Generates models under some settings.
+
+    tries  nodes drawn so far, those that were accepted included
+    """
+
+    def __init__(self, settings: Settings, validator: Validator | None = None) -> None:
+        self.settings = settings
+        self.tries = 0
+        self._acceptance = Acceptance(settings.limits.max_elements, validator)
+        self._vocabulary = Vocabulary(settings)
+
+    def generate(self, seed: int) -> Generated:
+        """The model of this seed; raises UsageError if a node is never accepted."""
+        draws = Draws(seed)
+        draft = Draft(self._vocabulary, draws)
+        graph = draft.graph()
+        for _ in range(draws.between(*self.settings.nodes)):
+            graph = self._node(draft)
+        return draft.generated(graph)
+
+    def _node(self, draft: Draft) -> Graph:
+        mark = draft.mark()
+        _, sound = mark
+        for _ in range(MOST_TRIES):
+            self.tries += 1
+            draft.node()
+            graph = self._acceptance.typed(draft.graph(), sound)
+            if graph is not None:
+                return graph
+            draft.back(mark)
+        raise UsageError(
+            f"Randoop: none of {MOST_TRIES} further nodes is valid; ask for other operators (--operators)"
+        )

@@ -1,0 +1,252 @@
+"""Models of which nothing but the syntax is right: what DeclGen and the Randoop-like baseline draw from.
+
+Both are told which operators there are, how many inputs each takes and of which element types, and what its
+attributes may look like, as Isra is; but not which shapes go together, nor which attribute goes with which
+shape (seed paper: "DeclGen"). Each part of a node is therefore taken from another valid node of the same
+operator: plausible by itself, related to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from onnx import ModelProto
+
+from fuzzing.draws import Draws, derive
+from fuzzing.generate.inference import Inference
+from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Generated, Solver
+from fuzzing.graph import intervals
+from fuzzing.graph.intervals import Interval
+from fuzzing.graph.ir import Attribute, Body, Builder, Constant, Graph, Node
+from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.operator import Operator
+from fuzzing.graph.types import Dim, TensorType
+
+#: Valid nodes of one operator and element type that parts are taken from: a node of three parts is one of
+#: two million.
+SAMPLES = 128
+
+#: Says whether a model is to be kept.
+Validator: TypeAlias = Callable[[ModelProto], bool]
+
+
+class Acceptance:
+    """What decides which drafts are kept: ONNX's strict inference, its checker, and whoever is asked beside.
+
+    The seed paper's release opens an onnxruntime session, which begins with the same inference over the same
+    schemas: of 3,000 drafts the two judge 98.6 % alike (`tests.benchmarks generation`). Inference needs no
+    runtime, and knows no compiler under test; whoever wants a session hands in a validator that opens one.
+
+    max_elements  an edge that is known to have more is refused, too: nobody could run it
+    """
+
+    def __init__(self, max_elements: int, validator: Validator | None = None) -> None:
+        self.inference = Inference()
+        self._max_elements = max_elements
+        self._validator = validator
+
+    def typed(self, graph: Graph, sound: int = 0) -> Graph | None:
+        """The graph with the types that ONNX infers; None if it is refused.
+
+        sound  so many of the first nodes are known to pass the inference
+        """
+        types = self.inference.typed(graph, sound)
+        if types is None or any(type_.static and type_.elements > self._max_elements for type_ in types):
+            return None
+        found = replace(graph, types=tuple(types))
+        return found if self._validator is None or self._validator(to_onnx(found)) else None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A valid node, taken apart.
+
+    inputs  None for one left out, a constant, or the element type of data
+    lead    the element type of the lead input; "" if it has none
+    """
+
+    inputs: tuple[Constant | str | None, ...]
+    attributes: Mapping[str, Attribute]
+    captured: Mapping[int, str]
+    outputs: tuple[str, ...]
+    lead: str
+
+
+class Vocabulary:
+    """The operators under some settings, and samples of their nodes; raises UsageError if there are none."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.operators = [operator for operator in Solver(settings).operators if operator.expand is None]
+        self._solvers: dict[tuple[str, str], Solver] = {}
+        self._samples: dict[tuple[str, str, int], Sample] = {}
+
+    def sample(self, operator: Operator, dtype: str, draws: Draws) -> Sample:
+        """Some node of the operator whose lead input has this element type."""
+        key = (operator.name, dtype, draws.below(SAMPLES))
+        found = self._samples.get(key)
+        if found is None:
+            found = self._samples[key] = _taken_apart(operator, self._valid(*key))
+        return found
+
+    def _valid(self, name: str, dtype: str, number: int) -> Graph:
+        solver = self._solvers.get((name, dtype))
+        if solver is None:
+            one = replace(
+                self.settings,
+                nodes=(1, 1),
+                operators=(name,),
+                dtypes=(dtype,) if dtype else self.settings.dtypes,
+                picking_rate=0.0,
+                joined=False,
+            )
+            solver = self._solvers[name, dtype] = Solver(one)
+        return solver.generate(derive(number, "sample", name, dtype)).graph
+
+
+def _taken_apart(operator: Operator, graph: Graph) -> Sample:
+    node = graph.nodes[0]
+    inputs = [
+        None if edge is None else graph.constants.get(edge, graph.types[edge].dtype) for edge in node.inputs
+    ]
+    bodies = [value for value in node.attributes.values() if isinstance(value, Body)]
+    lead = inputs[operator.lead] if 0 <= operator.lead < len(inputs) else None
+    return Sample(
+        inputs=tuple(inputs),
+        attributes=node.attributes,
+        captured={edge: graph.types[edge].dtype for body in bodies for edge in body.captures},
+        outputs=tuple(graph.types[edge].dtype for edge in node.outputs),
+        lead=lead if isinstance(lead, str) else "",
+    )
+
+
+class Draft:
+    """A model in the making. What its nodes give has an element type, as far as it is told, and no shape."""
+
+    def __init__(self, vocabulary: Vocabulary, draws: Draws) -> None:
+        self._vocabulary = vocabulary
+        self._settings = vocabulary.settings
+        self._draws = draws
+        self._builder = Builder(vocabulary.settings.opset)
+        self._edges: list[int] = []  # all that carry data
+        self._ranges: dict[int, Interval] = {}
+        self._placeholder(draws.choice(self._settings.dtypes))
+
+    def node(self) -> None:
+        """Adds a node of any operator."""
+        draws = self._draws
+        operator = draws.choice(self._vocabulary.operators)
+        lead = self._lead(operator)
+        dtype = "" if lead is None else self._builder.types[lead].dtype
+
+        def sample() -> Sample:
+            return self._vocabulary.sample(operator, dtype, draws)
+
+        whole = sample()
+        inputs = [self._input(given, sample(), place) for place, given in enumerate(whole.inputs)]
+        if lead is not None and operator.lead < len(inputs):
+            inputs[operator.lead] = lead
+        attributes = {}
+        for setting in operator.settings:
+            taken = sample()
+            if setting.name in taken.attributes:
+                attributes[setting.name] = self._attribute(taken.attributes[setting.name], taken.captured)
+        types = tuple(TensorType(dtype, None) for dtype in whole.outputs)
+        self._edges += self._builder.node(operator.name, tuple(inputs), types, attributes, operator.domain)
+
+    def _lead(self, operator: Operator) -> int | None:
+        """An edge of an element type that the operator takes first, or a new placeholder."""
+        if operator.lead < 0 or operator.captured > operator.lead:
+            return None
+        if self._draws.chance(self._settings.picking_rate):
+            found = self._some(operator.dtypes)
+            if found is not None:
+                return found
+        return self._placeholder(
+            self._draws.choice([dtype for dtype in operator.dtypes if dtype in self._settings.dtypes])
+        )
+
+    def _input(self, given: Constant | str | None, other: Sample, place: int) -> int | None:
+        if given is None:
+            return None
+        if isinstance(given, str):
+            return self._data(given)
+        taken = other.inputs[place] if place < len(other.inputs) else given
+        return self._builder.constant(taken if isinstance(taken, Constant) else given)
+
+    def _attribute(self, value: Attribute, captured: Mapping[int, str]) -> Attribute:
+        if isinstance(value, Body):
+            return Body(value.graph, tuple(self._data(captured[edge]) for edge in value.captures))
+        return value
+
+    def _data(self, dtype: str) -> int:
+        if self._draws.chance(self._settings.picking_rate):
+            found = self._some((dtype,))
+            if found is not None:
+                return found
+        return self._placeholder(dtype)
+
+    def _some(self, dtypes: tuple[str, ...]) -> int | None:
+        types = self._builder.types
+        fitting = [edge for edge in self._edges if types[edge].dtype in dtypes]
+        return self._draws.choice(fitting) if fitting else None
+
+    def _placeholder(self, dtype: str) -> int:
+        """A new graph input of any shape. Others may use it: the release's baselines reuse theirs."""
+        draws, limits = self._draws, self._settings.limits
+        rank = draws.between(limits.min_rank, limits.max_rank)
+        shape = tuple([draws.between(limits.min_dim, limits.max_dim) for _ in range(rank)])
+        edge = self._builder.placeholder(TensorType(dtype, shape))
+        self._ranges[edge] = intervals.fresh(draws, intervals.WHOLE[dtype], dtype)
+        self._edges.append(edge)
+        return edge
+
+    def mark(self) -> tuple[int, int]:
+        """How far the model is: for `back`."""
+        return len(self._builder.types), len(self._builder.nodes)
+
+    def back(self, mark: tuple[int, int]) -> None:
+        """Takes back what was added since the mark."""
+        edges, nodes = mark
+        builder = self._builder
+        del builder.types[edges:], builder.nodes[nodes:]
+        builder.inputs = [edge for edge in builder.inputs if edge < edges]
+        builder.constants = {edge: item for edge, item in builder.constants.items() if edge < edges}
+        self._edges = [edge for edge in self._edges if edge < edges]
+        self._ranges = {edge: range_ for edge, range_ in self._ranges.items() if edge < edges}
+
+    def graph(self) -> Graph:
+        """The model so far; what no node uses is given out."""
+        used = {edge for node in self._builder.nodes for edge in node.uses()}
+        made = [edge for node in self._builder.nodes for edge in node.outputs]
+        return self._builder.finish(tuple([edge for edge in made if edge not in used]))
+
+    def generated(self, graph: Graph) -> Generated:
+        """What becomes of an accepted graph. Nothing is known of the values that its operators give."""
+        ranges = {edge: self._ranges[edge] for edge in graph.inputs}
+        return Generated(joined(graph) if self._settings.joined else graph, ranges)
+
+
+def joined(graph: Graph) -> Graph:
+    """The graph with Isra's end: what it gives flattened, and concatenated for each element type."""
+    types, nodes = list(graph.types), list(graph.nodes)
+
+    def add(op: str, inputs: Sequence[int], dtype: str, length: Dim, axis: int) -> int:
+        types.append(TensorType(dtype, (1, length)))
+        nodes.append(Node(op, tuple(inputs), (len(types) - 1,), {"axis": axis}))
+        return len(types) - 1
+
+    flats: dict[str, list[int]] = {}
+    for edge in graph.outputs:
+        type_ = types[edge]
+        length = type_.elements if type_.static else None
+        flats.setdefault(type_.dtype, []).append(add("Flatten", (edge,), type_.dtype, length, 0))
+    outputs = []
+    for dtype, edges in flats.items():
+        lengths = [types[edge].shape[1] for edge in edges]  # type: ignore[index]
+        total = None if None in lengths else sum(lengths)  # type: ignore[arg-type]
+        outputs.append(add("Concat", edges, dtype, total, -1))
+    return replace(graph, types=tuple(types), nodes=tuple(nodes), outputs=tuple(outputs))

@@ -1,0 +1,262 @@
+"""The operator graph: what generators make, mutators change and minimisers cut.
+
+Edges are numbers, counted in the order in which they are defined, and a node only uses smaller numbers
+than it defines; so every graph is acyclic and in topological order by construction, a node can be moved
+into another graph by renumbering, and equal graphs are equal tuples. Operators, attributes and the order
+of inputs are ONNX's, at the opset the graph names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fuzzing.graph.types import ABSENT, TensorType
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A tensor known beforehand: an initialiser, or an attribute that holds a tensor.
+
+    dtype   its ONNX element type
+    array   its elements, in the carrier that `fuzzing.cases.values` gives the type, texts as objects; never
+            written to
+    """
+
+    dtype: str
+    array: Array
+
+    @property
+    def type(self) -> TensorType:
+        """Its type."""
+        return TensorType(self.dtype, self.array.shape)
+
+    def key(self) -> tuple[str, tuple[int, ...], bytes]:
+        """What makes two constants the same."""
+        data = self.array.tobytes() if self.array.dtype != object else repr(self.array.tolist()).encode()
+        return self.dtype, self.array.shape, data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+
+@dataclass(frozen=True)
+class Body:
+    """A graph held by an attribute: a branch of If, the body of Loop or Scan.
+
+    graph     its inputs are what the operator hands it, its `captured` edges what it takes from outside
+    captures  the edges of the enclosing graph that feed `graph.captured`, one by one
+    """
+
+    graph: Graph
+    captures: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class TypeValue:
+    """An attribute that is a type: Optional's, which says what it would hold."""
+
+    type: TensorType
+
+
+Attribute: TypeAlias = (
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | Body | TypeValue
+)
+
+
+def single(number: float) -> float:
+    """The shortest decimal number that is this one in single precision, in which ONNX keeps attributes."""
+    return number if math.isnan(number) else float(str(np.float32(number)))
+
+
+def stored(value: Attribute) -> Attribute:
+    """An attribute as a model would give it back."""
+    if isinstance(value, float):
+        return single(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], float):
+        return tuple([single(number) for number in value])
+    return value
+
+
+class Node(NamedTuple):
+    """One operator applied.
+
+    inputs      edges; None for an optional input that is left out before one that is given
+    outputs     edges of its own, those of type ABSENT for optional outputs that are left out
+    attributes  those that are given; ONNX's defaults hold for the rest; floats in single precision
+    """
+
+    op: str
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int, ...]
+    attributes: Mapping[str, Attribute]
+    domain: str = ""
+
+    def uses(self) -> Iterator[int]:
+        """The edges it takes, with multiplicity, those its bodies capture included."""
+        for edge in self.inputs:
+            if edge is not None:
+                yield edge
+        for body in self.bodies():
+            yield from body.captures
+
+    def bodies(self) -> Iterator[Body]:
+        """The graphs that its attributes hold."""
+        for value in self.attributes.values():
+            if isinstance(value, Body):
+                yield value
+
+    def fed(self, numbers: Mapping[int, int]) -> Node:
+        """The same node with `numbers[e]` for each edge e that it uses; edges that are no key stay."""
+        get = numbers.get
+        attributes = {
+            name: Body(value.graph, tuple([get(edge, edge) for edge in value.captures]))
+            if isinstance(value, Body)
+            else value
+            for name, value in self.attributes.items()
+        }
+        inputs = tuple([None if edge is None else get(edge, edge) for edge in self.inputs])
+        return self._replace(inputs=inputs, attributes=attributes)
+
+    def renumbered(self, numbers: Mapping[int, int]) -> Node:
+        """The same node with `numbers[e]` for each edge e that it uses or gives."""
+        return self.fed(numbers)._replace(outputs=tuple([numbers[edge] for edge in self.outputs]))
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model.
+
+    opset      of the default domain
+    types      of every edge, by number
+    inputs     the placeholders, in order
+    constants  the initialisers, by edge; one that is an input too is what that input holds by default
+    nodes      in topological order
+    outputs    what the model gives, in order
+    captured   of a body: edges that the enclosing graph feeds
+    opsets     of other domains
+    names      what edges were called where the graph was read; the writer makes up the others
+    """
+
+    opset: int
+    types: tuple[TensorType, ...]
+    inputs: tuple[int, ...]
+    constants: Mapping[int, Constant]
+    nodes: tuple[Node, ...]
+    outputs: tuple[int, ...]
+    captured: tuple[int, ...] = ()
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict, compare=False)
+
+    def producers(self) -> dict[int, Node]:
+        """The node that defines each edge, of those that nodes define."""
+        return {edge: node for node in self.nodes for edge in node.outputs}
+
+    def consumers(self) -> dict[int, list[Node]]:
+        """The nodes that use each edge, once for each use."""
+        found: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            for edge in node.uses():
+                found.setdefault(edge, []).append(node)
+        return found
+
+    def renumbered(self, numbers: Mapping[int, int]) -> Graph:
+        """The same graph with edge `numbers[e]` for each edge e; edges that are no key must be unused.
+
+        The order of the nodes stays. Names stay too, those that the writer made up included, so that an
+        edge of the model is called as it was before.
+        """
+        types: list[TensorType] = [ABSENT] * len(numbers)
+        for old, new in numbers.items():
+            types[new] = self.types[old]
+        names = {
+            new: self.names.get(old, f"v{old}")
+            for old, new in sorted(numbers.items())
+            if old in self.names or old != new
+        }
+        return replace(
+            self,
+            types=tuple(types),
+            inputs=tuple([numbers[edge] for edge in self.inputs]),
+            constants={
+                numbers[edge]: self.constants[edge]
+                for edge in sorted(self.constants, key=lambda edge: numbers[edge])
+            },
+            nodes=tuple([node.renumbered(numbers) for node in self.nodes]),
+            outputs=tuple([numbers[edge] for edge in self.outputs]),
+            captured=tuple([numbers[edge] for edge in self.captured]),
+            names=names,
+        )
+
+
+class Builder:
+    """Makes a graph forward: edges first, then the nodes that use them."""
+
+    __slots__ = ("captured", "constants", "inputs", "nodes", "opset", "types")
+
+    def __init__(self, opset: int) -> None:
+        self.opset = opset
+        self.types: list[TensorType] = []
+        self.inputs: list[int] = []
+        self.captured: list[int] = []
+        self.constants: dict[int, Constant] = {}
+        self.nodes: list[Node] = []
+
+    def placeholder(self, type_: TensorType) -> int:
+        """A new graph input."""
+        edge = self._edge(type_)
+        self.inputs.append(edge)
+        return edge
+
+    def capture(self, type_: TensorType) -> int:
+        """A new edge that the enclosing graph feeds."""
+        edge = self._edge(type_)
+        self.captured.append(edge)
+        return edge
+
+    def constant(self, constant: Constant) -> int:
+        """A new initialiser."""
+        edge = self._edge(constant.type)
+        self.constants[edge] = constant
+        return edge
+
+    def node(
+        self,
+        op: str,
+        inputs: tuple[int | None, ...],
+        types: tuple[TensorType, ...],
+        attributes: Mapping[str, Attribute] | None = None,
+        domain: str = "",
+    ) -> tuple[int, ...]:
+        """A new node whose outputs have these types; returns their edges."""
+        first = len(self.types)
+        self.types.extend(types)
+        outputs = tuple(range(first, first + len(types)))
+        kept = {name: stored(value) for name, value in attributes.items()} if attributes else {}
+        self.nodes.append(Node(op, inputs, outputs, kept, domain))
+        return outputs
+
+    def finish(self, outputs: tuple[int, ...]) -> Graph:
+        """The graph that gives `outputs`."""
+        return Graph(
+            opset=self.opset,
+            types=tuple(self.types),
+            inputs=tuple(self.inputs),
+            constants=dict(self.constants),
+            nodes=tuple(self.nodes),
+            outputs=outputs,
+            captured=tuple(self.captured),
+        )
+
+    def _edge(self, type_: TensorType) -> int:
+        self.types.append(type_)
+        return len(self.types) - 1

@@ -1,0 +1,245 @@
+"""ONNX → graph.
+
+Nothing is lost that a compiler sees but the spelling: the encoding of tensors, names of nodes, symbolic
+lengths, value_info, documentation. Models that `onnx_writer` made get the numbers of their edges back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import onnx
+import onnx.inliner
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+from fuzzing.errors import UnreadableError
+from fuzzing.graph.completion import completed
+from fuzzing.graph.ir import Attribute, Body, Graph, Node, TypeValue, single
+from fuzzing.graph.onnx_types import constant_of, type_of
+from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
+
+_ALIAS = "ai.onnx"  # of the default domain (onnx, docs/IR.md)
+#: Stands for the default domain's opset in a model that uses none of its operators.
+_UNUSED_OPSET = 13
+
+
+def from_onnx(model: ModelProto | bytes) -> Graph:
+    """The graph of a model that passes ONNX's checker; raises UnreadableError.
+
+    Types are those that ONNX infers; where it leaves lengths open, those of the operators' specifications.
+    Local functions are inlined. Sparse tensors, and tensors whose data lie in another file, are refused.
+    """
+    return completed(read(model, strict=False))
+
+
+def read(model: ModelProto | bytes, *, strict: bool) -> Graph:
+    """The graph with the types that ONNX infers, no more.
+
+    strict  raise onnx.shape_inference.InferenceError where inference fails, not pass over it
+    """
+    if isinstance(model, bytes):
+        model = _parsed(model)
+    _refuse_sparse(model.graph)
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model, False)
+    try:
+        model = onnx.shape_inference.infer_shapes(
+            model, check_type=strict, strict_mode=strict, data_prop=True
+        )
+    except onnx.shape_inference.InferenceError as error:
+        if strict:
+            raise
+        raise UnreadableError(f"ONNX cannot infer the model's types: {error}") from None
+    opsets = {item.domain if item.domain != _ALIAS else "": item.version for item in model.opset_import}
+    opset = opsets.pop("", _UNUSED_OPSET)
+    scope = _Scope(model.graph, opset, opsets, None)
+    return scope.read("v")
+
+
+def _parsed(data: bytes) -> ModelProto:
+    try:
+        return onnx.load_model_from_string(data)
+    except DecodeError as error:
+        raise UnreadableError(f"this is no ONNX model: {error}") from None
+
+
+def _refuse_sparse(graph: GraphProto) -> None:
+    """Inference would crash on some of them, so they are looked for first."""
+    for item in graph.sparse_initializer:
+        raise UnreadableError(
+            f"the initialiser {item.values.name!r} is sparse, which no graph holds; make it dense"
+        )
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _refuse_sparse(attribute.g)
+
+
+class _Scope:
+    """A graph being read: its edges so far, and where it finds those of the graphs around it."""
+
+    def __init__(
+        self, proto: GraphProto, opset: int, opsets: Mapping[str, int], outer: _Scope | None
+    ) -> None:
+        self._proto = proto
+        self._opset = opset
+        self._opsets = opsets
+        self._outer = outer
+        self._types: list[TensorType] = []
+        self._edges: dict[str, int] = {}  # the last edge of each name, this graph's and what it captures
+        self._names: dict[int, str] = {}
+        self._captured: dict[int, int] = {}  # the enclosing graph's edges that feed ours
+        self._listed: dict[int, int] = {}  # the number each captured edge had where it was written
+        values: Iterable[ValueInfoProto] = (*proto.value_info, *proto.input, *proto.output)
+        self._known = {item.name: type_of(item.type) for item in values}
+
+    @property
+    def captures(self) -> tuple[int, ...]:
+        """The enclosing graph's edges that this one uses."""
+        return tuple(self._captured.values())
+
+    def read(self, prefix: str) -> Graph:
+        """The graph; `prefix` begins the names of edges in a model of ours."""
+        proto = self._proto
+        self._list_captures()
+        inputs = tuple([self._define(item.name) for item in proto.input])
+        constants = {}
+        for tensor in proto.initializer:
+            constant = constant_of(tensor)
+            edge = self._edges[tensor.name] if tensor.name in self._edges else self._define(tensor.name)
+            self._types[edge] = constant.type
+            constants[edge] = constant
+        nodes = tuple([self._node(node) for node in proto.node])
+        outputs = tuple([self.find(item.name) for item in proto.output])
+        graph = Graph(
+            opset=self._opset,
+            types=tuple(self._types),
+            inputs=inputs,
+            constants=constants,
+            nodes=nodes,
+            outputs=outputs,
+            captured=tuple(self._captured),
+            opsets=dict(self._opsets) if self._outer is None else {},
+        )
+        return self._numbered(graph, prefix)
+
+    def find(self, name: str) -> int:
+        """The edge of a name, captured if need be."""
+        found = self._edges.get(name)
+        if found is not None:
+            return found
+        if self._outer is None:
+            raise UnreadableError(f"nothing defines {name!r} before it is used")
+        return self._capture(name)
+
+    def _capture(self, name: str) -> int:
+        assert self._outer is not None
+        source = self._outer.find(name)
+        edge = self._edge(self._outer._types[source])
+        self._captured[edge] = source
+        self._edges[name] = edge
+        return edge
+
+    def _list_captures(self) -> None:
+        """Captures what our writer noted down, in its order."""
+        if self._outer is None or not self._proto.doc_string:
+            return
+        try:
+            listed = json.loads(self._proto.doc_string)["captures"]
+            pairs = [(str(name), int(edge)) for name, edge in listed]
+        except (ValueError, TypeError, LookupError):
+            return  # documentation of someone else's
+        for name, number in pairs:
+            self._listed[self._capture(name)] = number
+
+    def _edge(self, type_: TensorType) -> int:
+        self._types.append(type_)
+        return len(self._types) - 1
+
+    def _define(self, name: str) -> int:
+        if not name:
+            return self._edge(ABSENT)
+        edge = self._edge(self._known.get(name, UNKNOWN))
+        self._edges[name] = edge
+        self._names[edge] = name
+        return edge
+
+    def _node(self, proto: NodeProto) -> Node:
+        inputs = tuple([self.find(name) if name else None for name in proto.input])
+        attributes = {item.name: self._attribute(item, proto) for item in proto.attribute}
+        outputs = tuple([self._define(name) for name in proto.output])
+        domain = "" if proto.domain == _ALIAS else proto.domain
+        return Node(proto.op_type, inputs, outputs, attributes, domain)
+
+    def _attribute(self, proto: AttributeProto, node: NodeProto) -> Attribute:
+        if proto.type == AttributeProto.GRAPH:
+            body = _Scope(proto.g, self._opset, self._opsets, self)
+            graph = body.read(f"{node.name}_{proto.name}_v")
+            return Body(graph, body.captures)
+        reader = _ATTRIBUTES.get(proto.type)
+        if reader is None:
+            kind = AttributeProto.AttributeType.Name(proto.type).lower()
+            raise UnreadableError(
+                f"{node.op_type}'s attribute {proto.name} holds {kind}, which no graph holds"
+            )
+        return reader(proto)
+
+    def _numbered(self, graph: Graph, prefix: str) -> Graph:
+        """The graph with its edges numbered as where our writer got it; else what it captures comes first."""
+        told = self._told(prefix, len(graph.types))
+        if told is not None and _ordered(graph, told):
+            return self._renumbered(graph, told, {})
+        others = [edge for edge in range(len(graph.types)) if edge not in self._captured]
+        numbers = {edge: number for number, edge in enumerate((*self._captured, *others))}
+        return self._renumbered(graph, numbers, {numbers[edge]: name for edge, name in self._names.items()})
+
+    def _told(self, prefix: str, count: int) -> dict[int, int] | None:
+        """The numbers that edges' names tell, None if our writer did not make up all of them.
+
+        What has no name, optional outputs that are left out, takes the numbers that are missing.
+        """
+        numbers = dict(self._listed)
+        for edge, name in self._names.items():
+            number = name[len(prefix) :]
+            if not (name.startswith(prefix) and number.isdecimal() and str(int(number)) == number):
+                return None
+            numbers[edge] = int(number)
+        free = iter(sorted(set(range(count)) - set(numbers.values())))
+        for edge in range(count):
+            if edge not in numbers:
+                numbers[edge] = next(free, count)
+        return numbers if sorted(numbers.values()) == list(range(count)) else None
+
+    def _renumbered(self, graph: Graph, numbers: Mapping[int, int], names: Mapping[int, str]) -> Graph:
+        if all(old == new for old, new in numbers.items()):
+            return replace(graph, names=names)
+        self._captured = {numbers[edge]: source for edge, source in self._captured.items()}
+        return replace(graph.renumbered(numbers), names=names)
+
+
+def _ordered(graph: Graph, numbers: Mapping[int, int]) -> bool:
+    """Whether each node uses smaller numbers than it gives."""
+    return all(
+        max((numbers[edge] for edge in node.uses()), default=-1)
+        < min((numbers[edge] for edge in node.outputs), default=len(numbers))
+        for node in graph.nodes
+    )
+
+
+def _texts(values: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple([value.decode("utf-8", "surrogateescape") for value in values])
+
+
+_ATTRIBUTES: dict[int, Callable[[AttributeProto], Attribute]] = {
+    AttributeProto.INT: lambda proto: int(proto.i),
+    AttributeProto.FLOAT: lambda proto: single(proto.f),
+    AttributeProto.STRING: lambda proto: _texts([proto.s])[0],
+    AttributeProto.TENSOR: lambda proto: constant_of(proto.t),
+    AttributeProto.TYPE_PROTO: lambda proto: TypeValue(type_of(proto.tp)),
+    AttributeProto.INTS: lambda proto: tuple(proto.ints),
+    AttributeProto.FLOATS: lambda proto: tuple([single(value) for value in proto.floats]),
+    AttributeProto.STRINGS: lambda proto: _texts(proto.strings),
+}

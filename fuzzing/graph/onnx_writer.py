@@ -1,0 +1,293 @@
+"""Graph → ONNX.
+
+The model is deterministic: equal graphs that call their edges alike give equal bytes. An edge without a
+name is called by its number, so that the reader can give it the same one again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+
+from fuzzing.errors import UnreadableError, UnwritableError
+from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, TypeValue
+from fuzzing.graph.onnx_types import DTYPES, fill, proto_of
+from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
+
+PRODUCER = "assay"
+
+#: From this format on an initialiser need not be an input too (onnx, docs/IR.md).
+_OLDEST_IR = 4
+
+
+def to_onnx(graph: Graph) -> ModelProto:
+    """The model, at the graph's own opsets; raises UnwritableError."""
+    return _model(graph, outputs=True, body_inputs=True)
+
+
+def to_onnx_untyped(graph: Graph, *, body_inputs: bool = True) -> ModelProto:
+    """The model without the types of outputs, the graph's and its bodies', for ONNX to infer them.
+
+    body_inputs  whether the types of the bodies' inputs are told
+    """
+    return _model(graph, outputs=False, body_inputs=body_inputs)
+
+
+def _model(graph: Graph, *, outputs: bool, body_inputs: bool) -> ModelProto:
+    model = ModelProto()
+    opsets = {"": graph.opset, **graph.opsets}
+    model.ir_version = _ir_version(tuple(sorted(opsets.items())))
+    model.producer_name = PRODUCER
+    for domain, version in sorted(opsets.items()):
+        entry = model.opset_import.add()
+        entry.domain, entry.version = domain, version
+    model.graph.name = "graph"
+    _Writer(opsets, outputs, body_inputs).write(graph, model.graph, {}, "v", frozenset())
+    return model
+
+
+def to_bytes(graph: Graph) -> bytes:
+    """The model's bytes."""
+    data: bytes = to_onnx(graph).SerializeToString(deterministic=True)
+    return data
+
+
+@cache
+def _ir_version(opsets: tuple[tuple[str, int], ...]) -> int:
+    """The oldest format that may hold these opsets: older runtimes refuse newer formats."""
+    entries = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets]
+    return max(_OLDEST_IR, onnx.helper.find_min_ir_version_for(entries, ignore_unknown=True))
+
+
+#: Operators of whose outputs onnx's inference says nothing, or not all, although our types do; what follows
+#: them it would infer wrongly (Einsum on an unknown rank), or not at all. So the model says their types.
+_UNTOLD = frozenset({"Attention", "Compress", "GroupNormalization", "Loop", "MaxUnpool"})
+
+
+def _tell(graph: Graph, node: Node, proto: GraphProto, names: list[str]) -> None:
+    for edge in node.outputs:
+        if graph.types[edge].static and edge not in graph.outputs:
+            _declare(proto.value_info.add(), names[edge], graph.types[edge], True)
+
+
+class _Writer:
+    def __init__(self, opsets: Mapping[str, int], outputs: bool, body_inputs: bool) -> None:
+        self._opsets = opsets
+        self._outputs = outputs
+        self._body_inputs = body_inputs
+
+    def write(
+        self, graph: Graph, proto: GraphProto, outer: Mapping[int, str], prefix: str, taken: frozenset[str]
+    ) -> None:
+        """Writes a graph whose captured edges are called as in `outer`; `taken` are all names around it."""
+        names = _names(graph, outer, prefix, taken)
+        main = not taken
+        for edge in graph.inputs:
+            told = graph.types[edge] if main or self._body_inputs else UNKNOWN
+            _declare(proto.input.add(), names[edge], told, main)
+        for edge, constant in sorted(graph.constants.items()):
+            tensor = proto.initializer.add()
+            tensor.name = names[edge]
+            fill(tensor, constant)
+        for number, node in enumerate(graph.nodes):
+            made = proto.node.add()
+            made.op_type = node.op
+            made.name = f"{prefix}n{number}_{_identifier(node.op)}"
+            if node.domain:
+                made.domain = node.domain
+            made.input.extend(["" if edge is None else names[edge] for edge in node.inputs])
+            made.output.extend([names[edge] for edge in node.outputs])
+            if node.attributes:
+                self._attributes(node, made, names, taken)
+            if node.op in _UNTOLD and self._outputs:
+                _tell(graph, node, proto, names)
+        for edge in graph.outputs:
+            told = graph.types[edge] if self._outputs else UNKNOWN
+            _declare(proto.output.add(), names[edge], told, main and self._outputs)
+
+    def _attributes(self, node: Node, made: NodeProto, names: list[str], taken: frozenset[str]) -> None:
+        for name, value in sorted(node.attributes.items()):
+            attribute = made.attribute.add()
+            attribute.name = name
+            if isinstance(value, Body):
+                attribute.type = AttributeProto.GRAPH
+                self._body(value, attribute.g, f"{made.name}_{name}", names, taken)
+            elif isinstance(value, tuple) and not value:
+                attribute.type = _declared(node.op, node.domain, self._opsets.get(node.domain, 1), name)
+            else:
+                _set(attribute, value)
+
+    def _body(
+        self, body: Body, proto: GraphProto, name: str, names: list[str], taken: frozenset[str]
+    ) -> None:
+        proto.name = name
+        feeds = dict(zip(body.graph.captured, [names[edge] for edge in body.captures], strict=True))
+        if feeds:
+            proto.doc_string = captures_text(feeds)
+        self.write(body.graph, proto, feeds, f"{name}_v", taken.union(names))
+
+
+def captures_text(feeds: Mapping[int, str]) -> str:
+    """What tells the reader which edges a body captures, in which order, unused ones too; harmless to others.
+
+    feeds  the name that feeds each captured edge
+    """
+    return json.dumps({"captures": [[name, edge] for edge, name in feeds.items()]})
+
+
+@cache
+def _identifier(op: str) -> str:
+    return re.sub(r"\W", "_", op, flags=re.ASCII)
+
+
+def _names(graph: Graph, outer: Mapping[int, str], prefix: str, taken: frozenset[str]) -> list[str]:
+    """The name of each edge: the one it has, or one that tells its number; none twice, none of `taken`."""
+    names = [f"{prefix}{edge}" for edge in range(len(graph.types))]
+    if graph.names or not taken.isdisjoint(names):
+        used = set(taken)
+        for edge, name in sorted(graph.names.items()):
+            names[edge] = _unused(name, used)
+        for edge in range(len(names)):
+            if edge not in graph.names:
+                names[edge] = _unused(names[edge], used)
+    for edge, name in outer.items():
+        names[edge] = name
+    for node in graph.nodes:
+        for edge in node.outputs:
+            if graph.types[edge] is ABSENT or graph.types[edge] == ABSENT:
+                names[edge] = ""
+    return names
+
+
+def _unused(name: str, used: set[str]) -> str:
+    while not name or name in used:
+        name += "_"
+    used.add(name)
+    return name
+
+
+def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, needed: bool) -> None:
+    proto.name = name
+    if type_ != UNKNOWN:
+        proto.type.CopyFrom(proto_of(type_))
+    elif needed:
+        raise UnwritableError(f"nothing is known of the type of {name}, an input or output of the model")
+
+
+@cache
+def _declared(op: str, domain: str, opset: int, name: str) -> int:
+    """The type of an attribute that holds no elements, by the operator's schema; INTS if it has none."""
+    try:
+        schema = onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        return AttributeProto.INTS
+    found = schema.attributes.get(name)
+    return AttributeProto.INTS if found is None else int(found.type.value)  # type: ignore[attr-defined]
+
+
+def _set(proto: AttributeProto, value: Attribute) -> None:
+    if isinstance(value, int):
+        proto.type, proto.i = AttributeProto.INT, value
+    elif isinstance(value, float):
+        proto.type, proto.f = AttributeProto.FLOAT, value
+    elif isinstance(value, str):
+        proto.type, proto.s = AttributeProto.STRING, value.encode("utf-8", "surrogateescape")
+    elif isinstance(value, Constant):
+        proto.type = AttributeProto.TENSOR
+        fill(proto.t, value)
+    elif isinstance(value, TypeValue):
+        proto.type = AttributeProto.TYPE_PROTO
+        proto.tp.CopyFrom(proto_of(value.type))
+    elif isinstance(value, tuple):
+        _set_many(proto, value)
+    else:
+        raise TypeError(f"an attribute cannot be {value!r}")
+
+
+def _set_many(proto: AttributeProto, values: tuple[int, ...] | tuple[float, ...] | tuple[str, ...]) -> None:
+    first = values[0]
+    if isinstance(first, int):
+        proto.type = AttributeProto.INTS
+        proto.ints.extend(values)
+    elif isinstance(first, float):
+        proto.type = AttributeProto.FLOATS
+        proto.floats.extend(values)
+    else:
+        proto.type = AttributeProto.STRINGS
+        proto.strings.extend([value.encode("utf-8", "surrogateescape") for value in values])  # type: ignore[union-attr]
+
+
+def at_opset(graph: Graph, opset: int) -> Graph:
+    """The graph at another opset of the default domain; edges that stay keep their names.
+
+    Where no operator changed between the two, nothing but the number does; else ONNX's version converter
+    is asked. Raises UnwritableError where it cannot, and for bodies, which it passes over.
+    """
+    from fuzzing.graph.onnx_reader import from_onnx
+
+    if graph.opset == opset:
+        return graph
+    newest = onnx.defs.onnx_opset_version()
+    if not 1 <= opset <= newest:
+        raise UnwritableError(f"the installed onnx knows opsets 1 to {newest}, not {opset}")
+    changed = sorted(set(_changed(graph, opset)))
+    if not changed:
+        return _renamed(graph, opset)
+    way = f"from opset {graph.opset} to {opset}"
+    if any(True for node in graph.nodes for body in node.bodies() for _ in _changed(body.graph, opset)):
+        raise UnwritableError(f"bodies cannot be converted {way}; they hold {', '.join(changed)}")
+    try:
+        converted = onnx.version_converter.convert_version(to_onnx(graph), opset)
+        onnx.checker.check_model(converted, full_check=True)
+        return from_onnx(converted)
+    except (RuntimeError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise UnwritableError(f"onnx cannot convert {', '.join(changed)} {way}: {error}") from error
+    except UnreadableError as error:
+        raise UnwritableError(f"what onnx makes of the graph {way} cannot be read: {error}") from error
+
+
+def _changed(graph: Graph, opset: int) -> list[str]:
+    """The operators that are not the same at another opset, those in bodies too."""
+    found = []
+    for node in graph.nodes:
+        if node.domain == "" and _since(node.op, graph.opset) != _since(node.op, opset):
+            found.append(node.op)
+        for body in node.bodies():
+            found += _changed(body.graph, opset)
+    return found
+
+
+@cache
+def _since(op: str, opset: int) -> int:
+    """The opset in which an operator got the form it has at this one; 0 if it has none."""
+    try:
+        schema = onnx.defs.get_schema(op, opset, "")
+    except onnx.defs.SchemaError:
+        return 0
+    return 0 if schema.deprecated else schema.since_version
+
+
+def _renamed(graph: Graph, opset: int) -> Graph:
+    nodes = tuple(
+        [
+            node._replace(
+                attributes={
+                    name: Body(_renamed(value.graph, opset), value.captures)
+                    if isinstance(value, Body)
+                    else value
+                    for name, value in node.attributes.items()
+                }
+            )
+            for node in graph.nodes
+        ]
+    )
+    return replace(graph, opset=opset, nodes=nodes)
+
+
+__all__ = ["DTYPES", "PRODUCER", "at_opset", "captures_text", "to_bytes", "to_onnx", "to_onnx_untyped"]

@@ -1,0 +1,276 @@
+"""Reductions over axes, which ONNX gives as an attribute in old forms and as an input in new ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from fuzzing.graph.domains import Choice, Made
+from fuzzing.graph.intervals import Interval, magnitude, whole
+from fuzzing.graph.ir import Attribute
+from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting, Slot
+from fuzzing.graph.operators import register
+from fuzzing.graph.rounding import (
+    cut_off,
+    exponents,
+    factor_per_element,
+    loosened,
+    per_element,
+    root_per_element,
+    rounded,
+    rounded_product,
+)
+from fuzzing.graph.site import Site, int64
+from fuzzing.graph.types import FLOATS, Shape, TensorType
+
+#: How often all axes are counted from the end.
+_NEGATIVE = 0.1
+
+#: How often axes are given, and are none; what that means is another attribute's to say.
+_NONE = 0.05
+
+_RANKS = ANY_RANK[1:]
+
+
+def reduced_axes(site: Site) -> set[int] | None:
+    """The axes that a node reduces, counted from the front; None if only the data tell."""
+    if not site.given(1):
+        given = site.get("axes") or ()
+    elif site.constants[1] is None:
+        return None
+    else:
+        given = site.numbers(1)
+    if given:
+        return {axis % site.rank for axis in given}
+    return set() if site.get("noop_with_empty_axes") else set(range(site.rank))
+
+
+def _type(site: Site) -> tuple[TensorType, ...]:
+    return (TensorType(site.dtype, _shape(site)),)
+
+
+def _shape(site: Site) -> Shape | None:
+    keep = site.get("keepdims")
+    if site.x.shape is None:
+        return None
+    axes = reduced_axes(site)
+    if axes is None:
+        return (None,) * site.rank if keep else None
+    return reduced(site.shape, axes, keep)
+
+
+def reduced(shape: Shape, axes: set[int], keep: int) -> Shape:
+    """A shape without these axes, or with ones in their places."""
+    if keep:
+        return tuple([1 if axis in axes else dim for axis, dim in enumerate(shape)])
+    return tuple([dim for axis, dim in enumerate(shape) if axis not in axes])
+
+
+def _count(site: Site) -> int:
+    """How many elements become one."""
+    return math.prod(site.dims(0)[axis] for axis in reduced_axes(site) or ())
+
+
+def _axes(site: Site) -> tuple[int, ...]:
+    """Some of the axes in some order; not all of them where the result must keep one."""
+    draws, rank = site.draws, site.rank
+    axes = draws.subset(rank)
+    if len(axes) == rank and not site.get("keepdims") and site.limits.min_rank > 0:
+        del axes[0]
+    if draws.chance(_NEGATIVE):
+        axes = [axis - rank for axis in axes]
+    return tuple(axes)
+
+
+def _axes_input(site: Site) -> tuple[int, ...]:
+    """The same, now and then none."""
+    some = site.get("noop_with_empty_axes") or site.get("keepdims") or site.limits.min_rank == 0
+    return () if some and site.draws.chance(_NONE) else _axes(site)
+
+
+def _keepdims(site: Site) -> int:
+    """Whether to keep the axes, which are still to be drawn."""
+    all_ = site.rank == 1 or (site.degree == 1 and not site.get("noop_with_empty_axes"))
+    return 1 if all_ and site.limits.min_rank > 0 else site.draws.below(2)
+
+
+def _keepdims_of_attribute(site: Site) -> int:
+    """Whether to keep the axes, which are drawn already if they are given."""
+    all_ = len(site.get("axes") or range(site.rank)) == site.rank
+    return 1 if all_ and site.limits.min_rank > 0 else site.draws.below(2)
+
+
+def _axes_attribute(site: Site) -> tuple[int, ...]:
+    draws = site.draws
+    axes = draws.subset(site.rank)
+    return tuple([axis - site.rank for axis in axes] if draws.chance(_NEGATIVE) else axes)
+
+
+def is_flag(value: Attribute, site: Site) -> bool:  # noqa: ARG001 - whatever the site
+    """Whether it says yes or no."""
+    return value in (0, 1)
+
+
+def _are_axes(value: Attribute, site: Site) -> bool:
+    """Whether each is an axis, and none is named twice."""
+    if not isinstance(value, tuple) or not all(isinstance(axis, int) for axis in value):
+        return False
+    named = [axis for axis in value if isinstance(axis, int) and -site.rank <= axis < site.rank]
+    return len(named) == len(value) == len({axis % site.rank for axis in named})
+
+
+class Reduction(NamedTuple):
+    """What is peculiar to one operator.
+
+    values  bounds on the reduction of so many elements within an interval of an element type
+    within  what its elements may be
+    before  in torch: what is done to each element
+    torch   in torch: the function that reduces over `dim`
+    after   in torch: what is done to the result
+    """
+
+    values: Callable[[Interval, int, str], Interval]
+    within: Callable[[TensorType], Interval]
+    before: str
+    torch: str
+    after: str
+
+
+def _bounds(reduction: Reduction) -> Callable[[Site], Interval]:
+    def values(site: Site) -> Interval:
+        return reduction.values(site.range(0), _count(site), site.dtype)
+
+    return values
+
+
+def _text(reduction: Reduction) -> Callable[[Site, Sequence[str]], str]:
+    def text(site: Site, names: Sequence[str]) -> str:
+        axes = reduced_axes(site)
+        if axes is None:
+            raise LookupError(f"the axes of {site.operator.name} are no constant")
+        found = reduction.before.format(names[0])
+        if reduction.torch == "mean" and site.dtype not in FLOATS:
+            found = f"{found}.to(torch.float64)"
+        keep = bool(site.get("keepdims"))
+        if reduction.torch == "prod":  # takes one axis at a time
+            for axis in sorted(axes, reverse=True):
+                found = f"torch.prod({found}, dim={axis}, keepdim={keep})"
+        elif axes:  # torch reads no axes as all of them
+            found = f"torch.{reduction.torch}({found}, dim={tuple(sorted(axes))}, keepdim={keep})"
+        return f"{reduction.after.format(found)}.to({names[0]}.dtype)"
+
+    return text
+
+
+def _sum(found: Interval, count: int, dtype: str) -> Interval:
+    return rounded(Interval(found.low * count, found.high * count), dtype, 4)
+
+
+def _l1(found: Interval, count: int, dtype: str) -> Interval:
+    return _sum(magnitude(found), count, dtype)
+
+
+def _l2(found: Interval, count: int, dtype: str) -> Interval:
+    low, high = magnitude(found)
+    length = math.sqrt(count)
+    return rounded(cut_off(Interval(low * length, high * length), dtype), dtype, 4)
+
+
+def _squares(found: Interval, count: int, dtype: str) -> Interval:
+    low, high = magnitude(found)
+    return rounded(Interval(low * low * count, high * high * count), dtype, 4)
+
+
+def _product(found: Interval, count: int, dtype: str) -> Interval:
+    largest = found.largest**count
+    if found.low >= 0:
+        return rounded_product(Interval(found.low**count, largest), dtype, count)
+    return rounded_product(Interval(-largest, largest), dtype, count)
+
+
+def _log_sum(found: Interval, count: int, dtype: str) -> Interval:
+    logarithms = Interval(math.log(found.low * count), math.log(found.high * count))
+    return loosened(logarithms, dtype, 4)
+
+
+def _log_sum_exp(found: Interval, count: int, dtype: str) -> Interval:
+    more = math.log(count)
+    return loosened(Interval(found.low + more, found.high + more), dtype, 4)
+
+
+def _logarithm_domain(type_: TensorType) -> Interval:
+    high = per_element(type_).high
+    return Interval(min(1e-2, high / 2), high)
+
+
+def _exponent_domain(type_: TensorType) -> Interval:
+    """So that the sum of the exponentials fits, which the ONNX operator reference writes out as such."""
+    low, high = exponents(type_)
+    high = min(high, math.log(per_element(type_).high))
+    return Interval(min(low, high - 2), high)
+
+
+_ACCUMULATED = (*FLOATS, "int32", "int64", "uint32", "uint64")
+_COMPARED = (*FLOATS, "int32", "int64", "int8", "uint32", "uint64", "uint8")
+
+_KNOWN = {
+    "ReduceSum": Reduction(_sum, per_element, "{0}", "sum", "{0}"),
+    "ReduceMean": Reduction(
+        lambda found, count, dtype: rounded(found, dtype, 4), per_element, "{0}", "mean", "{0}"
+    ),
+    "ReduceMax": Reduction(lambda found, count, dtype: found, whole, "{0}", "amax", "{0}"),
+    "ReduceMin": Reduction(lambda found, count, dtype: found, whole, "{0}", "amin", "{0}"),
+    "ReduceProd": Reduction(_product, factor_per_element, "{0}", "prod", "{0}"),
+    "ReduceL1": Reduction(_l1, per_element, "torch.abs({0})", "sum", "{0}"),
+    "ReduceL2": Reduction(_l2, root_per_element, "torch.square({0})", "sum", "torch.sqrt({0})"),
+    "ReduceSumSquare": Reduction(_squares, root_per_element, "torch.square({0})", "sum", "{0}"),
+    "ReduceLogSum": Reduction(_log_sum, _logarithm_domain, "{0}", "sum", "torch.log({0})"),
+    "ReduceLogSumExp": Reduction(_log_sum_exp, _exponent_domain, "torch.exp({0})", "sum", "torch.log({0})"),
+}
+
+
+def _form(name: str, since: int, as_input: bool) -> Operator:
+    reduction = _KNOWN[name]
+    slots: tuple[Slot, ...] = (LEAD,)
+    degrees: tuple[int, ...] = (1,)
+    settings = (
+        Setting("axes", Made(_axes_attribute, _are_axes), omit=0.15),
+        Setting("keepdims", Made(_keepdims_of_attribute, is_flag), omit=0.5, default=1),
+    )
+    if as_input:
+        # Mostly with axes: over all of them every shape becomes one of ones.
+        slots = (LEAD, Auxiliary(lambda site: int64(*_axes_input(site))))
+        degrees = (1, 2, 2, 2, 2)
+        settings = (
+            Setting("noop_with_empty_axes", Choice(0, 1), omit=0.7, default=0),
+            Setting("keepdims", Made(_keepdims, is_flag), omit=0.5, default=1),
+        )
+    return Operator(
+        name,
+        since,
+        slots=slots,
+        degrees=degrees,
+        ranks=_RANKS,
+        dtypes=_dtypes(name, since),
+        within=reduction.within,
+        infer=_type,
+        values=_bounds(reduction),
+        settings=settings,
+        torch=_text(reduction),
+    )
+
+
+def _dtypes(name: str, since: int) -> tuple[str, ...]:
+    """Of logarithms floats alone: ONNX lists integers until opset 28, but its Log has no meaning for them."""
+    if name.startswith("ReduceLog"):
+        return FLOATS
+    if name in ("ReduceMax", "ReduceMin"):
+        return _COMPARED if since < 20 else (*_COMPARED, "bool")
+    return _ACCUMULATED
+
+
+# ReduceSum took its axes as an input five opsets before the others did.
+register(*(_form(name, 13, as_input=name == "ReduceSum") for name in _KNOWN))
+register(*(_form(name, 18, as_input=True) for name in _KNOWN))
+register(*(_form(name, 20, as_input=True) for name in ("ReduceMax", "ReduceMin")))

@@ -1,0 +1,78 @@
+"""What operators share that sum products: how large the factors may be, and how large the sums are."""
+
+from __future__ import annotations
+
+import math
+
+from fuzzing.graph.domains import Made
+from fuzzing.graph.intervals import MODEST, WHOLE, Interval, multiply, widen
+from fuzzing.graph.operator import Setting
+from fuzzing.graph.site import Site
+from fuzzing.graph.types import FLOATS, TensorType
+
+#: The share of what a type carries that a sum of products may use; the rest is for what is added to it.
+_SHARE = 0.4
+_FIRST = dict.fromkeys(("float32", "float64", "bfloat16"), Interval(-1e15, 1e15))
+
+
+def planned(name: str, default: object = None) -> Setting:
+    """An attribute that `Operator.plan` gives, together with those it must agree with, or leaves out."""
+    return Setting(name, Made(lambda site: site.attributes[name]), omit=1.0, default=default)
+
+
+def room(site: Site) -> int:
+    """How many elements an output may have."""
+    return max(site.limits.max_elements, site.x.elements)
+
+
+def factor(site: Site, terms: int) -> Interval:
+    """What a further factor's elements may be, so that `terms` products with the inputs so far sum up."""
+    largest = 1.0
+    for range_ in site.ranges:
+        if range_ is not None:
+            largest *= max(1.0, range_.largest)
+    modest = MODEST[site.dtype]
+    most = min(_SHARE * WHOLE[site.dtype].high / (max(terms, 1) * largest), modest.high)
+    if site.dtype not in FLOATS:
+        most = float(int(most))
+    return Interval(-most if modest.low < 0 else 0.0, most)
+
+
+def addend(site: Site) -> Interval:
+    """What may be added to a sum whose factors keep to `factor`."""
+    modest, share = MODEST[site.dtype], _SHARE * WHOLE[site.dtype].high
+    most = min(modest.high, share if site.dtype in FLOATS else int(share))
+    return Interval(-most if modest.low < 0 else 0.0, most)
+
+
+def multiplied(type_: TensorType) -> Interval:
+    """What a first factor's elements may be: of wide floats more than modest, so that products can follow
+    one another; second factors of any modest size still fit.
+    """
+    return _FIRST.get(type_.dtype, MODEST[type_.dtype])
+
+
+def summands(type_: TensorType) -> Interval:
+    """What the elements of a tensor may be, so that all of them sum up."""
+    most = _SHARE * WHOLE[type_.dtype].high / max(1, type_.elements if type_.static else 1)
+    if type_.dtype not in FLOATS:
+        most = float(int(most))
+    return Interval(-most if WHOLE[type_.dtype].low < 0 else 0.0, most)
+
+
+def squared(type_: TensorType) -> Interval:
+    """What the elements of floats may be, so that the squares of all of them sum up."""
+    most = summands(type_).high
+    most = min(most, math.sqrt(most))
+    return Interval(-most, most)
+
+
+def total(dtype: str, terms: int, *factors: Interval, fewer: bool = False) -> Interval:
+    """Bounds on a sum of so many products, or, with `fewer`, on sums that miss some of them."""
+    product = factors[0]
+    for other in factors[1:]:
+        product = multiply(product, other)
+    low, high = terms * product.low, terms * product.high
+    if fewer or terms == 0:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return widen(Interval(low, high)) if dtype in FLOATS else Interval(low, high)

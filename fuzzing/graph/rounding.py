@@ -1,0 +1,110 @@
+"""Bounds on what inexact arithmetic gives, and on what may go in for its results to fit their type.
+
+A bound found in exact arithmetic is moved outwards by what a correct implementation may be off: a few units
+in the last place, or more where a kernel is fused, regrouped or approximated. Integers are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from fuzzing.graph.intervals import WHOLE, Interval, cut
+from fuzzing.graph.types import TensorType
+
+#: How far a result may be off, relatively: four units of the last place for the short types (IEEE 754:
+#: 11 bits; bfloat16: 8), and for the long ones what approximations of functions on accelerators are off.
+STEP = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-5}
+
+#: Below this a number may be flushed to zero: above the smallest normal one (2**-14, 2**-126).
+_TINY = {"float16": 1e-4, "bfloat16": 1e-37, "float32": 1e-37, "float64": 1e-37}
+
+#: What bounds grow by when four steps of the coarsest type are put on them, and a little more.
+_ROUNDINGS = 1.1
+
+#: What the exponential takes: e to it, and the sum of a few such, is neither zero nor more than WHOLE.
+_EXPONENTS = {"float16": Interval(-8.0, 8.0)}
+_OTHER_EXPONENTS = Interval(-80.0, 80.0)
+
+
+def rounded(found: Interval, dtype: str, steps: float = 1.0) -> Interval:
+    """For functions that keep their relative accuracy: signs stay, and zero stays zero."""
+    step = STEP.get(dtype)
+    if step is None:
+        return found
+    low, high = found
+    low -= abs(low) * step * steps
+    high += abs(high) * step * steps
+    tiny = _TINY[dtype]
+    return Interval(0.0 if 0 < low < tiny else low, 0.0 if -tiny < high < 0 else high)
+
+
+def rounded_product(found: Interval, dtype: str, count: int) -> Interval:
+    """For products of so many factors, whose roundings go both ways and make up for each other in part."""
+    return rounded(found, dtype, min(2 + count / 64, 16))
+
+
+def loosened(found: Interval, dtype: str, scale: float = 1.0, floor: float = -math.inf) -> Interval:
+    """For functions with a difference in them: off by a share of `scale` too, but never below `floor`."""
+    step = STEP.get(dtype)
+    if step is None:
+        return found
+    low, high = rounded(found, dtype)
+    return Interval(max(low - step * scale, floor), high + step * scale)
+
+
+def cut_off(found: Interval, dtype: str) -> Interval:
+    """For fractions, which an integer type drops or rounds, whichever."""
+    return found if dtype in STEP else Interval(math.floor(found.low), math.ceil(found.high))
+
+
+def share(parts: float) -> Callable[[TensorType], Interval]:
+    """What may be added `parts` times, roundings included."""
+    return lambda type_: _share(type_.dtype, parts)
+
+
+def per_element(type_: TensorType) -> Interval:
+    """What the sum over all elements takes."""
+    return _share(type_.dtype, max(type_.elements, 1))
+
+
+def root_per_element(type_: TensorType) -> Interval:
+    """What the sum over all elements' squares takes."""
+    return _rooted(per_element(type_), 2, type_.dtype)
+
+
+def factor_per_element(type_: TensorType) -> Interval:
+    """What the product of all elements takes."""
+    return _rooted(_share(type_.dtype, 2), max(type_.elements, 1), type_.dtype)
+
+
+def exponents(type_: TensorType) -> Interval:
+    """What the exponential takes, and what is defined by way of it in the ONNX operator reference."""
+    return _EXPONENTS.get(type_.dtype, _OTHER_EXPONENTS)
+
+
+def limited(low: float, high: float, short: float) -> Callable[[TensorType], Interval]:
+    """A domain; in magnitude at most `short` where numbers have so few bits that they lie far apart."""
+    wide, narrow = Interval(low, high), cut(Interval(low, high), Interval(-short, short))
+    return lambda type_: narrow if type_.dtype in ("float16", "bfloat16") else wide
+
+
+@cache
+def _share(dtype: str, parts: float) -> Interval:
+    low, high = WHOLE[dtype]
+    if dtype in STEP:
+        parts *= _ROUNDINGS
+        return Interval(low / parts, high / parts)
+    largest = math.floor(high / parts)
+    return Interval(max(low, -largest), largest)  # as far down as up, for magnitudes to fit too
+
+
+@cache
+def _rooted(bounds: Interval, power: int, dtype: str) -> Interval:
+    largest = bounds.high ** (1 / power)
+    if dtype not in STEP:
+        largest = math.floor(largest + 1e-9)
+        while largest**power > bounds.high:
+            largest -= 1
+    return Interval(max(bounds.low, -largest), largest)

@@ -1,0 +1,93 @@
+"""Isra: small graphs of every specified operator that can be judged, valid by construction.
+
+`fuzzing.generate` makes them. Each model has an opset and an element type of its own, so that the source
+meets the old and the new form of every operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+
+from fuzzing.cases import TestCase
+from fuzzing.draws import Draws, derive
+from fuzzing.errors import InfrastructureError
+from fuzzing.generate.isra import Settings, Solver
+from fuzzing.graph.types import ANY
+from fuzzing.migrate.parts import Part
+from fuzzing.migrate.sources import Skip, register_source
+
+NAME = "isra"
+LIBRARY = "onnx"
+SEED = 0
+MODELS = 1000
+#: The paper's bounds for finding bugs.
+NODES = (1, 10)
+#: The oldest that specifications are written for, and the newest that onnxruntime, OpenVINO, TVM and IREE
+#: all read in their releases of 2026 (onnxruntime refuses 27).
+OPSETS = (13, 26)
+#: What compilers mostly compute in comes up mostly: what one of them lacks costs it the whole model.
+DTYPES = ("float32",) * 8 + (
+    "float64",
+    "float64",
+    "int64",
+    "int64",
+    "float16",
+    "int32",
+    "int8",
+    "uint8",
+    "bool",
+)
+#: Operators whose judge, onnx's reference evaluator 1.23.2, gives other results than the operator reference
+#: asks for, or none for most of their forms (tests/sweeps/judges.py asks it): a model with one would accuse
+#: the innocent, or be invalid and run nowhere.
+UNJUDGED = (
+    "ConvTranspose",
+    "GRU",
+    "LSTM",
+    "Loop",
+    "MaxRoiPool",
+    "NegativeLogLikelihoodLoss",
+    "NonMaxSuppression",
+    "OneHot",
+    "QLinearConv",
+    "RNN",
+    "Resize",
+    "RoiAlign",
+    "Scan",
+    "Unique",
+)
+
+
+@register_source(NAME, library=LIBRARY)
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """The models of the seed, in order."""
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise InfrastructureError(f"{NAME} needs onnx: pip install onnx ({error})") from error
+    for number in range(MODELS):
+        if part is None or part.holds(test_name(number)):
+            yield model(number)
+
+
+def test_name(number: int) -> str:
+    """What a model is called."""
+    return f"{SEED}/{number}"
+
+
+def model(number: int, seed: int = SEED) -> TestCase:
+    """One model as a case."""
+    from fuzzing.generate import casing
+
+    own = derive(seed, NAME, number)
+    draws = Draws(derive(own, "settings"))
+    generated = _solver(draws.between(*OPSETS), draws.choice(DTYPES)).generate(own)
+    return casing.case(generated, own, casing.Origin(NAME, version(LIBRARY), LIBRARY), test_name(number))
+
+
+@cache
+def _solver(opset: int, dtype: str) -> Solver:
+    left_out = tuple((name, ANY) for name in UNJUDGED)
+    return Solver(Settings(nodes=NODES, opset=opset, dtypes=(dtype,), mixed=True, left_out=left_out))

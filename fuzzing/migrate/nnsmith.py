@@ -1,0 +1,63 @@
+"""NNSmith's models as cases (ASPLOS 2023): a seed source beside Assay's own generators.
+
+The models are those that NNSmith exports, byte for byte; their inputs are drawn from what NNSmith itself
+draws inputs from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fuzzing.cases import OnnxModel, Provenance, TestCase
+from fuzzing.draws import Draws, derive
+from fuzzing.migrate.parts import Part
+from fuzzing.migrate.sources import Skip, register_source
+
+NAME = "nnsmith"
+#: Models in all; some twenty are made in a second.
+MODELS = 2000
+#: Of NNSmith's own operators, each of which becomes 2.7 of ONNX's: from one to what its paper's runs have.
+NODES = (1, 10)
+SEED = 0
+
+
+@register_source(NAME, library="onnx", needs="nnsmith z3-solver torch")
+def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
+    """Models of seeds derived from one; a part has some of them."""
+    tests = (f"{NAME}/{SEED}/{number}" for number in range(MODELS))
+    yield from made(test for test in tests if part is None or part.holds(test))
+
+
+def made(tests: Iterator[str]) -> Iterator[TestCase | Skip]:
+    """The case of each test, or why it is none; raises InfrastructureError if there is no NNSmith."""
+    from fuzzing.errors import UnreadableError
+    from fuzzing.generate.isra.settings import Settings
+    from fuzzing.generate.nnsmith import CannotMakeError, NNSmith
+
+    generator = NNSmith(Settings(nodes=NODES))
+    try:
+        for test in tests:
+            seed = derive(SEED, test)
+            try:
+                yield _case(test, seed, generator.model(seed).onnx, generator.versions["nnsmith"])
+            except CannotMakeError as error:
+                yield Skip(test, "NNSmith cannot export its own model", str(error))
+            except UnreadableError as error:
+                yield Skip(test, "ONNX cannot infer the types of the model", str(error))
+    finally:
+        generator.close()
+
+
+def _case(test: str, seed: int, model: bytes, version: str) -> TestCase:
+    from fuzzing.generate.casing import operator_of, recipe
+    from fuzzing.generate.nnsmith import range_of
+    from fuzzing.graph.onnx_reader import from_onnx
+
+    graph = from_onnx(model)
+    draws = Draws(derive(seed, "data"))
+    inputs = []
+    for edge in graph.inputs:
+        type_ = graph.types[edge]
+        inputs.append((graph.names[edge], recipe(type_, range_of(type_), draws.seed())))
+    provenance = Provenance(NAME, test, operator_of(graph), "nnsmith", version, seed)
+    return TestCase(OnnxModel(model), tuple(inputs), provenance)

@@ -1,0 +1,1 @@
+"""Makes failing cases small: one engine, and a format for each kind of thing that fails."""

@@ -1,0 +1,98 @@
+"""`python -m fuzzing.reduce SHARD.json [--runs N] [--seconds S] [--journal FILE]`: a failing case made small.
+
+The shard names one case and how it is run. Prints JSON lines on stdout:
+
+    {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
+    {"event": "other", "id": ID}                                another bug, met on the way
+    {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …, "runs": N,
+     "replayed": N, "before": […], "after": […], "seconds": S, "versions": {…}}
+    {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
+
+The reduced case, and the others, are added to the shard's corpus. Exit codes: 0 after "end", 2 for a case
+that does not fail or cannot be reduced, 3 if the toolchain cannot be started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fuzzing.cases import Corpus
+from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.execute.shard import Shard
+from fuzzing.program import event, note
+from fuzzing.reduce.engine import Budget, Step
+from fuzzing.reduce.lenses import lens_of
+from fuzzing.reduce.reduction import reduce_case
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzzing.reduce", description="Make a failing case small."
+    )
+    parser.add_argument("shard", type=Path, help="a shard of one case, as JSON")
+    parser.add_argument("--runs", type=int, default=Budget.runs, help="candidates to run at most")
+    parser.add_argument("--seconds", type=float, default=Budget.seconds, help="seconds to take at most")
+    parser.add_argument("--journal", type=Path, help="file that remembers what candidates showed")
+    given = parser.parse_args(arguments)
+    try:
+        run(_shard(given.shard), Budget(given.runs, given.seconds), given.journal)
+    except UsageError as error:
+        event(event="error", kind="usage", message=str(error))
+        return 2
+    except InfrastructureError as error:
+        event(event="error", kind="toolchain", message=str(error))
+        return 3
+    return 0
+
+
+def _shard(path: Path) -> Shard:
+    try:
+        shard = Shard.from_json(json.loads(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the shard {path}: {error}") from None
+    if len(shard.cases) != 1:
+        raise UsageError(f"a reduction is of one case, not of {len(shard.cases)}")
+    return shard
+
+
+def run(shard: Shard, budget: Budget, journal: Path | None) -> None:
+    """Reduces the shard's case, printing events."""
+    corpus = Corpus(shard.corpus)
+    case = corpus.get(shard.cases[0])
+    begin = time.monotonic()
+
+    def told(step: Step) -> None:
+        event(event="step", run=step.run, by=step.by, size=step.size)
+        sys.stdout.flush()
+        note(f"{step.by}: size {step.size} after {step.run} runs")
+
+    reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=told)
+    for other in reduction.others:
+        corpus.add(other)
+        event(event="other", id=other.id)
+    corpus.add(reduction.case)
+    lens = lens_of(case.program.kind)
+    event(
+        event="end",
+        **{"from": case.id},
+        id=reduction.case.id,
+        outcome=reduction.outcome.to_json(),
+        minimal=reduction.reduced.minimal,
+        confirmed=reduction.confirmed,
+        runs=reduction.reduced.runs,
+        replayed=reduction.reduced.replayed,
+        before=reduction.before,
+        after=lens.format.size(reduction.reduced.best),
+        words=lens.words,
+        seconds=time.monotonic() - begin,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,269 @@
+"""The engine: tries smaller candidates until none is left that still shows the same bug.
+
+It knows nothing of what it reduces. A format says how big something is, gives it a key, and lists passes;
+a pass proposes candidates; a judge says of each whether it shows the same bug. Candidates are proposed in a
+fixed order, several are judged at once, and of those that show the bug the first in that order is taken: so
+the outcome does not depend on which of them was quicker, and a reduction that was cut off goes the same way
+again when it is begun anew, out of its journal, without running anything twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Generic, Protocol, TypeVar
+
+from fuzzing.reduce.journal import Journal
+
+T = TypeVar("T")
+Judged = TypeVar("Judged", contravariant=True)
+
+#: What a judge says: the same bug; another one, worth a finding of its own; nothing wrong.
+SAME, OTHER, CLEAN = "same", "other", "clean"
+
+
+class Judge(Protocol[Judged]):
+    """Runs candidates."""
+
+    def __call__(self, candidates: Sequence[Judged]) -> Sequence[str]:
+        """SAME, OTHER or CLEAN for each candidate, in their order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Format(Generic[T]):
+    """How a kind of thing is reduced.
+
+    size    what is to become small: tuples are compared in order, so the first number counts most
+    key     names a candidate by its content
+    passes  in the order in which they are worth trying: what cuts most comes first
+    """
+
+    size: Callable[[T], tuple[float, ...]]
+    key: Callable[[T], str]
+    passes: tuple[Pass[T], ...]
+
+
+@dataclass(frozen=True)
+class Pass(Generic[T]):
+    """One way to make things smaller: `work` tries candidates for as long as it has any."""
+
+    name: str
+    work: Callable[[Attempt[T]], None]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a reduction may cost: candidates judged, and seconds."""
+
+    runs: int = 2000
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """A candidate that was taken: after how many runs, by which pass, and its size."""
+
+    run: int
+    by: str
+    size: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Reduced(Generic[T]):
+    """What came of it.
+
+    best     the smallest that shows the bug
+    minimal  whether every pass was tried on it and none made it smaller
+    runs     candidates judged now; `replayed` were known from an earlier try
+    steps    what was taken on the way
+    others   candidates that show another bug, smallest first
+    """
+
+    best: T
+    minimal: bool
+    runs: int
+    replayed: int
+    steps: tuple[Step, ...]
+    others: tuple[T, ...]
+
+
+class _SpentError(Exception):
+    """The budget is spent. Raised and caught here: passes are unwound by it."""
+
+
+@dataclass
+class Attempt(Generic[T]):
+    """What a pass is given: the best so far, and a way to try better ones."""
+
+    _reduction: _Reduction[T]
+    by: str
+
+    @property
+    def best(self) -> T:
+        """The smallest so far."""
+        return self._reduction.best
+
+    def any(self, candidates: Iterable[T]) -> bool:
+        """Tries candidates in order until one is taken. False if none was.
+
+        Those that are not smaller than the best, and those judged before, cost nothing.
+        """
+        return self._reduction.any(candidates, self.by)
+
+
+def reduce(
+    start: T,
+    format: Format[T],  # noqa: A002 - the word for it
+    judge: Judge[T],
+    *,
+    budget: Budget | None = None,
+    width: int = 1,
+    journal: Journal | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> Reduced[T]:
+    """The smallest thing found that shows what `start` shows.
+
+    width    candidates judged at once
+    journal  remembers answers from one try to the next
+    """
+    return _Reduction(start, format, judge, budget or Budget(), width, journal or Journal(), progress).run()
+
+
+@dataclass
+class _Reduction(Generic[T]):
+    best: T
+    format: Format[T]
+    judge: Judge[T]
+    budget: Budget
+    width: int
+    journal: Journal
+    progress: Callable[[Step], None] | None
+    steps: list[Step] = field(default_factory=list)
+    others: dict[str, T] = field(default_factory=dict)
+    runs: int = 0
+    replayed: int = 0
+    answers: dict[str, str] = field(default_factory=dict)
+
+    def run(self) -> Reduced[T]:
+        self.begin = time.monotonic()
+        self.size = self.format.size(self.best)
+        minimal = True
+        try:
+            while self._round():
+                pass
+        except _SpentError:
+            minimal = False
+        others = sorted(self.others.values(), key=self.format.size)
+        return Reduced(self.best, minimal, self.runs, self.replayed, tuple(self.steps), tuple(others))
+
+    def _round(self) -> bool:
+        """Every pass once; whether any of them got anywhere. Sizes fall each time, so this ends."""
+        before = len(self.steps)
+        for item in self.format.passes:
+            item.work(Attempt(self, item.name))
+        return len(self.steps) > before
+
+    def any(self, candidates: Iterable[T], by: str) -> bool:
+        fresh = self._fresh(candidates)
+        while batch := list(islice(fresh, self.width)):
+            answers = self._judged(batch)
+            for (_, candidate), answer in zip(batch, answers, strict=True):
+                if answer == SAME:
+                    self._take(candidate, by)
+                    return True
+        return False
+
+    def _fresh(self, candidates: Iterable[T]) -> Iterable[tuple[str, T]]:
+        """Those that are smaller than the best and not known to be of no use."""
+        proposed: set[str] = set()
+        for candidate in candidates:
+            if self.format.size(candidate) >= self.size:
+                continue
+            key = self.format.key(candidate)
+            if key not in proposed and self.answers.get(key, SAME) == SAME:
+                proposed.add(key)
+                yield key, candidate
+
+    def _judged(self, batch: list[tuple[str, T]]) -> list[str]:
+        asked = [(key, candidate) for key, candidate in batch if not self._remembered(key)]
+        if asked:
+            self._spend(len(asked))
+            answers = self.judge([candidate for _, candidate in asked])
+            for (key, _), answer in zip(asked, answers, strict=True):
+                self.journal.put(key, answer)
+                self.answers[key] = answer
+        for key, candidate in batch:
+            if self.answers[key] == OTHER:
+                self.others[key] = candidate
+        return [self.answers[key] for key, _ in batch]
+
+    def _remembered(self, key: str) -> bool:
+        """Whether the answer is known: from this try, where it was one too many, or from an earlier one."""
+        if key not in self.answers and (answer := self.journal.get(key)) is not None:
+            self.answers[key] = answer
+            self.replayed += 1
+        return key in self.answers
+
+    def _spend(self, count: int) -> None:
+        over_time = time.monotonic() - self.begin > self.budget.seconds
+        if self.runs + count > self.budget.runs or over_time:
+            raise _SpentError
+        self.runs += count
+
+    def _take(self, candidate: T, by: str) -> None:
+        self.best, self.size = candidate, self.format.size(candidate)
+        step = Step(self.runs, by, self.size)
+        self.steps.append(step)
+        if self.progress is not None:
+            self.progress(step)
+
+
+def cut(
+    attempt: Attempt[T],
+    units: Callable[[T], Sequence[Any]],
+    without: Callable[[T, Sequence[Any]], T | None],
+) -> None:
+    """Leaves out units: first half of them at once, then ever fewer, down to each by itself.
+
+    Zeller and Hildebrandt's ddmin (TSE 2002) by complements; a block that can go is followed by the next one
+    where it stood, so that what is left is not gone over again.
+
+    units    what the best consists of, anew each time
+    without  a thing without some of its units; None if there is no such thing
+    """
+    length = max(1, len(units(attempt.best)) // 2)
+    while True:
+        place = 0
+        while place < len(current := units(attempt.best)):
+            starts = range(place, len(current), length)
+            taken = _cut_one(attempt, current, without, starts, length)
+            if taken is None:
+                break
+            place = taken
+        if length == 1:
+            return
+        length = max(1, length // 2)
+
+
+def _cut_one(
+    attempt: Attempt[T],
+    current: Sequence[Any],
+    without: Callable[[T, Sequence[Any]], T | None],
+    starts: range,
+    length: int,
+) -> int | None:
+    """Cuts the first block that can go; where it stood, or None if none can."""
+    best = attempt.best
+    proposed: dict[int, int] = {}  # by identity of the candidate: where its block stands
+
+    def candidates() -> Iterable[T]:
+        for start in starts:
+            candidate = without(best, current[start : start + length])
+            if candidate is not None:
+                proposed[id(candidate)] = start
+                yield candidate
+
+    return proposed[id(attempt.best)] if attempt.any(candidates()) else None

@@ -1,0 +1,101 @@
+"""Inputs made simple: shorter, then with values that people can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fuzzing.cases import Recipe, Tensor
+from fuzzing.cases.case import Input
+from fuzzing.cases.values import RAW_DTYPES, STRING
+
+Array = np.ndarray[Any, Any]
+
+#: Elements that are looked at one by one; of larger tensors only the whole is made simpler.
+_FEW = 64
+
+
+def tensor_of(given: Input) -> Tensor | None:
+    """A given input as a tensor; None for sequences, optionals and texts, which stay as they are."""
+    value = given.draw() if isinstance(given, Recipe) else given
+    return value if isinstance(value, Tensor) and value.dtype != STRING else None
+
+
+@lru_cache(maxsize=4096)
+def complexity(given: Input) -> tuple[int, int, int]:
+    """How hard an input is to read: elements, those that are no whole numbers, and those that are not 0 or 1.
+
+    The same number everywhere is as easy as one.
+    """
+    tensor = tensor_of(given)
+    if tensor is None:
+        return 0, 0, 0
+    array = _readable(tensor)
+    if array is None or (array.size and (array == array.flat[0]).all()):
+        array = np.zeros(0) if array is None else array.ravel()[:1]
+    with np.errstate(invalid="ignore"):
+        broken = int(np.count_nonzero(array != np.rint(array)))
+    odd = int(np.count_nonzero((array != 0) & (array != 1)))
+    return int(np.prod(tensor.shape, dtype=np.int64)), broken, odd
+
+
+def simpler(given: Input) -> Iterator[Input]:
+    """Inputs of the same type and shape that are easier to read, the easiest first."""
+    tensor = tensor_of(given)
+    if tensor is None or (array := _readable(tensor)) is None or not array.size:
+        return
+    for number in (0, 1):
+        yield Recipe("constant", tensor.dtype, tensor.shape, float(number), float(number), 0)
+    for candidate in (np.arange(array.size).reshape(array.shape) % 100, np.rint(array), np.round(array, 1)):
+        yield from _typed(candidate, tensor.dtype)
+    if array.size <= _FEW:
+        yield from _one_by_one(array, tensor.dtype)
+
+
+def shorter(given: Input, axis: int, length: int) -> Input | None:
+    """The first `length` entries along an axis."""
+    tensor = tensor_of(given)
+    if tensor is None:
+        return None
+    index = (slice(None),) * axis + (slice(0, length),)
+    return Tensor.of(np.ascontiguousarray(tensor.array()[index]), tensor.dtype)
+
+
+def flatter(given: Input, axis: int) -> Input | None:
+    """The first entry along an axis, without the axis."""
+    tensor = tensor_of(given)
+    if tensor is None or not tensor.shape[axis]:
+        return None
+    return Tensor.of(np.ascontiguousarray(tensor.array().take(0, axis)), tensor.dtype)
+
+
+def lengths_below(length: int) -> Sequence[int]:
+    """Shorter lengths worth trying, the shortest first."""
+    return sorted({n for n in (1, 2, length // 2, length - 1) if 0 < n < length})
+
+
+def _readable(tensor: Tensor) -> Array | None:
+    """The elements as numbers; None where they are raw bits or complex."""
+    if tensor.dtype in RAW_DTYPES or tensor.dtype.startswith("complex"):
+        return None
+    return tensor.array().astype(np.float64)
+
+
+def _one_by_one(array: Array, dtype: str) -> Iterator[Input]:
+    for place in range(array.size):
+        for number in (0, 1, np.rint(array.flat[place])):
+            if array.flat[place] != number:
+                candidate = array.copy()
+                candidate.flat[place] = number
+                yield from _typed(candidate, dtype)
+
+
+def _typed(array: Array, dtype: str) -> Iterator[Input]:
+    """The array in an element type, if that holds its numbers."""
+    with np.errstate(all="ignore"):
+        tensor = Tensor.of(array.astype(dtype), dtype)
+    if np.array_equal(tensor.array().astype(np.float64), array) or dtype.startswith("float"):
+        yield tensor

@@ -1,0 +1,60 @@
+"""Whether a candidate shows the same bug: the same signature, never just a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from fuzzing.cases import TestCase
+from fuzzing.execute.bench import Bench
+from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.reduce.engine import CLEAN, OTHER, SAME
+from fuzzing.triage.signature import sign
+
+T = TypeVar("T")
+
+
+def symptom(outcome: Outcome) -> dict[str, Any]:
+    """What must stay as it is while a case shrinks: the signature, but for the operators in the case.
+
+    Those come and go while a graph is cut; phase, verdict, exception, complaint and frames do not.
+    """
+    fields = sign(outcome, operator="").fields
+    return {name: value for name, value in fields.items() if name != "operator"}
+
+
+def shows(outcome: Outcome, wanted: dict[str, Any]) -> bool:
+    """Whether an outcome has the symptom that is wanted.
+
+    Of a case with several wrong outputs, one that is wrong in one of those ways is enough: what a graph shows
+    may have two causes, and only one of them is left in the end.
+    """
+    found = symptom(outcome)
+    if outcome.verdict is Verdict.WRONG_RESULT and found["complaint"]:
+        ways = set(found["complaint"].split(", "))
+        if ways <= set(wanted["complaint"].split(", ")):
+            found["complaint"] = wanted["complaint"]
+    return outcome.verdict.accuses and found == wanted
+
+
+class Showing(Generic[T]):
+    """A judge: runs candidates on a bench and compares what they show with what was shown first.
+
+    wanted  the symptom to be kept
+    case    makes a candidate a case
+    """
+
+    def __init__(self, bench: Bench, wanted: dict[str, Any], case: Callable[[T], TestCase]) -> None:
+        self._bench = bench
+        self._wanted = wanted
+        self._case = case
+
+    def __call__(self, candidates: Sequence[T]) -> list[str]:
+        """SAME, OTHER or CLEAN for each candidate; what is invalid or unsupported is clean."""
+        outcomes = self._bench.outcomes([self._case(candidate) for candidate in candidates])
+        return [self._answer(outcome) for outcome in outcomes]
+
+    def _answer(self, outcome: Outcome) -> str:
+        if not outcome.verdict.accuses:
+            return CLEAN
+        return SAME if shows(outcome, self._wanted) else OTHER

@@ -1,0 +1,53 @@
+"""What each kind of program is reduced as. A kind registers its lens; the engine knows none by name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import fuzzing.reduce
+from fuzzing.cases import TestCase
+from fuzzing.errors import UsageError
+from fuzzing.execute.bench import Bench
+from fuzzing.reduce.engine import Format
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Lens(Generic[T]):
+    """How cases of one kind of program are taken apart, and put together again.
+
+    kind    the program kind, as in `case.json`
+    load    takes a case apart; the bench tells what the library gives, where that is needed
+    case    puts it together
+    format  how it is reduced
+    words   what the first numbers of its size count, for people
+    """
+
+    kind: str
+    load: Callable[[TestCase, Bench], T]
+    case: Callable[[T], TestCase]
+    format: Format[T]
+    words: tuple[str, ...]
+
+
+_LENSES: dict[str, Lens[Any]] = {}
+
+
+def register_lens(lens: Lens[Any]) -> None:
+    """Makes a lens known."""
+    _LENSES[lens.kind] = lens
+
+
+def lens_of(kind: str) -> Lens[Any]:
+    """The lens of a kind of program; raises UsageError if it cannot be reduced."""
+    for module in pkgutil.iter_modules(fuzzing.reduce.__path__):
+        if module.name != "__main__":
+            importlib.import_module(f"fuzzing.reduce.{module.name}")
+    if kind not in _LENSES:
+        raise UsageError(f"programs of kind {kind} cannot be reduced; {', '.join(sorted(_LENSES))} can")
+    return _LENSES[kind]

@@ -1,0 +1,97 @@
+"""A failing case made small, from its first run to the last check in a fresh process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import UsageError
+from fuzzing.execute.bench import Bench
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome
+from fuzzing.reduce.engine import Budget, Reduced, Step, reduce
+from fuzzing.reduce.journal import Journal
+from fuzzing.reduce.judging import Showing, shows, symptom
+from fuzzing.reduce.lenses import lens_of
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What came of it.
+
+    case       the smallest found that shows the same bug, in a fresh process too
+    outcome    what it does there
+    first      what the case one began with does
+    before     the size of the first case
+    reduced    how it went: runs, steps, whether it is minimal
+    others     cases that show other bugs, met on the way, smallest first
+    confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
+    """
+
+    case: TestCase
+    outcome: Outcome
+    first: Outcome
+    before: tuple[float, ...]
+    reduced: Reduced[Any]
+    others: tuple[TestCase, ...]
+    confirmed: bool
+
+
+def reduce_case(
+    case: TestCase,
+    shard: Shard,
+    *,
+    budget: Budget | None = None,
+    journal: Path | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> Reduction:
+    """Makes `case` small under the settings of `shard` (whose cases and corpus do not matter).
+
+    Raises UsageError if the case does not fail, or not in the same way twice.
+    """
+    lens = lens_of(case.program.kind)
+    with Bench(shard) as bench:
+        first, again = (bench.outcomes([case])[0] for _ in range(2))
+        _check(case, first, again)
+        wanted = symptom(first)
+        start = lens.load(case, bench)
+        reduced = reduce(
+            start,
+            lens.format,
+            Showing(bench, wanted, lens.case),
+            budget=budget,
+            width=shard.workers,
+            journal=Journal(journal),
+            progress=progress,
+        )
+    small = _derived(lens.case(reduced.best), case)
+    with Bench(replace(shard, fresh=True)) as bench:
+        [outcome] = bench.outcomes([small])
+    confirmed = shows(outcome, wanted)
+    others = tuple(_derived(lens.case(other), case) for other in reduced.others)
+    best, shown = (small, outcome) if confirmed else (case, first)
+    return Reduction(best, shown, first, lens.format.size(start), reduced, others, confirmed)
+
+
+def _check(case: TestCase, first: Outcome, again: Outcome) -> None:
+    name = case.id[:16]
+    if not first.verdict.accuses:
+        raise UsageError(
+            f"case {name} does not fail on {first.backend}: {first.verdict.value} ({first.summary}); "
+            "there is nothing to reduce"
+        )
+    if symptom(first) != symptom(again):
+        raise UsageError(
+            f"case {name} fails in one way and then in another ({first.summary}; {again.summary}); "
+            "what does not repeat cannot be reduced"
+        )
+
+
+def _derived(case: TestCase, origin: TestCase) -> TestCase:
+    """The case, saying that it was made from another."""
+    given = origin.provenance
+    test = given.test if "reduced" in given.test else f"{given.test} (reduced)"
+    return replace(case, provenance=replace(given, test=test))

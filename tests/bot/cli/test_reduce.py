@@ -1,0 +1,104 @@
+"""`assay reduce`: a failing case made small, from the command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
+from tests.bot.cli.commands_kit import GOOD, assay
+
+BACKEND = str(Path(__file__).parents[2] / "fuzzing" / "reduce" / "faulty_backend.py")
+ELU = ("--backend", BACKEND, "--option", "fault=crash-elu")
+pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
+
+
+def failing() -> TestCase:
+    graph = """g (float[4,3] x, float[4,3] y) => (float[4,3] z, float[4,3] w) {
+        a = Relu(x)  b = Add(a, y)  c = Elu<alpha = 0.5>(b)  z = Tanh(c)  w = Mul(b, y)
+    }"""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {graph}')
+    given = [(name, Tensor.of(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3))) for name in "xy"]
+    return TestCase(
+        OnnxModel(model.SerializeToString()), tuple(given), Provenance("tests", "five", "", "onnx", "1")
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    corpus = Corpus(tmp_path / "corpus")
+    corpus.add(failing())
+    corpus.add(GOOD)
+    return tmp_path
+
+
+def test_one_operator_is_left_and_a_second_try_runs_nothing_again(data: Path) -> None:
+    out = data / "small"
+    ran = assay(data, "reduce", failing().id[:12], *ELU, "--out", out, "--json")
+    assert ran.code == 1, ran.err
+    told = ran.told
+    assert (told["from"], told["minimal"], told["confirmed"]) == (failing().id, True, True)
+    assert told["before"][0] == 5
+    assert told["after"][0] == 1
+    small = Corpus(out / "corpus").get(told["id"])
+    [node] = onnx.load_from_string(small.program.to_bytes()).graph.node
+    assert (node.op_type, len(node.attribute)) == ("Elu", 0)
+    again = assay(data, "reduce", failing().id[:12], *ELU, "--out", out, "--json").told
+    assert again["id"] == told["id"]
+    assert (again["runs"], again["replayed"]) == (0, told["runs"])
+
+
+def test_people_are_told_what_is_left_and_where(data: Path) -> None:
+    folder = Corpus(data / "corpus").folder(failing().id)
+    ran = assay(data / "elsewhere", "reduce", folder, *ELU)
+    assert ran.code == 1, ran.err
+    assert "crash on faulty" in ran.out
+    assert "operators    5 → 1" in ran.out
+    assert "nothing of it can be left out" in ran.out
+    assert str(data / "elsewhere" / "reduced" / failing().id[:16]) in ran.out
+
+
+def test_a_budget_that_is_spent_is_said(data: Path) -> None:
+    ran = assay(data, "reduce", failing().id, *ELU, "--runs", "1")
+    assert ran.code == 1, ran.err
+    assert "the budget was spent" in ran.out
+
+
+def test_a_case_that_passes_is_the_callers_mistake(data: Path) -> None:
+    ran = assay(data, "reduce", GOOD.id, *ELU)
+    assert ran.code == 2
+    assert "nothing to reduce" in ran.err
+
+
+@pytest.mark.compiler_openvino
+def test_the_reproducer_runs_without_assay(data: Path) -> None:
+    """On a real compiler, with an expectation that no compiler meets: the reference is then ONNX's."""
+    wrong = assay(data, "reduce", GOOD.id, "--backend", "openvino")
+    assert wrong.code == 2, "it passes"
+    assert not list(data.glob("reduced/**/*.py"))
+
+
+def test_killed_and_begun_again_it_ends_the_same(data: Path) -> None:
+    command = [sys.executable, "-P", "-m", "bot.cli", "reduce", failing().id, *ELU, "--out", str(data / "a")]
+    env = os.environ | {"ASSAY_DATA_DIR": str(data)}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not _lines(data / "a"):
+            pass
+        process.kill()
+    known = _lines(data / "a")
+    told = assay(data, "reduce", failing().id, *ELU, "--out", data / "a", "--json").told
+    whole = assay(data, "reduce", failing().id, *ELU, "--out", data / "b", "--json").told
+    assert told["id"] == whole["id"]
+    assert told["runs"] + told["replayed"] == whole["runs"]
+    assert known <= told["replayed"] <= whole["runs"]
+
+
+def _lines(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*.journal"))

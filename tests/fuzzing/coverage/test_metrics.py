@@ -1,0 +1,153 @@
+"""The eleven metrics: worked examples, counted by hand from the definitions in docs/coverage.md."""
+
+from __future__ import annotations
+
+import onnx.checker
+import pytest
+from onnx import ModelProto, helper
+
+from fuzzing.coverage import METRICS, GraphFigures, OperatorSet, Tally, metrics_of, operators, scopes_of
+from fuzzing.coverage.metrics import MAX_SPC, operators_of
+from tests.fuzzing.coverage.coverage_kit import SIX, first_model, model_of, named, second_model, tally_of
+
+UNARY = OperatorSet("unary", {"Relu": frozenset({1}), "Abs": frozenset({1})})
+
+
+def values(tally: Tally, reading: str) -> dict[str, float]:
+    return {name: metric[reading]["value"] for name, metric in metrics_of(tally).items()}
+
+
+def test_the_examples_are_valid_models() -> None:
+    for model in (first_model(), second_model()):
+        onnx.checker.check_model(model, full_check=True)
+
+
+def test_the_figures_of_each_graph() -> None:
+    _, [first, second] = tally_of(SIX, first_model(), second_model())
+    # a→b (by two tensors), a→c, b→d, c→d, d→e, c→f; a→b→d, a→c→d, a→c→f, b→d→e, c→d→e.
+    assert first == GraphFigures(6, 4, edges=6, pairs=4, paths=5, triples=3, shapes=3, attributes=4, fresh=4)
+    # Split→Relu, Relu→Split, Split→Add (by two tensors). Only Split's attributes are new.
+    assert second == GraphFigures(4, 3, edges=3, pairs=3, paths=2, triples=2, shapes=3, attributes=3, fresh=1)
+
+
+def test_all_eleven_as_the_paper_says() -> None:
+    tally, _ = tally_of(SIX, first_model(), second_model())
+    assert values(tally, "paper") == pytest.approx(
+        {
+            "OTC": 5 / 6,  # all but Flatten, which only closes
+            "IDC": (1 + 1 + 1 + 1 / 5 + 1 / 2) / 6,
+            "ODC": (2 + 2 + 1 + 1 + 2) / 12 / 6,  # Relu 3 1, Add 1 2, Concat 1, Abs 1, Split 1 2
+            "SEC": 7 / 6**2,
+            "DEC": 5 / 6**3,
+            "SPC": (2 + 3 + 3 + 3 + 3) / 1000 / 6,  # one set of attributes each, and 1 2 2 2 2 input shapes
+            "NOO": (6 + 4) / 2,
+            "NOT": (4 + 3) / 2,
+            "NOP": (6 + 3) / 2,
+            "NTR": (5 + 2) / 2,
+            "NSA": (3 + 4 + 3 + 3) / 2,
+        }
+    )
+
+
+def test_all_eleven_as_the_release_counts() -> None:
+    tally, _ = tally_of(SIX, first_model(), second_model())
+    assert values(tally, "released") == pytest.approx(
+        {
+            "OTC": 5 / 6,
+            "IDC": 3.7 / 6,
+            "ODC": (2 + 2 + 1 + 1 + 1) / 6,  # the Flatten behind q makes the first Split's 1 a 2
+            "SEC": 7 / 6**2,
+            "DEC": 5 / 6**3,
+            "SPC": (2 + 3 + 3 + 3 + 3) / 6,
+            "NOO": 5,
+            "NOT": 3.5,
+            "NOP": (4 + 3) / 2,
+            "NTR": (3 + 2) / 2,
+            "NSA": (3 + 4 + 3 + 1) / 2,  # attributes that the first model showed do not count again
+        }
+    )
+
+
+def test_an_operators_row() -> None:
+    tally, _ = tally_of(SIX, first_model(), second_model())
+    split = operators_of(tally)["Split"]
+    assert (split.nodes, split.in_degrees, split.successors, split.double) == (2, 1, 2, 1)
+    assert (split.out_degrees, split.out_degrees_released) == (2, 1)
+    assert (split.attributes, split.shapes) == (1, 2)
+    assert operators_of(tally)["Flatten"].nodes == 0
+
+
+def test_nothing_measured_is_zero_everywhere() -> None:
+    for reading in ("paper", "released"):
+        assert set(values(Tally(SIX), reading).values()) == {0.0}
+    assert len(METRICS) == 11
+
+
+#: What Isra's generator never makes of its own table: Concat and the like of one input, Conv and Gemm of
+#: three, Pad but of two, Slice but of five, ReduceSum but of two, Resize but of three.
+NEVER = {
+    **{name: {1} for name in ("Concat", "Max", "Mean", "Min", "Sum")},
+    **{name: {3} for name in ("Conv", "Gemm")},
+    "Pad": {3, 4},
+    "Slice": {3, 4},
+    "ReduceSum": {1},
+    "Resize": {1, 2, 4},
+}
+
+
+def test_the_ceiling_of_idc_is_the_one_isra_reports() -> None:
+    """92.95 % (paper, table of operation-level metrics): 1 - 4.5833/65."""
+    isra = operators.get("isra")
+    nodes = [
+        helper.make_node(name, [f"x{at}" for at in range(degree)], [f"{name}{degree}"])
+        for name, degrees in isra.in_degrees.items()
+        for degree in degrees - NEVER.get(name, set())
+    ]
+    tally = Tally(isra)
+    tally.add(scopes_of(ModelProto(graph=helper.make_graph(nodes, "g", [], []))))
+    missing = sum(len(NEVER[name]) / len(isra.in_degrees[name]) for name in NEVER)
+    assert missing == pytest.approx(4.5833, abs=1e-4)
+    assert values(tally, "paper")["IDC"] == pytest.approx(1 - missing / 65)
+    assert round(100 * values(tally, "released")["IDC"], 2) == 92.95
+
+
+def test_out_degrees_stop_at_twelve_and_in_degrees_at_five() -> None:
+    many = [helper.make_node("Relu", ["a"], [f"r{at}"]) for at in range(14)]
+    total = helper.make_node("Sum", [f"r{at}" for at in range(14)], ["s"])
+    graph = helper.make_graph([helper.make_node("Abs", ["x"], ["a"]), *many, total], "g", [], [])
+    tally = Tally(
+        OperatorSet(
+            "three", {name: frozenset(range(1, n)) for name, n in [("Abs", 2), ("Relu", 2), ("Sum", 6)]}
+        )
+    )
+    tally.add(scopes_of(ModelProto(graph=graph)))
+    assert tally.facts.out_degrees == {("Abs", 12), ("Relu", 1), ("Sum", 1)}
+    assert tally.facts.in_degrees == {("Abs", 1), ("Relu", 1), ("Sum", 5)}
+
+
+def test_spc_of_the_paper_does_not_exceed_one() -> None:
+    tally = Tally(UNARY)
+    shapes = [(a, b) for a in range(1, 41) for b in range(1, 31)]
+    tally.facts.inputs.update(("Relu", shape) for shape in shapes)
+    assert len(shapes) > MAX_SPC
+    assert values(tally, "paper")["SPC"] == 1 / 2
+    assert values(tally, "released")["SPC"] == len(shapes) / 2
+
+
+def test_operators_outside_the_set_neither_count_nor_connect() -> None:
+    model = model_of("g (float[3] x) => (float[3] z) { a = Relu(x) b = Neg(a) c = Abs(b) z = Abs(a) }")
+    tally, [figures] = tally_of(UNARY, model)
+    assert (figures.nodes, figures.edges) == (3, 1)
+    assert tally.facts.edges == {("Relu", "Abs"): 1}
+    assert tally.facts.outside == {"Neg": 1}
+    assert tally.facts.out_degrees == {("Relu", 1), ("Abs", 1)}  # Neg consumes a, too
+    assert tally.nodes == 4
+
+
+def test_closing_nodes_are_told_by_their_names_alone() -> None:
+    text = "g (float[3] x) => (float[1,3] z) { a = Relu(x) z = Flatten<axis=0>(a) }"
+    flat = OperatorSet("flat", {"Relu": frozenset({1}), "Flatten": frozenset({1})})
+    for name, nodes, closing in (("flatten_a", 1, 1), ("Flatten_1", 2, 0), ("concat_outputs", 1, 1)):
+        tally, [figures] = tally_of(flat, named(model_of(text), "r", name))
+        assert (figures.nodes, tally.facts.closing) == (nodes, closing)
+        assert tally.nodes == nodes

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.execute import supervisor
+from fuzzing.execute.bench import Bench
+from fuzzing.execute.process import WorkerProcess
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Phase, Verdict
+
+BACKEND = str(Path(__file__).parents[1] / "reduce" / "faulty_backend.py")
+pytestmark = pytest.mark.compiler_onnxruntime
+
+
+def case(op: str, seed: int = 0) -> TestCase:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x) => (float[2,3] y) {{ y = {op}(x) }}'
+    )
+    x = np.random.Generator(np.random.PCG64(seed)).uniform(0.5, 1, (2, 3)).astype(np.float32)
+    return TestCase(
+        OnnxModel(model.SerializeToString()), (("x", Tensor.of(x)),), Provenance("tests", op, op, "", "")
+    )
+
+
+def shard(fault: str, workers: int = 1) -> Shard:
+    return Shard("", (), BACKEND, "digest", sys.executable, options={"fault": fault}, workers=workers)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The backends of the workers that were started."""
+    found: list[str] = []
+
+    class Counted(WorkerProcess):
+        def __init__(self, command: Any, *rest: Any) -> None:
+            found.append(Path(command.backend).stem)
+            super().__init__(command, *rest)
+
+    monkeypatch.setattr(supervisor, "WorkerProcess", Counted)
+    return found
+
+
+def test_outcomes_come_in_the_order_of_the_cases_whatever_they_are() -> None:
+    invalid = case("Abs")
+    with Bench(shard("crash-elu", workers=2)) as bench:
+        outcomes = bench.outcomes([case("Elu"), case("Relu"), case("Elu", 1), invalid, case("Sigmoid")])
+    crash, good, other, _, _ = outcomes
+    assert [outcome.verdict for outcome in outcomes] == [
+        Verdict.CRASH, Verdict.PASS, Verdict.CRASH, Verdict.PASS, Verdict.PASS
+    ]  # fmt: skip
+    assert (crash.phase, crash.case) == (Phase.CONVERT, case("Elu").id)
+    assert other.case == case("Elu", 1).id
+    assert good.configuration == ""
+
+
+def test_a_difference_is_appealed_as_in_a_shard() -> None:
+    with Bench(shard("wrong-sigmoid")) as bench:
+        [wrong, right] = bench.outcomes([case("Sigmoid"), case("Tanh")])
+    assert (wrong.verdict, right.verdict) == (Verdict.WRONG_RESULT, Verdict.PASS)
+    assert wrong.evidence.mismatches[0].compiled_error is not None  # the float64 referee was heard
+
+
+def test_a_case_that_fails_in_its_library_is_invalid() -> None:
+    broken = case("Abs")
+    broken = TestCase(OnnxModel(broken.program.to_bytes()[:-1]), broken.inputs, broken.provenance)
+    with Bench(shard("crash-elu")) as bench:
+        [first, second] = bench.outcomes([broken, case("Elu")])
+        assert bench.reference(broken) is None
+    assert (first.verdict, second.verdict) == (Verdict.INVALID, Verdict.CRASH)
+
+
+def test_workers_stay_from_one_batch_to_the_next(started: list[str]) -> None:
+    with Bench(shard("crash-elu")) as bench:
+        for seed in range(3):
+            assert bench.outcomes([case("Tanh", seed)])[0].verdict is Verdict.PASS
+    assert sorted(started) == ["faulty_backend", "onnx_reference"]
+
+
+def test_the_library_tells_what_a_case_gives() -> None:
+    with Bench(shard("crash-elu")) as bench:
+        given = bench.reference(case("Relu"))
+    assert given is not None
+    [(name, value)] = given
+    assert name == "y"
+    assert isinstance(value, Tensor)
+    assert value.array().min() >= 0.5

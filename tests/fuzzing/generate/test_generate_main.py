@@ -1,0 +1,188 @@
+"""`python -m fuzzing.generate`: corpora that depend on the seed alone, errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzzing.cases import Corpus, OnnxModel
+from fuzzing.coverage import Tally, metrics_of
+from fuzzing.coverage import operators as sets
+from fuzzing.coverage.models import read, scopes_of
+from fuzzing.draws import derive
+from fuzzing.generate import measuring, producing, supporting
+from fuzzing.generate.__main__ import main
+from fuzzing.generate.isra import Settings, Solver
+from fuzzing.graph import operators
+
+Events = list[dict[str, Any]]
+Run = Callable[..., tuple[int, Events]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def start(*words: str | Path) -> tuple[int, Events]:
+        code = main([str(word) for word in words])
+        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return start
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_a_run_is_the_same_whatever_the_jobs(run: Run, tmp_path: Path) -> None:
+    asked = ("--count", "70", "--nodes", "1:6", "--seed", "5", "--dtypes", "float32,int64")
+    code, events = run(*asked, "--out", tmp_path / "one")
+    assert code == 0
+    code, shared = run(*asked, "--jobs", "2", "--out", tmp_path / "two")
+    assert code == 0
+    assert events[:-1] == shared[:-1]
+    assert events[-1]["measured"] == shared[-1]["measured"]
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert len(files(tmp_path / "one")) == 2 * events[-1]["new"]
+    assert run(*asked, "--out", tmp_path / "one")[1][-1]["new"] == 0
+
+
+def test_a_model_is_that_of_its_index(run: Run, tmp_path: Path) -> None:
+    _, events = run("--count", "5", "--seed", "8", "--out", tmp_path)
+    for index, event in enumerate(events[:-1]):
+        assert event["seed"] == derive(8, index)
+        case = Corpus(tmp_path).get(event["id"])
+        assert (case.provenance.test, case.provenance.seed) == (f"isra/8/{index}", event["seed"])
+        assert len(Solver(Settings()).generate(event["seed"]).graph.nodes) == event["nodes"]
+    assert events[-1]["models"] == 5
+    assert events[-1]["nodes"] == sum(event["nodes"] for event in events[:-1])
+
+
+def test_a_killed_run_is_completed_by_another(run: Run, tmp_path: Path) -> None:
+    asked = ("--count", "200", "--nodes", "20", "--seed", "2", "--no-metrics")
+    command = [sys.executable, "-m", "fuzzing.generate", *asked, "--out", str(tmp_path / "killed")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        while process.poll() is None:
+            if len(list(Corpus(tmp_path / "killed").ids())) >= 5:
+                os.kill(process.pid, signal.SIGKILL)
+                break
+    assert process.wait() == -signal.SIGKILL
+    kept = {case.id for case in Corpus(tmp_path / "killed")}
+    assert 5 <= len(kept) < 200
+    _, events = run(*asked, "--out", tmp_path / "killed")
+    assert events[-1]["new"] == 200 - len(kept)
+    Corpus(tmp_path / "killed").sweep()
+    run(*asked, "--out", tmp_path / "whole")
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+
+
+def test_what_is_measured_is_what_the_written_models_show(run: Run, tmp_path: Path) -> None:
+    # But for Compress, whose lengths onnx cannot tell from a condition that we know.
+    names = [name for name in sets.get("isra").in_degrees if name != "Compress"]
+    _, events = run("--count", "40", "--nodes", "1:30", "--operators", ",".join(names), "--out", tmp_path)
+    measured = events[-1]["measured"]
+    assert measured["operators"] == "used"
+    tally = Tally(measuring.operator_set(Settings(operators=tuple(names))))
+    for event in events[:-1]:
+        tally.add(scopes_of(read(Corpus(tmp_path).folder(event["id"]) / "model.onnx")))
+    assert measured["metrics"] == metrics_of(tally)
+
+
+def test_bodies_are_measured_too(tmp_path: Path) -> None:
+    """If, Loop and Scan hold graphs of their own: coverage counts their nodes, and so must we."""
+    asked = Settings(nodes=(6, 6), operators=("If", "Loop", "Scan", "Add"))
+    chosen = measuring.operator_set(asked)
+    mine, theirs = Tally(chosen), Tally(chosen)
+    for number in range(15):
+        generated = Solver(asked).generate(derive(number))
+        measuring.measure(generated, mine)
+        case = producing.casing.case(generated, 1, producing.casing.Origin("isra", ""), "")
+        assert isinstance(case.program, OnnxModel)
+        (tmp_path / "model.onnx").write_bytes(case.program.model)
+        theirs.add(scopes_of(read(tmp_path / "model.onnx")))
+    found, read_ = metrics_of(mine), metrics_of(theirs)
+    assert found["NOO"] == read_["NOO"]
+    assert found["NOP"] == read_["NOP"]
+    assert mine.facts.operators == theirs.facts.operators
+
+
+def test_joining_nodes_are_not_counted(run: Run, tmp_path: Path) -> None:
+    plain = run("--count", "20", "--operators", "isra", "--out", tmp_path / "a")[1][-1]
+    joined = run("--count", "20", "--operators", "isra", "--joined", "--out", tmp_path / "b")[1][-1]
+    assert joined["nodes"] == plain["nodes"]
+    assert joined["measured"]["operators"] == "isra"
+    for metric in ("OTC", "SEC", "DEC", "NOO", "NOP", "NTR"):
+        assert joined["measured"]["metrics"][metric] == plain["measured"]["metrics"][metric]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--nodes", "0:3"), "--nodes 0:3: write the least and the most, such as 1:10"),
+        (("--nodes", "5:3"), "--nodes 5:3"),
+        (("--nodes", "many"), "--nodes many"),
+        (("--opset", "12"), "--opset 12: specifications are there for 13 to"),
+        (("--operators", "Foo,Add"), "no specification of Foo holds at opset 21"),
+        (("--operators", ","), "--operators names none"),
+        (("--operators", "Conv", "--dtypes", "bool"), "no operator takes bool"),
+        (("--dtypes", "int3"), "--dtypes int3: there are float32"),
+        (("--generator", "foo"), "no generator is called 'foo'; there are: "),
+        (("--count", "0"), "--count 0: must be at least 1"),
+        (("--jobs", "0"), "--jobs 0: must be at least 1"),
+        (("--picking-rate", "1.5"), "--picking-rate 1.5: a probability lies between 0 and 1"),
+        (("--seed", "-1"), "--seed -1: a seed lies between 0 and 2**64 - 1"),
+        (("--backend", "foo"), "no backend is called 'foo'"),
+        (("--backend", "inductor"), "--backend inductor: takes no ONNX models"),
+    ],
+)
+def test_bad_input_is_told(run: Run, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+    code, events = run("--count", "3", *words, "--out", tmp_path)
+    assert code == 2
+    [error] = events
+    assert (error["event"], error["kind"]) == ("error", "usage")
+    assert says in error["message"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_the_machines_fault(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert main(["--count", "2", "--out", str(tmp_path / "file" / "folder")]) == 3
+    said = capsys.readouterr().err
+    assert "cannot write to" in said
+    assert "choose another folder with --out" in said
+
+
+def test_what_a_compiler_refuses_is_asked_once_and_left_out(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supporting, "user_cache_path", lambda _name: tmp_path / "cache")
+    asked = ("--count", "30", "--nodes", "10", "--operators", "Add,MaxUnpool,Det", "--backend", "openvino")
+    monkeypatch.setattr(operators, "at", _only(operators.at(21), ("Add", "MaxUnpool", "Det")))
+    _, events = run(*asked, "--out", tmp_path / "out")
+    assert events[-1]["left_out"] == {"Det": ["float32"], "MaxUnpool": ["float32"]}
+    assert {case.provenance.operator for case in Corpus(tmp_path / "out")} == {"Add"}
+    [kept] = (tmp_path / "cache" / "support").iterdir()
+    assert json.loads(kept.read_text())["float32"].keys() == {"Det", "MaxUnpool"}
+
+    def fail(*_: object) -> None:
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr(supporting, "_asked", fail)
+    assert run(*asked, "--out", tmp_path / "out")[1][-1]["new"] == 0
+    kept.write_text("{half")
+    with pytest.raises(AssertionError, match="asked again"):
+        run(*asked, "--out", tmp_path / "out")
+
+
+def _only(known: dict[str, Any], names: tuple[str, ...]) -> Callable[[int], dict[str, Any]]:
+    """The specifications of a few operators, so that a slow compiler is asked little."""
+    return lambda _opset: {name: known[name] for name in names}

@@ -1,0 +1,45 @@
+"""Generators are found by name, and anyone may add one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fuzzing.errors import UnknownNameError
+from fuzzing.generate import generators
+from fuzzing.generate.isra import Generated, Settings, Solver
+
+
+@pytest.fixture
+def registered() -> Iterator[str]:
+    name = "mine"
+
+    @generators.register_generator(name)
+    class Mine:
+        def __init__(self, settings: Settings) -> None:
+            self._solver = Solver(settings)
+
+        def generate(self, seed: int) -> Generated:
+            return self._solver.generate(seed + 1)
+
+    yield name
+    del generators._GENERATORS[name]
+
+
+def test_isra_is_found_by_name() -> None:
+    assert generators.get("isra") is Solver
+    assert "isra" in generators.names()
+    assert list(generators.names()) == sorted(generators.names())
+
+
+def test_a_generator_is_registered_by_one_decorator(registered: str) -> None:
+    made = generators.get(registered)(Settings(nodes=(2, 2)))
+    assert made.generate(4) == Solver(Settings(nodes=(2, 2))).generate(5)
+    assert registered in generators.names()
+
+
+@pytest.mark.parametrize("name", ["nothing", "docter", "__main__", "../isra", ""])
+def test_a_wrong_name_lists_the_right_ones(name: str) -> None:
+    with pytest.raises(UnknownNameError, match=r"no generator is called .*; there are: .*isra"):
+        generators.get(name)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.extremes import push
+from tests.support.operators import check, check_torch
+from tests.support.shapes import floats, inferred
+
+NAMES = (
+    "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization",
+    "RMSNormalization", "LRN",
+)  # fmt: skip
+OPSETS = (13, 18, 21, 23)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nodes_are_what_onnx_and_onnxruntime_say(name: str) -> None:
+    check(name, OPSETS, ("float32", "float16"), 5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of equal numbers among them, whose variance is zero but for rounding."""
+    push(monkeypatch)
+    check(name, (23,), ("float32", "float16"), 12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_computes_the_same(name: str) -> None:
+    assert check_torch(name, 23, seeds=15) == 15
+
+
+def test_layer_normalisation_keeps_the_axes_before() -> None:
+    inputs = (floats(2, 3, 4), floats(3, 4))
+    found = inferred("LayerNormalization", 21, inputs, {"axis": -2}, outputs=3)
+    assert [str(type_) for type_ in found] == ["float32[2,3,4]", "float32[2,1,1]", "float32[2,1,1]"]

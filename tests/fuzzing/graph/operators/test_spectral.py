@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from fuzzing.graph import TensorType
+from fuzzing.graph.literals import scalar
+from tests.support.extremes import push
+from tests.support.operators import check, check_torch
+from tests.support.shapes import floats, inferred
+
+TRANSFORMS = ("DFT", "STFT")
+WINDOWS = ("HannWindow", "HammingWindow", "BlackmanWindow")
+
+
+@pytest.mark.parametrize("name", [*TRANSFORMS, *WINDOWS, "MelWeightMatrix"])
+def test_nodes_are_what_onnx_and_onnxruntime_say(name: str) -> None:
+    check(name, (18, 21), seeds=12)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    push(monkeypatch)
+    check(name, (18, 21), ("float32", "float16"), 8)
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+@pytest.mark.parametrize("name", [*TRANSFORMS, *WINDOWS])
+def test_torch_computes_the_same(name: str, opset: int) -> None:
+    assert check_torch(name, opset, seeds=12) == 12
+
+
+def test_half_of_a_transform() -> None:
+    length, axis = scalar("int64", 7), scalar("int64", -3)
+    found = inferred("DFT", 21, (floats(2, 5, 3, 1), length, axis), {"onesided": 1})
+    assert found == (TensorType("float32", (2, 4, 3, 2)),)

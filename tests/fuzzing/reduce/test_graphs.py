@@ -1,0 +1,165 @@
+"""Graphs with a planted fault in them, reduced on a real compiler behind the fault."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.draws import derive
+from fuzzing.errors import UsageError
+from fuzzing.execute.bench import Bench
+from fuzzing.execute.shard import Shard
+from fuzzing.generate.casing import Origin
+from fuzzing.generate.casing import case as case_of
+from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Solver
+from fuzzing.outcomes import Verdict
+from fuzzing.reduce.engine import CLEAN, SAME, Budget, reduce
+from fuzzing.reduce.graphs import FORMAT, Subject, load
+from fuzzing.reduce.reduction import Reduction, reduce_case
+
+BACKEND = str(Path(__file__).parent / "faulty_backend.py")
+pytestmark = pytest.mark.compiler_onnxruntime
+
+#: Operators that onnxruntime and ONNX's reference agree on.
+OPERATORS = (
+    "Abs", "Add", "Concat", "Conv", "Elu", "MatMul", "Max", "Mul", "Neg", "ReduceMean", "Relu", "Reshape",
+    "Sigmoid", "Sin", "Slice", "Softmax", "Split", "Tanh", "Tile", "Transpose",
+)  # fmt: skip
+
+
+def shard(fault: str) -> Shard:
+    return Shard("", (), BACKEND, "digest", sys.executable, options={"fault": fault})
+
+
+def failing(fault: str, nodes: int = 40) -> TestCase:
+    """A generated graph that shows the fault."""
+    solver = Solver(Settings(nodes=(nodes, nodes), opset=18, operators=OPERATORS))
+    with Bench(shard(fault)) as bench:
+        for batch in range(8):
+            seeds = [derive(3, batch, number) for number in range(10)]
+            cases = [case_of(solver.generate(seed), seed, Origin("isra", "1"), "") for seed in seeds]
+            for case, outcome in zip(cases, bench.outcomes(cases), strict=True):
+                if outcome.verdict.accuses:
+                    return case
+    raise AssertionError(f"no graph shows {fault}")
+
+
+def operators(reduction: Reduction) -> list[str]:
+    model = onnx.load_from_string(reduction.case.program.to_bytes())
+    onnx.checker.check_model(model, full_check=True)
+    return [node.op_type for node in model.graph.node]
+
+
+def reduced(fault: str) -> Reduction:
+    found = reduce_case(failing(fault), shard(fault))
+    assert found.confirmed
+    assert found.reduced.minimal
+    assert found.reduced.runs < 120
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "left"),
+    [
+        ("crash-tile", ["Tile"]),
+        ("crash-transpose-reshape", ["Transpose", "Reshape"]),
+        ("wrong-sigmoid", ["Sigmoid"]),
+        ("wrong-matmul-of-transpose", ["Transpose", "MatMul"]),
+    ],
+)
+def test_of_forty_operators_the_cause_is_left(fault: str, left: list[str]) -> None:
+    found = reduced(fault)
+    assert operators(found) == left
+    assert found.outcome.verdict is found.first.verdict
+
+
+@pytest.mark.slow
+def test_shapes_and_values_shrink_as_far_as_the_fault_lets_them() -> None:
+    found = reduced("wrong-wide-sin")
+    assert operators(found) == ["Sin"]
+    [(_, given)] = found.case.values()
+    assert isinstance(given, Tensor)
+    assert given.shape == (3,), "the fault needs three along the first axis"
+
+
+def test_what_does_not_fail_is_the_callers_mistake() -> None:
+    solver = Solver(Settings(nodes=(3, 3), opset=18, operators=("Relu",)))
+    seed = derive(1)
+    good = case_of(solver.generate(seed), seed, Origin("isra", "1"), "0")
+    with pytest.raises(UsageError, match="nothing to reduce"):
+        reduce_case(good, shard("crash-elu"))
+
+
+def model_case(graph: str, **inputs: tuple[int, ...]) -> TestCase:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {graph}')
+    values = [(name, Tensor.of(np.full(shape, 0.5, np.float32))) for name, shape in inputs.items()]
+    return TestCase(OnnxModel(model.SerializeToString()), tuple(values), Provenance("t", "t", "", "onnx", ""))
+
+
+def subject_of(case: TestCase) -> Subject:
+    with Bench(shard("crash-elu")) as bench:
+        return load(case, bench)
+
+
+BRANCHED = """(float[2,3] x, float[2,3] y) => (float[2,3] p, float[2,6] q) {
+    a = Tanh(x)  b = Mul(a, y)  c = Exp(b)  p = Add(c, x)  q = Concat<axis = 1>(a, c)
+}"""
+
+
+def by(wanted: Sequence[str], start: Subject, budget: Budget | None = None) -> Subject:
+    """Reduced by a predicate: the graph holds these operators."""
+
+    def judge(candidates: Sequence[Subject]) -> list[str]:
+        held = [[node.op for node in candidate.graph.nodes] for candidate in candidates]
+        for candidate in candidates:
+            onnx.checker.check_model(candidate.case().program.to_bytes(), full_check=True)
+        return [SAME if set(wanted) <= set(ops) else CLEAN for ops in held]
+
+    return reduce(start, FORMAT, judge, budget=budget).best
+
+
+@pytest.mark.parametrize(
+    "wanted", [["Tanh"], ["Exp"], ["Add"], ["Mul", "Concat"], ["Tanh", "Exp"], ["Mul", "Add"]]
+)
+def test_every_candidate_is_a_valid_model_and_the_wanted_part_is_left(wanted: list[str]) -> None:
+    best = by(wanted, subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3))))
+    assert sorted({node.op for node in best.graph.nodes}) == sorted(wanted)
+
+
+def test_an_edge_that_becomes_an_input_holds_what_flowed_through_it() -> None:
+    start = subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3)))
+    by_name = {name: value for name, value in start.values.items() if isinstance(value, Tensor)}
+    exp = next(node for node in start.graph.nodes if node.op == "Exp")
+    held = by_name[start.graph.names[exp.inputs[0] or 0]]
+    np.testing.assert_allclose(held.array(), np.tanh(0.5) * 0.5, rtol=1e-6)
+
+
+def test_no_edge_that_is_still_used_becomes_an_output() -> None:
+    best = by(["Tanh", "Mul", "Exp"], subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3))))
+    assert [node.op for node in best.graph.nodes] == ["Tanh", "Mul", "Exp"]
+    assert best.graph.outputs == best.graph.nodes[-1].outputs
+
+
+def test_an_input_of_unknown_length_takes_that_of_its_value() -> None:
+    start = subject_of(model_case("(float[N,3] x) => (float[N,3] y) { y = Elu(x) }", x=(2, 3)))
+    assert start.graph.types[start.graph.inputs[0]].shape == (2, 3)
+
+
+def test_the_verdict_of_a_reduced_case_is_that_of_the_first() -> None:
+    found = reduce_case(
+        model_case("(float[2,3] x) => (float[2,3] y) { a = Relu(x) y = Elu<alpha = 0.5>(a) }", x=(2, 3)),
+        shard("crash-elu"),
+    )
+    assert (found.first.verdict, found.outcome.verdict) == (Verdict.CRASH, Verdict.CRASH)
+    assert operators(found) == ["Elu"]
+    assert "alpha" not in str(onnx.load_from_string(found.case.program.to_bytes()).graph.node[0].attribute)
+    assert found.case.provenance.test == "t (reduced)"

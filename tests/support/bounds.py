@@ -1,0 +1,49 @@
+"""Holds the bounds that specifications promise against every edge of graphs that were run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fuzzing.draws import Draws, derive
+from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Generated, Solver
+from fuzzing.graph import intervals
+from fuzzing.graph.intervals import Interval
+from tests.support.operators import run
+
+_usual = intervals.fresh
+
+
+def anything(draws: Draws, allowed: Interval, dtype: str) -> Interval:
+    """In the place of `intervals.fresh`: placeholders with all that their operators allow, mostly."""
+    return allowed if dtype != "bool" and draws.chance(0.7) else _usual(draws, allowed, dtype)
+
+
+def check_bounds(
+    names: Sequence[str], dtype: str, models: int, nodes: int, opset: int = 21, label: str = ""
+) -> int:
+    """Runs graphs of these operators with all edges as outputs; returns how many edges were looked at.
+
+    Every element must be finite and lie within its edge's bounds, to the last bit: they are promised for
+    results that are rounded.
+    """
+    settings = Settings(nodes=(nodes, nodes), opset=opset, operators=tuple(names), dtypes=(dtype,))
+    solver, seen = Solver(settings), 0
+    for number in range(models):
+        seed = derive(number, "bounds", dtype, label)
+        generated = solver.generate(seed)
+        graph = generated.graph
+        edges = tuple(edge for node in graph.nodes for edge in node.outputs)
+        outputs = run(Generated(replace(graph, outputs=edges), generated.ranges), seed).outputs
+        producers = graph.producers()
+        for edge, array in zip(edges, outputs or (), strict=outputs is not None):
+            low, high = generated.ranges[edge]
+            found = array.astype(np.float64)
+            inside = np.isfinite(found) & (found >= low) & (found <= high)
+            feeds = [generated.ranges.get(feed) for feed in producers[edge].uses()]
+            assert inside.all(), (seed, producers[edge], graph.types[edge], (low, high), found, feeds)
+            seen += 1
+    return seen

@@ -1,0 +1,61 @@
+"""Runs models in ONNX's reference evaluator and in onnxruntime, and compares what they give."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+
+def in_reference(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """What ONNX's reference evaluator gives; raises whatever it raises."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # some evaluations overflow or divide by zero on purpose
+        found = ReferenceEvaluator(model).run(None, dict(feeds))
+    assert isinstance(found, list)
+    return found
+
+
+def in_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """What onnxruntime gives with no optimisation; raises whatever it raises."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    found: list[Any] = session.run(None, dict(feeds))
+    return found
+
+
+def where_implemented(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
+    """What onnxruntime gives; None where it has no kernel for an operator, raises whatever else it raises."""
+    try:
+        return in_onnxruntime(model, feeds)
+    except Exception as error:
+        if "NOT_IMPLEMENTED" in str(error):
+            return None
+        raise
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two results are the same, element by element and type by type; NaN is NaN."""
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return all_same(one, other)
+    if one is None or other is None:
+        return one is other
+    a, b = np.asarray(one), np.asarray(other)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    return a.tobytes() == b.tobytes() if a.dtype != object else a.tolist() == b.tolist()
+
+
+def all_same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two lists of results are the same."""
+    return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))

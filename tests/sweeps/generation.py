@@ -1,0 +1,313 @@
+"""Generated models, held against what must be true of each: valid, of the types we say, runnable, finite.
+
+`python -m tests.sweeps.generation --count 10000 --nodes 1:10 [--operators isra] [--dtypes all] [--jobs 2]`
+
+takes the options of `python -m fuzzing.generate` beside, and asks of every model
+
+    checker    does onnx's full checker pass it?
+    inference  does onnx's strict inference, with data propagation, from the inputs' types alone?
+    types      is each type so inferred the graph's own?
+    runs       does the backend load and run it, unoptimised, with every edge an output?
+    shapes     has each edge then the type and shape that the graph says?
+    finite     is each element of each edge a finite number?
+    bounds     and within what the generator said of it?
+    optimised  does the backend load and run the model as it is, at all its optimisations, to finite numbers?
+
+Prints the share of each, and every exception by operator and message, with the numbers of some models. A
+model that fails one question is not asked those after it, but for `optimised`. What the backend says that it
+does not support is counted apart. Exit code 1 if any failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from fuzzing import backends
+from fuzzing.cases import Tensor, TestCase
+from fuzzing.cases.values import Value
+from fuzzing.draws import derive
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.process import Command
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.generate import __main__ as program
+from fuzzing.generate import casing, generators, producing
+from fuzzing.generate.isra.solver import Generated
+from fuzzing.graph.onnx_types import DTYPES
+from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.types import ABSENT, TensorType
+from fuzzing.oracles.judging import Trial
+from fuzzing.oracles.unsupported import unsupported
+
+QUESTIONS = ("checker", "inference", "types", "runs", "shapes", "finite", "bounds", "optimised")
+_NAMES = {number: name for name, number in DTYPES.items()}
+_CHUNK = 100
+#: Beside a bound that a kernel may pass by rounding; the specifications allow for their own arithmetic.
+_SLACK = {"float16": 1e-3, "bfloat16": 1e-2}
+#: How a backend is told to optimise nothing; others are asked at their defaults twice.
+_PLAIN = {"onnxruntime": {"optimization": "disabled"}}
+
+
+@dataclass
+class Found:
+    """What a part of the sweep found. `failed` has question, operator and message → how often, and where."""
+
+    models: int = 0
+    nodes: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
+    passed: Counter[str] = field(default_factory=Counter)
+    failed: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    where: dict[tuple[str, str, str], list[int]] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)  # operators whose shapes onnx leaves open
+    refused: Counter[str] = field(default_factory=Counter)  # what the backend says it does not support
+
+    def answer(self, question: str, index: int, wrong: tuple[str, str] | None) -> bool:
+        """Notes one answer: None is good, else the operator to blame and what happened."""
+        self.asked[question] += 1
+        if wrong is None:
+            self.passed[question] += 1
+            return True
+        key = (question, *wrong)
+        self.failed[key] += 1
+        self.where.setdefault(key, []).append(index)
+        self.where[key] = self.where[key][:3]
+        return False
+
+    def merge(self, other: Found) -> None:
+        """Adds what another part found."""
+        self.models += other.models
+        self.nodes += other.nodes
+        for name in ("asked", "passed", "failed", "unknown", "refused"):
+            getattr(self, name).update(getattr(other, name))
+        for key, places in other.where.items():
+            self.where[key] = (self.where.get(key, []) + places)[:3]
+
+
+@dataclass
+class Model:
+    """One generated model, as it is and with every edge an output."""
+
+    index: int
+    generated: Generated
+    case: TestCase
+    open: TestCase
+    edges: tuple[int, ...]
+
+
+def models(plan: producing.Plan, indices: range) -> Iterator[Model]:
+    """The models of these indices."""
+    generator = generators.get(plan.generator)(plan.settings)
+    origin = casing.Origin(plan.generator, onnx.__version__)
+    for index in indices:
+        seed = derive(plan.seed, index)
+        made = generator.generate(seed)
+        graph = made.graph
+        edges = tuple(edge for node in graph.nodes for edge in node.outputs if graph.types[edge] != ABSENT)
+        wide = replace(made, graph=replace(graph, outputs=edges))
+        cases = [casing.case(one, seed, origin, str(index)) for one in (made, wide)]
+        yield Model(index, made, cases[0], cases[1], edges)
+
+
+def sweep(plan: producing.Plan, indices: range, backend: str) -> Found:
+    """Asks the questions of the models of these indices."""
+    found = Found()
+    source = models(plan, indices)
+    while chunk := list(islice(source, _CHUNK)):
+        good = [model for model in chunk if _valid(model, found)]
+        for place, execution in _run(backend, [model.open for model in good], _PLAIN.get(backend, {})):
+            model = good[place]
+            if why := _refusal(backend, model.open, execution):
+                found.refused[why] += 1
+            elif found.answer("runs", model.index, _failure(execution)):
+                _look(model, execution, found)
+        for place, execution in _run(backend, [model.case for model in good], {}):
+            if _refusal(backend, good[place].case, execution):
+                continue
+            found.answer("optimised", good[place].index, _failure(execution) or _not_finite(execution))
+        for model in chunk:
+            found.models += 1
+            found.nodes += len(model.generated.graph.nodes)
+        print(f"{indices.start}: {found.models} models", file=sys.stderr, flush=True)
+    return found
+
+
+def _run(backend: str, cases: Sequence[TestCase], options: dict[str, str]) -> Iterator[tuple[int, Execution]]:
+    supervisor: Supervisor[int] = Supervisor(Command(sys.executable, backend, options=dict(options)))
+    return supervisor.run(enumerate(cases))
+
+
+def _valid(model: Model, found: Found) -> bool:
+    proto = to_onnx(model.generated.graph)
+    wrong = None
+    try:
+        onnx.checker.check_model(proto, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        wrong = _told(str(error))
+    if not found.answer("checker", model.index, wrong):
+        return False
+    outputs = [item.name for item in proto.graph.output]
+    del proto.graph.output[:]
+    for name in outputs:
+        proto.graph.output.add().name = name
+    try:
+        inferred = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        return found.answer("inference", model.index, _told(str(error)))
+    found.answer("inference", model.index, None)
+    return found.answer("types", model.index, _types_differ(model, inferred, found))
+
+
+def _types_differ(model: Model, inferred: onnx.ModelProto, found: Found) -> tuple[str, str] | None:
+    graph = model.generated.graph
+    known = {item.name: item.type for item in (*inferred.graph.value_info, *inferred.graph.output)}
+    for node in graph.nodes:
+        for edge in node.outputs:
+            mine = graph.types[edge]
+            if mine == ABSENT or mine.shape is None:
+                continue
+            theirs = known[f"v{edge}"].tensor_type
+            if _NAMES[theirs.elem_type] != mine.dtype:
+                return node.op, f"inferred {_NAMES[theirs.elem_type]}, specified {mine.dtype}"
+            if not theirs.HasField("shape"):
+                found.unknown[node.op] += 1
+                continue
+            dims = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in theirs.shape.dim)
+            if len(dims) != mine.rank:
+                return node.op, "inferred another rank"
+            for said, dim in zip(dims, mine.shape, strict=True):
+                if said is None and dim is not None:
+                    found.unknown[node.op] += 1
+                elif said != dim:
+                    return node.op, "inferred another length"
+    return None
+
+
+def _look(model: Model, execution: Execution, found: Found) -> None:
+    """What every edge carried, by the questions about it."""
+    graph, ranges = model.generated.graph, model.generated.ranges
+    producers = {edge: node.op for node in graph.nodes for edge in node.outputs}
+    wrong: dict[str, tuple[str, str] | None] = {"shapes": None, "finite": None, "bounds": None}
+    for edge, (_, value) in zip(model.edges, execution.outputs, strict=True):
+        type_, op = graph.types[edge], producers[edge]
+        if type_.shape is None or not isinstance(value, Tensor):
+            continue
+        if not _is(value, type_):
+            wrong["shapes"] = wrong["shapes"] or (op, f"got {value.dtype}, rank {len(value.shape)}: {type_}")
+            break
+        numbers = _numbers(value)
+        if not np.isfinite(numbers).all():
+            wrong["finite"] = wrong["finite"] or (op, f"NaN or infinity in {type_.dtype}")
+            break
+        if numbers.size and edge in ranges:
+            low, high = ranges[edge]
+            slack = _SLACK.get(type_.dtype, 1e-5) * max(1.0, abs(low), abs(high))
+            if numbers.min() < low - slack or numbers.max() > high + slack:
+                wrong["bounds"] = op, f"{type_.dtype} beyond its bounds"
+                break
+    for question, answer in wrong.items():
+        if not found.answer(question, model.index, answer):
+            return
+
+
+def _is(value: Tensor, type_: TensorType) -> bool:
+    if value.dtype != type_.dtype or len(value.shape) != type_.rank:
+        return False
+    return all(dim in (None, length) for length, dim in zip(value.shape, type_.shape or (), strict=True))
+
+
+def _numbers(value: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    if value.dtype == "bfloat16":
+        return (value.array().astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return value.array().astype(np.float64)
+
+
+def _not_finite(execution: Execution) -> tuple[str, str] | None:
+    values: list[Value] = [value for _, value in execution.outputs]
+    if all(np.isfinite(_numbers(value)).all() for value in values if isinstance(value, Tensor)):
+        return None
+    return "", "an output is not finite"
+
+
+def _failure(execution: Execution) -> tuple[str, str] | None:
+    if execution.ending == "returned":
+        return None
+    operator, message = _told(execution.message)
+    return (
+        operator,
+        f"{execution.ending} in {execution.phase.value}: {execution.error} {execution.signal} {message}",
+    )
+
+
+def _refusal(backend: str, case: TestCase, execution: Execution) -> str:
+    """What the backend says that it does not support; "" if it says nothing such."""
+    ruling = unsupported(Trial(case, execution, backends.get(backend), "default"))
+    return "" if ruling is None else ruling.summary
+
+
+def _told(message: str) -> tuple[str, str]:
+    """The operator that a message blames, and its first line without particulars."""
+    named = re.search(r"n\d+_([A-Z]\w*)|op_type:\s*\(?(\w+)|implementation for (\w+)\(", message)
+    line = re.sub(r"v?n?\d+(\.\d+)?(e[-+]?\d+)?(_\w+)?", "#", message.strip().split("\n", 1)[0])
+    return next(filter(None, named.groups()), "") if named else "", line[:150]
+
+
+def _parts(count: int, jobs: int) -> list[range]:
+    """Slices of a size that keeps all processes busy to the end."""
+    size = max(_CHUNK, count // (jobs * 4))
+    return [range(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command; see above."""
+    parser = argparse.ArgumentParser(prog="python -m tests.sweeps.generation", add_help=False)
+    parser.add_argument("--backend", default="onnxruntime", choices=backends.names())
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    mine, rest = parser.parse_known_args(argv)
+    given = program.parser().parse_args([*rest, "--no-metrics", "--out", tempfile.gettempdir()])
+    plan = program.plan_of(given)
+    begin, found = time.monotonic(), Found()
+    parts = _parts(given.count, mine.jobs)
+    with ProcessPoolExecutor(mine.jobs, get_context("spawn")) as pool:
+        for part in pool.map(sweep, [plan] * len(parts), parts, [mine.backend] * len(parts)):
+            found.merge(part)
+    report(found, time.monotonic() - begin)
+    if mine.json:
+        shares = {question: found.passed[question] / max(found.asked[question], 1) for question in QUESTIONS}
+        mine.json.write_text(json.dumps({"models": found.models, "nodes": found.nodes, "shares": shares}))
+    return 1 if found.failed else 0
+
+
+def report(found: Found, seconds: float) -> None:
+    """Prints what was found."""
+    print(f"{found.models} models of {found.nodes} nodes in {seconds:.0f} s")
+    for question in QUESTIONS:
+        asked, passed = found.asked[question], found.passed[question]
+        print(f"  {question:10} {passed:7} of {asked:7} {100 * passed / max(asked, 1):8.3f} %")
+    for key, count in found.failed.most_common():
+        question, operator, message = key
+        print(f"  {count:6} {question} {operator}: {message}  [models {found.where[key]}]")
+    if found.refused:
+        told = ", ".join(f"{why} {count}" for why, count in found.refused.most_common(12))
+        print(f"  {found.refused.total()} models refused as unsupported, and not asked further: {told}")
+    if found.unknown:
+        told = ", ".join(f"{name} {count}" for name, count in found.unknown.most_common(12))
+        print(f"  onnx leaves lengths open that the specification tells: {told}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
