@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Body, Constant, Graph, Node
 from fuzzing.graph.operator import Auxiliary, Operator
-from fuzzing.graph.site import Site
+from fuzzing.graph.site import Site, Typed
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 
@@ -78,8 +78,10 @@ def _completed_body(node: Node, body: Body, types: Sequence[TensorType]) -> Grap
     return completed(graph)
 
 
-def specified(graph: Graph, view: _View, node: Node) -> tuple[TensorType, ...] | None:
+def specified(graph: Graph, view: Typed, node: Node) -> tuple[TensorType, ...] | None:
     """The types of a node's outputs by its specification; None if there is none that can tell.
+
+    view  where the types of its inputs are looked up: the graph itself, or one whose types are being found
 
     Specifications speak of static types, and of axes, shapes and the like that are constants.
     """

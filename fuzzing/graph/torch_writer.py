@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -133,10 +134,17 @@ def _nested(items: Sequence[str], shape: Sequence[int]) -> str:
 def _spelled(constant: Constant) -> Iterator[str]:
     """Each element as Python, floats with as many digits as tell it from its neighbours of the same type."""
     for item in numbers(constant).reshape(-1):
-        if isinstance(item, np.floating):
-            yield str(item) if np.isfinite(item) else f'float("{item}")'
+        if isinstance(item, np.complexfloating):
+            # Not a sum of two parts, in which a negative zero would be lost.
+            yield f"complex({_float(item.real)}, {_float(item.imag)})"
+        elif isinstance(item, np.floating):
+            yield _float(item)
         else:
             yield repr(item.item())
+
+
+def _float(item: np.floating[Any]) -> str:
+    return str(item) if np.isfinite(item) else f'float("{item}")'
 
 
 def _encoded(constant: Constant) -> str:

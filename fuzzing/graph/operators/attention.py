@@ -58,16 +58,15 @@ def _lay_out(site: Site) -> _Heads:
     keys = heads if draws.chance(0.6) else _divisor(draws, heads)
     if len(shape) == 3:
         site.attributes["q_num_heads"], site.attributes["kv_num_heads"] = heads, keys
-    # The weights have one element for each query and key, and are an output on request.
-    most = min(most, max(1, room(site) // (2 * batch * heads * queries)))
+    # Outputs on request: the weights, one for each query and key, and keys and values with those before.
+    left = room(site) // (batch * heads)
+    most = max(1, min(most, left // (2 * max(queries, size))))
     length = draws.between(1, most)
-    wide = size if draws.chance(0.7) else draws.between(1, min(size, most))
+    wide = size if draws.chance(0.7) else draws.between(1, size)
     past = draws.between(1, most) if site.degree > 5 else 0
-    site.outputs = 1
-    if past:
-        site.outputs = draws.between(3, 4)  # the reference wants both presents where there is a past
-    elif draws.chance(0.2):
-        site.outputs = draws.between(3, 4)
+    # Where there is a past, the reference wants what is present to be given too.
+    if past or (draws.chance(0.2) and length * size <= left):
+        site.outputs = draws.between(3, 4) if (past + length) * queries <= left else 3
     return _Heads(heads, keys, length, past, size, wide)
 
 

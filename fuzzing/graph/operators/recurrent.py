@@ -14,7 +14,7 @@ from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, Slot, Torch
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import planned
+from fuzzing.graph.operators.sums import planned, room
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
@@ -30,9 +30,12 @@ def _directions(site: Site) -> int:
 def _draw(outputs: int, activations: tuple[str, ...]) -> Callable[[Site], None]:
     def plan(site: Site) -> None:
         draws, given = site.draws, site.attributes
-        given["hidden_size"] = draws.between(1, max(1, site.limits.max_dim))
+        steps, batch, _ = site.dims(0)
+        left = room(site) // (steps * batch)
         if draws.chance(0.7):
-            given["direction"] = draws.choice(("forward", "reverse", "bidirectional"))
+            given["direction"] = draws.choice(("forward", "reverse", "bidirectional")[: min(left, 2) + 1])
+        most = min(site.limits.max_dim, left // _directions(site))
+        given["hidden_size"] = draws.between(1, max(1, most))
         if draws.chance(0.2):
             given["activations"] = activations * _directions(site)
         site.outputs = draws.between(1, outputs)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, add, hull, multiply, whole
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, literal
+from fuzzing.graph.literals import PLANNED, literal, spelled
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import (
@@ -188,7 +188,7 @@ def _scatter(name: str, since: int, indices: Callable[[Site], Constant], updates
         values=_values,
         dtypes=ANY,
         settings=(*axis, *reductions),
-        torch=torch,
+        torch=spelled(torch),
     )
 
 
@@ -206,5 +206,5 @@ register(
              settings=(Setting("axis", Made(_sequence_axis, lambda value, site: isinstance(value, int)),
                                omit=PLANNED, default=-2),
                        Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear")),
-             torch=_torch_cache),
+             torch=spelled(_torch_cache)),
 )  # fmt: skip

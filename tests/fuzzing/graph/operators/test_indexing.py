@@ -9,10 +9,10 @@ from fuzzing.draws import Draws
 from fuzzing.graph import operators
 from fuzzing.graph.operators.indexing import tuples
 from fuzzing.graph.site import Limits, Site
-from tests.support.nodes import floats, inferred, longs, shapes
+from tests.support.nodes import floats, shapes
 from tests.support.operators import check, check_torch
 
-_NAMES = ("Slice", "Gather", "GatherElements", "GatherND")
+_NAMES = ("Gather", "GatherElements", "GatherND")
 _SCALARS = Limits(min_rank=0)
 
 
@@ -28,32 +28,6 @@ def test_nodes_that_index_are_valid(name: str) -> None:
 @pytest.mark.parametrize("name", _NAMES)
 def test_indexing_in_torch(name: str) -> None:
     assert check_torch(name, 18, ("float32", "int64"), seeds=15) == 30
-
-
-def test_slices_take_all_forms() -> None:
-    ran = check("Slice", (18,), seeds=150)
-    check("Slice", (18,), seeds=10, limits=Limits(min_dim=0))
-    nodes = [item.generated.graph.nodes[0] for item in ran]
-    assert {len(node.inputs) for node in nodes} == {3, 4, 5}
-    assert any(len(node.inputs) == 5 and node.inputs[3] is None for node in nodes)
-    constants = [constant for item in ran for constant in item.generated.graph.constants.values()]
-    assert {constant.dtype for constant in constants} == {"int32", "int64"}
-    assert any((constant.array == np.iinfo(constant.array.dtype).max).any() for constant in constants)
-    steps = [
-        item.generated.graph.constants[edge].array.tolist()
-        for item, node in zip(ran, nodes, strict=True)
-        if len(node.inputs) == 5 and (edge := node.inputs[4]) is not None
-    ]
-    assert {-2, -1, 1, 2, 3} == {step for found in steps for step in found}
-
-
-_BOUND = st.integers(-9, 9) | st.sampled_from([2**31 - 1, -(2**31), 2**63 - 1, -(2**63) + 1])
-
-
-@given(st.integers(0, 6), _BOUND, _BOUND, st.sampled_from([1, 2, 3, -1, -2, -3]))
-def test_slices_are_as_long_as_onnx_says(length: int, start: int, end: int, step: int) -> None:
-    found = shapes("Slice", [floats(length, 2), longs(start), longs(end), longs(-2), longs(step)])
-    assert found == [inferred("Slice", (length, 2), [longs(start), longs(end), longs(-2), longs(step)])]
 
 
 def test_indices_count_from_both_ends() -> None:

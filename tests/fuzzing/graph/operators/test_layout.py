@@ -8,7 +8,7 @@ from fuzzing.graph.site import Limits
 from tests.support.nodes import floats, longs, shapes
 from tests.support.operators import check, check_torch
 
-_NAMES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "DepthToSpace", "SpaceToDepth")
+_NAMES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 _EMPTY = Limits(min_rank=0, min_dim=0)
 
 
@@ -70,8 +70,3 @@ def test_negative_axes() -> None:
     assert shapes("Squeeze", [floats(1, 2, 1)]) == [(2,)]
     assert shapes("Unsqueeze", [floats(2, 3), longs(-1, 0)]) == [(1, 2, 3, 1)]
     assert shapes("Flatten", [floats(2, 3, 4)], {"axis": -2}) == [(2, 12)]
-
-
-def test_blocks_move_between_depth_and_space() -> None:
-    assert shapes("DepthToSpace", [floats(2, 12, 3, 1)], {"blocksize": 2}) == [(2, 3, 6, 2)]
-    assert shapes("SpaceToDepth", [floats(2, 3, 6, 2)], {"blocksize": 2}) == [(2, 12, 3, 1)]

@@ -50,7 +50,7 @@ def test_optional_inputs_come_and_go() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_torch_computes_the_same_where_it_can(name: str) -> None:
-    assert check_torch(name, 21, seeds=30) >= 5
+    assert check_torch(name, 21, seeds=60) >= 10
 
 
 def test_torch_has_nothing_for_rows_that_end_early() -> None:

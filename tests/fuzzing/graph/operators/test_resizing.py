@@ -11,7 +11,7 @@ import pytest
 
 from fuzzing.graph.operators.resizing import overshoot
 from tests.support.nodes import floats, longs, placed, shapes
-from tests.support.operators import check
+from tests.support.operators import check, check_torch
 
 
 def test_resizing_is_valid_in_all_forms() -> None:
@@ -48,6 +48,12 @@ def test_new_lengths() -> None:
     assert shapes("Resize", [floats(4, 3), None, None, longs(8, 3)], smaller) == [(8, 6)]
     assert shapes("Resize", [floats(4, 3), None, None, floats(2)]) == [(None, None)]
     assert shapes("Resize", [floats(4, None), None, scales[2:]]) == [(2, None)]
+
+
+def test_interpolation_in_torch() -> None:
+    """It has about one form in ten: images, whole lengths, and few of the modes."""
+    assert check_torch("Resize", 13, seeds=150) >= 10
+    assert check_torch("Resize", 21, seeds=150) >= 5
 
 
 _COEFFICIENTS = (-0.5, -0.6, -0.75)
