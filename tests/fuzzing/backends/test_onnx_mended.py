@@ -63,7 +63,7 @@ def agree(mine: list[Array], theirs: list[Array], near: float) -> bool:
 
 def evaluated(model: onnx.ModelProto, given: dict[str, Array], new_ops: list[Any] | None) -> list[Array]:
     evaluator = onnx.reference.ReferenceEvaluator(model, new_ops=new_ops)
-    return [np.asarray(found) for found in evaluator.run(None, given)]  # type: ignore[union-attr]
+    return [np.asarray(found) for found in evaluator.run(None, given)]
 
 
 @pytest.mark.parametrize("name", FORMS)
