@@ -25,6 +25,7 @@ from fuzzing.coverage import OperatorSet, Tally
 from fuzzing.draws import derive
 from fuzzing.errors import InfrastructureError
 from fuzzing.generate import casing, generators, measuring
+from fuzzing.generate.closing import closers
 from fuzzing.generate.generators import Generator
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
@@ -128,7 +129,9 @@ def batch(plan: Plan, indices: Iterable[int]) -> Batch:
         written = time.perf_counter()
         made.making_s += written - begin
         made.making_cpu_s += time.process_time() - ran
-        made.models.append(Made(index, case.id, seed, len(generated.graph.nodes) - generated.closing, new))
+        made.models.append(
+            Made(index, case.id, seed, len(generated.graph.nodes) - closers(generated.graph), new)
+        )
         if made.tally is not None:
             measuring.measure(generated, made.tally)
             made.measuring_s += time.perf_counter() - written

@@ -97,7 +97,8 @@ class _Writer:
         for number, node in enumerate(graph.nodes):
             made = proto.node.add()
             made.op_type = node.op
-            made.name = f"{prefix}n{number}_{_identifier(node.op)}"
+            first = node.outputs[0] if node.outputs else -1
+            made.name = names[first] if first in graph.names else f"{prefix}n{number}_{_identifier(node.op)}"
             if node.domain:
                 made.domain = node.domain
             made.input.extend(["" if edge is None else names[edge] for edge in node.inputs])

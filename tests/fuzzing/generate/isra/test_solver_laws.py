@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from fuzzing.coverage import operators as sets
 from fuzzing.draws import derive
 from fuzzing.errors import UsageError
+from fuzzing.generate.closing import closers
 from fuzzing.generate.isra import Generated, Settings, Solver
 from fuzzing.graph import operators
 from fuzzing.graph.intervals import WHOLE
@@ -182,10 +183,11 @@ def test_joined_models_have_one_output_for_each_element_type() -> None:
         [output] = made.graph.outputs
         assert made.graph.types[output].shape is not None
         assert made.graph.types[output].rank == 2
-        *flattened, concat = made.graph.nodes[-made.closing :]
+        count = closers(made.graph)
+        *flattened, concat = made.graph.nodes[-count:]
         assert concat.op == "Concat"
         assert {node.op for node in flattened} == {"Flatten"}
-        assert 5 <= len(made.graph.nodes) - made.closing <= 20
+        assert 5 <= len(made.graph.nodes) - count <= 20
 
 
 def test_what_is_left_out_never_comes() -> None:
