@@ -38,5 +38,6 @@ def test_half_of_a_transform() -> None:
 @pytest.mark.parametrize(("length", "want"), [(None, 10), (9, 9)])
 def test_half_a_spectrum_goes_back_to_real_numbers(length: int | None, want: int) -> None:
     given = None if length is None else scalar("int64", length)
-    found = inferred("DFT", 21, (floats(1, 6, 3, 2), given, scalar("int64", 1)), {"inverse": 1, "onesided": 1})
+    inputs = (floats(1, 6, 3, 2), given, scalar("int64", 1))
+    found = inferred("DFT", 21, inputs, {"inverse": 1, "onesided": 1})
     assert found == (TensorType("float32", (1, want, 3, 1)),)
