@@ -28,9 +28,8 @@ _SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
 _WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift"}
 
 
-def evaluator(onnx: Any, model: Any, fill: int) -> Any:
-    """A reference evaluator of `model` that puts `fill` wherever the result is left open."""
-    base: Any = onnx.reference.ReferenceEvaluator
+def evaluator(base: Any, fill: int) -> Any:
+    """The class of evaluators, made from this one, that put `fill` wherever the result is left open."""
 
     class Filling(base):  # type: ignore[misc]
         """Wraps the implementations of the operators watched, in subgraphs and functions too."""
@@ -40,7 +39,7 @@ def evaluator(onnx: Any, model: Any, fill: int) -> Any:
             watched = node.domain in ("", "ai.onnx") and node.op_type in _WATCHED
             return _filling(found, node.op_type, fill) if watched and isinstance(found, type) else found
 
-    return Filling(model)
+    return Filling
 
 
 @cache
