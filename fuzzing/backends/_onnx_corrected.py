@@ -12,36 +12,57 @@ are asked for nor what onnx's base classes want. `node` is onnx's own object, wi
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
-from fuzzing.backends import _onnx_control, _onnx_indexing, _onnx_recurrent, _onnx_windows
+from fuzzing.backends import (
+    _onnx_control,
+    _onnx_indexing,
+    _onnx_recurrent,
+    _onnx_sampling,
+    _onnx_statistics,
+    _onnx_windows,
+)
 
 
 class Correction(NamedTuple):
     """What runs in place of onnx's implementation of an operator.
 
     why      what onnx does wrong, on which input; seen in onnx 1.23.2 unless said
-    since    the opset whose form of the operator it is for, and all later ones
+    since    the first opset whose form of the operator it is for
+    until    the last one
     context  whether it runs a body, which sees what is known outside
     """
 
     run: Callable[..., Tuple[Any, ...]]
     why: str
     since: int = 1
+    until: int = sys.maxsize
     context: bool = False
 
 
 CORRECTIONS: Dict[str, Correction] = {
+    "AffineGrid": Correction(_onnx_sampling.affine_grid, "gives float32 whatever theta is, and rounds to it"),
     "AveragePool": Correction(
         _onnx_windows.average_pool,
         "refuses ceil_mode with auto_pad; with ceil_mode, puts half of what a last window lacks before the image",
+    ),
+    "BatchNormalization": Correction(
+        _onnx_statistics.batch_normalization,
+        "mixes the batch's statistics in where one output, and so test mode, is asked for",
+        since=9,
+        until=13,
     ),
     "ConvTranspose": Correction(
         _onnx_windows.conv_transpose,
         "ignores output_shape unless auto_pad is SAME_*; mixes up channels where a group has several; "
         "passes over auto_pad VALID",
     ),
+    "DequantizeLinear": Correction(
+        _onnx_statistics.dequantize_linear, "has none before opset 19", since=10, until=18
+    ),
+    "Det": Correction(_onnx_statistics.det, "refuses float16"),
     "GRU": Correction(_onnx_recurrent.gru, "ignores clip, activations and sequence_lens"),
     "GatherElements": Correction(
         _onnx_indexing.gather_elements,
@@ -52,13 +73,17 @@ CORRECTIONS: Dict[str, Correction] = {
         _onnx_windows.global_max_pool, "takes the maximum over wrong axes unless the rank is 4"
     ),
     "GridSample": Correction(
-        _onnx_indexing.grid_sample, "knows not the modes' names before opset 20, bilinear and bicubic"
+        _onnx_sampling.grid_sample,
+        "knows not the modes' names before opset 20, bilinear and bicubic; fails to reflect at an axis of length 1; "
+        "rounds coordinates to float32 whatever the model's type",
     ),
     "LRN": Correction(
         _onnx_windows.lrn, "sums over as many channels as the batch has images; refuses all ranks but 4"
     ),
-    "LSTM": Correction(
-        _onnx_recurrent.lstm, "ignores clip, activations, sequence_lens and input_forget"
+    "LSTM": Correction(_onnx_recurrent.lstm, "ignores clip, activations, sequence_lens and input_forget"),
+    "LayerNormalization": Correction(
+        _onnx_statistics.layer_normalization,
+        "computes in X's type, not in stash_type's, of which its other outputs are to be; refuses all but 1",
     ),
     "Loop": Correction(
         _onnx_control.loop,
@@ -75,19 +100,49 @@ CORRECTIONS: Dict[str, Correction] = {
         "gives wrong shapes with auto_pad and strides, and no indices without; refuses ceil_mode with auto_pad",
     ),
     "MaxRoiPool": Correction(_onnx_indexing.max_roi_pool, "has none"),
+    "Mean": Correction(_onnx_statistics.mean, "refuses a first input that is to be broadcast"),
+    "NegativeLogLikelihoodLoss": Correction(
+        _onnx_statistics.negative_log_likelihood_loss,
+        "counts ignored samples in the mean where ignore_index is -1, its own mark for none",
+    ),
     "NonMaxSuppression": Correction(
         _onnx_indexing.non_max_suppression, "refuses scalars, as the thresholds are to be, and their absence"
     ),
     "OneHot": Correction(
-        _onnx_indexing.one_hot, "refuses a depth of shape [1]; computes on - off, which rounds and overflows"
+        _onnx_indexing.one_hot,
+        "refuses a depth of shape [1], compares indices that are no integers as they are, "
+        "and computes with on - off, which rounds and overflows",
     ),
     "Pad": Correction(_onnx_indexing.pad, "refuses negative pads", since=11),
+    "QLinearConv": Correction(
+        _onnx_statistics.qlinear_conv,
+        "adds the zero point before it rounds, which moves ties if it is odd; scales per channel only in rank 4",
+    ),
+    "QLinearMatMul": Correction(
+        _onnx_statistics.qlinear_matmul, "adds the zero point before it rounds, which moves ties if it is odd"
+    ),
     "RNN": Correction(
         _onnx_recurrent.rnn,
         "ignores clip and sequence_lens; takes the first direction's activation for both",
     ),
+    "ReduceSumSquare": Correction(_onnx_statistics.reduce_sum_square, "gives int64 for int32"),
+    "Resize": Correction(
+        _onnx_sampling.resize,
+        "refuses negative axes and bool; with pytorch_half_pixel, and an output of length 1, reads at -0.5 instead "
+        "of 0, or as if it were longer where the scale gives a fraction more",
+        since=11,
+    ),
+    "RoiAlign": Correction(
+        _onnx_sampling.roi_align,
+        "shifts coordinates by half a pixel, as only since opset 16",
+        since=10,
+        until=15,
+    ),
     "Scan": Correction(
-        _onnx_control.scan, "refuses directions and axes other than 0, and nothing to scan", since=9, context=True
+        _onnx_control.scan,
+        "refuses directions and axes other than 0, and nothing to scan",
+        since=9,
+        context=True,
     ),
     "Unique": Correction(
         _onnx_indexing.unique, "takes along axis 0 whatever the axis if sorted is 0, and sorts a lone output"
@@ -107,8 +162,8 @@ def evaluator(onnx: Any) -> Any:
 
         def _load_impl(self, node: Any, *rest: Any) -> Any:
             if node.domain in ("", "ai.onnx") and node.op_type in CORRECTIONS:
-                opset = self.opsets[node.domain]
-                if opset >= CORRECTIONS[node.op_type].since:
+                opset, correction = self.opsets[node.domain], CORRECTIONS[node.op_type]
+                if correction.since <= opset <= correction.until:
                     return _corrected(node.op_type, opset)
             return super()._load_impl(node, *rest)
 

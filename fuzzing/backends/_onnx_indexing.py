@@ -10,11 +10,8 @@ from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
-#: GridSample's modes before opset 20, and what they are called since.
-_RENAMED = {"bilinear": "linear", "bicubic": "cubic"}
 
-
-def gather_elements(node: Any, data: Any, indices: Any, axis: int = 0, **_: Any) -> Tuple[Any, ...]:
+def gather_elements(_node: Any, data: Any, indices: Any, axis: int = 0, **_: Any) -> Tuple[Any, ...]:
     """GatherElements: "out[i][j][k] = input[index[i][j][k]][j][k] if axis = 0", and so on; the index may be
     shorter than the input along the other axes, since only its own places are asked for.
     """
@@ -23,9 +20,10 @@ def gather_elements(node: Any, data: Any, indices: Any, axis: int = 0, **_: Any)
     return (data[tuple(places)],)
 
 
-def one_hot(node: Any, indices: Any, depth: Any, values: Any, axis: int = -1, **_: Any) -> Tuple[Any, ...]:
+def one_hot(_node: Any, indices: Any, depth: Any, values: Any, axis: int = -1, **_: Any) -> Tuple[Any, ...]:
     """OneHot: "locations represented by the index values … take value on_value", all others off_value; indices
-    outside [-depth, depth-1] give off_value only. "In case … depth … is not an integer, it is casted to int64".
+    outside [-depth, depth-1] give off_value only. "In case 'indices' is of non-integer type, the values will be
+    casted to int64 before use", and depth alike.
     """
     size = int(np.asarray(depth).ravel()[0])
     places = np.asarray(indices).astype(np.int64)
@@ -36,7 +34,7 @@ def one_hot(node: Any, indices: Any, depth: Any, values: Any, axis: int = -1, **
 
 
 def pad(
-    node: Any,
+    _node: Any,
     data: Any,
     pads: Any,
     constant_value: Any = None,
@@ -66,7 +64,9 @@ def pad(
     return (np.pad(kept, width, mode=mode).astype(data.dtype),)  # type: ignore[call-overload]
 
 
-def unique(node: Any, x: Any, axis: Optional[int] = None, sorted: Optional[int] = None, **_: Any) -> Tuple[Any, ...]:  # noqa: A002, E501
+def unique(
+    _node: Any, x: Any, axis: Optional[int] = None, sorted: Optional[int] = None, **_: Any
+) -> Tuple[Any, ...]:  # noqa: A002, E501
     """Unique: "either sorted in ascending order or optionally in the order of the first occurrence"; without an
     axis "the input tensor is flattened".
     """
@@ -96,14 +96,12 @@ def non_max_suppression(
         return (np.zeros((0, 3), np.int64),)
     overlap = np.zeros(1, np.float32) if iou_threshold is None else np.ravel(iou_threshold)
     least = None if score_threshold is None else np.ravel(score_threshold)
-    found: Tuple[Any, ...] = node.own(
-        boxes, scores, np.array([most], np.int64), overlap, least, **attributes
-    )
+    found: Tuple[Any, ...] = node.own(boxes, scores, np.array([most], np.int64), overlap, least, **attributes)
     return found
 
 
 def max_roi_pool(
-    node: Any, x: Any, rois: Any, pooled_shape: Sequence[int] = (), spatial_scale: float = 1.0, **_: Any
+    _node: Any, x: Any, rois: Any, pooled_shape: Sequence[int] = (), spatial_scale: float = 1.0, **_: Any
 ) -> Tuple[Any, ...]:
     """MaxRoiPool: "max pooling across each RoI, to produce output … (num_rois, channels, pooled_shape[0],
     pooled_shape[1])". How a region is cut the text leaves to its source, Fast R-CNN (Girshick 2015, 2.1): corners
@@ -132,9 +130,3 @@ def _bins(begin: int, end: int, count: int, length: int) -> Sequence[slice]:
         )
         for place in range(count)
     ]
-
-
-def grid_sample(node: Any, x: Any, grid: Any, mode: str = "linear", **attributes: Any) -> Tuple[Any, ...]:
-    """GridSample: the modes of opset 16, "bilinear (default), nearest, bicubic", are those renamed in opset 20."""
-    found: Tuple[Any, ...] = node.own(x, grid, mode=_RENAMED.get(mode, mode), **attributes)
-    return found

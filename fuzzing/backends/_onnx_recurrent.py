@@ -16,20 +16,20 @@ Activation = Callable[[Any], Any]
 
 #: "Activation functions", with alpha and beta. The text calls the same function by several spellings.
 _ACTIVATIONS: Dict[str, Callable[[Any, float, float], Any]] = {
-    "relu": lambda x, alpha, beta: np.maximum(x, 0),
-    "tanh": lambda x, alpha, beta: np.tanh(x),
-    "sigmoid": lambda x, alpha, beta: _sigmoid(x),
+    "relu": lambda x, *_: np.maximum(x, 0),
+    "tanh": lambda x, *_: np.tanh(x),
+    "sigmoid": lambda x, *_: _sigmoid(x),
     "affine": lambda x, alpha, beta: alpha * x + beta,
-    "leakyrelu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * x),
-    "thresholdedrelu": lambda x, alpha, beta: np.where(x >= alpha, x, 0),
+    "leakyrelu": lambda x, alpha, _: np.where(x >= 0, x, alpha * x),
+    "thresholdedrelu": lambda x, alpha, _: np.where(x >= alpha, x, 0),
     "scaledtanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
     "hardsigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-    "elu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * np.expm1(np.minimum(x, 0))),
-    "softsign": lambda x, alpha, beta: x / (1 + np.abs(x)),
-    "softplus": lambda x, alpha, beta: np.logaddexp(0, x),
+    "elu": lambda x, alpha, _: np.where(x >= 0, x, alpha * np.expm1(np.minimum(x, 0))),
+    "softsign": lambda x, *_: x / (1 + np.abs(x)),
+    "softplus": lambda x, *_: np.logaddexp(0, x),
 }
 #: "Default values are the same as of corresponding ONNX operators": alpha and beta of those that have any.
-#: Affine's and ScaledTanh's are 1 and 0, 1 and 1 in the runtimes; the text has none.
+#: Affine and ScaledTanh are no ONNX operators, and so have none; those that change nothing stand in.
 _PARAMETERS = {
     "affine": (1.0, 0.0),
     "leakyrelu": (0.01, 0.0),
@@ -95,7 +95,7 @@ class _Layer:
         self.count, self.size = self.r.shape[0], self.r.shape[2]
         self.b = np.zeros((self.count, 2 * gates * self.size)) if b is None else _wide(b)
         self.lengths = np.full(self.batch, self.steps) if lengths is None else np.asarray(lengths)
-        self.backward = [direction == "reverse", True][: self.count] if self.count == 1 else [False, True]
+        self.backward = [False, True] if self.count == 2 else [direction == "reverse"]
         self.states = [self._state(state) for state in states]
 
     def _state(self, given: Any) -> Any:
@@ -131,7 +131,7 @@ def _wide(array: Any) -> Any:
 
 
 def rnn(
-    node: Any,
+    _node: Any,
     *inputs: Any,
     activation_alpha: Optional[Sequence[float]] = None,
     activation_beta: Optional[Sequence[float]] = None,
@@ -156,7 +156,7 @@ def rnn(
 
 
 def gru(
-    node: Any,
+    _node: Any,
     *inputs: Any,
     activation_alpha: Optional[Sequence[float]] = None,
     activation_beta: Optional[Sequence[float]] = None,
@@ -195,7 +195,7 @@ def gru(
 
 
 def lstm(
-    node: Any,
+    _node: Any,
     *inputs: Any,
     activation_alpha: Optional[Sequence[float]] = None,
     activation_beta: Optional[Sequence[float]] = None,

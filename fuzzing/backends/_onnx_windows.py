@@ -42,8 +42,7 @@ class Windows(NamedTuple):
     def covered(self, window: Ints) -> List[Any]:
         """What a window covers of the image, along each axis."""
         return [
-            place[(place >= 0) & (place < length)]
-            for place, length in zip(self.places(window), self.lengths)
+            place[(place >= 0) & (place < length)] for place, length in zip(self.places(window), self.lengths)
         ]
 
     def padded(self, window: Ints) -> int:
@@ -95,7 +94,7 @@ def windows(
 
 
 def max_pool(
-    node: Any,
+    _node: Any,
     x: Any,
     auto_pad: Optional[str] = None,
     ceil_mode: Optional[int] = None,
@@ -135,7 +134,7 @@ def _least(dtype: Any) -> Any:
 
 
 def average_pool(
-    node: Any,
+    _node: Any,
     x: Any,
     auto_pad: Optional[str] = None,
     ceil_mode: Optional[int] = None,
@@ -157,7 +156,7 @@ def average_pool(
 
 
 def lp_pool(
-    node: Any,
+    _node: Any,
     x: Any,
     auto_pad: Optional[str] = None,
     ceil_mode: Optional[int] = None,
@@ -182,19 +181,19 @@ def _part(x: Any, every: Windows, window: Ints) -> Any:
     return x[index].astype(np.float64).reshape(*x.shape[:2], -1)
 
 
-def global_max_pool(node: Any, x: Any, **_: Any) -> Tuple[Any, ...]:
+def global_max_pool(_node: Any, x: Any, **_: Any) -> Tuple[Any, ...]:
     """GlobalMaxPool: "equivalent to MaxPool with kernel size equal to the spatial dimension"."""
     return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
 
 
-def global_lp_pool(node: Any, x: Any, p: float = 2, **_: Any) -> Tuple[Any, ...]:
+def global_lp_pool(_node: Any, x: Any, p: float = 2, **_: Any) -> Tuple[Any, ...]:
     """GlobalLpPool: "equivalent to LpPool with kernel size equal to the spatial dimension"."""
     powers = np.abs(x.astype(np.float64)) ** p
     return ((powers.sum(axis=tuple(range(2, x.ndim)), keepdims=True) ** (1 / p)).astype(x.dtype),)
 
 
 def lrn(
-    node: Any, x: Any, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int = 1, **_: Any
+    _node: Any, x: Any, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int = 1, **_: Any
 ) -> Tuple[Any, ...]:
     """LRN: "max(0, c - floor((size - 1) / 2)) <= i <= min(C - 1, c + ceil((size - 1) / 2))"."""
     wide = x.astype(np.float64)
@@ -206,8 +205,36 @@ def lrn(
     return ((wide / (bias + alpha / size * sums) ** beta).astype(x.dtype),)
 
 
+def convolve(
+    x: Any,
+    weights: Any,
+    auto_pad: Optional[str],
+    dilations: Optional[Ints],
+    group: int,
+    pads: Optional[Ints],
+    strides: Optional[Ints],
+) -> Any:
+    """The sums of Conv, without a bias, in the type of what is given; padding is 0."""
+    every = windows(x.shape[2:], weights.shape[2:], auto_pad, pads, strides, dilations, None)
+    channels = weights.shape[0]
+    filters = weights.reshape(group, channels // group, *weights.shape[1:])
+    found = np.zeros((x.shape[0], channels, *every.counts), x.dtype)
+    for window in every:
+        inside = [
+            (place >= 0) & (place < length) for place, length in zip(every.places(window), every.lengths)
+        ]
+        part = x[(slice(None), slice(None), *np.ix_(*every.covered(window)))]
+        taps = filters[(..., *np.ix_(*(np.flatnonzero(one) for one in inside)))]
+        found[(..., *window)] = np.einsum(
+            "ngt,gmt->ngm",
+            part.reshape(x.shape[0], group, -1),
+            taps.reshape(group, channels // group, -1),
+        ).reshape(x.shape[0], channels)
+    return found
+
+
 def conv_transpose(
-    node: Any,
+    _node: Any,
     x: Any,
     weights: Any,
     bias: Any = None,
@@ -220,7 +247,7 @@ def conv_transpose(
     strides: Optional[Ints] = None,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """ConvTranspose: each element of the input adds the kernel, times itself, to the output; then pads are cut."""
+    """ConvTranspose: each element adds the kernel, times itself, to the output; then the pads are cut off."""
     space, kernel = x.shape[2:], weights.shape[2:]
     rank = len(space)
     steps, spread = strides or (1,) * rank, dilations or (1,) * rank

@@ -21,7 +21,9 @@ _WIDE = {
 
 @register
 class OnnxReference(Backend):
-    """`onnx.reference.ReferenceEvaluator`, put right where it is wrong (`_onnx_corrected`); convert parses and checks, compile builds the evaluator.
+    """`onnx.reference.ReferenceEvaluator`, put right where it is wrong (`_onnx_corrected`).
+
+    convert parses and checks, compile builds the evaluator.
 
     options: `precision`, float64 for all floats wider than the model says, but for float8 and less
     (`_onnx_float64`); `undefined`, the number to put where the standard leaves an integer result open

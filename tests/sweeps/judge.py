@@ -60,9 +60,7 @@ def cases(name: str, opset: int, dtypes: tuple[str, ...], seed: int, count: int)
     """The models of one operator; none if it takes none of the types."""
     try:
         solver = Solver(
-            Settings(
-                nodes=(1, 1), opset=opset, operators=(name,), dtypes=dtypes, picking_rate=_PICKING_RATE
-            )
+            Settings(nodes=(1, 1), opset=opset, operators=(name,), dtypes=dtypes, picking_rate=_PICKING_RATE)
         )
     except UsageError:
         return
@@ -72,7 +70,13 @@ def cases(name: str, opset: int, dtypes: tuple[str, ...], seed: int, count: int)
 
 
 def sweep(
-    bench: Bench, names: Sequence[str], opset: int, dtypes: tuple[str, ...], seed: int, count: int, keep: Corpus | None
+    bench: Bench,
+    names: Sequence[str],
+    opset: int,
+    dtypes: tuple[str, ...],
+    seed: int,
+    count: int,
+    keep: Corpus | None,
 ) -> Counter[str]:
     """Judges the models of these operators and prints what came out; the sum of all."""
     total: Counter[str] = Counter()
@@ -93,7 +97,9 @@ def sweep(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--opset", type=int, default=18)
     parser.add_argument("--dtypes", default="float32")
     parser.add_argument("--count", type=int, default=8)
@@ -108,7 +114,9 @@ def main() -> int:
     )  # fmt: skip
     keep = Corpus(given.keep) if given.keep else None
     with Bench(shard) as bench:
-        total = sweep(bench, names, given.opset, tuple(given.dtypes.split(",")), given.seed, given.count, keep)
+        total = sweep(
+            bench, names, given.opset, tuple(given.dtypes.split(",")), given.seed, given.count, keep
+        )
     judged = total.total() - total[Verdict.INVALID.value]
     print(f"total: {dict(sorted(total.items()))}; judged {judged}/{total.total()}")
     return 0
