@@ -57,8 +57,9 @@ def scan(
     bindings: Any = None,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """Scan: directions "0 indicates forward direction and 1 indicates reverse direction", of an output "whether
-    the scan_output should be constructed by appending or prepending"; axes of each are 0 unless said.
+    """Scan: directions "0 indicates forward direction and 1 indicates reverse direction", of an output
+    "whether the scan_output should be constructed by appending or prepending"; axes of each are 0 unless
+    said.
     """
     count = len(inputs) - num_scan_inputs
     states, scanned = list(inputs[:count]), inputs[count:]

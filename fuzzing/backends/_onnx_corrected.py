@@ -2,12 +2,12 @@
 
 onnx's own implementations pass onnx's own node tests, and little else: on generated models many are wrong, or
 refuse what the operator reference allows. Either way every compiler would stand accused, or no model of that
-operator be judged. CORRECTIONS has what takes their place, each written from the text of the reference, and why.
-What is right in onnx is left alone. Needs onnx; runs inside the reference worker.
+operator be judged. CORRECTIONS has what takes their place, each written from the text of the reference, and
+why. What is right in onnx is left alone. Needs onnx; runs inside the reference worker.
 
 A correction is a function (node, inputs…, attributes by name) → outputs, and need know neither which outputs
-are asked for nor what onnx's base classes want. `node` is onnx's own object, with `onnx_node` and `run_params`;
-`node.own` is what onnx would have run.
+are asked for nor what onnx's base classes want. `node` is onnx's own object, with `onnx_node` and
+`run_params`; `node.own` is what onnx would have run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ CORRECTIONS: Dict[str, Correction] = {
     "AffineGrid": Correction(_onnx_sampling.affine_grid, "gives float32 whatever theta is, and rounds to it"),
     "AveragePool": Correction(
         _onnx_windows.average_pool,
-        "refuses ceil_mode with auto_pad; with ceil_mode, puts half of what a last window lacks before the image",
+        "refuses ceil_mode with auto_pad; with ceil_mode, puts half of what a last "
+        "window lacks before the image",
     ),
     "BatchNormalization": Correction(
         _onnx_statistics.batch_normalization,
@@ -74,7 +75,8 @@ CORRECTIONS: Dict[str, Correction] = {
     ),
     "GridSample": Correction(
         _onnx_sampling.grid_sample,
-        "knows not the modes' names before opset 20, bilinear and bicubic; fails to reflect at an axis of length 1; "
+        "knows not the modes' names before opset 20, bilinear and bicubic; fails to reflect at an axis "
+        "of length 1; "
         "rounds coordinates to float32 whatever the model's type",
     ),
     "LRN": Correction(
@@ -97,7 +99,8 @@ CORRECTIONS: Dict[str, Correction] = {
     ),
     "MaxPool": Correction(
         _onnx_windows.max_pool,
-        "gives wrong shapes with auto_pad and strides, and no indices without; refuses ceil_mode with auto_pad",
+        "gives wrong shapes with auto_pad and strides, and no indices without; refuses "
+        "ceil_mode with auto_pad",
     ),
     "MaxRoiPool": Correction(_onnx_indexing.max_roi_pool, "has none"),
     "Mean": Correction(_onnx_statistics.mean, "refuses a first input that is to be broadcast"),
@@ -116,7 +119,8 @@ CORRECTIONS: Dict[str, Correction] = {
     "Pad": Correction(_onnx_indexing.pad, "refuses negative pads", since=11),
     "QLinearConv": Correction(
         _onnx_statistics.qlinear_conv,
-        "adds the zero point before it rounds, which moves ties if it is odd; scales per channel only in rank 4",
+        "adds the zero point before it rounds, which moves ties if it is odd; has scales per "
+        "channel in rank 4 only",
     ),
     "QLinearMatMul": Correction(
         _onnx_statistics.qlinear_matmul, "adds the zero point before it rounds, which moves ties if it is odd"
@@ -128,7 +132,8 @@ CORRECTIONS: Dict[str, Correction] = {
     "ReduceSumSquare": Correction(_onnx_statistics.reduce_sum_square, "gives int64 for int32"),
     "Resize": Correction(
         _onnx_sampling.resize,
-        "refuses negative axes and bool; with pytorch_half_pixel, and an output of length 1, reads at -0.5 instead "
+        "refuses negative axes and bool; with pytorch_half_pixel, and an output of length 1, reads "
+        "at -0.5 instead "
         "of 0, or as if it were longer where the scale gives a fraction more",
         since=11,
     ),
@@ -172,7 +177,7 @@ def evaluator(onnx: Any) -> Any:
 
 @cache
 def _corrected(op_type: str, opset: int) -> Any:
-    """onnx's class for an operator as the correction has it."""
+    """The class that onnx makes a node of, for an operator as the correction has it."""
     from onnx.reference.op_run import OpRun
     from onnx.reference.ops import load_op
 

@@ -1,4 +1,5 @@
-"""What the ONNX operator reference says of operators that pick, place and pad elements, straight from its text.
+"""What the ONNX operator reference says of operators that pick, place and pad elements, straight from its
+text.
 
 Functions as `_onnx_corrected` wants them. numpy only.
 """
@@ -21,9 +22,9 @@ def gather_elements(_node: Any, data: Any, indices: Any, axis: int = 0, **_: Any
 
 
 def one_hot(_node: Any, indices: Any, depth: Any, values: Any, axis: int = -1, **_: Any) -> Tuple[Any, ...]:
-    """OneHot: "locations represented by the index values … take value on_value", all others off_value; indices
-    outside [-depth, depth-1] give off_value only. "In case 'indices' is of non-integer type, the values will be
-    casted to int64 before use", and depth alike.
+    """OneHot: "locations represented by the index values … take value on_value", all others off_value;
+    indices outside [-depth, depth-1] give off_value only. "In case 'indices' is of non-integer type, the
+    values will be casted to int64 before use", and depth alike.
     """
     size = int(np.asarray(depth).ravel()[0])
     places = np.asarray(indices).astype(np.int64)
@@ -42,7 +43,8 @@ def pad(
     mode: Optional[str] = None,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """Pad: "the number of padding elements to add or remove (if negative) at the beginning and end of each axis".
+    """Pad: "the number of padding elements to add or remove (if negative) at the beginning and end of each
+    axis".
 
     What is removed is removed first, so that it is not what is mirrored, repeated or wrapped around.
     """
@@ -64,16 +66,14 @@ def pad(
     return (np.pad(kept, width, mode=mode).astype(data.dtype),)  # type: ignore[call-overload]
 
 
-def unique(
-    _node: Any, x: Any, axis: Optional[int] = None, sorted: Optional[int] = None, **_: Any
-) -> Tuple[Any, ...]:  # noqa: A002, E501
-    """Unique: "either sorted in ascending order or optionally in the order of the first occurrence"; without an
-    axis "the input tensor is flattened".
+def unique(_node: Any, x: Any, axis: Optional[int] = None, **attributes: Any) -> Tuple[Any, ...]:
+    """Unique: "either sorted in ascending order or optionally in the order of the first occurrence"; without
+    an axis "the input tensor is flattened".
     """
     data = x.ravel() if axis is None else x
     along = 0 if axis is None else axis
     _, first, inverse, counts = np.unique(data, True, True, True, axis=along)
-    order = np.arange(len(first)) if sorted in (None, 1) else np.argsort(first)
+    order = np.argsort(first) if attributes.get("sorted") == 0 else np.arange(len(first))
     rank = np.argsort(order)
     found = np.take(data, first[order], axis=along)
     return found, first[order], rank[inverse.ravel()], counts[order]
@@ -88,8 +88,8 @@ def non_max_suppression(
     score_threshold: Any = None,
     **attributes: Any,
 ) -> Tuple[Any, ...]:
-    """NonMaxSuppression: the three thresholds are scalars, and optional: "default to 0, which means no output",
-    "default to 0", and no threshold on scores.
+    """NonMaxSuppression: the three thresholds are scalars, and optional: "default to 0, which means no
+    output", "default to 0", and no threshold on scores.
     """
     most = 0 if max_output_boxes_per_class is None else int(np.ravel(max_output_boxes_per_class)[0])
     if most <= 0:
@@ -104,8 +104,9 @@ def max_roi_pool(
     _node: Any, x: Any, rois: Any, pooled_shape: Sequence[int] = (), spatial_scale: float = 1.0, **_: Any
 ) -> Tuple[Any, ...]:
     """MaxRoiPool: "max pooling across each RoI, to produce output … (num_rois, channels, pooled_shape[0],
-    pooled_shape[1])". How a region is cut the text leaves to its source, Fast R-CNN (Girshick 2015, 2.1): corners
-    rounded to whole pixels, both inside, and bins that overlap by rounding outwards; an empty bin is 0.
+    pooled_shape[1])". How a region is cut the text leaves to its source, Fast R-CNN (Girshick 2015, 2.1):
+    corners rounded to whole pixels, both inside, and bins that overlap by rounding outwards; an empty bin is
+    0.
     """
     found = np.zeros((len(rois), x.shape[1], *pooled_shape), x.dtype)
     for number, roi in enumerate(rois.astype(np.float64)):

@@ -80,9 +80,9 @@ def _nearest(x: Any, mode: str) -> Any:
 def _weights(x: Any, axis: _Axis, kernel: Kernel, support: int, antialias: bool, outside: bool) -> Any:
     """What each element weighs in each result: "a weighted average of neighborhood … sampling locations".
 
-    Beyond the image its border goes on, unless `exclude_outside` ("the weight of sampling locations outside the
-    tensor will be set to 0 and the weight will be renormalized"). antialias: "stretching the resampling filter
-    by a factor max(1, 1 / scale)", which must then be normalised.
+    Beyond the image its border goes on, unless `exclude_outside` ("the weight of sampling locations outside
+    the tensor will be set to 0 and the weight will be renormalized"). antialias: "stretching the resampling
+    filter by a factor max(1, 1 / scale)", which must then be normalised.
     """
     squeeze = min(axis.scale, 1.0) if antialias else 1.0
     reach = math.ceil(support / squeeze)
@@ -179,8 +179,8 @@ def grid_sample(
     padding_mode: str = "zeros",
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """GridSample: "grid specifies the sampling locations normalized by the input spatial dimensions". The modes
-    bilinear and bicubic of opset 16 are linear and cubic since opset 20.
+    """GridSample: "grid specifies the sampling locations normalized by the input spatial dimensions". The
+    modes bilinear and bicubic of opset 16 are linear and cubic since opset 20.
     """
     lengths = x.shape[2:]
     bounds = [(0.0, n - 1.0) if align_corners else (-0.5, n - 0.5) for n in lengths]
@@ -241,8 +241,8 @@ def _reflect(place: Any, low: float, high: float) -> Any:
 
 
 def roi_align(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
-    """RoiAlign before opset 16 has no coordinate_transformation_mode: it does what is "output_half_pixel" since,
-    "no [0.5] shift … backward compatible".
+    """RoiAlign before opset 16 has no coordinate_transformation_mode: it does what is "output_half_pixel"
+    since, "no [0.5] shift … backward compatible".
     """
     if "coordinate_transformation_mode" not in _given(node):
         attributes["coordinate_transformation_mode"] = "output_half_pixel"
@@ -251,8 +251,8 @@ def roi_align(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
 
 
 def affine_grid(_node: Any, theta: Any, size: Any, align_corners: int = 0, **_: Any) -> Tuple[Any, ...]:
-    """AffineGrid: theta times the homogeneous coordinates of each place, which go from -1 to 1: to the centres of
-    the outer elements if align_corners is 1, else to their outer edges. Of theta's type.
+    """AffineGrid: theta times the homogeneous coordinates of each place, which go from -1 to 1: to the
+    centres of the outer elements if align_corners is 1, else to their outer edges. Of theta's type.
     """
     lengths = [int(length) for length in size[2:]]
     lines = []

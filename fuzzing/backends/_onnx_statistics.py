@@ -26,8 +26,8 @@ def batch_normalization(
     momentum: float = 0.9,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """BatchNormalization before opset 14: "Output case #1: Y, mean, var, saved_mean, saved_var (training mode).
-    Output case #2: Y (test mode)". The statistics of training mode are the batch's own.
+    """BatchNormalization before opset 14: "Output case #1: Y, mean, var, saved_mean, saved_var (training
+    mode). Output case #2: Y (test mode)". The statistics of training mode are the batch's own.
     """
     along = (-1, *(1,) * (x.ndim - 2))
     wide = [part.astype(np.float64) for part in (x, scale, bias, mean, variance)]
@@ -82,7 +82,8 @@ def negative_log_likelihood_loss(
     **_: Any,
 ) -> Tuple[Any, ...]:
     """NegativeLogLikelihoodLoss: "loss is zero for the case when target-value equals ignore_index", whichever
-    number that is, and such a sample counts nothing in a mean: so do ONNX's own tests, with and without weights.
+    number that is, and such a sample counts nothing in a mean: so do ONNX's own tests, with and without
+    weights.
     """
     kept = np.ones(target.shape, bool) if ignore_index is None else target != ignore_index
     classes = np.where(kept, target, 0)
@@ -121,7 +122,9 @@ def det(_node: Any, x: Any, **_: Any) -> Tuple[Any, ...]:
 def dequantize_linear(
     _node: Any, x: Any, scale: Any, zero_point: Any = None, axis: int = 1, **_: Any
 ) -> Tuple[Any, ...]:
-    """DequantizeLinear before opset 19: "y = (x - x_zero_point) * x_scale", along an axis if scale is a vector."""
+    """DequantizeLinear before opset 19: "y = (x - x_zero_point) * x_scale", along an axis if scale is a
+    vector.
+    """
     shape = (-1, *(1,) * (x.ndim - axis % x.ndim - 1)) if np.ndim(scale) and np.size(scale) > 1 else ()
     zero = 0 if zero_point is None else zero_point.astype(np.int64).reshape(shape)
     return (((x.astype(np.int64) - zero) * scale.reshape(shape)).astype(scale.dtype),)
@@ -139,9 +142,9 @@ def qlinear_matmul(
     y_zero: Any,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """QLinearMatMul: "y = saturate((x / y_scale) + y_zero_point). For (x / y_scale), it is rounding to nearest
-    ties to even": before the zero point is added, so that an odd one moves no tie. Scales and zero points are
-    per tensor, per row of a and y, or per column of b.
+    """QLinearMatMul: "y = saturate((x / y_scale) + y_zero_point). For (x / y_scale), it is rounding to
+    nearest ties to even": before the zero point is added, so that an odd one moves no tie. Scales and zero
+    points are per tensor, per row of a and y, or per column of b.
     """
     rows = [_rows(part) for part in (a_scale, a_zero, y_scale, y_zero)]
     total = np.matmul(

@@ -65,32 +65,42 @@ def windows(
 ) -> Windows:
     """The windows that the attributes of a pool ask for.
 
-    "SAME_UPPER or SAME_LOWER: output_spatial_shape[i] = ceil(input_spatial_shape[i] / strides[i])"; "the extra
-    padding is added at the end for SAME_UPPER and at the beginning for SAME_LOWER". Else "floor((input +
-    pad_shape - dilation * (kernel_shape - 1) - 1) / strides + 1)", or ceil, and "sliding windows that would
+    "SAME_UPPER or SAME_LOWER: output_spatial_shape[i] = ceil(input_spatial_shape[i] / strides[i])"; "the
+    extra padding is added at the end for SAME_UPPER and at the beginning for SAME_LOWER". Else "floor((input
+    + pad_shape - dilation * (kernel_shape - 1) - 1) / strides + 1)", or ceil, and "sliding windows that would
     start in the right padded region are ignored".
     """
     rank = len(lengths)
     steps, spread = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     given = tuple(pads or ()) if auto_pad in (None, "", "NOTSET") else ()
     begins, ends = (given or (0,) * rank)[:rank], given[rank:] or (0,) * rank
-    counts, starts, stops = [], [], []
-    for length, size, stride, dilation, begin, end in zip(lengths, kernel, steps, spread, begins, ends):
-        extent = dilation * (size - 1) + 1
-        if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-            count = -(-length // stride)
-            both = max(0, (count - 1) * stride + extent - length)
-            begin = both // 2 if auto_pad == "SAME_UPPER" else both - both // 2
-            end = both - begin
-        else:
-            free = length + begin + end - extent
-            count = (-(-free // stride) if ceil_mode else free // stride) + 1
-            if ceil_mode and (count - 1) * stride >= length + begin:
-                count -= 1
-        counts.append(count)
-        starts.append(-begin)
-        stops.append(length + end)
-    return Windows(tuple(lengths), tuple(counts), tuple(kernel), steps, spread, tuple(starts), tuple(stops))
+    along = [_along(*axis, auto_pad, ceil_mode) for axis in zip(lengths, kernel, steps, spread, begins, ends)]
+    counts, starts, stops = zip(*along)
+    return Windows(tuple(lengths), counts, tuple(kernel), steps, spread, starts, stops)
+
+
+def _along(
+    length: int,
+    size: int,
+    stride: int,
+    dilation: int,
+    begin: int,
+    end: int,
+    auto_pad: Optional[str],
+    ceil_mode: Optional[int],
+) -> Tuple[int, int, int]:
+    """How many windows there are along an axis, where the first begins, and where the padding ends."""
+    extent = dilation * (size - 1) + 1
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        count = -(-length // stride)
+        both = max(0, (count - 1) * stride + extent - length)
+        less, more = both // 2, both - both // 2
+        return (count, -less, length + more) if auto_pad == "SAME_UPPER" else (count, -more, length + less)
+    free = length + begin + end - extent
+    count = (-(-free // stride) if ceil_mode else free // stride) + 1
+    if ceil_mode and (count - 1) * stride >= length + begin:
+        count -= 1
+    return count, -begin, length + end
 
 
 def max_pool(
