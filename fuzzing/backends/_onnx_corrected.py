@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from fuzzing.backends import (
+    _onnx_attention,
     _onnx_control,
     _onnx_indexing,
     _onnx_recurrent,
@@ -44,6 +45,9 @@ class Correction(NamedTuple):
 
 CORRECTIONS: Dict[str, Correction] = {
     "AffineGrid": Correction(_onnx_sampling.affine_grid, "gives float32 whatever theta is, and rounds to it"),
+    "Attention": Correction(
+        _onnx_attention.attention, "gives the scores of qk_matmul_output_mode 0 behind softcap, not before it"
+    ),
     "AveragePool": Correction(
         _onnx_windows.average_pool,
         "refuses ceil_mode with auto_pad; with ceil_mode, puts half of what a last "
@@ -77,7 +81,8 @@ CORRECTIONS: Dict[str, Correction] = {
         _onnx_sampling.grid_sample,
         "knows not the modes' names before opset 20, bilinear and bicubic; fails to reflect at an axis "
         "of length 1; "
-        "rounds coordinates to float32 whatever the model's type",
+        "rounds coordinates to float32 whatever the model's type; with cubic, moves what lies outside "
+        "before it looks for neighbours",
     ),
     "LRN": Correction(
         _onnx_windows.lrn, "sums over as many channels as the batch has images; refuses all ranks but 4"
@@ -178,6 +183,7 @@ def evaluator(onnx: Any) -> Any:
 @cache
 def _corrected(op_type: str, opset: int) -> Any:
     """The class that onnx makes a node of, for an operator as the correction has it."""
+    from onnx.defs import get_schema
     from onnx.reference.op_run import OpRun
     from onnx.reference.ops import load_op
 
@@ -185,6 +191,8 @@ def _corrected(op_type: str, opset: int) -> Any:
 
     class Run(OpRun):
         """Gives as many outputs as the node has."""
+
+        op_schema = get_schema(op_type, opset, "")  # for the attributes' defaults
 
         def _run(self, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
             found = correction.run(self, *inputs, **attributes)
@@ -199,5 +207,5 @@ def _corrected(op_type: str, opset: int) -> Any:
             implementation = load_op("", op_type, opset)
             return implementation(self.onnx_node, self.run_params)._run(*inputs, **attributes)
 
-    Run.__name__ = op_type  # by which onnx finds the attributes' defaults
+    Run.__name__ = op_type
     return Run

@@ -74,10 +74,11 @@ def _activations(
 def _clipped(
     function: Callable[[Any, float, float], Any], alpha: float, beta: float, clip: Optional[float]
 ) -> Activation:
-    def applied(x: Any) -> Any:
-        return function(x if not clip else np.clip(x, -clip, clip), alpha, beta)
+    return lambda x: function(_bounded(x, clip or np.inf), alpha, beta)
 
-    return applied
+
+def _bounded(x: Any, bound: float) -> Any:
+    return np.clip(x, -bound, bound)
 
 
 class _Layer:
@@ -206,13 +207,18 @@ def lstm(
     layout: Optional[int] = None,
     **_: Any,
 ) -> Tuple[Any, ...]:
-    """LSTM: "Ct = ft (.) Ct-1 + it (.) ct", "Ht = ot (.) h(Ct)", and the equations for it, ft, ct and ot."""
+    """LSTM: "Ct = ft (.) Ct-1 + it (.) ct", "Ht = ot (.) h(Ct)", and the equations for it, ft, ct and ot.
+
+    clip "is applied to the input of activations": of the gates', that is; onnxruntime and openvino both leave
+    the input of h alone.
+    """
     layer = _Layer(inputs, [_at(inputs, 5), _at(inputs, 6)], 4, direction, layout or 0)
     peepholes = _at(inputs, 7)
     peeps = np.zeros((layer.count, 3 * layer.size)) if peepholes is None else _wide(peepholes)
     functions = _activations(
-        activations, ["Sigmoid", "Tanh", "Tanh"], layer.count, activation_alpha, activation_beta, clip
+        activations, ["Sigmoid", "Tanh", "Tanh"], layer.count, activation_alpha, activation_beta, None
     )
+    bound = clip or np.inf
 
     def cell(at: int) -> Step:
         w, r, b = layer.w[at], layer.r[at], layer.b[at].reshape(2, -1).sum(axis=0)
@@ -222,10 +228,10 @@ def lstm(
         def step(x: Any, states: List[Any]) -> List[Any]:
             hidden, before = states
             i, o, forget, c = np.split(w @ x + r @ hidden + b, 4)
-            it = f(i + pi * before)
-            ft = 1 - it if input_forget else f(forget + pf * before)
-            now = ft * before + it * g(c)
-            return [f(o + po * now) * h(now), now]
+            it = f(_bounded(i + pi * before, bound))
+            ft = 1 - it if input_forget else f(_bounded(forget + pf * before, bound))
+            now = ft * before + it * g(_bounded(c, bound))
+            return [f(_bounded(o + po * now, bound)) * h(now), now]
 
         return step
 

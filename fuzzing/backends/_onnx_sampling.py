@@ -50,11 +50,13 @@ class _Axis(NamedTuple):
 def _original(axis: _Axis, mode: str) -> Any:
     """x_original of each x_resized: the formulas of coordinate_transformation_mode.
 
-    "align_corners" divides by output_width, not by its whole part: so do ONNX's own tests, the text does not.
+    Of "align_corners", two of ONNX's own tests say that it divides by output_width, fraction and all
+    (resize_downsample_scales_{linear,cubic}_align_corners); the text has length_resized, and so have
+    onnxruntime, openvino and torch.
     """
     x, last = np.arange(axis.length_resized, dtype=np.float64), axis.length_original - 1
     if mode == "align_corners":
-        return x * 0 if axis.output_width == 1 else x * last / (axis.output_width - 1)
+        return x * last / max(1, axis.length_resized - 1)
     if mode == "asymmetric":
         return x / axis.scale
     if mode == "tf_crop_and_resize":
@@ -193,7 +195,9 @@ def grid_sample(
             if mode == "nearest":
                 place = np.rint(place)
             out = (place < low) | (place > high)
-            if padding_mode == "border":
+            if mode in ("cubic", "bicubic"):
+                pass  # each of its elements is looked for where it is, as in torch, to which the text points
+            elif padding_mode == "border":
                 place = np.where(out, np.clip(place, 0, length - 1), place)
             elif padding_mode == "reflection":
                 place = np.where(out, _reflect(place, low, high), place)
