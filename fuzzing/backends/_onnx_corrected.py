@@ -5,8 +5,8 @@ refuse what the operator reference allows. Either way every compiler would stand
 operator be judged. CORRECTIONS has what takes their place, each written from the text of the reference, and
 why. What is right in onnx is left alone. Needs onnx; runs inside the reference worker.
 
-A correction is a function (node, inputs…, attributes by name) → outputs, and need know neither which outputs
-are asked for nor what onnx's base classes want. `node` is onnx's own object, with `onnx_node` and
+A correction is a function (node, inputs…, attributes by name) → outputs, and need know neither which
+outputs are asked for nor what onnx's base classes want. `node` is onnx's own object, with `onnx_node` and
 `run_params`; `node.own` is what onnx would have run.
 """
 
@@ -100,7 +100,7 @@ CORRECTIONS: Dict[str, Correction] = {
     ),
     "LpPool": Correction(
         _onnx_windows.lp_pool,
-        "refuses ceil_mode with auto_pad; counts windows at the border as if padding were elements",
+        "refuses ceil_mode with auto_pad; with ceil_mode, blows up windows that reach beyond the padding",
     ),
     "MaxPool": Correction(
         _onnx_windows.max_pool,
