@@ -49,8 +49,8 @@ class Windows(NamedTuple):
         """How many places a window covers of image and padding."""
         return math.prod(int((place < end).sum()) for place, end in zip(self.places(window), self.ends))
 
-    def __iter__(self) -> Iterator[Tuple[int, ...]]:  # type: ignore[override]
-        """The windows."""
+    def each(self) -> Iterator[Any]:
+        """The windows, tuples of their numbers along each axis."""
         return itertools.product(*(range(count) for count in self.counts))
 
 
@@ -74,22 +74,28 @@ def windows(
     steps, spread = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     given = tuple(pads or ()) if auto_pad in (None, "", "NOTSET") else ()
     begins, ends = (given or (0,) * rank)[:rank], given[rank:] or (0,) * rank
-    along = [_along(*axis, auto_pad, ceil_mode) for axis in zip(lengths, kernel, steps, spread, begins, ends)]
+    along = [
+        _along(_Axis(*axis), auto_pad, ceil_mode)
+        for axis in zip(lengths, kernel, steps, spread, begins, ends)
+    ]
     counts, starts, stops = zip(*along)
     return Windows(tuple(lengths), counts, tuple(kernel), steps, spread, starts, stops)
 
 
-def _along(
-    length: int,
-    size: int,
-    stride: int,
-    dilation: int,
-    begin: int,
-    end: int,
-    auto_pad: Optional[str],
-    ceil_mode: Optional[int],
-) -> Tuple[int, int, int]:
+class _Axis(NamedTuple):
+    """One axis, and what the attributes say of it."""
+
+    length: int
+    size: int
+    stride: int
+    dilation: int
+    begin: int
+    end: int
+
+
+def _along(axis: _Axis, auto_pad: Optional[str], ceil_mode: Optional[int]) -> Tuple[int, int, int]:
     """How many windows there are along an axis, where the first begins, and where the padding ends."""
+    length, size, stride, dilation, begin, end = axis
     extent = dilation * (size - 1) + 1
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         count = -(-length // stride)
@@ -126,7 +132,7 @@ def max_pool(
         math.prod(space[j] for j in order if (j < axis if storage_order else j > axis)) for axis in order
     ]
     planes = np.arange(math.prod(x.shape[:2])).reshape(x.shape[:2]) * math.prod(space)
-    for window in every:
+    for window in every.each():
         places = every.covered(window)
         if not all(place.size for place in places):
             continue
@@ -158,7 +164,7 @@ def average_pool(
     """AveragePool: "divided by the number of elements (exclude pad when … count_include_pad is zero)"."""
     every = windows(x.shape[2:], kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
     found = np.zeros((*x.shape[:2], *every.counts))
-    for window in every:
+    for window in every.each():
         part = _part(x, every, window)
         count = every.padded(window) if count_include_pad else part.shape[-1]
         found[(..., *window)] = part.sum(axis=-1) / count
@@ -180,7 +186,7 @@ def lp_pool(
     """LpPool: "computing the Lp norm on all values of a subset of the input tensor"; padding adds nothing."""
     every = windows(x.shape[2:], kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
     found = np.zeros((*x.shape[:2], *every.counts))
-    for window in every:
+    for window in every.each():
         found[(..., *window)] = (np.abs(_part(x, every, window)) ** p).sum(axis=-1) ** (1 / p)
     return (found.astype(x.dtype),)
 
@@ -229,7 +235,7 @@ def convolve(
     channels = weights.shape[0]
     filters = weights.reshape(group, channels // group, *weights.shape[1:])
     found = np.zeros((x.shape[0], channels, *every.counts), x.dtype)
-    for window in every:
+    for window in every.each():
         inside = [
             (place >= 0) & (place < length) for place, length in zip(every.places(window), every.lengths)
         ]
@@ -271,7 +277,7 @@ def conv_transpose(
     taps = weights.astype(np.float64).reshape(group, -1, *weights.shape[1:])
     found = np.zeros((x.shape[0], group, weights.shape[1], *full))
     for tap in itertools.product(*(range(size) for size in kernel)):
-        place = tuple(
+        place: Tuple[Any, ...] = tuple(
             slice(dilation * number, dilation * number + stride * (length - 1) + 1, stride)
             for number, dilation, stride, length in zip(tap, spread, steps, space)
         )
@@ -317,7 +323,8 @@ def _crop(found: Any, begins: Ints, lengths: Ints, bias: Any) -> Any:
     result = np.zeros((*found.shape[:2], *lengths))
     if bias is not None:
         result += bias.astype(np.float64).reshape(-1, *(1,) * rank)
-    source, target = [], []
+    source: List[Any] = []
+    target: List[Any] = []
     for begin, length, size in zip(begins, lengths, found.shape[2:]):
         low, high = max(0, begin), min(size, begin + length)
         source.append(slice(low, max(low, high)))

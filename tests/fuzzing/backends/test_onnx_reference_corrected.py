@@ -1,4 +1,4 @@
-"""What ONNX's evaluator gets wrong and `_onnx_corrected` puts right, against torch, or against what is written."""
+"""What ONNX's evaluator gets wrong and `_onnx_corrected` puts right: against torch, or what is written."""
 
 from __future__ import annotations
 
@@ -55,11 +55,10 @@ def plain(given_: onnx.ModelProto, inputs: list[Array]) -> Outputs | None:
     names = [item.name for item in given_.graph.input]
     try:
         with np.errstate(all="ignore"):
-            found: Outputs = onnx.reference.ReferenceEvaluator(given_).run(
-                None, dict(zip(names, inputs, strict=True))
-            )
+            found = onnx.reference.ReferenceEvaluator(given_).run(None, dict(zip(names, inputs, strict=True)))
     except Exception:  # noqa: BLE001 - that onnx's own code fails is what is asked
         return None
+    assert isinstance(found, list)
     return found
 
 
@@ -75,7 +74,8 @@ def line(*numbers: float) -> Array:
 
 X3, X4 = ramp(1, 2, 6), ramp(2, 3, 5, 4)
 LOOP = (
-    "y, s = Loop({trips}, {going}, x) <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] e, float[2] f)"
+    "y, s = Loop({trips}, {going}, x) <body = b (int64 i, bool c, float[2] a) "
+    "=> (bool d, float[2] e, float[2] f)"
     " {{ d = Identity(c) e = Add(a, a) f = Identity(a) }}>"
 )
 SCAN = (
@@ -110,26 +110,30 @@ def _recurrent(name: str, gates: int, more: str) -> tuple[str, list[Array]]:
 CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
     "AffineGrid": (
         20,
-        "(double[1,2,3] t) => (double[1,1,2,2] y) { s = Constant<value_ints = [1, 1, 1, 2]>() y = AffineGrid(t, s) }",
+        "(double[1,2,3] t) "
+        "=> (double[1,1,2,2] y) { s = Constant<value_ints = [1, 1, 1, 2]>() y = AffineGrid(t, s) }",
         [np.array([[[1, 0, 1e-9], [0, 1, 0]]])],
         [np.array([[[[-0.5 + 1e-9, 0], [0.5 + 1e-9, 0]]]])],
     ),
     "Attention": (
         23,
-        '(float[1,1,1,2] q) => (float[1,1,1,1] s) { a, b, c, s = Attention<softcap = 1.0, scale = 1.0>(q, q, q) }',
+        '(float[1,1,1,2] q) '
+        '=> (float[1,1,1,1] s) { a, b, c, s = Attention<softcap = 1.0, scale = 1.0>(q, q, q) }',
         [np.array([[[[1, 2]]]], F)],
         [np.array([[[[5]]]], F)],
     ),
     "AveragePool": (
         19,
-        '(float[1,2,6] x) => (float[1,2,L] y) { y = AveragePool<kernel_shape = [2], strides = [2], auto_pad = '
+        '(float[1,2,6] x) '
+        '=> (float[1,2,L] y) { y = AveragePool<kernel_shape = [2], strides = [2], auto_pad = '
         '"VALID", ceil_mode = 1>(x) }',
         [X3],
         _windows("avg_pool1d", kernel_size=2, stride=2),
     ),
     "BatchNormalization": (
         9,
-        "(float[2,3,5,4] x, float[3] o, float[3] z) => (float[2,3,5,4] y) { y = BatchNormalization<epsilon = 0.0>"
+        "(float[2,3,5,4] x, float[3] o, float[3] z) "
+        "=> (float[2,3,5,4] y) { y = BatchNormalization<epsilon = 0.0>"
         "(x, o, z, z, o) }",
         [X4, np.ones(3, F), np.zeros(3, F)],
         [X4],
@@ -138,11 +142,16 @@ CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
         11,
         "(float[1,2,6] x, float[2,2,3] w) => (float[1,4,L] y) { y = ConvTranspose<group = 2>(x, w) }",
         [X3, ramp(2, 2, 3)],
-        [torch.nn.functional.conv_transpose1d(torch.tensor(X3), torch.tensor(ramp(2, 2, 3)), groups=2).numpy()],
+        [
+            torch.nn.functional.conv_transpose1d(
+                torch.tensor(X3), torch.tensor(ramp(2, 2, 3)), groups=2
+            ).numpy()
+        ],
     ),
     "DequantizeLinear": (
         13,
-        "(uint8[2,2] x, float[2] s, uint8[2] z) => (float[2,2] y) { y = DequantizeLinear<axis = 0>(x, s, z) }",
+        "(uint8[2,2] x, float[2] s, uint8[2] z) "
+        "=> (float[2,2] y) { y = DequantizeLinear<axis = 0>(x, s, z) }",
         [np.array([[1, 2], [3, 4]], np.uint8), line(0.5, 2), np.array([1, 5], np.uint8)],
         [np.array([[0, 0.5], [-4, -2]], F)],
     ),
@@ -173,23 +182,26 @@ CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
     ),
     "GridSample": (
         16,
-        '(float[1,1,1,3] x, float[1,1,2,2] g) => (float[1,1,1,2] y) { y = GridSample<mode = "bilinear">(x, g) }',
+        '(float[1,1,1,3] x, float[1,1,2,2] g) '
+        '=> (float[1,1,1,2] y) { y = GridSample<mode = "bilinear">(x, g) }',
         [np.array([[[[1, 2, 4]]]], F), np.array([[[[0, 0], [1, 0]]]], F)],
         [np.array([[[[2, 2]]]], F)],
     ),
     "LRN": (
         13,
-        "(float[1,3,1,1] x) => (float[1,3,1,1] y) { y = LRN<size = 2, alpha = 2.0, beta = 1.0, bias = 1.0>(x) }",
+        "(float[1,3,1,1] x) "
+        "=> (float[1,3,1,1] y) { y = LRN<size = 2, alpha = 2.0, beta = 1.0, bias = 1.0>(x) }",
         [np.array([1, 2, 3], F).reshape(1, 3, 1, 1)],
         [np.array([1 / 6, 2 / 14, 3 / 10], F).reshape(1, 3, 1, 1)],
     ),
     "LSTM": (14, *_recurrent("LSTM", 4, ", h"), _lstm(2)),
     "LayerNormalization": (
         17,
-        "(float16[2,4] x, float16[4] s) => (float16[2,4] y, float[2,1] m) { y, m = LayerNormalization(x, s) }",
+        "(float16[2,4] x, float16[4] s) "
+        "=> (float16[2,4] y, float[2,1] m) { y, m = LayerNormalization(x, s) }",
         [HALF, np.ones(4, np.float16)],
         [
-            torch.nn.functional.layer_norm(torch.tensor(HALF, dtype=torch.float32), (4,)).numpy().astype(np.float16),
+            torch.nn.functional.layer_norm(torch.tensor(HALF.astype(F)), (4,)).numpy().astype(np.float16),
             HALF.astype(F).mean(axis=1, keepdims=True),
         ],
     ),
@@ -201,20 +213,23 @@ CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
     ),
     "LpPool": (
         18,
-        "(float[1,1,3] x) => (float[1,1,2] y) { y = LpPool<kernel_shape = [2], strides = [2], ceil_mode = 1>(x) }",
+        "(float[1,1,3] x) "
+        "=> (float[1,1,2] y) { y = LpPool<kernel_shape = [2], strides = [2], ceil_mode = 1>(x) }",
         [np.array([[[3, 4, -5]]], F)],
         [np.array([[[5, 5]]], F)],
     ),
     "MaxPool": (
         12,
-        '(float[1,1,5] x) => (float[1,1,3] y, int64[1,1,3] i) { y, i = MaxPool<kernel_shape = [2], strides = [2], '
+        '(float[1,1,5] x) '
+        '=> (float[1,1,3] y, int64[1,1,3] i) { y, i = MaxPool<kernel_shape = [2], strides = [2], '
         'auto_pad = "SAME_LOWER">(x) }',
         [np.array([[[1, 5, 2, 3, 4]]], F)],
         [np.array([[[1, 5, 4]]], F), np.array([[[0, 1, 4]]], I)],
     ),
     "MaxRoiPool": (
         1,
-        "(float[1,1,2,4] x, float[1,5] r) => (float[1,1,1,2] y) { y = MaxRoiPool<pooled_shape = [1, 2]>(x, r) }",
+        "(float[1,1,2,4] x, float[1,5] r) "
+        "=> (float[1,1,1,2] y) { y = MaxRoiPool<pooled_shape = [1, 2]>(x, r) }",
         [np.arange(8, dtype=F).reshape(1, 1, 2, 4), np.array([[0, 0, 0, 3, 1]], F)],
         [np.array([[[[5, 7]]]], F)],
     ),
@@ -355,10 +370,11 @@ def test_stash_type_is_widened_where_it_is_left_out() -> None:
 def test_undefined_results_are_found_in_corrected_bodies(trips: int) -> None:
     """Both ways of making an evaluator at once: a division by 0 in a Loop's body."""
     graph = (
-        '(int32 x, int32 z, int64 n) => (int32 y) { y = Loop(n, "", x) <body = b (int64 i, bool c, int32 a) => '
+        "(int32 x, int32 z, int64 n) "
+        '=> (int32 y) { y = Loop(n, "", x) <body = b (int64 i, bool c, int32 a) => '
         "(bool d, int32 e) { d = Identity(c) e = Div(a, z) }> }"
     )
-    inputs = [np.array(7, np.int32), np.array(0, np.int32), np.array(trips, I)]
+    inputs: list[Array] = [np.array(7, np.int32), np.array(0, np.int32), np.array(trips, I)]
     found = [corrected(model(graph, 13), inputs, judge("float64", fill))[0].item() for fill in ("0", "1")]
     assert found == ([0, 1] if trips else [7, 7])
 
@@ -390,8 +406,10 @@ def test_max_pool_is_torch_s(
     length = data.draw(st.integers(dilation * (kernel - 1) + 1, 12))
     x = ramp(2, 2, length)
     graph = (
-        f"(float[2,2,{length}] x) => (float[2,2,L] y, int64[2,2,L] i) {{ y, i = MaxPool<kernel_shape = [{kernel}], "
-        f"strides = [{stride}], dilations = [{dilation}], pads = [{pad}, {pad}], ceil_mode = {int(ceil)}>(x) }}"
+        f"(float[2,2,{length}] x) "
+        f"=> (float[2,2,L] y, int64[2,2,L] i) {{ y, i = MaxPool<kernel_shape = [{kernel}], "
+        f"strides = [{stride}], dilations = [{dilation}], pads = [{pad}, {pad}], "
+        f"ceil_mode = {int(ceil)}>(x) }}"
     )
     want = torch.nn.functional.max_pool1d(
         torch.tensor(x), kernel, stride, pad, dilation, ceil, return_indices=True
@@ -418,12 +436,7 @@ def test_conv_transpose_is_torch_s(
         f"output_padding = [{more}], pads = [{pad}, {pad}]>(x, w, b) }}"
     )
     want = torch.nn.functional.conv_transpose1d(
-        *map(torch.tensor, (x, w, b)),
-        stride,
-        pad,
-        more,
-        group,
-        dilation,  # type: ignore[arg-type]
+        torch.tensor(x), torch.tensor(w), torch.tensor(b), stride, pad, more, group, dilation
     )
     np.testing.assert_allclose(corrected(model(graph, 11), [x, w, b])[0], want.numpy(), rtol=1e-5, atol=1e-5)
 
@@ -474,7 +487,8 @@ def test_recurrent_networks_are_torch_s(name: str, gates: int) -> None:
     bias = np.concatenate([both("bias_ih"), both("bias_hh")], axis=1)
     size = 2 * gates
     graph = (
-        f"(float[4,2,3] x, float[2,{size},3] w, float[2,{size},2] r, float[2,{2 * size}] b) => (float[4,2,2,2] y) "
+        f"(float[4,2,3] x, float[2,{size},3] w, float[2,{size},2] r, float[2,{2 * size}] b) "
+        f"=> (float[4,2,2,2] y) "
         f'{{ y = {name}<hidden_size = 2, direction = "bidirectional">(x, w, r, b) }}'
     )
     want = layer(torch.tensor(x))[0].detach().numpy().reshape(4, 2, 2, 2).transpose(0, 2, 1, 3)
