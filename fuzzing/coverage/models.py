@@ -97,10 +97,14 @@ def scopes_of(model: ModelProto) -> list[Scope]:
     scopes = list(reading.scopes(model.graph, {}))
     if not reading.complete:
         scopes = list(_Reading().scopes(_inferred(model).graph, {}))
-    # What is no UTF-8 is read as bytes.
-    if any(type(text) is bytes for scope in scopes for node in scope for text in (node.name, node.operator)):
+    if not all(_is_text(node.name) and _is_text(node.operator) for scope in scopes for node in scope):
         raise BrokenModelError("names a node or an operator in something else than UTF-8")
     return scopes
+
+
+def _is_text(value: object) -> bool:
+    """Whether a message's text is one: protobuf gives bytes, whatever its types say, for what is no UTF-8."""
+    return isinstance(value, str)
 
 
 def _inlined(model: ModelProto) -> ModelProto:
@@ -112,9 +116,14 @@ def _inlined(model: ModelProto) -> ModelProto:
 
 
 def _inferred(model: ModelProto) -> ModelProto:
-    """The model with the shapes that ONNX infers, or as it is where ONNX refuses it."""
+    """The model with the shapes that ONNX infers, or as it is where ONNX refuses it.
+
+    The checker comes first: of some models that it refuses, inference dies (onnx 1.23: an input of no name).
+    Data propagation is not asked for: a length of 2⁴⁰ takes all memory there.
+    """
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        onnx.checker.check_model(model)
+        return onnx.shape_inference.infer_shapes(model)
     except _REFUSALS:
         return model
 
@@ -167,8 +176,7 @@ def _attributes(given: Iterable[AttributeProto], inner: list[GraphProto]) -> Att
     for attribute in given:
         if attribute.type in _GRAPHS:
             inner.extend([attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs)
-            name = attribute.name
-            found.append(name.encode() if isinstance(name, str) else name)
+            found.append(str(attribute.name).encode())  # see _is_text
             continue
         if attribute.doc_string:
             plain = AttributeProto()

@@ -36,9 +36,9 @@ Validator: TypeAlias = Callable[[ModelProto], bool]
 class Acceptance:
     """What decides which drafts are kept: ONNX's strict inference, its checker, and whoever is asked beside.
 
-    The seed paper's release opens an onnxruntime session. That runs the same inference over the same
-    schemas, costs several times as much, and needs a runtime; whoever wants it hands in a validator that
-    opens one.
+    The seed paper's release opens an onnxruntime session, which begins with the same inference over the same
+    schemas: of 3,000 drafts the two judge 98.6 % alike (`tests.benchmarks generation`). Inference needs no
+    runtime, and knows no compiler under test; whoever wants a session hands in a validator that opens one.
 
     max_elements  an edge that is known to have more is refused, too: nobody could run it
     """

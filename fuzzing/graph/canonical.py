@@ -197,10 +197,10 @@ def _content(graph: Graph) -> Key:
 
 
 def _node_content(node: Node, graph: Graph) -> Key:
-    absent = [edge for edge in node.outputs if graph.types[edge] == ABSENT]
+    outputs = tuple([None if graph.types[edge] == ABSENT else edge for edge in node.outputs])
     attributes = tuple([(name, *attribute_key(value)) for name, value in node.attributes.items()])
     captures = tuple([body.captures for body in node.bodies()])
-    return (node.domain, node.op, node.inputs, node.outputs, *absent, attributes, captures)
+    return (node.domain, node.op, node.inputs, outputs, attributes, captures)
 
 
 def _flat(value: Any) -> Iterator[bytes]:

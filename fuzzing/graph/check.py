@@ -77,14 +77,14 @@ def _check_body(graph: Graph, body: Body, where: str) -> None:
     if len(inner.captured) != len(body.captures):
         raise InternalError(f"{where} captures {len(inner.captured)} edges and is fed {len(body.captures)}")
     for edge, source in zip(inner.captured, body.captures, strict=True):
-        if not _agree(inner.types[edge], graph.types[source]):
+        if not agree(inner.types[edge], graph.types[source]):
             raise InternalError(
                 f"{where} takes edge {source}, {graph.types[source]}, for {inner.types[edge]}"
             )
     _check(inner, where)
 
 
-def _agree(one: TensorType, other: TensorType) -> bool:
+def agree(one: TensorType, other: TensorType) -> bool:
     """Whether an edge may have both types: the same, but for lengths that one of them leaves open."""
     if one.dtype != other.dtype:
         return False

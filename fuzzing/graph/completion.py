@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Body, Constant, Graph, Node
 from fuzzing.graph.operator import Auxiliary, Operator
-from fuzzing.graph.site import Site
+from fuzzing.graph.site import Site, Typed
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 
@@ -40,7 +40,7 @@ def completed(graph: Graph) -> Graph:
         nodes.append(made)
         if all(view.types[edge].static or view.types[edge] == ABSENT for edge in node.outputs):
             continue
-        for edge, type_ in zip(node.outputs, specified(graph, view, node) or (), strict=False):
+        for edge, type_ in zip(node.outputs, specified(graph, view, made) or (), strict=False):
             view.types[edge] = _together(view.types[edge], type_)
     if not changed and view.types == list(graph.types):
         return graph
@@ -48,20 +48,40 @@ def completed(graph: Graph) -> Graph:
 
 
 def _completed_bodies(node: Node, types: Sequence[TensorType]) -> Node:
-    bodies = {name: value for name, value in node.attributes.items() if isinstance(value, Body)}
     made = {}
-    for name, body in bodies.items():
-        fed = list(body.graph.types)
-        for edge, source in zip(body.graph.captured, body.captures, strict=True):
-            fed[edge] = types[source]
-        graph = completed(replace(body.graph, types=tuple(fed)))
-        if graph.types != body.graph.types:
-            made[name] = Body(graph, body.captures)
+    for name, body in node.attributes.items():
+        if isinstance(body, Body):
+            graph = _completed_body(node, body, types)
+            if graph.types != body.graph.types:
+                made[name] = Body(graph, body.captures)
     return node._replace(attributes={**node.attributes, **made}) if made else node
 
 
-def specified(graph: Graph, view: _View, node: Node) -> tuple[TensorType, ...] | None:
+def _completed_body(node: Node, body: Body, types: Sequence[TensorType]) -> Graph:
+    """A body that is fed edges of these types. Of what Loop carries on ONNX takes no lengths for granted; if
+    those at the start are still there at the end of a turn, they are those of every turn.
+    """
+    fed = list(body.graph.types)
+    for edge, source in zip(body.graph.captured, body.captures, strict=True):
+        fed[edge] = types[source]
+    graph = replace(body.graph, types=tuple(fed))
+    if node.op != "Loop" or node.domain:
+        return completed(graph)
+    carried = zip(graph.inputs[2:], node.inputs[2:], graph.outputs[1:], strict=False)
+    kept = [(inner, types[outer], after) for inner, outer, after in carried if outer is not None]
+    for inner, before, _ in kept:
+        if graph.types[inner].shape is None:
+            fed[inner] = before
+    supposed = completed(replace(graph, types=tuple(fed)))
+    if all(supposed.types[after] == supposed.types[inner] for inner, _, after in kept):
+        return supposed
+    return completed(graph)
+
+
+def specified(graph: Graph, view: Typed, node: Node) -> tuple[TensorType, ...] | None:
     """The types of a node's outputs by its specification; None if there is none that can tell.
+
+    view  where the types of its inputs are looked up: the graph itself, or one whose types are being found
 
     Specifications speak of static types, and of axes, shapes and the like that are constants.
     """

@@ -8,6 +8,7 @@ of inputs are ONNX's, at the opset the graph names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -74,7 +75,7 @@ Attribute: TypeAlias = (
 
 def single(number: float) -> float:
     """The shortest decimal number that is this one in single precision, in which ONNX keeps attributes."""
-    return float(str(np.float32(number)))
+    return number if math.isnan(number) else float(str(np.float32(number)))
 
 
 def stored(value: Attribute) -> Attribute:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from fuzzing.cases.values import CARRIERS
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.ir import Array, Constant
+from fuzzing.graph.operator import Auxiliary
 from fuzzing.graph.site import Site
 
 #: `Setting.omit` of an attribute that `Operator.plan` gives, because other choices hang on it.
@@ -49,3 +50,20 @@ def bounds(constant: Constant) -> Interval:
 def whole_numbers(site: Site, position: int) -> list[int] | None:
     """The elements of an input of whole numbers, flat; None if it is no constant, so nobody knows them."""
     return None if site.constants[position] is None else site.numbers(position)
+
+
+def spelled(
+    text: Callable[[Site, Sequence[str]], str | None],
+) -> Callable[[Site, Sequence[str]], str | None]:
+    """A torch form that writes lengths and constants out: None where they are not known."""
+
+    def written(site: Site, names: Sequence[str]) -> str | None:
+        if site.operator.lead >= 0 and not site.type(site.operator.lead).static:
+            return None
+        for position in range(site.degree):
+            auxiliary = isinstance(site.operator.slot(position), Auxiliary)
+            if auxiliary and site.given(position) and site.constants[position] is None:
+                return None
+        return text(site, names)
+
+    return written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import onnx
@@ -78,7 +78,7 @@ def _tensor_text(tensor: TypeProto.Tensor | TypeProto.SparseTensor) -> str:
     return f"{name}[{','.join('?' if dim is None else str(dim) for dim in dims)}]" if dims else name
 
 
-@cache
+@lru_cache(maxsize=2048)
 def proto_of(type_: TensorType) -> TypeProto:
     """The inverse of `type_of`, to be copied, never written to; raises UnwritableError."""
     proto = TypeProto()

@@ -80,7 +80,7 @@ class Auxiliary:
 
 Slot: TypeAlias = Data | Auxiliary
 Values: TypeAlias = Callable[[Site], Interval | tuple[Interval, ...]]
-Torch: TypeAlias = str | Callable[[Site, Sequence[str]], str]
+Torch: TypeAlias = str | Callable[[Site, Sequence[str]], str | None]
 
 
 def like_lead(site: Site) -> tuple[TensorType, ...]:
@@ -117,7 +117,7 @@ class Operator:
     data_dependent  whether the outputs' shapes depend on the data
     expand    of a pattern, which is no operator but several: adds its nodes, returns the outputs' edges
     torch     the same in torch: an expression with {0}, {1} … for the inputs, or a function that is given
-              the site and the inputs' names; None if torch has nothing like it
+              the site and the inputs' names; None, of the function for one node, if torch has nothing like it
     """
 
     name: str

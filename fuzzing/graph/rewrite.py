@@ -87,7 +87,7 @@ def retype(graph: Graph, *, legal: bool = False) -> Graph:
         found = typed(graph)
         if found is not None:
             return found
-    made = completed(_with_types(graph, _inferred(graph)))
+    made = _believed(graph, completed(_with_types(graph, _inferred(graph))))
     try:
         onnx.checker.check_model(to_onnx(made))
     except onnx.checker.ValidationError as error:
@@ -162,12 +162,19 @@ def _mapped(node: Node, attributes: Mapping[str, Attribute]) -> Node:
     return node._replace(attributes=attributes) if any(True for _ in node.bodies()) else node
 
 
+def _believed(before: Graph, after: Graph) -> Graph:
+    """`after`, the ranks of outputs that could not be found taken from `before`: a model must tell them."""
+    types = list(after.types)
+    for edge in after.outputs:
+        if types[edge] == TensorType(before.types[edge].dtype, None):
+            types[edge] = before.types[edge]
+    return replace(after, types=tuple(types))
+
+
 def _with_types(graph: Graph, source: Graph) -> Graph:
     """`graph` with the types of `source`, which differs from it in types and names alone."""
-    types = list(source.types)
-    for edge, (old, new) in enumerate(zip(graph.types, source.types, strict=True)):
-        if new == UNKNOWN or (new == TensorType(old.dtype, None) and edge in graph.outputs):
-            types[edge] = old  # what ONNX cannot tell is believed; it needs the rank of every output
+    pairs = zip(graph.types, source.types, strict=True)
+    types = [old if new == UNKNOWN else new for old, new in pairs]  # what nothing can tell is believed
     nodes = []
     for node, other in zip(graph.nodes, source.nodes, strict=True):
         attributes = dict(node.attributes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from fuzzing.graph.ir import Constant, Graph, Node
 from fuzzing.graph.literals import numbers
 from fuzzing.graph.operator import Operator
 from fuzzing.graph.site import Site
-from fuzzing.graph.types import ABSENT
+from fuzzing.graph.types import ABSENT, OpenShapeError
 
 #: Constants of more elements are bytes in the text: what a case allows as a literal (docs/programs.md).
 MAX_LITERAL = 64
@@ -32,8 +33,9 @@ _PACKED = frozenset({"int4", "uint4", "int2", "uint2", "float4_e2m1fn", STRING})
 def to_torch(graph: Graph) -> str:
     """The text; edge 7 is the variable `v7`.
 
-    Raises UnwritableError, which names the operators for which torch has nothing, where there are such; and
-    for constants of types that torch lacks, or too large for a program.
+    Raises UnwritableError, which names the operators for which torch has nothing, where there are such; for
+    lengths that a program would have to state and only the data tell; and for constants of types that torch
+    lacks, or too large for a program.
     """
     steps = [(node, _expression(graph, node)) for node in graph.nodes]
     missing = sorted({node.op for node, text in steps if text is None})
@@ -84,7 +86,12 @@ def _expression(graph: Graph, node: Node) -> str | None:
 def _formatted(operator: Operator, site: Site, names: list[str]) -> str | None:
     if isinstance(operator.torch, str):
         return operator.torch.format(*names)
-    return None if operator.torch is None else operator.torch(site, names)
+    if operator.torch is None:
+        return None
+    try:
+        return operator.torch(site, names)
+    except OpenShapeError as error:
+        raise UnwritableError(f"{operator.name} cannot be told in torch: {error}") from error
 
 
 def _targets(graph: Graph, node: Node) -> str:
@@ -127,10 +134,17 @@ def _nested(items: Sequence[str], shape: Sequence[int]) -> str:
 def _spelled(constant: Constant) -> Iterator[str]:
     """Each element as Python, floats with as many digits as tell it from its neighbours of the same type."""
     for item in numbers(constant).reshape(-1):
-        if isinstance(item, np.floating):
-            yield str(item) if np.isfinite(item) else f'float("{item}")'
+        if isinstance(item, np.complexfloating):
+            # Not a sum of two parts, in which a negative zero would be lost.
+            yield f"complex({_float(item.real)}, {_float(item.imag)})"
+        elif isinstance(item, np.floating):
+            yield _float(item)
         else:
             yield repr(item.item())
+
+
+def _float(item: np.floating[Any]) -> str:
+    return str(item) if np.isfinite(item) else f'float("{item}")'
 
 
 def _encoded(constant: Constant) -> str:

@@ -18,6 +18,10 @@ Dim: TypeAlias = int | None
 Shape: TypeAlias = tuple[Dim, ...]
 
 
+class OpenShapeError(ValueError):
+    """Lengths are asked for that only the data tell."""
+
+
 class TensorType(NamedTuple):
     """The type of an edge.
 
@@ -46,9 +50,9 @@ class TensorType(NamedTuple):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The shape of a static type; ValueError for any other."""
+        """The shape of a static type; OpenShapeError for any other."""
         if self.shape is None or None in self.shape:
-            raise ValueError(f"{self} has no static shape")
+            raise OpenShapeError(f"{self} has no static shape")
         return self.shape  # type: ignore[return-value]
 
     def __str__(self) -> str:

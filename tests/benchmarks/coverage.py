@@ -52,7 +52,7 @@ def _round(files: Sequence[bytes]) -> tuple[float, float, float, float]:
         times.append(time.process_time())
         tally.add(scopes)
         times.append(time.process_time())
-        onnx.shape_inference.infer_shapes(model, data_prop=True)
+        onnx.shape_inference.infer_shapes(model)
         times.append(time.process_time())
         parse, read, count, infer = (
             total + after - before

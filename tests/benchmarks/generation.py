@@ -12,6 +12,7 @@ import cProfile
 import os
 import pstats
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,15 +22,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+import onnxruntime
 
 from fuzzing.coverage import operators as operator_sets
-from fuzzing.draws import derive
+from fuzzing.draws import Draws, derive
 from fuzzing.generate import producing
 from fuzzing.generate.declgen import DeclGen
+from fuzzing.generate.inference import Inference
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.nnsmith import VARIABLE, CannotMakeError, NNSmith
 from fuzzing.generate.randoop import Randoop
+from fuzzing.generate.syntax import Draft, Vocabulary
 from fuzzing.graph import operators
+from fuzzing.graph.ir import Graph
+from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.program import note
 from tests.benchmarks._common import machine, verdict
 
@@ -66,6 +72,7 @@ def main(argv: Sequence[str]) -> int:
     add("--peer-models", type=int, default=20, help="of NNSmith's a round")
     add("--memory-models", type=int, default=300, help="N of the check of memory, which makes N and 4N")
     add("--baseline-models", type=int, default=20)
+    add("--drafts", type=int, default=1000, help="that ONNX's inference and onnxruntime are to judge")
     add("--seed", type=int, default=0)
     args = parser.parse_args(argv)
     os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
@@ -88,6 +95,7 @@ def main(argv: Sequence[str]) -> int:
         peer.close()
     for line in _baselines(args.baseline_models, args.seed):
         print(line)
+    print(_agreement(args.drafts, args.seed))
     grown = _memory(paper.operators, args.memory_models, args.seed)
     _profile(paper, args.models * 2, args.seed)
     return _verdicts(rounds, grown)
@@ -172,23 +180,71 @@ def _baselines(count: int, seed: int) -> list[str]:
     return lines
 
 
+def _agreement(count: int, seed: int) -> str:
+    """How often ONNX's inference and a session, which the release opens, judge a draft alike."""
+    note(f"generation: {count} drafts for ONNX's inference and for onnxruntime")
+    vocabulary, inference = Vocabulary(_settings(PAPER)), Inference()
+    judged: Counter[tuple[bool, bool]] = Counter()
+    for number in range(count):
+        draft = Draft(vocabulary, Draws(derive(seed, "draft", number)))
+        for _ in range(1 + number % 3):
+            draft.node()
+        graph = draft.graph()
+        judged[inference.typed(graph) is not None, _loads(graph)] += 1
+    alike = judged[True, True] + judged[False, False]
+    return (
+        f"{count} drafts: inference and onnxruntime judge {alike / count:.1%} alike "
+        f"({judged[True, True]} taken); {judged[False, True]} only onnxruntime takes, "
+        f"{judged[True, False]} only inference; ONNX died of {inference.deaths}"
+    )
+
+
+def _loads(graph: Graph) -> bool:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    model = to_onnx(graph).SerializeToString()
+    try:
+        onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception:  # noqa: BLE001 - its exceptions have no common base, and each means that it refuses
+        return False
+    return True
+
+
+#: Runs the program and tells the most memory that it held, in KiB. The kernel's own account of an ended
+#: process will not do: it begins with what the parent held when it started it.
+_PEAK = """
+import os, sys
+from fuzzing.generate.__main__ import main as run
+code = run(sys.argv[1:])
+with open("/proc/self/status") as status:
+    peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+sys.stdout.flush()
+os.write(2, f"peak {peak}\\n".encode())
+sys.exit(code)
+"""
+
+
 def _memory(names: Sequence[str], count: int, seed: int) -> float:
-    """How many MiB more 4N models take than N, by the peak of a process of its own."""
-    peaks = []
-    for models in (count, 4 * count):
-        with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "fuzzing.generate", "--generator", "isra", f"--count={models}"]
-            command += ["--nodes=1:200", f"--opset={OPSET}", f"--operators={','.join(names)}"]
-            command += [f"--seed={seed}", f"--out={folder}"]
-            with open(os.devnull, "wb") as null:
-                actions = [(os.POSIX_SPAWN_DUP2, null.fileno(), fd) for fd in (1, 2)]
-                child = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
-                _, status, usage = os.wait4(child, 0)
-        if status:
-            raise SystemExit(f"{' '.join(command)} failed: run it by hand to see why")
-        peaks.append(usage.ru_maxrss / 1024)
-    print(f"memory       {peaks[0]:.1f} MiB for {count} models, {peaks[1]:.1f} MiB for {4 * count}")
-    return peaks[1] - peaks[0]
+    """How many MiB more 4N models take than N; beside it what counting their coverage adds."""
+    counts, grown = (count, 4 * count), 0.0
+    common = ["--nodes=1:200", f"--opset={OPSET}", f"--operators={','.join(names)}", f"--seed={seed}"]
+    for option in ("", "--no-metrics"):
+        note(f"generation: memory for {counts[0]} and {counts[1]} models {option}")
+        peaks = [_peak([f"--count={models}", *common, *filter(None, [option])]) for models in counts]
+        grown = peaks[1] - peaks[0]
+        told = f"{peaks[0]:.1f} MiB for {counts[0]} models, {peaks[1]:.1f} MiB for {counts[1]}"
+        print(f"memory       {told}{', coverage not counted' if option else ', coverage counted'}")
+    return grown
+
+
+def _peak(arguments: Sequence[str]) -> float:
+    """The most MiB that a run holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", _PEAK, "--generator=isra", *arguments, f"--out={folder}"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"python -m fuzzing.generate failed: {ended.stderr}")
+    return int(ended.stderr.rpartition("peak ")[2]) / 1024
 
 
 #: Where time goes, by what a profile calls a function: the first that fits counts.

@@ -5,8 +5,9 @@
 Reads and writes the models of the sources `onnx-node-tests`, `onnx-pytorch-tests` and `onnx-simple-tests`,
 has ONNX check what is written, and runs both in ONNX's reference evaluator and, where that has a kernel, in
 onnxruntime, on the tests' own inputs: every output must have the same bits; so must those of the canonical
-form. With --newest each is also converted to the newest opset and run there: the counts tell what ONNX's
-version converter can. Takes a minute or two; exit code 1 if any model differs.
+form. What specifications say of the types of nodes' outputs must agree with what ONNX infers. With --newest
+each model is also converted to the newest opset and run there: the counts tell what ONNX's version converter
+can. Takes a minute or two; exit code 1 if any model differs.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ import onnx
 
 from fuzzing.errors import UnwritableError
 from fuzzing.graph.canonical import canonical, digest
-from fuzzing.graph.check import check
+from fuzzing.graph.check import agree, check
+from fuzzing.graph.completion import specified
 from fuzzing.graph.ir import Graph
 from fuzzing.graph.onnx_reader import from_onnx
-from fuzzing.graph.onnx_writer import at_opset, to_bytes, to_onnx
+from fuzzing.graph.onnx_writer import to_bytes, to_onnx
+from fuzzing.graph.opsets import at_opset
+from fuzzing.graph.types import ABSENT
 from fuzzing.migrate import onnx_node_tests, onnx_pytorch_tests, onnx_simple_tests
 from fuzzing.migrate.randomness import draws_random_numbers
 from tests.support.evaluation import all_same, in_onnxruntime, in_reference
@@ -63,6 +67,7 @@ def _broken(test: Any, counts: Counter[str], newest: bool) -> Iterable[str]:
     again = to_onnx(graph)
     onnx.checker.check_model(again)
     counts["read, written, checked"] += 1
+    yield from _mistyped(graph, counts)
     if to_bytes(from_onnx(again)) != to_bytes(graph):
         yield "the second round trip is not the first"
     small = canonical(graph)
@@ -85,6 +90,18 @@ def _broken(test: Any, counts: Counter[str], newest: bool) -> Iterable[str]:
         yield from _differing("the reference, canonical", in_reference, model, merged, feeds, counts, places)
         if newest:
             _convert(graph, model, feeds, counts)
+
+
+def _mistyped(graph: Graph, counts: Counter[str]) -> Iterable[str]:
+    for node in graph.nodes:
+        found = specified(graph, graph, node)
+        if found is None:
+            counts["nodes that no specification can type"] += 1
+            continue
+        counts["nodes typed by specifications"] += 1
+        for edge, type_ in zip(node.outputs, found, strict=False):
+            if graph.types[edge] != ABSENT and not agree(graph.types[edge], type_):
+                yield f"{node.op} gives {graph.types[edge]}, its specification says {type_}"
 
 
 def _array(value: Any) -> Any:

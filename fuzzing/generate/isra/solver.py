@@ -53,9 +53,7 @@ class Solver:
             )
         wanted = [known[name] for name in known if not settings.operators or name in settings.operators]
         without = dict(settings.left_out)
-        leads = {
-            one: Leads(one, settings.dtypes, settings.limits, without.get(one.name, ())) for one in wanted
-        }
+        leads = {one: Leads(one, settings, without.get(one.name, ())) for one in wanted}
         self.leads = {one: found for one, found in leads.items() if found.usable}
         self.operators = list(self.leads)
         if not self.operators:

@@ -6,6 +6,7 @@ What attention gives are means of values, weighted by a softmax: they lie where 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fuzzing.draws import Draws
@@ -57,16 +58,15 @@ def _lay_out(site: Site) -> _Heads:
     keys = heads if draws.chance(0.6) else _divisor(draws, heads)
     if len(shape) == 3:
         site.attributes["q_num_heads"], site.attributes["kv_num_heads"] = heads, keys
-    # The weights have one element for each query and key, and are an output on request.
-    most = min(most, max(1, room(site) // (2 * batch * heads * queries)))
+    # Outputs on request: the weights, one for each query and key, and keys and values with those before.
+    left = room(site) // (batch * heads)
+    most = max(1, min(most, left // (2 * max(queries, size))))
     length = draws.between(1, most)
-    wide = size if draws.chance(0.7) else draws.between(1, min(size, most))
+    wide = size if draws.chance(0.7) else draws.between(1, size)
     past = draws.between(1, most) if site.degree > 5 else 0
-    site.outputs = 1
-    if past:
-        site.outputs = draws.between(3, 4)  # the reference wants both presents where there is a past
-    elif draws.chance(0.2):
-        site.outputs = draws.between(3, 4)
+    # Where there is a past, the reference wants what is present to be given too.
+    if past or (draws.chance(0.2) and length * size <= left):
+        site.outputs = draws.between(3, 4) if (past + length) * queries <= left else 3
     return _Heads(heads, keys, length, past, size, wide)
 
 
@@ -136,6 +136,49 @@ def _attention_values(site: Site) -> tuple[Interval, ...]:
     return (widen(values, 1e-3), keys, values, widen(Interval(-score, score), 1e-2))[: site.outputs]
 
 
+def _apart(name: str, site: Site, heads: int) -> str:
+    """An input with an axis of heads, which one of rank 3 has in its last one."""
+    return name if site.rank == 4 else f"{name}.unflatten(2, ({heads}, -1)).transpose(1, 2)"
+
+
+def _torch_attention(site: Site, names: Sequence[str]) -> str:
+    """By torch's function for it; with a soft cap, which that lacks, spelled out."""
+    heads, others, queries, keys, size, _ = _sizes(site)
+    scale = site.get("scale") or 1 / math.sqrt(size)
+    query = _apart(names[0], site, heads)
+    presents = [_apart(name, site, others) for name in names[1:3]]
+    if site.given(4):
+        presents = [f"torch.cat(({past}, {now}), 2)" for past, now in zip(names[4:6], presents, strict=True)]
+    key, value = (f"{name}.repeat_interleave({heads // others}, 1)" for name in presents)
+    bias = _torch_mask(site, names, queries, keys)
+    scores = f"{scale!r} * ({query} @ {key}.mT)"
+    if site.get("softcap"):
+        capped = f"{site.get('softcap')!r} * torch.tanh({scores} / {site.get('softcap')!r})"
+        text = f"torch.softmax({capped if bias is None else f'{capped} + {bias}'}, -1) @ {value}"
+    else:
+        text = (
+            f"torch.nn.functional.scaled_dot_product_attention({query}, {key}, {value}, "
+            f"attn_mask={bias}, scale={scale!r})"
+        )
+    if site.rank == 3:
+        text = f"({text}).transpose(1, 2).flatten(2)"
+    every = [text, *presents, scores][: site.outputs]
+    return every[0] if len(every) == 1 else f"({', '.join(every)})"
+
+
+def _torch_mask(site: Site, names: Sequence[str], queries: int, keys: int) -> str | None:
+    """What is added to the scores: minus infinity where a query sees no key, by the mask or by its place."""
+    bias = None
+    if site.given(3):
+        dark = f"torch.where({names[3]}, 0.0, -float('inf')).to({names[0]}.dtype)"
+        bias = dark if site.type(3).dtype == "bool" else names[3]
+    if site.get("is_causal"):
+        past = site.dims(4)[2] if site.given(4) else 0
+        ahead = f"torch.full(({queries}, {keys}), -float('inf'), dtype={names[0]}.dtype).triu({past + 1})"
+        bias = ahead if bias is None else f"({bias} + {ahead})"
+    return bias
+
+
 def _attend(since: int, *settings: Setting) -> Operator:
     return Operator(
         "Attention", since, ranks=(3, 4), within=_MODERATE, plan=_lay_out,
@@ -157,7 +200,7 @@ def _attend(since: int, *settings: Setting) -> Operator:
             Setting("qk_matmul_output_mode", Choice(0), omit=0.9, default=0),
             *settings,
         ),
-        infer=_attention, values=_attention_values,
+        infer=_attention, values=_attention_values, torch=_torch_attention,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fuzzing.graph.intervals import Interval, add
 from fuzzing.graph.operator import LEAD, Data, Operator
 from fuzzing.graph.operators import register, windows
-from fuzzing.graph.operators.sums import addend, factor, planned, room, total
+from fuzzing.graph.operators.sums import addend, factor, multiplied, planned, room, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
@@ -56,17 +56,21 @@ def _values(site: Site) -> Interval:
     return add(found, site.range(2)) if site.given(2) else found
 
 
-def _torch(site: Site, names: Sequence[str]) -> str:
+def torch_text(site: Site, data: str, weight: str, bias: str | None) -> str:
+    """A convolution in torch by the second input's weights; the padding apart, as it may be uneven."""
     space, kernel = site.dims(0)[2:], site.dims(1)[2:]
     count = len(space)
-    data = windows.torch_pad(names[0], windows.paddings(site, space, kernel))
+    data = windows.torch_pad(data, windows.paddings(site, space, kernel))
     strides = tuple(site.get("strides") or (1,) * count)
     dilations = tuple(site.get("dilations") or (1,) * count)
-    bias = names[2] if site.given(2) else None
     return (
-        f"torch.nn.functional.conv{count}d({data}, {names[1]}, {bias}, stride={strides}, "
+        f"torch.nn.functional.conv{count}d({data}, {weight}, {bias}, stride={strides}, "
         f"dilation={dilations}, groups={site.get('group')})"
     )
+
+
+def _torch(site: Site, names: Sequence[str]) -> str:
+    return torch_text(site, names[0], names[1], names[2] if site.given(2) else None)
 
 
 SETTINGS = (planned("group", 1), planned("dilations"), *windows.SETTINGS)
@@ -75,6 +79,7 @@ SETTINGS = (planned("group", 1), planned("dilations"), *windows.SETTINGS)
 def _conv(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
         "Conv", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3), settings=SETTINGS, plan=weigh,
+        within=multiplied,
         slots=(
             LEAD,
             Data(lambda site: site.plan, within=lambda site: factor(site, terms(site.plan))),
@@ -209,6 +214,7 @@ def _transposed_torch(site: Site, names: Sequence[str]) -> str:
 def _conv_transpose(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
         "ConvTranspose", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3), plan=_spread,
+        within=multiplied,
         settings=(*SETTINGS, planned("output_padding"), planned("output_shape")),
         slots=(
             LEAD,

@@ -6,11 +6,11 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from fuzzing.graph.intervals import Interval
+from fuzzing.graph.intervals import Interval, cut
 from fuzzing.graph.operator import LEAD, Data, Operator
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
-from fuzzing.graph.operators.sums import factor, planned, room, summands, total
+from fuzzing.graph.operators.sums import factor, multiplied, planned, room, summands, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
@@ -19,6 +19,8 @@ from fuzzing.graph.types import FLOATS, Shape, TensorType
 _NUMBERS = ("int32", "int64", "uint32", "uint64")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DOTS = "..."
+#: So many products there may be for each element that an output may have.
+_PRODUCTS = 16
 
 
 class Equation(NamedTuple):
@@ -94,12 +96,20 @@ def _draw(site: Site) -> _Plan:
     dotted = draws.between(1, len(shape)) if draws.chance(0.2) else 0
     batch, lengths = shape[:dotted], dict(zip(_LETTERS, shape[dotted:], strict=False))
     terms, shapes = [(_DOTS if dotted else "") + "".join(lengths)], []
+    space = site.x.elements  # how many products there are in all
     for _ in range(site.degree - 1):
         shares = dotted and draws.chance(0.5)
-        term = [letter for letter in lengths if draws.chance(0.6)][: max(0, 4 - dotted)]
+        left = room(site) // (math.prod(batch) if shares else 1)
+        term: list[str] = []
+        for letter, length in lengths.items():
+            if length <= left and len(term) < 4 - dotted and draws.chance(0.6):
+                term.append(letter)
+                left //= length
         if draws.chance(0.6):
             letter = _LETTERS[len(lengths)]
-            lengths[letter] = draws.between(1, max(1, limits.max_dim))
+            most = min(limits.max_dim, left, _PRODUCTS * room(site) // space)
+            lengths[letter] = draws.between(1, max(1, most))
+            space *= lengths[letter]
             term.append(letter)
         term = [term[place] for place in draws.permutation(len(term))]
         if not term and not shares:
@@ -132,13 +142,17 @@ def _implied(inputs: str) -> str:
     return parse(inputs).output.replace(".", _DOTS)
 
 
+def _within(type_: TensorType) -> Interval:
+    return cut(multiplied(type_), summands(type_))
+
+
 def _further(position: int) -> Data:
     return Data(lambda site: site.plan.shapes[position], within=lambda site: factor(site, site.plan.summed))
 
 
 def _einsum(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
-        "Einsum", since, dtypes=(*dtypes, *_NUMBERS), ranks=tuple(range(1, 9)), within=summands, plan=_draw,
+        "Einsum", since, dtypes=(*dtypes, *_NUMBERS), ranks=tuple(range(1, 9)), within=_within, plan=_draw,
         slots=(LEAD, _further(0), _further(1)), degrees=(1, 2, 3),
         settings=(planned("equation"),), infer=_infer, values=_values,
         torch=lambda site, names: f"torch.einsum({site.get('equation')!r}, {', '.join(names)})",

@@ -8,7 +8,7 @@ from fuzzing.draws import Draws
 from fuzzing.graph.domains import Axis, Choice
 from fuzzing.graph.intervals import Interval, whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import literal, whole_numbers
+from fuzzing.graph.literals import literal, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
@@ -70,7 +70,7 @@ def _compress(since: int, dtypes: tuple[str, ...]) -> Operator:
         within=whole,
         dtypes=dtypes,
         settings=(Setting("axis", Axis(), omit=0.2),),
-        torch=_torch_compress,
+        torch=spelled(_torch_compress),
     )
 
 

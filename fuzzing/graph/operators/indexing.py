@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fuzzing.graph.domains import Axis, Between
 from fuzzing.graph.intervals import whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import literal, whole_numbers
+from fuzzing.graph.literals import literal, spelled
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.joining import growth
-from fuzzing.graph.operators.layout import shuffled_axes
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import ANY, TensorType
 
 _RANKED = tuple(range(1, 9))
 
 #: How often an index is counted from the end of its axis.
-_NEGATIVE = 0.15
+NEGATIVE = 0.15
 #: So many indices are as good a test as more of them.
 _MANY = 128
-#: What stands for "to the end", in either type.
-_FARTHEST = {"int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 
 
 def index_dtype(site: Site) -> str:
@@ -37,128 +34,12 @@ def index_dtype(site: Site) -> str:
 def index(site: Site, length: int) -> int:
     """An index of an axis of this length, which is not 0."""
     place = site.draws.below(length)
-    return place - length if site.draws.chance(_NEGATIVE) else place
+    return place - length if site.draws.chance(NEGATIVE) else place
 
 
 def listed(values: Any) -> str:
     """In torch: a tensor of these whole numbers."""
     return f"torch.tensor({np.asarray(values).tolist()}, dtype=torch.int64)"
-
-
-# Slice
-
-
-class _Cut(NamedTuple):
-    """One axis' part of a Slice, as it is written down."""
-
-    start: int
-    end: int
-    step: int
-
-
-class _SlicePlan(NamedTuple):
-    """What a Slice's inputs say, all of one element type; no axes: all of them."""
-
-    dtype: str
-    axes: list[int] | None
-    cuts: list[_Cut]
-
-    def constant(self, values: list[int]) -> Constant:
-        """An input."""
-        return literal(self.dtype, values)
-
-
-def _slice_plan(site: Site) -> _SlicePlan:
-    """Which axes, in which order; they may only go unnamed if it is all of them in ONNX's order."""
-    draws = site.draws
-    dtype = index_dtype(site)
-    axes = list(range(site.rank))
-    named = site.degree > 3 and not (site.degree == 5 and draws.chance(0.1))
-    if named:
-        axes = sorted(draws.subset(site.rank)) if draws.chance(0.7) else axes
-        axes = [axis % site.rank for axis in shuffled_axes(site, axes, site.rank)]
-    cuts = [_cut(site, site.dims(0)[axis], dtype) for axis in axes]
-    written = [axis - site.rank if draws.chance(0.1) else axis for axis in axes] if named else None
-    return _SlicePlan(dtype, written, cuts)
-
-
-def _cut(site: Site, length: int, dtype: str) -> _Cut:
-    """A start, an end and a step that leave at least one element of an axis that has one."""
-    draws = site.draws
-    farthest = _FARTHEST[dtype]
-    if length == 0:
-        return _Cut(0, draws.choice((0, farthest)), 1)
-    step = draws.choice((1, 1, 1, 2, 3, -1, -2)) if site.degree == 5 else 1
-    start = draws.below(length)
-    if step > 0:
-        end = draws.between(start + 1, length)
-        if end == length:
-            end = draws.choice((length, length, farthest, length + draws.between(1, 9)))
-        elif draws.chance(_NEGATIVE):
-            end -= length
-        return _Cut(start - length if draws.chance(_NEGATIVE) else start, end, step)
-    end = draws.between(-1, start - 1)  # -1 stands for the place before the first element
-    if end == -1:
-        end = draws.choice((-length - 1, -farthest))
-    elif draws.chance(_NEGATIVE):
-        end -= length
-    if start == length - 1:
-        start = draws.choice((start, -1, farthest))
-    return _Cut(start, end, step)
-
-
-def _clamped(length: int, cut: _Cut) -> tuple[int, int, int]:
-    """Start, end and step as Python counts them (ONNX operator reference, Slice-13); end may be -1."""
-    start = cut.start + length if cut.start < 0 else cut.start
-    end = cut.end + length if cut.end < 0 else cut.end
-    if cut.step > 0:
-        return min(max(start, 0), length), min(max(end, 0), length), cut.step
-    return min(max(start, 0), length - 1), min(max(end, -1), length - 1), cut.step
-
-
-def _cuts(site: Site) -> dict[int, _Cut] | None:
-    """The cut of each axis that has one; None if an input that says so is no constant."""
-    starts, ends = whole_numbers(site, 1), whole_numbers(site, 2)
-    if starts is None or ends is None:
-        return None
-    axes: list[int] | None = list(range(len(starts)))
-    steps: list[int] | None = [1] * len(starts)
-    if site.given(3):
-        axes = whole_numbers(site, 3)
-    if site.given(4):
-        steps = whole_numbers(site, 4)
-    if axes is None or steps is None:
-        return None
-    return {
-        axis % site.rank: _Cut(start, end, step)
-        for axis, start, end, step in zip(axes, starts, ends, steps, strict=True)
-    }
-
-
-def _sliced(site: Site) -> tuple[TensorType, ...]:
-    cuts = _cuts(site)
-    if cuts is None:
-        return (TensorType(site.dtype, (None,) * site.rank),)
-    shape = list(site.shape)
-    for axis, cut in cuts.items():
-        length = shape[axis]
-        if length is not None:
-            shape[axis] = len(range(*_clamped(length, cut)))
-    return (TensorType(site.dtype, tuple(shape)),)
-
-
-def _torch_slice(site: Site, names: Sequence[str]) -> str:
-    """Steps backwards are steps forwards along a flipped axis."""
-    parts, flipped = [":"] * site.rank, []
-    for axis, cut in (_cuts(site) or {}).items():
-        length = site.dims(0)[axis]
-        start, end, step = _clamped(length, cut)
-        if step < 0:
-            flipped.append(axis)
-            start, end, step = length - 1 - start, length - 1 - end, -step
-        parts[axis] = f"{start}:{max(start, end)}:{step}"
-    source = f"{names[0]}.flip({flipped})" if flipped else names[0]
-    return f"{source}[{', '.join(parts)}]"
 
 
 # Gather
@@ -234,7 +115,7 @@ def element_indices(site: Site, distinct: bool = False) -> Constant:
 
 def _somewhere(site: Site, places: list[int], length: int) -> list[int]:
     """The same indices, now and then counted from the end."""
-    return [place - length if site.draws.chance(_NEGATIVE) else place for place in places]
+    return [place - length if site.draws.chance(NEGATIVE) else place for place in places]
 
 
 def _like_indices(site: Site) -> tuple[TensorType, ...]:
@@ -263,7 +144,7 @@ def tuples(site: Site, lengths: Sequence[int], count: int, distinct: bool = Fals
         rest, entry = place, []
         for length in reversed(lengths):
             rest, last = divmod(rest, length)
-            entry.append(last - length if site.draws.chance(_NEGATIVE) else last)
+            entry.append(last - length if site.draws.chance(NEGATIVE) else last)
         found += entry[::-1]
     return found
 
@@ -318,22 +199,15 @@ def _torch_gather_nd(site: Site, names: Sequence[str]) -> str:
 
 
 register(
-    Operator("Slice", 13,
-             slots=(LEAD, Auxiliary(lambda site: site.plan.constant([cut.start for cut in site.plan.cuts])),
-                    Auxiliary(lambda site: site.plan.constant([cut.end for cut in site.plan.cuts])),
-                    Auxiliary(lambda site: site.plan.axes and site.plan.constant(site.plan.axes)),
-                    Auxiliary(lambda site: site.plan.constant([cut.step for cut in site.plan.cuts]))),
-             degrees=(3, 4, 5), ranks=_RANKED, plan=_slice_plan, infer=_sliced, within=whole, dtypes=ANY,
-             empty=True, torch=_torch_slice),
     Operator("Gather", 13, slots=(LEAD, Auxiliary(_gather_indices)), ranks=_RANKED, infer=_gathered,
              within=whole, dtypes=ANY, settings=(Setting("axis", Axis(), omit=0.1, default=0),),
-             torch=_torch_gather),
+             torch=spelled(_torch_gather)),
     Operator("GatherElements", 13, slots=(LEAD, Auxiliary(element_indices)), ranks=_RANKED,
              infer=_like_indices, within=whole, dtypes=ANY,
-             settings=(Setting("axis", Axis(), omit=0.1, default=0),), torch=_torch_gather_elements),
+             settings=(Setting("axis", Axis(), omit=0.1, default=0),), torch=spelled(_torch_gather_elements)),
     Operator("GatherND", 13, slots=(LEAD, Auxiliary(_gather_nd_indices)), ranks=_RANKED, infer=_gathered_nd,
              within=whole, dtypes=ANY,
              settings=(Setting("batch_dims", Between(0, lambda site: min(2, site.rank - 1)), omit=0.5,
                                default=0),),
-             torch=_torch_gather_nd),
+             torch=spelled(_torch_gather_nd)),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fuzzing.graph.domains import Axis, Between, Made
 from fuzzing.graph.intervals import Interval, hull, whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import PLANNED, whole_numbers
+from fuzzing.graph.literals import PLANNED, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
@@ -135,7 +135,8 @@ def _split(site: Site) -> tuple[TensorType, ...]:
 
 
 def _torch_split(site: Site, names: Sequence[str]) -> str:
-    return f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
+    text = f"torch.split({names[0]}, {_parts(site)}, {site.axis()})"
+    return f"{text}[0]" if site.outputs == 1 else text
 
 
 # Expand
@@ -203,16 +204,16 @@ register(
              dtypes=ANY, empty=True, settings=(Setting("axis", Made(_concat_axis)),), torch=_torch_concat),
     Operator("Split", 13, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=whole, dtypes=ANY, empty=True,
-             settings=(Setting("axis", Axis(), omit=PLANNED, default=0),), torch=_torch_split),
+             settings=(Setting("axis", Axis(), omit=PLANNED, default=0),), torch=spelled(_torch_split)),
     # No empty tensors: onnxruntime refuses `num_outputs` along an axis of length 0, perhaps the only one.
     Operator("Split", 18, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=whole, dtypes=ANY,
              settings=(Setting("axis", Axis(), omit=PLANNED, default=0),
                        Setting("num_outputs", Between(1, lambda site: max(1, site.dims(0)[site.axis()])),
                                omit=PLANNED)),
-             torch=_torch_split),
+             torch=spelled(_torch_split)),
     Operator("Expand", 13, slots=(LEAD, Auxiliary(_expanded_entries)), infer=_expanded, within=whole,
-             dtypes=ANY, empty=True, torch=_torch_expand),
+             dtypes=ANY, empty=True, torch=spelled(_torch_expand)),
     Operator("Tile", 13, slots=(LEAD, Auxiliary(_repeats)), infer=_tiled, within=whole, dtypes=ANY,
-             empty=True, torch=lambda site, names: f"{names[0]}.tile({site.numbers(1)})"),
+             empty=True, torch=spelled(lambda site, names: f"{names[0]}.tile({site.numbers(1)})")),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fuzzing.draws import Draws
-from fuzzing.graph.domains import Axis, Choice, Made, Permutation
+from fuzzing.graph.domains import Axis, Choice, Permutation
 from fuzzing.graph.intervals import whole
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import PLANNED, whole_numbers
@@ -34,11 +34,6 @@ def product(dims: Sequence[Dim]) -> Dim:
             return None
         total *= dim
     return total
-
-
-def like_output(site: Site, names: Sequence[str]) -> str:
-    """In torch: the lead input, reshaped to the first output's shape."""
-    return f"{names[0]}.reshape({list(site.operator.infer(site)[0].lengths)})"
 
 
 # Transpose
@@ -112,6 +107,19 @@ def _reshaped(site: Site) -> tuple[TensorType, ...]:
     return (TensorType(site.dtype, tuple(shape)),)
 
 
+def _torch_reshape(site: Site, names: Sequence[str]) -> str | None:
+    """Lengths that only the data tell are the input's, or torch's own -1."""
+    shape, entries = _reshaped(site)[0].shape, whole_numbers(site, 1)
+    if shape is None or entries is None:
+        return None
+    x = names[0]
+    lengths = [
+        str(dim) if dim is not None else f"{x}.shape[{axis}]" if entries[axis] == 0 else "-1"
+        for axis, dim in enumerate(shape)
+    ]
+    return f"{x}.reshape([{', '.join(lengths)}])"
+
+
 # Flatten
 
 _FLATTEN_AXIS = Axis(end=1)
@@ -126,6 +134,15 @@ def _flatten_plan(site: Site) -> None:
 def _flattened(site: Site) -> tuple[TensorType, ...]:
     axis = site.axis()
     return (TensorType(site.dtype, (product(site.shape[:axis]), product(site.shape[axis:]))),)
+
+
+def _torch_flatten(site: Site, names: Sequence[str]) -> str:
+    axis = site.axis()
+    if axis == 0:
+        return f"{names[0]}.reshape(1, -1)"
+    if axis == site.rank:
+        return f"{names[0]}.reshape(-1, 1)"
+    return f"{names[0]}.flatten(0, {axis - 1}).flatten(1)"
 
 
 # Squeeze
@@ -169,6 +186,13 @@ def _squeezed(site: Site) -> tuple[TensorType, ...]:
     return (TensorType(site.dtype, shape),)
 
 
+def _torch_squeeze(site: Site, names: Sequence[str]) -> str | None:
+    if not site.given(1):
+        return f"{names[0]}.squeeze()"
+    axes = whole_numbers(site, 1)
+    return None if axes is None else f"{names[0]}.squeeze({tuple(axes)})"
+
+
 # Unsqueeze
 
 
@@ -191,101 +215,28 @@ def _unsqueezed(site: Site) -> tuple[TensorType, ...]:
     return (TensorType(site.dtype, tuple([1 if axis in new else next(old) for axis in range(rank)])),)
 
 
-# DepthToSpace, SpaceToDepth
+def _torch_unsqueeze(site: Site, names: Sequence[str]) -> str | None:
+    axes = whole_numbers(site, 1)
+    if axes is None:
+        return None
+    rank = site.rank + len(axes)
+    return names[0] + "".join(f".unsqueeze({axis})" for axis in sorted(axis % rank for axis in axes))
 
-
-def _deep(shape: tuple[int, ...]) -> bool:
-    """Whether the channels form blocks larger than 1 by 1."""
-    return shape[1] % 4 == 0 or shape[1] % 9 == 0
-
-
-def _fresh_deep(draws: Draws, limits: Limits) -> tuple[int, ...]:
-    batch, height, width = [draws.between(max(1, limits.min_dim), max(1, limits.max_dim)) for _ in range(3)]
-    return (batch, draws.choice((4, 4, 8, 9)), height, width)
-
-
-def _depth_block(site: Site) -> int:
-    channels = site.dims(0)[1]
-    sizes = [size for size in (2, 3, 4) if channels % (size * size) == 0]
-    return site.draws.choice((*sizes, *sizes, *sizes, 1))
-
-
-def _space_block(site: Site) -> int:
-    """What height and width have in common, mostly all of it."""
-    common = math.gcd(*site.dims(0)[2:])
-    if site.draws.chance(0.7):
-        return common
-    return site.draws.choice([size for size in range(1, common + 1) if common % size == 0])
-
-
-def _to_space(site: Site) -> tuple[TensorType, ...]:
-    batch, channels, height, width = site.shape
-    block = site.get("blocksize")
-    return (TensorType(site.dtype, (
-        batch,
-        None if channels is None else channels // (block * block),
-        None if height is None else height * block,
-        None if width is None else width * block,
-    )),)  # fmt: skip
-
-
-def _to_depth(site: Site) -> tuple[TensorType, ...]:
-    batch, channels, height, width = site.shape
-    block = site.get("blocksize")
-    return (TensorType(site.dtype, (
-        batch,
-        None if channels is None else channels * block * block,
-        None if height is None else height // block,
-        None if width is None else width // block,
-    )),)  # fmt: skip
-
-
-def _torch_to_space(site: Site, names: Sequence[str]) -> str:
-    batch, channels, height, width = site.dims(0)
-    block = site.get("blocksize")
-    depth = channels // (block * block)
-    if site.get("mode") == "CRD":
-        split, order = [batch, depth, block, block, height, width], [0, 1, 4, 2, 5, 3]
-    else:
-        split, order = [batch, block, block, depth, height, width], [0, 3, 4, 1, 5, 2]
-    return (
-        f"{names[0]}.reshape({split}).permute({order})"
-        f".reshape({[batch, depth, height * block, width * block]})"
-    )
-
-
-def _torch_to_depth(site: Site, names: Sequence[str]) -> str:
-    batch, channels, height, width = site.dims(0)
-    block = site.get("blocksize")
-    split = [batch, channels, height // block, block, width // block, block]
-    order = [0, 1, 3, 5, 2, 4] if site.get("mode") == "CRD" else [0, 3, 5, 1, 2, 4]
-    shape = [batch, channels * block * block, height // block, width // block]
-    return f"{names[0]}.reshape({split}).permute({order}).reshape({shape})"
-
-
-_BLOCK_MODE = Setting("mode", Choice("DCR", "CRD"), omit=0.3, default="DCR")
 
 register(
     Operator("Transpose", 13, infer=_transposed, within=whole, dtypes=ANY, empty=True, dynamic=True,
              settings=(Setting("perm", Permutation(), omit=0.05),), torch=_torch_permute),
     Operator("Reshape", 13, slots=(LEAD, Auxiliary(_shape_entries)), infer=_reshaped, within=whole,
-             dtypes=ANY, empty=True, dynamic=True, torch=like_output),
+             dtypes=ANY, empty=True, dynamic=True, torch=_torch_reshape),
     Operator("Reshape", 14, slots=(LEAD, Auxiliary(_shape_entries)), infer=_reshaped, within=whole,
              dtypes=ANY, empty=True, dynamic=True,
-             settings=(Setting("allowzero", Choice(0, 0, 1), omit=0.7, default=0),), torch=like_output),
+             settings=(Setting("allowzero", Choice(0, 0, 1), omit=0.7, default=0),), torch=_torch_reshape),
     Operator("Flatten", 13, infer=_flattened, within=whole, dtypes=ANY, empty=True, dynamic=True,
              plan=_flatten_plan, settings=(Setting("axis", _FLATTEN_AXIS, omit=PLANNED, default=1),),
-             torch=like_output),
+             torch=_torch_flatten),
     Operator("Squeeze", 13, slots=(LEAD, Auxiliary(_ones)), degrees=(1, 2), ranks=tuple(range(1, 9)),
              takes=_has_one, fresh=_with_one, infer=_squeezed, within=whole, dtypes=ANY, empty=True,
-             torch=like_output),
+             torch=_torch_squeeze),
     Operator("Unsqueeze", 13, slots=(LEAD, Auxiliary(_new_axes)), ranks=tuple(range(5)), infer=_unsqueezed,
-             within=whole, dtypes=ANY, empty=True, dynamic=True, torch=like_output),
-    Operator("DepthToSpace", 13, ranks=(4,), takes=_deep, fresh=_fresh_deep, infer=_to_space, within=whole,
-             dtypes=ANY, settings=(Setting("blocksize", Made(_depth_block)), _BLOCK_MODE),
-             torch=_torch_to_space),
-    Operator("SpaceToDepth", 13, ranks=(4,), infer=_to_depth, within=whole, dtypes=ANY,
-             settings=(Setting("blocksize", Made(_space_block)),), torch=_torch_to_depth),
-    Operator("SpaceToDepth", 28, ranks=(4,), infer=_to_depth, within=whole, dtypes=ANY,
-             settings=(Setting("blocksize", Made(_space_block)), _BLOCK_MODE), torch=_torch_to_depth),
+             within=whole, dtypes=ANY, empty=True, dynamic=True, torch=_torch_unsqueeze),
 )  # fmt: skip

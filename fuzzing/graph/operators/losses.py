@@ -119,10 +119,18 @@ def _likelihood(since: int, dtypes: tuple[str, ...]) -> Operator:
     )  # fmt: skip
 
 
+def _cross_entropy(since: int, dtypes: tuple[str, ...]) -> Operator:
+    """bfloat16 it has from opset 13 on, but its own definition uses the other loss, which has not."""
+    return Operator(
+        "SoftmaxCrossEntropyLoss", since, dtypes=dtypes, ranks=_RANKS, within=_scores, plan=_draw(2),
+        slots=_SLOTS, degrees=(2, 3), settings=_SETTINGS, infer=_loss, values=_entropy,
+        torch=_torch_entropy,
+    )  # fmt: skip
+
+
 register(
-    Operator("SoftmaxCrossEntropyLoss", 13, dtypes=FLOATS, ranks=_RANKS, within=_scores, plan=_draw(2),
-             slots=_SLOTS, degrees=(2, 3), settings=_SETTINGS, infer=_loss, values=_entropy,
-             torch=_torch_entropy),
+    _cross_entropy(13, NARROW),
+    _cross_entropy(22, FLOATS),
     _likelihood(13, NARROW),
     _likelihood(22, FLOATS),
 )  # fmt: skip

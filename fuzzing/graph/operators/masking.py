@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from fuzzing.graph.domains import Between, Choice, Made
 from fuzzing.graph.intervals import UNIT, Interval, hull, whole
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, whole_numbers
+from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, spelled, whole_numbers
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
+from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.operators.joining import growth, repeated
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, NUMBERS, TensorType
@@ -83,10 +84,12 @@ _HOT_TYPES = {
     "int32": (("int32", "float32"), ("float32", "float32")),
 }
 
+_OTHER_HOT_TYPES = (("int64", "int64"),)
+
 
 def _hot_plan(site: Site) -> tuple[str, str]:
     """The types of the number of classes and of the two values."""
-    return site.draws.choice(_HOT_TYPES.get(site.dtype, _HOT_TYPES["int64"]))
+    return site.draws.choice(_HOT_TYPES.get(site.dtype, _OTHER_HOT_TYPES))
 
 
 def _depth(site: Site) -> Constant:
@@ -145,6 +148,17 @@ def _beginnings(site: Site) -> Constant:
     return int64(*repeated(site, 1, time, batch))
 
 
+def _torch_reverse(site: Site, names: Sequence[str]) -> str:
+    """Each place takes the element at the other end of its sequence's beginning, or its own."""
+    time, batch = site.get("time_axis"), site.get("batch_axis")
+    steps = range(site.dims(0)[time])
+    places = [[last - 1 - step if step < last else step for step in steps] for last in site.numbers(1)]
+    shape = [1] * site.rank
+    shape[time], shape[batch] = len(steps), len(places)
+    turned = f"{listed(places)}{'.t()' if time < batch else ''}.reshape({shape})"
+    return f"torch.take_along_dim({names[0]}, {turned}, {time})"
+
+
 def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:
     axis = Choice(0, 1)
     return Operator(
@@ -159,6 +173,7 @@ def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:
             Setting("time_axis", axis, omit=PLANNED, default=0),
             Setting("batch_axis", axis, omit=PLANNED, default=1),
         ),
+        torch=spelled(_torch_reverse),
     )
 
 
@@ -175,14 +190,14 @@ def _eye_like(since: int, dtypes: tuple[str, ...]) -> Operator:
             Setting("dtype", Made(_eye_dtype, lambda value, site: value in _NAMES), omit=0.5),
             Setting("k", Made(_off_diagonal, _whole_number), omit=0.4, default=0),
         ),
-        torch=_torch_eye,
+        torch=spelled(_torch_eye),
     )
 
 
 register(
     Operator("Trilu", 14, slots=(LEAD, Auxiliary(_diagonal)), degrees=(1, 2), ranks=_MATRICES,
              values=with_zero, within=whole, dtypes=ANY,
-             settings=(Setting("upper", Choice(0, 1), omit=0.3, default=1),), torch=_torch_trilu),
+             settings=(Setting("upper", Choice(0, 1), omit=0.3, default=1),), torch=spelled(_torch_trilu)),
     _eye_like(9, _BUT_BFLOAT16),
     _eye_like(22, ANY),
     Operator("OneHot", 11, slots=(LEAD, Auxiliary(_depth), Auxiliary(_off_on)), ranks=(1, 2, 3, 4),
@@ -190,7 +205,7 @@ register(
              infer=_one_hot, values=_two_values, within=whole, dtypes=_NUMBERS_BUT_BFLOAT16,
              settings=(Setting("axis", Between(lambda site: -site.rank - 1, lambda site: site.rank), omit=0.4,
                                default=-1),),
-             torch=_torch_one_hot),
+             torch=spelled(_torch_one_hot)),
     _reverse_sequence(10, _BUT_BFLOAT16),
     _reverse_sequence(28, ANY),
 )  # fmt: skip

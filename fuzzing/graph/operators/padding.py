@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull, whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import PLANNED, bounds, numbers, scalar, whole_numbers
+from fuzzing.graph.literals import PLANNED, bounds, numbers, scalar, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
@@ -155,7 +155,7 @@ def _pad(since: int) -> Operator:
         dtypes=ANY,
         plan=_pad_plan,
         settings=(Setting("mode", Choice(*modes), omit=PLANNED, default="constant"),),
-        torch=_torch_pad,
+        torch=spelled(_torch_pad),
     )
 
 
@@ -215,5 +215,5 @@ register(
     Operator("CenterCropPad", 18, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), ranks=_RANKED,
              infer=_cropped, values=with_zero, within=whole, dtypes=ANY, plan=_crop_plan,
              settings=(Setting("axes", Made(lambda site: (0,), _each_axis_once), omit=PLANNED),),
-             torch=_torch_crop),
+             torch=spelled(_torch_crop)),
 )  # fmt: skip

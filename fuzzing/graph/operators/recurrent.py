@@ -6,15 +6,15 @@ and by where they begin; the cell of an LSTM adds at most 1 each step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull, within
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, Slot
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, Slot, Torch
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import planned
+from fuzzing.graph.operators.sums import planned, room
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
@@ -30,9 +30,12 @@ def _directions(site: Site) -> int:
 def _draw(outputs: int, activations: tuple[str, ...]) -> Callable[[Site], None]:
     def plan(site: Site) -> None:
         draws, given = site.draws, site.attributes
-        given["hidden_size"] = draws.between(1, max(1, site.limits.max_dim))
+        steps, batch, _ = site.dims(0)
+        left = room(site) // (steps * batch)
         if draws.chance(0.7):
-            given["direction"] = draws.choice(("forward", "reverse", "bidirectional"))
+            given["direction"] = draws.choice(("forward", "reverse", "bidirectional")[: min(left, 2) + 1])
+        most = min(site.limits.max_dim, left // _directions(site))
+        given["hidden_size"] = draws.between(1, max(1, most))
         if draws.chance(0.2):
             given["activations"] = activations * _directions(site)
         site.outputs = draws.between(1, outputs)
@@ -101,6 +104,55 @@ _SEQUENCES = Auxiliary(_lengths, omit=0.8)
 _INITIAL = Data(_state, within=lambda site: _UNIT, omit=0.5)
 
 
+# --- torch ------------------------------------------------------------------------------------------------
+
+
+def _torch(function: str, order: tuple[int, ...]) -> Torch:
+    """By a function of torch, which wants the gates in another order.
+
+    torch lets nothing be clipped, and no row end early; peepholes it lacks, and a GRU that resets before the
+    product with the recurrence weights.
+    """
+
+    def write(site: Site, names: Sequence[str]) -> str | None:
+        early = site.given(4) or site.given(7) or site.get("clip") or site.get("layout")
+        if early or ("linear_before_reset" in site.operator.defaults and not site.get("linear_before_reset")):
+            return None
+        count, size = _directions(site), site.get("hidden_size")
+        reverse = site.get("direction") == "reverse"
+        weights = []
+        for direction in range(count):
+            weights += [_rows(f"{name}[{direction}]", 0, size, order) for name in names[1:3]]
+            if site.given(3):
+                gates = len(order)
+                weights += [_rows(f"{names[3]}[{direction}]", half * gates, size, order) for half in (0, 1)]
+        start = [
+            names[place] if site.given(place) else _nothing(site, names[0], count, size)
+            for place in ((5, 6) if function == "lstm" else (5,))
+        ]
+        data = f"{names[0]}.flip(0)" if reverse else names[0]
+        states = f"({', '.join(start)})" if len(start) > 1 else start[0]
+        text = (
+            f"torch.{function}({data}, {states}, "
+            f"({', '.join(weights)},), {site.given(3)}, 1, 0.0, False, {count == 2}, False)"
+        )
+        every = f".unflatten(2, ({count}, {size})).transpose(1, 2)" + (".flip(0)" if reverse else "")
+        which = "0" if site.outputs == 1 else f":{site.outputs}"
+        return f"(lambda y, *last: (y{every}, *last))(*{text})[{which}]"
+
+    return write
+
+
+def _rows(name: str, first: int, size: int, order: tuple[int, ...]) -> str:
+    """The rows of each gate, from a gate on, in torch's order."""
+    parts = [f"{name}[{(first + gate) * size}:{(first + gate + 1) * size}]" for gate in order]
+    return parts[0] if len(parts) == 1 else f"torch.cat(({', '.join(parts)}))"
+
+
+def _nothing(site: Site, name: str, count: int, size: int) -> str:
+    return f"{name}.new_zeros({(count, site.dims(0)[1], size)})"
+
+
 def _recurrent(
     name: str,
     gates: int,
@@ -108,6 +160,7 @@ def _recurrent(
     activations: tuple[str, ...],
     *settings: Setting,
     more: tuple[Data, ...] = (),
+    torch: Torch,
 ) -> None:
     slots: tuple[Slot, ...] = (
         LEAD,
@@ -122,14 +175,17 @@ def _recurrent(
         register(
             Operator(name, since, dtypes=dtypes, ranks=(3,), within=within(-100, 100), slots=slots,
                      degrees=tuple(range(3, len(slots) + 1)), plan=_draw(outputs, activations),
-                     settings=(*_SHARED, *layout, *settings), infer=_states, values=_values),
+                     settings=(*_SHARED, *layout, *settings), infer=_states, values=_values,
+                     torch=torch),
         )  # fmt: skip
 
 
-_recurrent("RNN", 1, 2, ("Tanh",))
+_recurrent("RNN", 1, 2, ("Tanh",), torch=_torch("rnn_tanh", (0,)))
 _recurrent("GRU", 3, 2, ("Sigmoid", "Tanh"),
-           Setting("linear_before_reset", Choice(0, 1), omit=0.4, default=0))  # fmt: skip
+           Setting("linear_before_reset", Choice(0, 1), omit=0.4, default=0),
+           torch=_torch("gru", (1, 0, 2)))  # fmt: skip
 _recurrent("LSTM", 4, 3, ("Sigmoid", "Tanh", "Tanh"),
            Setting("input_forget", Choice(0), omit=0.9, default=0),
+           torch=_torch("lstm", (0, 2, 3, 1)),
            more=(_INITIAL, Data(lambda site: (_directions(site), 3 * site.get("hidden_size")),
                                 within=lambda site: _WEIGHTS)))  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from fuzzing.graph.domains import Between, Choice, Each, Made
 from fuzzing.graph.intervals import WHOLE, Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, literal, whole_numbers
+from fuzzing.graph.literals import PLANNED, literal, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
@@ -267,7 +267,7 @@ register(
              slots=(LEAD, Auxiliary(lambda site: int64(*[fold.image for fold in site.plan])),
                     Auxiliary(lambda site: int64(*[fold.block for fold in site.plan]))),
              plan=_fold_plan, settings=(_planned("strides"), _planned("dilations"), _planned("pads")),
-             torch=_torch_fold),
+             torch=spelled(_torch_fold)),
     _roi_align(10, _BUT_BFLOAT16),
     _roi_align(16, _BUT_BFLOAT16),
     _roi_align(22, FLOATS),

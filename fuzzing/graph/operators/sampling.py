@@ -8,7 +8,7 @@ from fuzzing.draws import Draws
 from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import whole_numbers
+from fuzzing.graph.literals import spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.joining import growth
@@ -142,5 +142,6 @@ register(
     _grid_sample(22, (4, 5), FLOATS, "linear", "nearest", "cubic"),
     Operator("AffineGrid", 20, slots=(LEAD, Auxiliary(_image_size)), ranks=(3,), takes=_affine,
              fresh=_fresh_affine, infer=_affine_type, values=_affine_bounds, within=share(4), dtypes=FLOATS,
-             settings=(Setting("align_corners", Choice(0, 1), omit=0.3, default=0),), torch=_torch_affine),
+             settings=(Setting("align_corners", Choice(0, 1), omit=0.3, default=0),),
+             torch=spelled(_torch_affine)),
 )  # fmt: skip

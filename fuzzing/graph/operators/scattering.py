@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, add, hull, multiply, whole
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, literal
+from fuzzing.graph.literals import PLANNED, literal, spelled
 from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import (
@@ -163,6 +163,18 @@ def _write_indices(site: Site) -> Constant:
     return int64(*repeated(site, 0, last, site.dims(0)[0]))
 
 
+def _torch_cache(site: Site, names: Sequence[str]) -> str:
+    """Each sample's updates go to places of its own along the axis."""
+    axis = site.axis()
+    shape = site.dims(1)
+    starts = site.numbers(2) if site.given(2) else [0] * shape[0]
+    places = [[(start + step) % site.dims(0)[axis] for step in range(shape[axis])] for start in starts]
+    lying = [1] * site.rank
+    lying[0], lying[axis] = shape[0], shape[axis]
+    where = f"{listed(places)}.reshape({lying}).expand({list(shape)})"
+    return f"torch.scatter({names[0]}, {axis}, {where}, {names[1]})"
+
+
 def _scatter(name: str, since: int, indices: Callable[[Site], Constant], updates: Callable[[Site], Shape],
              torch: Callable[[Site, Sequence[str]], str]) -> Operator:  # fmt: skip
     axis = (Setting("axis", Axis(), omit=0.3, default=0),) if name == "ScatterElements" else ()
@@ -176,7 +188,7 @@ def _scatter(name: str, since: int, indices: Callable[[Site], Constant], updates
         values=_values,
         dtypes=ANY,
         settings=(*axis, *reductions),
-        torch=torch,
+        torch=spelled(torch),
     )
 
 
@@ -193,5 +205,6 @@ register(
              plan=_cache_plan,
              settings=(Setting("axis", Made(_sequence_axis, lambda value, site: isinstance(value, int)),
                                omit=PLANNED, default=-2),
-                       Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear"))),
+                       Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear")),
+             torch=spelled(_torch_cache)),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.domains import Made
 from fuzzing.graph.intervals import Interval, whole
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, whole_numbers
+from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, spelled, whole_numbers
 from fuzzing.graph.operator import Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.layout import product
@@ -223,11 +223,11 @@ register(
              infer=lambda site: (TensorType("int64", ()),),
              torch=lambda site, names: f"torch.tensor({names[0]}.numel(), dtype=torch.int64)"),
     Operator("ConstantOfShape", 9, slots=(Auxiliary(_a_shape),), lead=-1, infer=_filled, values=_fill_bounds,
-             settings=(Setting("value", Made(_fill), omit=0.2),), torch=_torch_filled),
+             settings=(Setting("value", Made(_fill), omit=0.2),), torch=spelled(_torch_filled)),
     Operator("Range", 11, lead=-1, plan=_range_plan, infer=_ranged, values=_range_bounds,
              slots=(Auxiliary(lambda site: scalar(site.plan[0], site.plan[1])),
                     Auxiliary(lambda site: scalar(site.plan[0], site.plan[2])),
-                    Auxiliary(lambda site: scalar(site.plan[0], site.plan[3]))), torch=_torch_range),
+                    Auxiliary(lambda site: scalar(site.plan[0], site.plan[3]))), torch=spelled(_torch_range)),
     Operator("Constant", 13, slots=(), degrees=(0,), lead=-1, plan=_literal_plan,
              infer=_literal_type, values=lambda site: bounds(_content(site)),
              settings=tuple(_kind(name) for name in _KINDS), torch=_torch_constant),

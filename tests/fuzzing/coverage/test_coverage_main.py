@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, li
     code = __main__.main([str(one) for one in arguments])
     out, err = capsys.readouterr()
     return code, [json.loads(line) for line in out.splitlines()], err
+
+
+@pytest.fixture(autouse=True)
+def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine: its events would come between those that are looked at."""
+    monkeypatch.setattr(__main__, "_PROGRESS_S", math.inf)
 
 
 def test_models_are_found_sorted_at_any_depth(folder: Path) -> None:

@@ -68,6 +68,16 @@ def test_models_that_inference_refuses_count_all_the_same() -> None:
     assert shapes(model) == [[(3,)], [None]]
 
 
+def test_inference_does_not_see_what_it_would_die_of() -> None:
+    """Onnx 1.23 looks for the type of an operator's input without asking whether there is one."""
+    text = helper.make_tensor_value_info("", TensorProto.STRING, [2])
+    node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="a")
+    graph = helper.make_graph(
+        [node], "g", [text], [helper.make_tensor_value_info("y", TensorProto.BOOL, [2])]
+    )
+    assert shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])) == [[None]]
+
+
 def test_an_unknown_rank_is_not_a_scalar() -> None:
     scalar = helper.make_tensor_value_info("x", TensorProto.FLOAT, ())
     ranked = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)

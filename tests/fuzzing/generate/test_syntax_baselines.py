@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fuzzing.draws import Draws
 from fuzzing.errors import UsageError
-from fuzzing.generate import declgen, randoop
+from fuzzing.generate import declgen, generators, randoop
 from fuzzing.generate.declgen import DeclGen
 from fuzzing.generate.inference import Inference
 from fuzzing.generate.isra.settings import Settings
@@ -32,6 +32,11 @@ both = pytest.mark.parametrize("baseline", [DeclGen, Randoop])
 def _some(baseline: Baseline, settings: Settings, count: int = 12) -> list[Generated]:
     generator = baseline(settings)
     return [generator.generate(seed) for seed in range(count)]
+
+
+def test_they_are_registered() -> None:
+    assert (generators.get("declgen"), generators.get("randoop")) == (DeclGen, Randoop)
+    assert {"declgen", "isra", "nnsmith", "randoop"} <= set(generators.names())
 
 
 @both

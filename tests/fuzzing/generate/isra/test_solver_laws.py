@@ -203,6 +203,21 @@ def test_what_is_left_out_never_comes() -> None:
     assert seen == {("Relu", "float32"), ("Relu", "int32"), ("Neg", "float32")}
 
 
+def test_other_element_types_lead_on_request_only() -> None:
+    """Casts give edges of every type: nothing takes them as its lead input but where that is asked for."""
+    plain = Settings(nodes=(20, 20), operators=("Cast", "Neg"))
+    leads = {
+        mixed: {
+            made.graph.types[node.inputs[0] or 0].dtype
+            for made in graphs(replace(plain, mixed=mixed), 30)
+            for node in made.graph.nodes
+        }
+        for mixed in (False, True)
+    }
+    assert leads[False] == {"float32"}
+    assert len(leads[True]) > 5
+
+
 def test_what_cannot_be_made_is_refused() -> None:
     with pytest.raises(UsageError, match=r"no specification at opset 21 of: Foo"):
         Solver(Settings(operators=("Foo",)))

@@ -45,6 +45,7 @@ def test_running_products_are_what_the_reference_and_torch_make_of_them() -> Non
         expected = ReferenceEvaluator(to_onnx(graph)).run(None, {**feeds, f"v{lead}": array})
         assert isinstance(expected, list)
         text = operator.torch(Site.of(operator, graph, node), ["x", "axis"])
+        assert text is not None
         found = eval(text, {"torch": torch, "x": torch.tensor(array)}).numpy()
         np.testing.assert_allclose(found, expected[0], rtol=1e-5)
         low, high = generated.ranges[node.outputs[0]]

@@ -4,7 +4,7 @@ import pytest
 
 from fuzzing.graph.site import Limits
 from tests.support.extremes import push
-from tests.support.operators import check, single
+from tests.support.operators import check, check_torch, single
 from tests.support.shapes import floats, inferred
 
 NAMES = ("Attention", "RotaryEmbedding")
@@ -21,6 +21,10 @@ def test_nodes_are_what_onnx_and_onnxruntime_say(name: str) -> None:
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     push(monkeypatch)
     check(name, (23,), ("float32", "float16"), 10, WIDE)
+
+
+def test_torch_computes_the_same() -> None:
+    assert check_torch("Attention", 23, seeds=30) == 30
 
 
 def test_fewer_heads_of_keys_than_of_queries() -> None:

@@ -116,3 +116,18 @@ def test_loops_run_up_to_three_times_and_end_early_sometimes() -> None:
         early += any(inner.op == "Less" for inner in body.graph.nodes)
     assert counts == {0, 1, 2, 3}
     assert early
+
+
+def test_what_follows_a_loop_is_inferred_all_the_same() -> None:
+    """onnx lets a loop's state change its shape, so of what follows it would know nothing."""
+    builder = Builder(21)
+    start = builder.placeholder(floats(2))
+    count = builder.constant(scalar("int64", 2))
+    state, _ = builder.node(
+        "Loop", (count, None, start), (floats(2), floats(2, 2)), {"body": _counting(ends=False)}
+    )
+    (after,) = builder.node("Relu", (state,), (floats(2),))
+    (last,) = builder.node("Relu", (after,), (floats(2),))
+    model = onnx.shape_inference.infer_shapes(to_onnx(builder.finish((last,))), strict_mode=True)
+    (found,) = (value for value in model.graph.value_info if value.name == f"v{after}")
+    assert [dim.dim_value for dim in found.type.tensor_type.shape.dim] == [2]

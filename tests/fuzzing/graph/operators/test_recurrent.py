@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from fuzzing.graph import Attribute
+from fuzzing.errors import UnwritableError
+from fuzzing.graph import Attribute, Graph, Node
 from fuzzing.graph.site import Limits
+from fuzzing.graph.torch_writer import to_torch
 from tests.support.extremes import push
-from tests.support.operators import check, single
+from tests.support.operators import check, check_torch, single
 from tests.support.shapes import floats, inferred
 
 NAMES = ("RNN", "GRU", "LSTM")
@@ -42,3 +46,29 @@ def test_optional_inputs_come_and_go() -> None:
         seen |= {(place, edge is not None) for place, edge in enumerate(node.inputs) if place > 2}
     assert seen >= {(place, given) for place in (3, 4, 5, 6) for given in (True, False)}
     assert (7, True) in seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_computes_the_same_where_it_can(name: str) -> None:
+    assert check_torch(name, 21, seeds=60) >= 10
+
+
+def test_torch_has_nothing_for_rows_that_end_early() -> None:
+    for seed in range(200):
+        graph = single("LSTM", seed, 21).graph
+        inputs = graph.nodes[0].inputs
+        if len(inputs) > 4 and inputs[4] is not None:
+            break
+    with pytest.raises(UnwritableError, match="LSTM"):
+        to_torch(graph)
+
+
+def test_a_single_output_is_no_tuple() -> None:
+    import torch
+
+    node = Node("RNN", (0, 1, 2), (3,), {"hidden_size": 2})
+    types = (floats(3, 1, 2), floats(1, 2, 2), floats(1, 2, 2), floats(3, 1, 1, 2))
+    scope: dict[str, Any] = {}
+    exec(to_torch(Graph(21, types, (0, 1, 2), {}, (node,), (3,))), scope)
+    made = scope["forward"](torch.ones(3, 1, 2), torch.ones(1, 2, 2), torch.ones(1, 2, 2))
+    assert made.shape == (3, 1, 1, 2)

@@ -114,4 +114,5 @@ def test_the_first_of_equals_is_found_from_either_end() -> None:
     assert callable(operator.torch)
     torch = pytest.importorskip("torch")
     text = operator.torch(site, ["x"])
+    assert text is not None
     assert eval(text, {"torch": torch, "x": torch.tensor([3, 7, 7])}).tolist() == [2]

@@ -1,0 +1,70 @@
+"""The source `isra`: the same thousand models in any process, in parts, and told to rankings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import onnx
+import pytest
+
+from fuzzing.cases import Corpus, OnnxModel, TestCase
+from fuzzing.graph import operators
+from fuzzing.migrate import isra, sources
+from fuzzing.migrate.__main__ import run
+from fuzzing.migrate.parts import Part
+from fuzzing.prioritize.instances import instance_of
+from fuzzing.prioritize.signatures import Signatures
+
+
+def test_it_is_a_source_like_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = sources.get("isra")
+    assert source.library == "onnx"
+    part = Part(3, 50)
+    run(source, Corpus(tmp_path), part)
+    told = capsys.readouterr().out
+    names = {case.provenance.test for case in Corpus(tmp_path)}
+    assert names == {isra.test_name(n) for n in range(isra.MODELS) if part.holds(isra.test_name(n))}
+    assert told.count('"event": "case"') == len(names) > 0
+
+
+def test_models_vary_in_opset_and_element_type_and_are_valid() -> None:
+    opsets: Counter[int] = Counter()
+    dtypes: Counter[int] = Counter()
+    kinds: Counter[str] = Counter()
+    for case in islice(isra.migrate(), 120):
+        assert isinstance(case, TestCase)
+        assert isinstance(case.program, OnnxModel)
+        model = onnx.load_from_string(case.program.model)
+        onnx.checker.check_model(model, full_check=True)
+        assert isra.NODES[0] <= len(model.graph.node) <= isra.NODES[1]
+        opsets[model.opset_import[0].version] += 1
+        dtypes.update(item.type.tensor_type.elem_type for item in model.graph.input)
+        kinds.update(node.op_type for node in model.graph.node)
+    assert set(opsets) == set(range(isra.OPSETS[0], isra.OPSETS[1] + 1))
+    assert len(dtypes) >= 6
+    assert len(kinds) > len(operators.at(13)) / 2
+
+
+def test_the_seed_alone_decides() -> None:
+    assert isra.model(17).files() == isra.model(17).files()
+    assert isra.model(17).id != isra.model(17, seed=1).id
+    assert isra.model(17).provenance.seed != isra.model(18).provenance.seed
+
+
+def test_rankings_are_told_of_models_of_several_nodes() -> None:
+    signatures = Signatures()
+    for number in range(40):
+        case = isra.model(number)
+        assert isinstance(case.program, OnnxModel)
+        instance = instance_of(case, signatures)
+        kinds = [node.op_type for node in onnx.load_from_string(case.program.model).graph.node]
+        assert (instance.id, instance.frontend, instance.source) == (case.id, "onnx", "isra")
+        assert instance.operator in kinds
+        told = dict(instance.parameters)
+        if len(set(kinds) - {"Constant"}) > 1:
+            body = told["body"]
+            assert isinstance(body, str)
+            assert set(body.split()) == set(kinds) - {"Constant"}
+            assert all(name in told for name, _ in case.inputs)
