@@ -395,6 +395,17 @@ def test_loop_without_a_trip_has_outputs_of_the_body_s_shape() -> None:
     assert (scanned.shape, scanned.dtype) == ((0, 2), np.float32)
 
 
+@pytest.mark.parametrize(("storage", "places"), [(0, [3, 5]), (1, [4, 5])])
+def test_places_of_the_largest_are_counted_in_the_order_asked_for(storage: int, places: list[int]) -> None:
+    graph = (
+        "(float[1,1,3,2] x) => (float[1,1,2,1] y, int64[1,1,2,1] i) "
+        f"{{ y, i = MaxPool<kernel_shape = [2, 2], storage_order = {storage}>(x) }}"
+    )
+    found, where = corrected(model(graph, 21), [np.array([[[[0, 1], [2, 3], [0, 4]]]], F)])
+    assert found.ravel().tolist() == [3, 4]
+    assert where.ravel().tolist() == places
+
+
 @given(
     kernel=st.integers(1, 4), stride=st.integers(1, 4), dilation=st.integers(1, 3), ceil=st.booleans(),
     data=st.data(),
