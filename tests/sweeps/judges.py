@@ -3,9 +3,9 @@
 `python -m tests.sweeps.judges [--opsets 13,17,21,25] [--nodes 6] [--dtypes float32,int64]`
 
 Where both run a model of one node and give other types, shapes or plainly other values, one of them is wrong;
-of what is listed here a person must find out which. `fuzzing/backends/_onnx_mended.py` holds what was mended,
-`fuzzing.migrate.isra.UNJUDGED` what was not. Takes a minute. Exit code 1 if they differ in an operator not
-in that list.
+of what is listed here a person must find out which. `fuzzing/backends/_onnx_corrected.py` holds what was
+corrected, `fuzzing.migrate.isra.UNJUDGED` what was not then. Takes a minute. Exit code 1 if they differ
+in an operator not in that list.
 """
 
 from __future__ import annotations
