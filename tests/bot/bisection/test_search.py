@@ -1,0 +1,203 @@
+"""The search alone: which revision it names, what that costs, and that it claims no more than it saw."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.bisection.rule import Counts, Judgement, Rule
+from bot.bisection.search import Answer, Kind, bisect
+
+GOOD, BAD, OTHER, GONE = "good", "bad", "other", "gone"
+
+
+class History:
+    """Revisions that each do the same in every run, or show the bug at a rate; counts what is asked."""
+
+    def __init__(self, fates: Sequence[str | float], seed: int = 0) -> None:
+        self._fates, self._random = fates, random.Random(seed)
+        self.runs: dict[int, Counts] = {}
+
+    def __call__(self, revision: int, runs: int) -> Counts:
+        seen = [self._once(self._fates[revision]) for _ in range(runs)]
+        counts = Counts(seen.count(BAD), seen.count(GOOD), seen.count(OTHER))
+        self.runs[revision] = self.runs.get(revision, Counts()) + counts
+        return counts
+
+    def _once(self, fate: str | float) -> str:
+        if isinstance(fate, str):
+            return fate
+        return BAD if self._random.random() < fate else GOOD
+
+    def bisected(self, rule: Rule | None = None) -> Answer:
+        return bisect(len(self._fates), self, rule)
+
+    @property
+    def spent(self) -> int:
+        return sum(counts.runs for counts in self.runs.values())
+
+
+def most_probes(revisions: int) -> int:
+    return math.ceil(math.log2(revisions)) + 2
+
+
+@given(st.integers(2, 300), st.data())
+def test_a_change_that_always_shows_is_found_within_the_bound(size: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(1, size - 1))
+    history = History([GOOD] * first + [BAD] * (size - first))
+    answer = history.bisected()
+    assert (answer.kind, answer.clean, answer.failing, answer.between) == (Kind.FOUND, first - 1, first, ())
+    assert answer.confidence > 0.999
+    assert len(history.runs) == len(answer.judged) <= most_probes(size)
+    assert history.spent == 2 * len(history.runs) + 8, "two runs each, and ten of the one that is named"
+
+
+@given(st.integers(1, 300))
+def test_what_fails_everywhere_or_nowhere_is_told_after_the_ends(size: int) -> None:
+    history = History([BAD] * size)
+    assert (history.bisected().kind, history.bisected().failing) == (Kind.HORIZON, 0) if size <= 2 else True
+    never = History([GOOD] * size)
+    assert (never.bisected().kind, never.bisected().clean) == (Kind.NEVER, size - 1)
+    assert never.spent == 2 * 20, "twenty runs before a reported failure is denied, twice"
+
+
+@given(st.lists(st.sampled_from([GOOD, BAD, OTHER, GONE]), min_size=1, max_size=60))
+def test_whatever_happened_only_what_was_seen_is_claimed(fates: list[str]) -> None:
+    history = History(fates)
+    answer = history.bisected()
+    for revision, found in answer.judged.items():
+        wanted = {GOOD: Judgement.CLEAN, BAD: Judgement.FAILING}
+        assert found.judgement is wanted.get(fates[revision], Judgement.SKIPPED)
+    if answer.kind in (Kind.FOUND, Kind.RANGE):
+        assert answer.clean is not None
+        assert answer.failing is not None
+        assert (fates[answer.clean], fates[answer.failing]) == (GOOD, BAD)
+        assert list(answer.between) == list(range(answer.clean + 1, answer.failing))
+        assert all(fates[between] in (OTHER, GONE) for between in answer.between)
+        assert (answer.kind is Kind.FOUND) == (answer.between == ())
+        assert history.runs[answer.clean].runs >= 10
+    elif answer.kind is Kind.HORIZON:
+        assert answer.failing is not None
+        assert fates[answer.failing] == BAD
+        assert all(fate in (OTHER, GONE) for fate in fates[: answer.failing])
+    elif answer.kind is Kind.NEVER:
+        assert answer.clean is not None
+        assert fates[answer.clean] == GOOD
+        assert all(fate in (OTHER, GONE) for fate in fates[answer.clean + 1 :])
+    else:
+        assert answer.kind is Kind.ERROR
+        assert set(fates) <= {OTHER, GONE}
+
+
+@given(st.integers(2, 100), st.data())
+def test_with_skips_the_change_lies_in_the_range(size: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(1, size - 1))
+    skipped = data.draw(st.sets(st.integers(0, size - 1)))
+    fates = [OTHER if at in skipped else GOOD if at < first else BAD for at in range(size)]
+    answer = History(fates).bisected()
+    clean = max((at for at in range(first) if at not in skipped), default=None)
+    failing = min((at for at in range(first, size) if at not in skipped), default=None)
+    if clean is not None and failing is not None:
+        assert (answer.clean, answer.failing) == (clean, failing)
+        assert answer.kind is (Kind.FOUND if failing == clean + 1 else Kind.RANGE)
+    elif failing is not None:
+        assert (answer.kind, answer.failing) == (Kind.HORIZON, failing)
+    else:
+        assert answer.kind is (Kind.ERROR if clean is None else Kind.NEVER)
+
+
+def test_skipped_revisions_that_lie_together_are_soon_left() -> None:
+    history = History([GOOD] * 20 + [OTHER] * 30 + [GOOD] * 6 + [BAD] * 8)
+    assert history.bisected().failing == 56
+    assert len(history.runs) <= 10
+
+
+@pytest.mark.parametrize("rate", [0.9, 0.5, 0.3])
+def test_a_flaky_change_is_named_wrongly_at_most_as_often_as_told(rate: float) -> None:
+    wrong, expected = 0, 0.0
+    for seed in range(400):
+        answer = History([GOOD] * 11 + [rate] * 9, seed).bisected()
+        if answer.kind is Kind.FOUND:
+            wrong += answer.failing != 11
+            expected += 1 - answer.confidence
+    assert wrong <= max(4, 3 * expected), (wrong, expected)
+
+
+def test_runs_that_disagree_make_all_revisions_cost_more() -> None:
+    history = History([GOOD] * 8 + [0.5] * 8, seed=3)
+    answer = history.bisected()
+    assert (answer.kind, answer.failing) == (Kind.FOUND, 8)
+    assert all(counts.runs >= 10 for counts in history.runs.values() if counts.good)
+
+
+def test_a_revision_that_was_overlooked_is_found_by_the_runs_before_it_is_named() -> None:
+    def probe(revision: int, runs: int) -> Counts:
+        seen[revision] = seen.get(revision, 0) + runs
+        if revision >= 6:
+            return Counts(bad=runs)
+        if revision < 4:
+            return Counts(good=runs)
+        return Counts(good=2) if seen[revision] == 2 else Counts(bad=5, good=runs - 5)
+
+    seen: dict[int, int] = {}
+    answer = bisect(8, probe)
+    assert (answer.kind, answer.clean, answer.failing) == (Kind.FOUND, 3, 4)
+
+
+def test_a_failure_too_rare_to_follow_is_called_unreliable() -> None:
+    assert bisect(8, _once_bad()).kind is Kind.UNRELIABLE
+
+
+def _once_bad() -> Callable[[int, int], Counts]:
+    left = [1]
+
+    def probe(_revision: int, runs: int) -> Counts:
+        bad = left[0]
+        left[0] = 0
+        return Counts(bad=bad, good=runs - bad)
+
+    return probe
+
+
+def test_trouble_is_tried_again_and_never_taken_for_clean() -> None:
+    asked: list[int] = []
+
+    def probe(revision: int, runs: int) -> Counts:
+        asked.append(revision)
+        if revision == 0 and asked.count(0) < 3:
+            return Counts(infrastructure=runs)
+        return Counts(bad=runs) if revision >= 5 else Counts(good=runs)
+
+    assert bisect(9, probe).failing == 5
+    assert asked.count(0) == 3
+    broken = bisect(9, lambda _revision, runs: Counts(infrastructure=runs))
+    assert broken.kind is Kind.ERROR
+
+
+def test_nothing_cannot_be_bisected() -> None:
+    with pytest.raises(ValueError, match="nothing to bisect"):
+        bisect(0, History([]))
+
+
+@pytest.mark.parametrize(
+    ("counts", "flaky", "judgement"),
+    [
+        (Counts(bad=2, good=8), False, Judgement.FAILING),
+        (Counts(bad=1, good=9), False, Judgement.SKIPPED),
+        (Counts(bad=2, good=18), False, Judgement.SKIPPED),
+        (Counts(bad=3, good=17), False, Judgement.FAILING),
+        (Counts(good=5, other=5), False, Judgement.CLEAN),
+        (Counts(good=14, other=6), True, Judgement.SKIPPED),
+        (Counts(good=15, other=5), True, Judgement.CLEAN),
+        (Counts(good=3, other=3, infrastructure=4), False, Judgement.TROUBLE),
+        (Counts(bad=2, other=8), False, Judgement.SKIPPED),
+        (Counts(good=1, bad=1), False, None),
+    ],
+)
+def test_the_rule_for_one_revision(counts: Counts, flaky: bool, judgement: Judgement | None) -> None:
+    assert Rule().judge(counts, 10, flaky=flaky) is judgement
