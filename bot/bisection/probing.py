@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from bot.errors import ProvisionError, RunnerError
 from bot.runners.protocol import Event, OnEvent, ToolchainTrouble
 from bot.toolchains import Ready, Spec, provision
 from bot.toolchains.existing import public
+from bot.toolchains.registry import Progress
 from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.execute.shard import Shard
@@ -28,6 +30,7 @@ from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.judging import shows, symptom
 
 Say = Callable[[str], None]
+Make = Callable[[Spec, Path, Progress], Ready]
 Trouble = ProvisionError | RunnerError
 
 
@@ -121,6 +124,7 @@ class Probing:
     The failure that is followed is the most frequent one of the first release that fails.
 
     releases  in the order of the search
+    make      makes toolchains
     """
 
     def __init__(
@@ -131,10 +135,11 @@ class Probing:
         journal: Journal,
         runner: Runner,
         say: Say,
+        make: Make = provision,
     ) -> None:
         self._question, self._releases = question, releases
         self._data_dir, self._journal = data_dir, journal
-        self._runner, self._say = runner, say
+        self._runner, self._say, self._make = runner, say, make
         self.probed: dict[int, Probed] = {}
         self.wanted: dict[str, Any] | None = None
         self.cost = Cost()
@@ -147,10 +152,10 @@ class Probing:
         known = self._journal.outcomes(spec.digest)[len(probed.outcomes) :][:runs]
         fresh, trouble = self._run(spec, release, runs - len(known))
         probed.outcomes += known + fresh
-        probed.trouble = "" if trouble is None else str(trouble)
+        probed.trouble = "" if trouble is None else _on_one_line(trouble)
         self.cost.replayed += len(known)
         self.cost.runs += len(fresh)
-        self._say(f"{spec.label}: {tally(known + fresh) or first_line(probed.trouble)}")
+        self._say(f"{spec.label}: {tally(known + fresh) or probed.trouble}")
         return self._counted(known + fresh, runs, trouble)
 
     def _run(self, spec: Spec, release: str, runs: int) -> tuple[list[Outcome], Trouble | None]:
@@ -178,7 +183,7 @@ class Probing:
             steps.append(line)
             self._say(line)
 
-        ready = provision(spec, self._data_dir, progress)
+        ready = self._make(spec, self._data_dir, progress)
         self.cost.installs += len(steps) > 1  # one that is found made has nothing to tell but that
         return ready
 
@@ -232,6 +237,7 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     return ", ".join(f"{verdict} ×{times}" for verdict, times in seen.most_common())
 
 
-def first_line(text: str) -> str:
-    """The first line of a message that has several."""
-    return text.partition("\n")[0]
+def _on_one_line(trouble: Trouble) -> str:
+    """What a provisioner or a runner says, without the folder it worked in and the advice to pin others."""
+    lines = [line.strip() for line in str(trouble).splitlines() if not line.startswith("To fix:")]
+    return re.sub(r"\S+/bin/python\b", "its python", " ".join(lines))

@@ -71,10 +71,15 @@ class Answer:
     judged: dict[int, Judged]
 
 
+def most(revisions: int) -> int:
+    """How many of so many revisions are asked for at most, where none must be skipped: ceil(log2 n) + 2."""
+    return min(revisions, (revisions - 1).bit_length() + 2)
+
+
 def bisect(revisions: int, probe: Probe, rule: Rule | None = None) -> Answer:
     """Finds the change among `revisions` revisions, at least one; asks `probe` as little as it can.
 
-    Where none is skipped it asks for at most ceil(log2 revisions) + 2 of them. Raises ValueError for none.
+    Where none is skipped it asks for at most `most(revisions)` of them. Raises ValueError for none.
     """
     if revisions < 1:
         raise ValueError("there is nothing to bisect")

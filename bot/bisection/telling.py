@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.bisection.probing import Probed, Probing, Question, first_line, tally
+from bot.bisection.probing import Probed, Probing, Question, tally
 from bot.bisection.releases import Range
 from bot.bisection.rule import Judgement
 from bot.bisection.search import Answer, Judged, Kind
 from bot.reports.templating import counted, seconds
 from bot.reports.text import cut, one_line
+from fuzzing.outcomes import Verdict
 
 _SUMMARY = 96  # characters of what a release did, for a line of a terminal
 _WORDS = {
@@ -79,6 +80,7 @@ def _row(probed: Probed, judged: Judged) -> dict[str, Any]:
         "other": counts.other,
         "infrastructure": counts.infrastructure,
         "verdicts": tally(probed.outcomes),
+        "passed": any(outcome.verdict is Verdict.PASS for outcome in probed.outcomes),
         "summary": max(summaries, key=summaries.count) if summaries else "",
         "trouble": probed.trouble,
     }
@@ -114,7 +116,9 @@ def _answer(answer: dict[str, Any]) -> str:
         return f"{release or before} does not fail: there is no change to look for in {where}"
     if not (release and before):
         return f"{where}: it fails too seldom to be followed; raise the number of runs with --repeats"
-    verb, was = ("stopped failing", "still fails") if fixed else ("began to fail", "does not fail")
+    refused = any(row["release"] == answer["before"] and not row["passed"] for row in answer["probed"])
+    verb = "stopped failing" if fixed else "began to fail"
+    was = "still fails" if fixed else "refuses it" if refused else "does not fail"
     doubt = "perhaps " if kind is Kind.UNRELIABLE else ""
     if answer["between"]:
         return f"{doubt}{verb} after {before}, in {release} at the latest"
@@ -138,7 +142,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
     for cell, row in zip(cells, rows, strict=True):
         columns = "  ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True))
         said = row["summary"] if row["judgement"] != "clean" or row["other"] else ""
-        summary = cut(one_line(said or first_line(row["trouble"])), _SUMMARY)
+        summary = cut(one_line(said or row["trouble"]), _SUMMARY)
         shown.append(f"  {columns}  {summary}".rstrip())
     return shown
 

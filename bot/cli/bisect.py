@@ -13,7 +13,7 @@ from bot.bisection.journal import Journal
 from bot.bisection.probing import Probing, Question
 from bot.bisection.releases import Range, releases
 from bot.bisection.rule import Rule
-from bot.bisection.search import Kind, bisect
+from bot.bisection.search import Kind, bisect, most
 from bot.bisection.telling import lines, told
 from bot.cli._cases import stored_case
 from bot.cli._options import check_device, option_option, parse_options
@@ -121,7 +121,7 @@ def _bisected(question: Question, wanted: Range, rule: Rule, data_dir: Path) -> 
     folder = data_dir / "bisections"
     folder.mkdir(parents=True, exist_ok=True)
     found = releases(wanted, Installer(folder), folder / "releases")
-    say(f"{wanted}: {len(found)} releases, {found[0]} to {found[-1]}")
+    say(f"{wanted}: {len(found)} releases; {most(len(found))} are tried at most, unless some must be skipped")
     ordered = found[::-1] if question.fixed_by else found
     journal = Journal(folder, question.identity)
     with locked(journal.path.with_suffix(".lock")):

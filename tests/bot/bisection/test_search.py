@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.bisection.rule import Counts, Judgement, Rule
-from bot.bisection.search import Answer, Kind, bisect
+from bot.bisection.search import Answer, Kind, bisect, most
 
 GOOD, BAD, OTHER, GONE = "good", "bad", "other", "gone"
 
@@ -42,8 +45,9 @@ class History:
         return sum(counts.runs for counts in self.runs.values())
 
 
-def most_probes(revisions: int) -> int:
-    return math.ceil(math.log2(revisions)) + 2
+@pytest.mark.parametrize(("revisions", "times"), [(1, 1), (2, 2), (4, 4), (15, 6), (16, 6), (17, 7), (27, 7)])
+def test_the_bound_is_the_logarithm_and_two(revisions: int, times: int) -> None:
+    assert most(revisions) == times == min(revisions, math.ceil(math.log2(revisions)) + 2)
 
 
 @given(st.integers(2, 300), st.data())
@@ -53,17 +57,26 @@ def test_a_change_that_always_shows_is_found_within_the_bound(size: int, data: s
     answer = history.bisected()
     assert (answer.kind, answer.clean, answer.failing, answer.between) == (Kind.FOUND, first - 1, first, ())
     assert answer.confidence > 0.999
-    assert len(history.runs) == len(answer.judged) <= most_probes(size)
+    assert len(history.runs) == len(answer.judged) <= most(size)
     assert history.spent == 2 * len(history.runs) + 8, "two runs each, and ten of the one that is named"
 
 
 @given(st.integers(1, 300))
-def test_what_fails_everywhere_or_nowhere_is_told_after_the_ends(size: int) -> None:
+def test_what_never_fails_is_told_after_one_end(size: int) -> None:
+    history = History([GOOD] * size)
+    answer = history.bisected()
+    assert (answer.kind, answer.clean, answer.failing) == (Kind.NEVER, size - 1, None)
+    assert history.spent == 20, "a failure that somebody reported is not denied after two runs"
+    assert set(history.runs) == {size - 1}
+
+
+@given(st.integers(1, 300))
+def test_what_fails_everywhere_is_told_after_both_ends(size: int) -> None:
     history = History([BAD] * size)
-    assert (history.bisected().kind, history.bisected().failing) == (Kind.HORIZON, 0) if size <= 2 else True
-    never = History([GOOD] * size)
-    assert (never.bisected().kind, never.bisected().clean) == (Kind.NEVER, size - 1)
-    assert never.spent == 2 * 20, "twenty runs before a reported failure is denied, twice"
+    answer = history.bisected()
+    assert (answer.kind, answer.clean, answer.failing) == (Kind.HORIZON, None, 0)
+    assert set(history.runs) == {0, size - 1}
+    assert history.spent == 2 * len(history.runs)
 
 
 @given(st.lists(st.sampled_from([GOOD, BAD, OTHER, GONE]), min_size=1, max_size=60))
@@ -177,6 +190,37 @@ def test_trouble_is_tried_again_and_never_taken_for_clean() -> None:
     assert asked.count(0) == 3
     broken = bisect(9, lambda _revision, runs: Counts(infrastructure=runs))
     assert broken.kind is Kind.ERROR
+
+
+def _real() -> list[tuple[str, list[str]]]:
+    """What ONNX's node tests did on 27 releases of OpenVINO, each of them run: verdict and symptom."""
+    data = json.loads(
+        (Path(__file__).parents[2] / "benchmarks" / "bisection_data" / "openvino.json").read_bytes()
+    )
+    return [
+        (name, [label for label, times in row for _ in range(times)]) for name, row in data["did"].items()
+    ]
+
+
+@pytest.mark.parametrize(("name", "did"), _real())
+@pytest.mark.parametrize("fixed_by", [False, True])
+def test_real_histories_are_never_said_to_be_other_than_they_were(
+    name: str, did: list[str], fixed_by: bool
+) -> None:
+    assert len(did) == 27
+    ordered = did[::-1] if fixed_by else did
+    clean = ("pass",) if fixed_by else ("pass", "unsupported")
+    fates = [BAD if one == ordered[-1] else GOOD if one in clean else OTHER for one in ordered]
+    if ordered[-1] in clean:
+        fates = [GOOD if one in clean else OTHER for one in ordered]
+    answer = History(fates).bisected()
+    changes = sum(before != after for before, after in pairwise(fates))
+    if set(fates) == {GOOD, BAD} and changes == 1:
+        assert (answer.kind, answer.failing) == (Kind.FOUND, fates.index(BAD))
+        assert len(answer.judged) <= most(27)
+    elif answer.clean is not None and answer.failing is not None:
+        assert (fates[answer.clean], fates[answer.failing]) == (GOOD, BAD)
+        assert {fates[one] for one in answer.between} <= {OTHER}
 
 
 def test_nothing_cannot_be_bisected() -> None:
