@@ -35,9 +35,8 @@ def told(
     release  the one in which it changed; `before` is the one before it, by age
     """
     cost = probing.cost
-    named = {at: None if at is None else releases[at] for at in (answer.clean, answer.failing)}
-    pair = (named[answer.clean], named[answer.failing])
-    before, release = reversed(pair) if question.fixed_by else pair
+    clean, failing = (None if at is None else releases[at] for at in (answer.clean, answer.failing))
+    before, release = (failing, clean) if question.fixed_by else (clean, failing)
     rows = [_row(probing.probed[at], judged) for at, judged in answer.judged.items()]
     between = [releases[at] for at in answer.between]
     if question.fixed_by:
@@ -107,7 +106,7 @@ def _answer(answer: dict[str, Any]) -> str:
     fixed = answer["asked"] == "fixed by"
     release, before = (answer[key] and f"{package} {answer[key]}" for key in ("release", "before"))
     if kind is Kind.ERROR:
-        return f"{where}: no answer, for no release could be judged; the table says why"
+        return f"{where}: no answer, for {_hindrance(answer)}"
     if kind is Kind.HORIZON and fixed:
         return f"{before} still fails: nothing in {where} mended it"
     if kind is Kind.HORIZON:
@@ -123,6 +122,13 @@ def _answer(answer: dict[str, Any]) -> str:
     if answer["between"]:
         return f"{doubt}{verb} after {before}, in {release} at the latest"
     return f"{doubt}{verb} in {release}; {before} {was}"
+
+
+def _hindrance(answer: dict[str, Any]) -> str:
+    for row in answer["probed"]:
+        if row["judgement"] == Judgement.TROUBLE.value:
+            return f"the machine failed at {row['release']}; mend it and begin again: what is known is kept"
+    return "no release could be judged; the table says why"
 
 
 def _grounds(answer: dict[str, Any]) -> list[str]:

@@ -5,8 +5,9 @@
 Each case of bisection_data/openvino.json is bisected by `assay bisect` over all releases of its range; the
 release that is named must be the one of the file, and then the case is run once more on that release and the
 one before it, apart from the bisection. With --scan, what the named tests do is printed instead, as it stands
-in the file: each is run on every single release, one worker for all of them, and no bisection is asked. Needs
-the package index and some 200 MB for each release; ASSAY_DATA_DIR keeps them, else they are removed.
+in the file: each is run once on every single release, and no bisection is asked. Needs the package index and
+some 200 MB for each release; ASSAY_DATA_DIR keeps them, else they are removed. Every run has a process of its
+own: in a common one, some of these tests crash because of another.
 """
 
 from __future__ import annotations
@@ -103,9 +104,7 @@ def _label(outcome: Outcome | None, seen: list[dict[str, Any]]) -> str:
     return f"{outcome.verdict.value} {seen.index(found) + 1}"
 
 
-def _outcomes(
-    data_dir: Path, release: str, cases: tuple[str, ...], fresh: bool = False
-) -> dict[str, Outcome]:
+def _outcomes(data_dir: Path, release: str, cases: tuple[str, ...]) -> dict[str, Outcome]:
     """What cases do on a release, by id; nothing if it cannot be installed."""
     adapter = backends.get("openvino")
     spec = Spec("release", "openvino", tuple(adapter.requirements(release)), f"openvino {release}")
@@ -114,10 +113,10 @@ def _outcomes(
     except ProvisionError as error:
         print(error, file=sys.stderr)
         return {}
-    return _run(data_dir, toolchain, cases, fresh)
+    return _run(data_dir, toolchain, cases)
 
 
-def _run(data_dir: Path, toolchain: Ready, cases: tuple[str, ...], fresh: bool) -> dict[str, Outcome]:
+def _run(data_dir: Path, toolchain: Ready, cases: tuple[str, ...]) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
 
     def take(event: dict[str, Any]) -> None:
@@ -131,7 +130,7 @@ def _run(data_dir: Path, toolchain: Ready, cases: tuple[str, ...], fresh: bool) 
         backend="openvino",
         toolchain=toolchain.digest,
         python=toolchain.python,
-        fresh=fresh,
+        fresh=True,
     )
     LocalRunner(1).run(shard, take, threading.Event())
     return outcomes
@@ -189,7 +188,7 @@ def _bisected(data_dir: Path, case_id: str, case: dict[str, Any]) -> dict[str, A
 def _holds(data_dir: Path, case_id: str, case: dict[str, Any]) -> bool:
     """Whether the two releases do what the file says when they are run again, apart from any bisection."""
     fails = {"since": "release", "fixed by": "before"}[case["asked"]]
-    did = {which: _outcomes(data_dir, case[which], (case_id,), fresh=True) for which in ("before", "release")}
+    did = {which: _outcomes(data_dir, case[which], (case_id,)) for which in ("before", "release")}
     return all(
         did[which][case_id].verdict.accuses
         if which == fails

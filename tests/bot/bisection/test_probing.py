@@ -225,7 +225,7 @@ def test_a_release_that_refused_the_case_is_not_said_to_have_passed_it(tmp_path:
 
 
 def test_what_people_read(tmp_path: Path) -> None:
-    since = {
+    since: dict[str, Sequence[str] | Exception] = {
         "1.0": [REFUSES],
         "1.1": [PASS],
         "1.2": [RAISES],
@@ -245,7 +245,8 @@ def test_what_people_read(tmp_path: Path) -> None:
         ({"1.1": [WRONG], "1.0": [WRONG]}, True, "openvino 1.1 still fails: nothing in openvino:1.0..1.1"),
         ({"1.1": [PASS], "1.0": [PASS]}, True, "openvino 1.0 does not fail: there is no change"),
         ({"1.0": [PASS], "1.1": [WRONG, *[PASS] * 19]}, False, "it fails too seldom to be followed"),
-        ({"1.0": [RAISES], "1.1": RunnerError("broken")}, False, "no answer, for no release could be judged"),
+        ({"1.0": [RAISES], "1.1": RunnerError("broken")}, False, "no answer, for the machine failed at 1.1"),
+        ({"1.0": ProvisionError("gone")}, False, "no answer, for no release could be judged"),
     ],
 )
 def test_the_other_answers_in_words(

@@ -1,4 +1,4 @@
-"""A compiler that adds: a release is a wheel of one function, which the tests make with a fault or without."""
+"""A compiler that adds: a release is a wheel of one function, made by the tests with a fault or without."""
 
 from __future__ import annotations
 
