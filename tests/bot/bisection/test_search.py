@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
+from bot.bisection.releases import Range
 from bot.bisection.rule import Counts, Judgement, Rule
 from bot.bisection.search import Answer, Kind, bisect, most
 
@@ -192,27 +194,26 @@ def test_trouble_is_tried_again_and_never_taken_for_clean() -> None:
     assert broken.kind is Kind.ERROR
 
 
-def _real() -> list[tuple[str, list[str]]]:
-    """What ONNX's node tests did on 27 releases of OpenVINO, each of them run: verdict and symptom."""
-    data = json.loads(
-        (Path(__file__).parents[2] / "benchmarks" / "bisection_data" / "openvino.json").read_bytes()
-    )
-    return [
-        (name, [label for label, times in row for _ in range(times)]) for name, row in data["did"].items()
-    ]
+#: What ONNX's node tests did on 27 releases of OpenVINO, each of them run: verdict and symptom.
+REAL = json.loads(
+    (Path(__file__).parents[2] / "benchmarks" / "bisection_data" / "openvino.json").read_bytes()
+)
+DID = {name: [label for label, times in row for _ in range(times)] for name, row in REAL["did"].items()}
 
 
-@pytest.mark.parametrize(("name", "did"), _real())
-@pytest.mark.parametrize("fixed_by", [False, True])
-def test_real_histories_are_never_said_to_be_other_than_they_were(
-    name: str, did: list[str], fixed_by: bool
-) -> None:
-    assert len(did) == 27
+def fates_of(did: list[str], *, fixed_by: bool) -> list[str]:
+    """What the runs of some releases mean to a search, in its order."""
     ordered = did[::-1] if fixed_by else did
     clean = ("pass",) if fixed_by else ("pass", "unsupported")
-    fates = [BAD if one == ordered[-1] else GOOD if one in clean else OTHER for one in ordered]
-    if ordered[-1] in clean:
-        fates = [GOOD if one in clean else OTHER for one in ordered]
+    wanted = None if ordered[-1] in clean else ordered[-1]
+    return [BAD if one == wanted else GOOD if one in clean else OTHER for one in ordered]
+
+
+@pytest.mark.parametrize("name", DID)
+@pytest.mark.parametrize("fixed_by", [False, True])
+def test_real_histories_are_never_said_to_be_other_than_they_were(name: str, fixed_by: bool) -> None:
+    fates = fates_of(DID[name], fixed_by=fixed_by)
+    assert len(fates) == 27
     answer = History(fates).bisected()
     changes = sum(before != after for before, after in pairwise(fates))
     if set(fates) == {GOOD, BAD} and changes == 1:
@@ -221,6 +222,24 @@ def test_real_histories_are_never_said_to_be_other_than_they_were(
     elif answer.clean is not None and answer.failing is not None:
         assert (fates[answer.clean], fates[answer.failing]) == (GOOD, BAD)
         assert {fates[one] for one in answer.between} <= {OTHER}
+
+
+@pytest.mark.parametrize("case", REAL["cases"], ids=lambda case: f"{case['test']}-{case['asked']}")
+def test_what_the_benchmark_expects_is_the_one_change_that_was_seen(case: dict[str, str]) -> None:
+    wanted = Range.parse(case["range"])
+    inside = [
+        at
+        for at, release in enumerate(REAL["releases"])
+        if Version(wanted.oldest) <= Version(release) < Version(wanted.after)
+    ]
+    fixed_by = case["asked"] == "fixed by"
+    fates = fates_of([DID[case["test"]][at] for at in inside], fixed_by=fixed_by)
+    named = [REAL["releases"][at] for at in (inside[::-1] if fixed_by else inside)]
+    changes = [at for at, pair in enumerate(pairwise(fates)) if pair == (GOOD, BAD)]
+    clean, failing = case["release"], case["before"]
+    if not fixed_by:
+        clean, failing = failing, clean
+    assert [(named[at], named[at + 1]) for at in changes] == [(clean, failing)]
 
 
 def test_nothing_cannot_be_bisected() -> None:
