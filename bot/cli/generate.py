@@ -20,7 +20,7 @@ from fuzzing import backends
 
 _WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 #: Options that are handed on as they are; those without a value under None.
-_FLAGS = ("patterns", "initialisers", "joined", "zero_size", "scalars", "no_metrics")
+_FLAGS = ("mixed", "patterns", "initialisers", "joined", "zero_size", "scalars", "no_metrics")
 
 
 @click.command()
@@ -45,6 +45,7 @@ _FLAGS = ("patterns", "initialisers", "joined", "zero_size", "scalars", "no_metr
     metavar="NAMES",
     help="Of the data; all, or with commas.",
 )
+@click.option("--mixed", is_flag=True, help="Let nodes take edges of other element types too, as Cast gives.")
 @click.option("--backend", help="Leave out what this compiler says that it does not support.")
 @click.option(
     "--picking-rate", type=click.FloatRange(0, 1), help="How often an edge is reused. [default: 0.97]"
@@ -108,7 +109,8 @@ def _show(told: dict[str, Any], out: Path) -> None:
     )
     console.print(
         f"  {told['models_per_second']:,.0f} models and {told['nodes_per_second']:,.0f} nodes a second; "
-        f"{told['nodes_per_making_second']:,.0f} nodes a second of making and writing alone"
+        f"{told['nodes_per_making_second']:,.0f} nodes a second of making and writing alone, "
+        f"{told['nodes_per_cpu_second']:,.0f} a CPU second of it"
     )
     left_out = told.get("left_out") or {}
     if left_out:

@@ -84,15 +84,33 @@ class Installer:
         newer = self._best(python, f"{package}>{version}", "lowest-direct")
         return tuple(found for found in (older, newer) if found)
 
+    def lowest(self, python: Path, requirement: str) -> str | None:
+        """The lowest release that satisfies `requirement`, such as "openvino>2023.0"; None if none does.
+
+        Pre-releases and releases without a wheel for this interpreter do not count. Raises
+        IndexUnreachableError: nothing is known.
+        """
+        done = self._query(python, requirement, "lowest-direct", "--prerelease", "disallow")
+        stderr = "" if done is None else done.stderr.decode(errors="replace")
+        if done is None or any(mark in stderr for mark in _OFFLINE):
+            why = reason(stderr) if stderr else f"uv did not answer within {_QUERY_TIMEOUT_S:g} s"
+            raise IndexUnreachableError(f"cannot tell which releases satisfy {requirement}: {why}")
+        return _resolved(done)
+
     def _best(self, python: Path, requirement: str, resolution: str) -> str | None:
+        done = self._query(python, requirement, resolution)
+        return None if done is None else _resolved(done)
+
+    def _query(
+        self, python: Path, requirement: str, resolution: str, *further: str
+    ) -> subprocess.CompletedProcess[bytes] | None:
+        """What uv makes of a requirement alone; None if it took too long."""
         command = ("pip", "compile", "-", "--python", str(python), "--only-binary", ":all:", "--no-deps")
-        options = ("--no-header", "--no-annotate", "--quiet", "--resolution", resolution)
+        options = ("--no-header", "--no-annotate", "--quiet", "--resolution", resolution, *further)
         try:
-            done = self._run((*command, *options), _QUERY_TIMEOUT_S, requirement.encode())
+            return self._run((*command, *options), _QUERY_TIMEOUT_S, requirement.encode())
         except subprocess.TimeoutExpired:
             return None
-        match = re.search(r"^[\w.-]+==(\S+)$", done.stdout.decode(errors="replace"), re.MULTILINE)
-        return match[1] if match and done.returncode == 0 else None
 
     def _uv(self, *arguments: str) -> None:
         try:
@@ -140,6 +158,11 @@ def reason(stderr: str) -> str:
     told = [_plain(line) for line in lines if re.match(r"(cause|hint|error):", line)]
     told = [line for line in told if not line.startswith("No solution found")] or [_plain(x) for x in lines]
     return processes.first_lines(told, 2) or "uv failed without a word"
+
+
+def _resolved(done: subprocess.CompletedProcess[bytes]) -> str | None:
+    match = re.search(r"^[\w.-]+==(\S+)$", done.stdout.decode(errors="replace"), re.MULTILINE)
+    return match[1] if match and done.returncode == 0 else None
 
 
 def _plain(line: str) -> str:

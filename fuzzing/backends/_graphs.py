@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from fuzzing.backends import _torch
+from fuzzing.backends import _torch, _torch_decompositions
 from fuzzing.backends.base import Named, Unsupported
 
 
@@ -15,6 +15,7 @@ def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
     """
     graph = _torch.capture(built, inputs, how)
     if how == "exported":
+        _torch_decompositions.remember()  # for the compiler's importer, which is torch's again
         for given in graph.graph_signature.output_specs:
             kind = type(given.arg).__name__
             if kind != "TensorArgument" and getattr(given.arg, "value", given) is not None:

@@ -18,13 +18,16 @@ _DOUBLE = 11
 _TYPE_ATTRIBUTES = frozenset(
     {"to", "dtype", "output_datatype", "output_dtype", "stash_type", "softmax_precision", "precision"}
 )
-#: Operators that give float32 where such an attribute is left out.
+#: Operators that give float32, or compute in it, where such an attribute is left out.
 _FLOAT_BY_DEFAULT = {
+    "RMSNormalization": "stash_type",
     "RandomNormal": "dtype",
     "RandomUniform": "dtype",
     "BlackmanWindow": "output_datatype",
     "HammingWindow": "output_datatype",
+    "GroupNormalization": "stash_type",
     "HannWindow": "output_datatype",
+    "LayerNormalization": "stash_type",
     "MelWeightMatrix": "output_datatype",
     "SequenceEmpty": "dtype",
 }

@@ -28,12 +28,8 @@ _SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
 _WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift"}
 
 
-def evaluator(onnx: Any, model: Any, fill: int, new_ops: Any = None) -> Any:
-    """A reference evaluator of `model` that puts `fill` wherever the result is left open.
-
-    new_ops  implementations that replace the evaluator's own
-    """
-    base: Any = onnx.reference.ReferenceEvaluator
+def evaluator(base: Any, fill: int) -> Any:
+    """The class of evaluators, made from this one, that put `fill` wherever the result is left open."""
 
     class Filling(base):  # type: ignore[misc]
         """Wraps the implementations of the operators watched, in subgraphs and functions too."""
@@ -43,7 +39,7 @@ def evaluator(onnx: Any, model: Any, fill: int, new_ops: Any = None) -> Any:
             watched = node.domain in ("", "ai.onnx") and node.op_type in _WATCHED
             return _filling(found, node.op_type, fill) if watched and isinstance(found, type) else found
 
-    return Filling(model, new_ops=new_ops)
+    return Filling
 
 
 @cache

@@ -65,6 +65,7 @@ class Backend:
                  "{cache}" one that outlives it (also exported as ASSAY_CACHE; its TMPDIR stays scratch)
     packages     distributions whose versions belong into a report
     reference    whether it is the judge rather than a compiler on trial
+    forkable     whether a process that has loaded it may be forked, provided that it has one thread
     """
 
     name: ClassVar[str]
@@ -79,6 +80,7 @@ class Backend:
     environment: ClassVar[dict[str, str]] = {}
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
     reference: ClassVar[bool] = False
+    forkable: ClassVar[bool] = True
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:

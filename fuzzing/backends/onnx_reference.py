@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fuzzing.backends import _onnx_float64, _onnx_mended, _onnx_undefined
+from fuzzing.backends import _onnx_corrected, _onnx_float64, _onnx_undefined
 from fuzzing.backends.base import Backend, Named, Pattern, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
@@ -21,9 +21,9 @@ _WIDE = {
 
 @register
 class OnnxReference(Backend):
-    """`onnx.reference.ReferenceEvaluator`; convert parses and checks, compile builds the evaluator.
+    """`onnx.reference.ReferenceEvaluator`, put right where it is wrong (`_onnx_corrected`).
 
-    Where that errs or lacks an operator, an implementation of ours stands in (`_onnx_mended`).
+    convert parses and checks, compile builds the evaluator.
 
     options: `precision`, float64 for all floats wider than the model says, but for float8 and less
     (`_onnx_float64`); `undefined`, the number to put where the standard leaves an integer result open
@@ -48,10 +48,8 @@ class OnnxReference(Backend):
         import ml_dtypes
         import onnx
         import onnx.reference
-        import onnx.reference.op_run
 
         self._onnx = onnx
-        self._mended = _onnx_mended.operators(onnx)
         self._wide = options.get("precision") == "float64"
         fill = options.get("undefined", "native")
         self._fill = None if fill == "native" else int(fill)
@@ -68,9 +66,10 @@ class OnnxReference(Backend):
 
     def compile(self, model: Any) -> Any:
         """An evaluator over the model."""
+        evaluator = _onnx_corrected.evaluator(self._onnx)
         if self._fill is not None:
-            return _onnx_undefined.evaluator(self._onnx, model, self._fill, self._mended)
-        return self._onnx.reference.ReferenceEvaluator(model, new_ops=self._mended)
+            evaluator = _onnx_undefined.evaluator(evaluator, self._fill)
+        return evaluator(model)
 
     def run(self, executable: Any, inputs: Named) -> Named:
         """Evaluates node by node with numpy."""

@@ -26,7 +26,7 @@ Triple = tuple[str, str, str]
 
 def is_closing(node: Node) -> bool:
     """Whether a generator appended the node so that its graph has one output; told by its name alone."""
-    return node.name.startswith(_CLOSING[0]) or node.name == _CLOSING[1]
+    return node.name.startswith(_CLOSING)
 
 
 @dataclass

@@ -54,12 +54,17 @@ def enter(walls: Walls) -> None:
 
 
 def scope() -> None:
-    """Confines this process's signals alone; raises isolation.Refused, also where Landlock is too old."""
+    """Confines this process's signals alone; raises isolation.Refused, also where Landlock is too old.
+
+    Once more in a child, it keeps that from its parent. Upon other rules, one that says nothing of moving
+    files between folders forbids it; so it is said to be allowed.
+    """
     known = version()
     if known < 6:
         raise Refused("landlock: this version scopes no signals")
-    ruleset = _create(_Ruleset(0, 0, _scoped(known)))
+    ruleset = _create(_Ruleset(_REFER, 0, _scoped(known)))
     try:
+        _allow(ruleset, "/", _REFER)
         _restrict(ruleset)
     finally:
         os.close(ruleset)

@@ -64,9 +64,11 @@ class Library:
             limits=self._limits,
             environment=environment or {},
         )
+        supervisor: Supervisor[Tag] = self._workers.get(repr(command)) or Supervisor(command)
         if not self._lasting:
-            return Supervisor[Tag](command).run(cases)
-        return self._workers.setdefault(repr(command), Supervisor(command)).serve(cases)
+            return supervisor.run(cases)
+        self._workers[repr(command)] = supervisor
+        return supervisor.serve(cases)
 
     def close(self) -> None:
         """Ends the workers that were kept."""

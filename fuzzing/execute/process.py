@@ -9,6 +9,7 @@ import mmap
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -25,6 +26,7 @@ from fuzzing.execute import isolation, protocol
 from fuzzing.execute.cache import cache_of
 from fuzzing.execute.gpu import VARIABLE
 from fuzzing.execute.limits import Limits
+from fuzzing.execute.nursery import Forked, Nursery
 from fuzzing.execute.scratch import Scratch, sweep
 from fuzzing.outcomes import MAX_TEXT
 
@@ -32,6 +34,8 @@ _PACKAGE = Path(fuzzing.__file__).parent
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 #: Of the supervisor's environment a worker sees only these; no credential has one of these names.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "TZ")
+#: numpy's linear algebra would start a thread for each processor, and what has threads is not forked.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 PIPE_BYTES = 1 << 20  # so that the cases sent ahead fit; Linux lets anyone ask for this much
 _ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKILL
 
@@ -77,18 +81,26 @@ class WorkerProcess:
 
     cuda     the CUDA device it sees, none by default
     cores    the processors it may use, those of the supervisor by default
+    nursery  what forks it; None for an interpreter of its own
     started  when
     """
 
-    def __init__(self, command: Command, cuda: str = "", cores: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        command: Command,
+        cuda: str = "",
+        cores: Collection[int] = (),
+        nursery: Nursery | None = None,
+    ) -> None:
         _sweep_once()
         self.command = command
         self.cuda = cuda
+        self.nursery = nursery
         self.cores = sorted(cores)
         self.started = time.monotonic()
         self._reader = protocol.FrameReader()
         self._outgoing = bytearray()
-        self._folder = Scratch()
+        self._folder = nursery.folder() if nursery else Scratch()
         self.scratch = self._folder.path
         self._log = tempfile.TemporaryFile(prefix="log-", dir=self.scratch, buffering=0)  # noqa: SIM115
         self._page_fd = os.memfd_create("assay-status")
@@ -109,49 +121,58 @@ class WorkerProcess:
             os.close(theirs_in)
             os.close(theirs_out)
 
-    def _start(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes]:
-        command, log = self.command, self._log.fileno()
-        backend = backends.get(command.backend)
-        kept = cache_of(command)
+    def _start(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes] | Forked:
+        kept = cache_of(self.command)
+        log = self._log.fileno()
+        handed = {"in": theirs_in, "out": theirs_out, "log": log, "page": self._page_fd}
+        if self.nursery is None:
+            return self._interpreter(handed, self.scratch, kept)
+        root = self.nursery.path
+
+        def start(control: socket.socket) -> subprocess.Popen[bytes]:
+            return self._interpreter({"nursery": control.fileno(), "log": log}, root, kept)
+
+        environment = self._environment(self.scratch, kept)
+        request = {"environment": environment, "scratch": self.scratch, "cores": self.cores}
+        return self.nursery.bear(start, request, handed)
+
+    def _interpreter(self, handed: Mapping[str, int], scratch: str, kept: str) -> subprocess.Popen[bytes]:
+        command = self.command
         spec = {
             "backend": command.backend,
             "device": command.device,
             "options": command.options or {},
             "limits": command.limits.to_json(),
-            "packages": backend.packages,
+            "packages": backends.get(command.backend).packages,
             "root": str(_PACKAGE),
-            "in": theirs_in,
-            "out": theirs_out,
-            "log": log,
-            "page": self._page_fd,
             "isolation": command.isolation,
             "cores": self.cores,
-            "writable": [self.scratch, *([kept] if kept else [])],
+            "writable": [scratch, *([kept] if kept else [])],
         }
         return subprocess.Popen(
             [
                 str(Path(command.python).absolute()),
                 "-I",
                 str(_PACKAGE / "execute" / "worker.py"),
-                json.dumps(spec),
+                json.dumps({**spec, **handed}),
             ],
             stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=(theirs_in, theirs_out, log, self._page_fd),
-            cwd=self.scratch,
-            env=self._environment(backend, kept),
+            stdout=handed["log"],
+            stderr=handed["log"],
+            pass_fds=tuple(handed.values()),
+            cwd=scratch,
+            env=self._environment(scratch, kept),
             start_new_session=True,
         )
 
-    def _environment(self, backend: type[backends.Backend], kept: str) -> dict[str, str]:
+    def _environment(self, scratch: str, kept: str) -> dict[str, str]:
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        environment |= {"HOME": self.scratch, "TMPDIR": self.scratch, "LANG": "C.UTF-8"}
+        environment |= {"HOME": scratch, "TMPDIR": scratch, "LANG": "C.UTF-8", **_ONE_THREAD}
         environment[VARIABLE] = self.cuda
         if kept:
             environment["ASSAY_CACHE"] = kept
-        for name, value in backend.environment.items():
-            environment[name] = value.replace("{scratch}", self.scratch).replace("{cache}", kept)
+        for name, value in backends.get(self.command.backend).environment.items():
+            environment[name] = value.replace("{scratch}", scratch).replace("{cache}", kept)
         return environment | dict(self.command.environment)
 
     @property

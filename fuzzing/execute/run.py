@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from fuzzing.execute.shard import Shard
 
 Key = tuple[str, int]  # case id, repeat
-#: Cases looked up at a time, which is what is held of a corpus of any size. Each time may import the library
-#: anew, for their references: the first outcomes must not wait long, later ones may as long as has passed.
+#: Cases looked up at a time, which is what is held of a corpus of any size. Each time waits for the library,
+#: for their references: the first outcomes must not wait long, later ones may as long as has passed.
 _CHUNK, _LARGEST_CHUNK = 64, 1024
-#: Appeals heard at once: the library is imported up to four times for all of them together.
+#: Appeals heard at once, by up to four workers of the library.
 _BENCH = 64
 _BENCH_BYTES = 64 << 20
 
@@ -55,9 +56,9 @@ class Run:
         self.supervisor: Supervisor[Key] = Supervisor(
             self._command(self._options), workers=shard.workers, fresh=shard.fresh
         )
-        libraries = Libraries(self._corpus.root, shard.python, shard.limits)
-        self.references = References(libraries)
-        self._appeals = Appeals(libraries)
+        self._libraries = Libraries(self._corpus.root, shard.python, shard.limits, lasting=True)
+        self.references = References(self._libraries)
+        self._appeals = Appeals(self._libraries)
         self._running: dict[Key, tuple[TestCase, bool]] = {}
         self._set_aside: list[Outcome] = []
         self._bench: list[tuple[Key, Appeal]] = []
@@ -73,6 +74,10 @@ class Run:
         """(repeat, outcome) of each run, as they end; those that are appealed, when they are heard."""
         if self._shard.budget_s is not None:
             self._deadline = time.monotonic() + self._shard.budget_s
+        with contextlib.closing(self._libraries):
+            yield from self._settle()
+
+    def _settle(self) -> Iterator[tuple[int, Outcome]]:
         for key, execution in self.supervisor.run(self._draw()):
             yield from self._take_set_aside()
             self.phases.update(execution.durations)

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "assay-worker-"
@@ -33,10 +34,25 @@ class Scratch:
                 return
             os.close(self._lock)  # somebody sweeps, and saw it before it was locked
 
+    def inner(self) -> Inner:
+        """A new folder within, which may go before this one does."""
+        return Inner(tempfile.mkdtemp(prefix=PREFIX, dir=self.path))
+
     def remove(self) -> None:
         """Removes the folder with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A folder in a scratch folder."""
+
+    path: str
+
+    def remove(self) -> None:
+        """Removes the folder with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 def sweep() -> int:

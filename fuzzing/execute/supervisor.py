@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import gpu, isolation, protocol
 from fuzzing.execute.execution import Ending, Execution
+from fuzzing.execute.nursery import Nursery
 from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
@@ -82,6 +84,8 @@ class Supervisor(Generic[Tag]):
         limits = command.limits
         phases_s = limits.convert_s + limits.compile_s + limits.run_s
         self._mute_s = phases_s + _MUTE_S if mute_s is None else mute_s
+        self._nurseries: list[Nursery] = []  # those that could have another worker
+        self._forks = not fresh and command.device == "CPU" and backends.get(command.backend).forkable
         self._gpus = gpu.Pool() if command.device == gpu.DEVICE else None
         self._sent = 0
         self._idle_deaths = 0
@@ -120,9 +124,12 @@ class Supervisor(Generic[Tag]):
 
     def close(self) -> None:
         """Ends all workers; nothing can be run after it."""
-        for slot in self._slots:
+        while self._slots:
+            slot = self._slots.pop()
             slot.worker.end()
-        self._slots.clear()
+            self._leave(slot.worker)
+        while self._nurseries:
+            self._nurseries.pop().close()
         self._selector.close()
         if self._gpus is not None:
             self._gpus.close()
@@ -180,10 +187,21 @@ class Supervisor(Generic[Tag]):
             if device is None:
                 return None
         cores = self._free_cores()
-        slot: _Slot[Tag] = _Slot(WorkerProcess(self.command, device.name if device else "", cores), device)
+        slot: _Slot[Tag] = _Slot(self._started_worker(device.name if device else "", cores), device)
         self._slots.append(slot)
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
+
+    def _started_worker(self, cuda: str, cores: tuple[int, ...]) -> WorkerProcess:
+        nursery = None
+        if self._forks:
+            nursery = self._nurseries.pop() if self._nurseries else Nursery(self.command)
+        try:
+            return WorkerProcess(self.command, cuda, cores, nursery)
+        except ToolchainError:
+            if nursery is not None:
+                nursery.close()
+            raise
 
     def _free_cores(self) -> tuple[int, ...]:
         """A share of the processors for one more worker, so that none has another's; () to leave it all.
@@ -287,9 +305,17 @@ class Supervisor(Generic[Tag]):
         self._again.extendleft(reversed(slot.waiting.values()))
         slot.waiting.clear()
         death = slot.worker.end(log_begin, grace_s=grace_s)
+        self._leave(slot.worker)
         if self._gpus is not None and slot.gpu is not None:
             self._gpus.give_back(slot.gpu)
         return death
+
+    def _leave(self, worker: WorkerProcess) -> None:
+        """Keeps the nursery of a worker that is dead for the next, if it can have one."""
+        if worker.nursery is not None and worker.nursery.usable:
+            self._nurseries.append(worker.nursery)
+        elif worker.nursery is not None:
+            worker.nursery.close()
 
     def _garbled(self, slot: _Slot[Tag], reason: str) -> None:
         """Ends a worker whose words make no sense: a case wrote into the pipe.

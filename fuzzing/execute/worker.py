@@ -212,16 +212,24 @@ def main(argument: str) -> None:
     spec = json.loads(argument)
     adopt_package(spec["root"])
     isolation = confine(spec)  # before anything of the toolchain is imported
-    page = mmap.mmap(spec["page"], 0)
-    worker = Worker(spec, page)
     faulthandler.enable(spec["log"])
+    failure = None
     try:
         backend: Backend = importlib.import_module("fuzzing.backends.base").get(spec["backend"])()
         backend.load(spec["device"], spec["options"])
+        versions = _versions(spec["packages"])
     except Exception as error:  # noqa: BLE001 - reported to the supervisor, which raises it
-        worker.fail(error)
+        failure = error
+    if "nursery" in spec:
+        from fuzzing.execute import forking
+
+        spec = forking.next_worker(spec, isolation, may_fork=failure is None)
+        faulthandler.enable(spec["log"])
+    worker = Worker(spec, mmap.mmap(spec["page"], 0))
+    if failure is not None:
+        worker.fail(failure)
         return
-    worker.ready(_versions(spec["packages"]), isolation)
+    worker.ready(versions, isolation)
     worker.serve(backend)
     # Compilers' own exit handlers may crash or hang; nothing of ours is left to do.
     os._exit(0)

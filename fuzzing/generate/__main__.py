@@ -3,13 +3,14 @@
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "seed": SEED, "nodes": N, "new": BOOL}         in the order of the models
     {"event": "end", "models": N, "new": N, "nodes": N, "seconds": S, "models_per_second": …,
-     "nodes_per_second": …, "nodes_per_making_second": …, "left_out": {OPERATOR: [DTYPE…]},
-     "measured": {"operators": NAME, "metrics": {…}}}
+     "nodes_per_second": …, "nodes_per_making_second": …, "nodes_per_cpu_second": …,
+     "left_out": {OPERATOR: [DTYPE…]}, "measured": {"operators": NAME, "metrics": {…}}}
     {"event": "error", "kind": "usage", "message": TEXT}             what was asked for cannot be done
 The same seed gives the same cases, whatever --jobs; those that the folder holds already are listed, and not
 written again.
 A making second is one of one process's, spent on making models and writing them; the others went into
-counting what they cover (docs/coverage.md has the metrics) and printing.
+counting what they cover (docs/coverage.md has the metrics) and printing. A CPU second is one of those that
+the process ran, without waiting for others and for the disk.
 Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
 
@@ -56,13 +57,14 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
     """Makes `count` models, printing events."""
     begin = told = time.monotonic()
     models = new = nodes = 0
-    making_s = 0.0
+    making_s = making_cpu_s = 0.0
     tally = None if plan.measured is None else Tally(plan.measured)
     for batch in producing.batches(plan, count, jobs):
         for made in batch.models:
             event(event="case", id=made.case, seed=made.seed, nodes=made.nodes, new=made.new)
             models, new, nodes = models + 1, new + made.new, nodes + made.nodes
         making_s += batch.making_s
+        making_cpu_s += batch.making_cpu_s
         if tally is not None and batch.tally is not None:
             tally.merge(batch.tally)
         if time.monotonic() - told >= _PROGRESS_S:
@@ -82,6 +84,7 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
         models_per_second=round(models / seconds, 1),
         nodes_per_second=round(nodes / seconds, 1),
         nodes_per_making_second=round(nodes / making_s, 1),
+        nodes_per_cpu_second=round(nodes / making_cpu_s, 1),
         left_out={name: list(dtypes) for name, dtypes in plan.settings.left_out},
         measured=None if tally is None else {"operators": tally.operators.name, "metrics": metrics_of(tally)},
     )
@@ -99,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     add("--operators", default="all", metavar="NAMES", help="isra, all, or names with commas")
     add("--opset", type=int, default=OPSET, metavar="O", help="of the models")
     add("--dtypes", default="float32", metavar="NAMES", help="element types of data, with commas; or all")
+    add("--mixed", action="store_true", help="let nodes take edges of other element types too")
     add("--backend", default="", metavar="B", help="leave out what this compiler does not support")
     add("--picking-rate", type=float, default=PICKING_RATE, metavar="P", help="how often an edge is reused")
     add("--ranks", default="", metavar="A:B", help=f"of new tensors; {limits.min_rank}:{limits.max_rank}")
@@ -125,6 +129,7 @@ def plan_of(given: argparse.Namespace) -> producing.Plan:
         opset=given.opset,
         operators=_operators(given.operators, given.opset),
         dtypes=_dtypes(given.dtypes),
+        mixed=given.mixed,
         picking_rate=given.picking_rate,
         limits=_limits(given),
         joined=given.joined,

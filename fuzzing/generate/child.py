@@ -52,7 +52,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                env=os.environ | {"PYTHONPATH": str(Path(fuzzing.__file__).parents[1])} | dict(environment),
+                env=os.environ | {"PYTHONPATH": _path()} | dict(environment),
                 cwd="/",  # where no file of the caller's can stand before a library
             )
         except OSError as error:
@@ -87,6 +87,12 @@ class Child:
         words = self._log.read().decode(errors="replace").strip()
         self.end()
         return DiedError(code, f"no answer for {self._seconds:g} s" if late else words)
+
+
+def _path() -> str:
+    """Where the child finds us, and what we were told to find there."""
+    ours = str(Path(fuzzing.__file__).parents[1])
+    return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")]))
 
 
 def _end(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:

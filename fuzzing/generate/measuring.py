@@ -11,9 +11,6 @@ from fuzzing.graph import operators, types
 from fuzzing.graph.ir import Attribute, Body, Constant, Graph
 from fuzzing.graph.onnx_types import DTYPES
 
-#: How coverage knows nodes that only join loose ends (`fuzzing.coverage.facts.is_closing`).
-_CLOSING = "flatten_"
-
 
 def operator_set(settings: Settings) -> OperatorSet:
     """What to measure against: Isra's own set where just that is asked for, else the operators used."""
@@ -27,27 +24,23 @@ def operator_set(settings: Settings) -> OperatorSet:
 
 def measure(generated: Generated, tally: Tally) -> None:
     """Adds a graph to a tally, as the model that is written of it would be added."""
-    tally.add(scopes(generated.graph, generated.closing))
+    tally.add(scopes(generated.graph))
 
 
-def scopes(graph: Graph, closing: int = 0) -> list[Scope]:
-    """The graph as coverage sees it, then the bodies that its nodes hold.
-
-    closing  so many of its last nodes only join loose ends
-    """
-    return list(_scopes(graph, [f"v{edge}" for edge in range(len(graph.types))], closing))
+def scopes(graph: Graph) -> list[Scope]:
+    """The graph as coverage sees it, then the bodies that its nodes hold."""
+    return list(_scopes(graph, [f"v{edge}" for edge in range(len(graph.types))]))
 
 
-def _scopes(graph: Graph, names: list[str], closing: int) -> list[Scope]:
+def _scopes(graph: Graph, names: list[str]) -> list[Scope]:
     known = [_known(type_) for type_ in graph.types]
-    first = len(graph.nodes) - closing
     scope: Scope = []
     inner: list[Scope] = []
     for number, node in enumerate(graph.nodes):
         inputs = [edge for edge in node.inputs if edge is not None]
         scope.append(
             Node(
-                f"{'n' if number < first else _CLOSING}{number}",
+                graph.names.get(node.outputs[0], f"n{number}"),  # as `onnx_writer` calls it
                 f"{node.domain}::{node.op}" if node.domain else node.op,
                 tuple([names[edge] for edge in inputs]),
                 tuple([names[edge] for edge in node.outputs if graph.types[edge] != types.ABSENT]),
@@ -56,7 +49,7 @@ def _scopes(graph: Graph, names: list[str], closing: int) -> list[Scope]:
             )
         )
         for body in node.bodies():
-            inner += _scopes(body.graph, _inner_names(body, names, f"{names[node.outputs[0]]}/"), 0)
+            inner += _scopes(body.graph, _inner_names(body, names, f"{names[node.outputs[0]]}/"))
     return [scope, *inner]
 
 

@@ -25,6 +25,7 @@ from fuzzing.coverage import OperatorSet, Tally
 from fuzzing.draws import derive
 from fuzzing.errors import InfrastructureError
 from fuzzing.generate import casing, generators, measuring
+from fuzzing.generate.closing import closers
 from fuzzing.generate.generators import Generator
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
@@ -65,11 +66,13 @@ class Batch:
     """Models that one process made.
 
     making_s, measuring_s   seconds that it took, apart
+    making_cpu_s            of the first, those that the process ran: without waiting for others and for disks
     tally                   what the models cover, if that is measured
     """
 
     models: list[Made] = field(default_factory=list)
     making_s: float = 0.0
+    making_cpu_s: float = 0.0
     measuring_s: float = 0.0
     tally: Tally | None = None
 
@@ -118,14 +121,17 @@ def batch(plan: Plan, indices: Iterable[int]) -> Batch:
     made = Batch(tally=None if plan.measured is None else Tally(plan.measured))
     corpus = Corpus(plan.corpus)
     for index in indices:
-        begin = time.perf_counter()
+        begin, ran = time.perf_counter(), time.process_time()
         seed = derive(plan.seed, index)
         generated = _generator(plan.generator, plan.settings).generate(seed)
         case = _case(plan, index, seed, generated)
         new = _store(case, corpus)
         written = time.perf_counter()
-        made.models.append(Made(index, case.id, seed, len(generated.graph.nodes) - generated.closing, new))
         made.making_s += written - begin
+        made.making_cpu_s += time.process_time() - ran
+        made.models.append(
+            Made(index, case.id, seed, len(generated.graph.nodes) - closers(generated.graph), new)
+        )
         if made.tally is not None:
             measuring.measure(generated, made.tally)
             made.measuring_s += time.perf_counter() - written

@@ -8,22 +8,23 @@ operator: plausible by itself, related to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from onnx import ModelProto
 
 from fuzzing.draws import Draws, derive
+from fuzzing.generate.closing import joined
 from fuzzing.generate.inference import Inference
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated, Solver
 from fuzzing.graph import intervals
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.ir import Attribute, Body, Builder, Constant, Graph, Node
+from fuzzing.graph.ir import Attribute, Body, Builder, Constant, Graph
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.operator import Operator
-from fuzzing.graph.types import Dim, TensorType
+from fuzzing.graph.types import TensorType
 
 #: Valid nodes of one operator and element type that parts are taken from: a node of three parts is one of
 #: two million.
@@ -228,25 +229,3 @@ class Draft:
         """What becomes of an accepted graph. Nothing is known of the values that its operators give."""
         ranges = {edge: self._ranges[edge] for edge in graph.inputs}
         return Generated(joined(graph) if self._settings.joined else graph, ranges)
-
-
-def joined(graph: Graph) -> Graph:
-    """The graph with Isra's end: what it gives flattened, and concatenated for each element type."""
-    types, nodes = list(graph.types), list(graph.nodes)
-
-    def add(op: str, inputs: Sequence[int], dtype: str, length: Dim, axis: int) -> int:
-        types.append(TensorType(dtype, (1, length)))
-        nodes.append(Node(op, tuple(inputs), (len(types) - 1,), {"axis": axis}))
-        return len(types) - 1
-
-    flats: dict[str, list[int]] = {}
-    for edge in graph.outputs:
-        type_ = types[edge]
-        length = type_.elements if type_.static else None
-        flats.setdefault(type_.dtype, []).append(add("Flatten", (edge,), type_.dtype, length, 0))
-    outputs = []
-    for dtype, edges in flats.items():
-        lengths = [types[edge].shape[1] for edge in edges]  # type: ignore[index]
-        total = None if None in lengths else sum(lengths)  # type: ignore[arg-type]
-        outputs.append(add("Concat", edges, dtype, total, -1))
-    return replace(graph, types=tuple(types), nodes=tuple(nodes), outputs=tuple(outputs))

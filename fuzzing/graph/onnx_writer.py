@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
-from fuzzing.errors import UnreadableError, UnwritableError
+from fuzzing.errors import UnwritableError
 from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, TypeValue
 from fuzzing.graph.onnx_types import DTYPES, fill, proto_of
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
@@ -98,7 +97,8 @@ class _Writer:
         for number, node in enumerate(graph.nodes):
             made = proto.node.add()
             made.op_type = node.op
-            made.name = f"{prefix}n{number}_{_identifier(node.op)}"
+            first = node.outputs[0] if node.outputs else -1
+            made.name = names[first] if first in graph.names else f"{prefix}n{number}_{_identifier(node.op)}"
             if node.domain:
                 made.domain = node.domain
             made.input.extend(["" if edge is None else names[edge] for edge in node.inputs])
@@ -223,71 +223,4 @@ def _set_many(proto: AttributeProto, values: tuple[int, ...] | tuple[float, ...]
         proto.strings.extend([value.encode("utf-8", "surrogateescape") for value in values])  # type: ignore[union-attr]
 
 
-def at_opset(graph: Graph, opset: int) -> Graph:
-    """The graph at another opset of the default domain; edges that stay keep their names.
-
-    Where no operator changed between the two, nothing but the number does; else ONNX's version converter
-    is asked. Raises UnwritableError where it cannot, and for bodies, which it passes over.
-    """
-    from fuzzing.graph.onnx_reader import from_onnx
-
-    if graph.opset == opset:
-        return graph
-    newest = onnx.defs.onnx_opset_version()
-    if not 1 <= opset <= newest:
-        raise UnwritableError(f"the installed onnx knows opsets 1 to {newest}, not {opset}")
-    changed = sorted(set(_changed(graph, opset)))
-    if not changed:
-        return _renamed(graph, opset)
-    way = f"from opset {graph.opset} to {opset}"
-    if any(True for node in graph.nodes for body in node.bodies() for _ in _changed(body.graph, opset)):
-        raise UnwritableError(f"bodies cannot be converted {way}; they hold {', '.join(changed)}")
-    try:
-        converted = onnx.version_converter.convert_version(to_onnx(graph), opset)
-        onnx.checker.check_model(converted, full_check=True)
-        return from_onnx(converted)
-    except (RuntimeError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise UnwritableError(f"onnx cannot convert {', '.join(changed)} {way}: {error}") from error
-    except UnreadableError as error:
-        raise UnwritableError(f"what onnx makes of the graph {way} cannot be read: {error}") from error
-
-
-def _changed(graph: Graph, opset: int) -> list[str]:
-    """The operators that are not the same at another opset, those in bodies too."""
-    found = []
-    for node in graph.nodes:
-        if node.domain == "" and _since(node.op, graph.opset) != _since(node.op, opset):
-            found.append(node.op)
-        for body in node.bodies():
-            found += _changed(body.graph, opset)
-    return found
-
-
-@cache
-def _since(op: str, opset: int) -> int:
-    """The opset in which an operator got the form it has at this one; 0 if it has none."""
-    try:
-        schema = onnx.defs.get_schema(op, opset, "")
-    except onnx.defs.SchemaError:
-        return 0
-    return 0 if schema.deprecated else schema.since_version
-
-
-def _renamed(graph: Graph, opset: int) -> Graph:
-    nodes = tuple(
-        [
-            node._replace(
-                attributes={
-                    name: Body(_renamed(value.graph, opset), value.captures)
-                    if isinstance(value, Body)
-                    else value
-                    for name, value in node.attributes.items()
-                }
-            )
-            for node in graph.nodes
-        ]
-    )
-    return replace(graph, opset=opset, nodes=nodes)
-
-
-__all__ = ["DTYPES", "PRODUCER", "at_opset", "captures_text", "to_bytes", "to_onnx", "to_onnx_untyped"]
+__all__ = ["DTYPES", "PRODUCER", "captures_text", "to_bytes", "to_onnx", "to_onnx_untyped"]

@@ -12,6 +12,7 @@ import cProfile
 import os
 import pstats
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -209,23 +210,41 @@ def _loads(graph: Graph) -> bool:
     return True
 
 
+#: Runs the program and tells the most memory that it held, in KiB. The kernel's own account of an ended
+#: process will not do: it begins with what the parent held when it started it.
+_PEAK = """
+import os, sys
+from fuzzing.generate.__main__ import main as run
+code = run(sys.argv[1:])
+with open("/proc/self/status") as status:
+    peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+sys.stdout.flush()
+os.write(2, f"peak {peak}\\n".encode())
+sys.exit(code)
+"""
+
+
 def _memory(names: Sequence[str], count: int, seed: int) -> float:
-    """How many MiB more 4N models take than N, by the peak of a process of its own."""
-    peaks = []
-    for models in (count, 4 * count):
-        with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "fuzzing.generate", "--generator", "isra", f"--count={models}"]
-            command += ["--nodes=1:200", f"--opset={OPSET}", f"--operators={','.join(names)}"]
-            command += [f"--seed={seed}", f"--out={folder}"]
-            with open(os.devnull, "wb") as null:
-                actions = [(os.POSIX_SPAWN_DUP2, null.fileno(), fd) for fd in (1, 2)]
-                child = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
-                _, status, usage = os.wait4(child, 0)
-        if status:
-            raise SystemExit(f"{' '.join(command)} failed: run it by hand to see why")
-        peaks.append(usage.ru_maxrss / 1024)
-    print(f"memory       {peaks[0]:.1f} MiB for {count} models, {peaks[1]:.1f} MiB for {4 * count}")
-    return peaks[1] - peaks[0]
+    """How many MiB more 4N models take than N; beside it what counting their coverage adds."""
+    counts, grown = (count, 4 * count), 0.0
+    common = ["--nodes=1:200", f"--opset={OPSET}", f"--operators={','.join(names)}", f"--seed={seed}"]
+    for option in ("", "--no-metrics"):
+        note(f"generation: memory for {counts[0]} and {counts[1]} models {option}")
+        peaks = [_peak([f"--count={models}", *common, *filter(None, [option])]) for models in counts]
+        grown = peaks[1] - peaks[0]
+        told = f"{peaks[0]:.1f} MiB for {counts[0]} models, {peaks[1]:.1f} MiB for {counts[1]}"
+        print(f"memory       {told}{', coverage not counted' if option else ', coverage counted'}")
+    return grown
+
+
+def _peak(arguments: Sequence[str]) -> float:
+    """The most MiB that a run holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", _PEAK, "--generator=isra", *arguments, f"--out={folder}"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"python -m fuzzing.generate failed: {ended.stderr}")
+    return int(ended.stderr.rpartition("peak ")[2]) / 1024
 
 
 #: Where time goes, by what a profile calls a function: the first that fits counts.

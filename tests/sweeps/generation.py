@@ -13,8 +13,9 @@ takes the options of `python -m fuzzing.generate` beside, and asks of every mode
     bounds     and within what the generator said of it?
     optimised  does the backend load and run the model as it is, at all its optimisations, to finite numbers?
 
-Prints the share of each, and every exception by operator and message, with the numbers of some models.
-A model that fails one question is not asked those after it, but for `optimised`. Exit code 1 if any failed.
+Prints the share of each, and every exception by operator and message, with the numbers of some models. A
+model that fails one question is not asked those after it, but for `optimised`. What the backend says that it
+does not support is counted apart. Exit code 1 if any failed.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ from fuzzing.generate.isra.solver import Generated
 from fuzzing.graph.onnx_types import DTYPES
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.types import ABSENT, TensorType
+from fuzzing.oracles.judging import Trial
+from fuzzing.oracles.unsupported import unsupported
 
 QUESTIONS = ("checker", "inference", "types", "runs", "shapes", "finite", "bounds", "optimised")
 _NAMES = {number: name for name, number in DTYPES.items()}
@@ -70,6 +73,7 @@ class Found:
     failed: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     where: dict[tuple[str, str, str], list[int]] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)  # operators whose shapes onnx leaves open
+    refused: Counter[str] = field(default_factory=Counter)  # what the backend says it does not support
 
     def answer(self, question: str, index: int, wrong: tuple[str, str] | None) -> bool:
         """Notes one answer: None is good, else the operator to blame and what happened."""
@@ -87,7 +91,7 @@ class Found:
         """Adds what another part found."""
         self.models += other.models
         self.nodes += other.nodes
-        for name in ("asked", "passed", "failed", "unknown"):
+        for name in ("asked", "passed", "failed", "unknown", "refused"):
             getattr(self, name).update(getattr(other, name))
         for key, places in other.where.items():
             self.where[key] = (self.where.get(key, []) + places)[:3]
@@ -126,9 +130,13 @@ def sweep(plan: producing.Plan, indices: range, backend: str) -> Found:
         good = [model for model in chunk if _valid(model, found)]
         for place, execution in _run(backend, [model.open for model in good], _PLAIN.get(backend, {})):
             model = good[place]
-            if found.answer("runs", model.index, _failure(execution)):
+            if why := _refusal(backend, model.open, execution):
+                found.refused[why] += 1
+            elif found.answer("runs", model.index, _failure(execution)):
                 _look(model, execution, found)
         for place, execution in _run(backend, [model.case for model in good], {}):
+            if _refusal(backend, good[place].case, execution):
+                continue
             found.answer("optimised", good[place].index, _failure(execution) or _not_finite(execution))
         for model in chunk:
             found.models += 1
@@ -244,6 +252,12 @@ def _failure(execution: Execution) -> tuple[str, str] | None:
     )
 
 
+def _refusal(backend: str, case: TestCase, execution: Execution) -> str:
+    """What the backend says that it does not support; "" if it says nothing such."""
+    ruling = unsupported(Trial(case, execution, backends.get(backend), "default"))
+    return "" if ruling is None else ruling.summary
+
+
 def _told(message: str) -> tuple[str, str]:
     """The operator that a message blames, and its first line without particulars."""
     named = re.search(r"n\d+_([A-Z]\w*)|op_type:\s*\(?(\w+)|implementation for (\w+)\(", message)
@@ -287,8 +301,11 @@ def report(found: Found, seconds: float) -> None:
     for key, count in found.failed.most_common():
         question, operator, message = key
         print(f"  {count:6} {question} {operator}: {message}  [models {found.where[key]}]")
+    if found.refused:
+        told = ", ".join(f"{why} {count}" for why, count in found.refused.most_common(12))
+        print(f"  {found.refused.total()} models refused as unsupported, and not asked further: {told}")
     if found.unknown:
-        told = ", ".join(f"{name} {count}" for name, count in found.unknown.most_common())
+        told = ", ".join(f"{name} {count}" for name, count in found.unknown.most_common(12))
         print(f"  onnx leaves lengths open that the specification tells: {told}")
 
 

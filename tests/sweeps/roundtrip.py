@@ -5,9 +5,9 @@
 Reads and writes the models of the sources `onnx-node-tests`, `onnx-pytorch-tests` and `onnx-simple-tests`,
 has ONNX check what is written, and runs both in ONNX's reference evaluator and, where that has a kernel, in
 onnxruntime, on the tests' own inputs: every output must have the same bits; so must those of the canonical
-form. Where a specification can tell the types of a node's outputs, they must agree with those that ONNX infers.
-With --newest each is also converted to the newest opset and run there: the counts tell what ONNX's
-version converter can. Takes a minute or two; exit code 1 if any model differs.
+form. What specifications say of the types of nodes' outputs must agree with what ONNX infers. With --newest
+each model is also converted to the newest opset and run there: the counts tell what ONNX's version converter
+can. Takes a minute or two; exit code 1 if any model differs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from fuzzing.graph.check import agree, check
 from fuzzing.graph.completion import specified
 from fuzzing.graph.ir import Graph
 from fuzzing.graph.onnx_reader import from_onnx
-from fuzzing.graph.onnx_writer import at_opset, to_bytes, to_onnx
+from fuzzing.graph.onnx_writer import to_bytes, to_onnx
+from fuzzing.graph.opsets import at_opset
 from fuzzing.graph.types import ABSENT
 from fuzzing.migrate import onnx_node_tests, onnx_pytorch_tests, onnx_simple_tests
 from fuzzing.migrate.randomness import draws_random_numbers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fuzzing.draws import Draws
 from fuzzing.generate.isra.pool import Kind
+from fuzzing.generate.isra.settings import Settings
 from fuzzing.graph.intervals import Interval
 from fuzzing.graph.operator import Operator
-from fuzzing.graph.site import Limits
 from fuzzing.graph.types import Shape, TensorType
 
 _MORE = 4  # how much more often each further in-degree of Sum, Max, Concat and the like is drawn than 1
@@ -32,17 +32,18 @@ class Leads:
         "kinds",
     )
 
-    def __init__(
-        self, operator: Operator, dtypes: tuple[str, ...], limits: Limits, without: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, operator: Operator, settings: Settings, without: tuple[str, ...] = ()) -> None:
+        limits = settings.limits
         taken = [dtype for dtype in operator.dtypes if dtype not in without]
         self._operator = operator
         self._limits = limits
         self._within = operator.within
         self._takes = operator.takes
         self._ranks = [rank for rank in operator.ranks if limits.min_rank <= rank <= limits.max_rank]
-        self.kinds: frozenset[Kind] = frozenset([(dtype, rank) for dtype in taken for rank in operator.ranks])
-        self.dtypes = [dtype for dtype in dtypes if dtype in taken]
+        self.dtypes = [dtype for dtype in settings.dtypes if dtype in taken]
+        self.kinds: frozenset[Kind] = frozenset(
+            [(dtype, rank) for dtype in (taken if settings.mixed else self.dtypes) for rank in operator.ranks]
+        )
         self._refused = operator.lead < 0 and bool(without)
         self.degrees = _degrees(operator, limits.max_inputs)
 

@@ -19,7 +19,8 @@ class Settings:
     nodes         the least and the most nodes of a model, drawn uniformly (paper: 1-10 to find bugs)
     opset         of the models
     operators     names of those to use; none: all that are specified at the opset
-    dtypes        element types of data
+    dtypes        element types of new data, and of what nodes take as their lead input
+    mixed         nodes may take edges of any other element type too, as Cast and comparisons give them
     picking_rate  how often an input is an edge that is there, if one fits
     limits        bounds on what is created
     joined        end as Isra does: flatten what nothing consumes, concatenate it to one output, else every
@@ -33,6 +34,7 @@ class Settings:
     opset: int = OPSET
     operators: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ("float32",)
+    mixed: bool = False
     picking_rate: float = PICKING_RATE
     limits: Limits = field(default_factory=Limits)
     joined: bool = False

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fuzzing.draws import Draws
 from fuzzing.errors import InternalError, UsageError
+from fuzzing.generate.closing import joined
 from fuzzing.generate.generators import register_generator
 from fuzzing.generate.isra.leads import Leads
 from fuzzing.generate.isra.pool import Found, Pool
@@ -27,13 +28,11 @@ from fuzzing.graph.types import Shape, TensorType
 class Generated:
     """A graph, and where the elements of its data must come from for its outputs to stay finite.
 
-    ranges   of every edge of the graph that a placeholder or an operator gives
-    closing  so many of the last nodes only join loose ends
+    ranges  of every edge of the graph that a placeholder or an operator gives
     """
 
     graph: Graph
     ranges: dict[int, Interval]
-    closing: int = 0
 
 
 @register_generator("isra")
@@ -53,9 +52,7 @@ class Solver:
             )
         wanted = [known[name] for name in known if not settings.operators or name in settings.operators]
         without = dict(settings.left_out)
-        leads = {
-            one: Leads(one, settings.dtypes, settings.limits, without.get(one.name, ())) for one in wanted
-        }
+        leads = {one: Leads(one, settings, without.get(one.name, ())) for one in wanted}
         self.leads = {one: found for one, found in leads.items() if found.usable}
         self.operators = list(self.leads)
         if not self.operators:
@@ -86,9 +83,7 @@ class _Model:
         self._pool.add(edge, type_, range_)
         for _ in range(count):
             self._node(draws.choice(self._solver.operators))
-        made = len(self._builder.nodes)
-        graph = self._finish()
-        return Generated(graph, self._ranges, len(graph.nodes) - made)
+        return Generated(self._finish(), self._ranges)
 
     def _node(self, operator: Operator) -> None:
         leads = self._solver.leads[operator]
@@ -183,22 +178,5 @@ class _Model:
         return edge, type_, range_
 
     def _finish(self) -> Graph:
-        if self._settings.joined:
-            return self._builder.finish(self._join(list(self._unused)))
-        return self._builder.finish(tuple(self._unused))
-
-    def _join(self, edges: list[int]) -> tuple[int, ...]:
-        """Isra's end, once for each element type: a Concat takes one."""
-        builder = self._builder
-        by_dtype: dict[str, list[int]] = {}
-        for edge in edges:
-            type_ = builder.types[edge]
-            count = type_.elements if type_.static else None
-            (flat,) = builder.node("Flatten", (edge,), (TensorType(type_.dtype, (1, count)),), {"axis": 0})
-            by_dtype.setdefault(type_.dtype, []).append(flat)
-        joined: list[int] = []
-        for dtype, flats in by_dtype.items():
-            shapes = [builder.types[flat].shape or () for flat in flats]
-            total = None if any(None in shape for shape in shapes) else sum(shape[1] or 0 for shape in shapes)
-            joined += builder.node("Concat", tuple(flats), (TensorType(dtype, (1, total)),), {"axis": -1})
-        return tuple(joined)
+        graph = self._builder.finish(tuple(self._unused))
+        return joined(graph) if self._settings.joined else graph

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fuzzing.graph.intervals import Interval, add
 from fuzzing.graph.operator import LEAD, Data, Operator
 from fuzzing.graph.operators import register, windows
-from fuzzing.graph.operators.sums import addend, factor, planned, room, total
+from fuzzing.graph.operators.sums import addend, factor, multiplied, planned, room, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
@@ -79,6 +79,7 @@ SETTINGS = (planned("group", 1), planned("dilations"), *windows.SETTINGS)
 def _conv(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
         "Conv", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3), settings=SETTINGS, plan=weigh,
+        within=multiplied,
         slots=(
             LEAD,
             Data(lambda site: site.plan, within=lambda site: factor(site, terms(site.plan))),
@@ -213,6 +214,7 @@ def _transposed_torch(site: Site, names: Sequence[str]) -> str:
 def _conv_transpose(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
         "ConvTranspose", since, dtypes=dtypes, ranks=_RANKS, degrees=(2, 3), plan=_spread,
+        within=multiplied,
         settings=(*SETTINGS, planned("output_padding"), planned("output_shape")),
         slots=(
             LEAD,

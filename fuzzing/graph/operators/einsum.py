@@ -6,11 +6,11 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from fuzzing.graph.intervals import Interval
+from fuzzing.graph.intervals import Interval, cut
 from fuzzing.graph.operator import LEAD, Data, Operator
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
-from fuzzing.graph.operators.sums import factor, planned, room, summands, total
+from fuzzing.graph.operators.sums import factor, multiplied, planned, room, summands, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
@@ -99,7 +99,8 @@ def _draw(site: Site) -> _Plan:
     space = site.x.elements  # how many products there are in all
     for _ in range(site.degree - 1):
         shares = dotted and draws.chance(0.5)
-        left, term = room(site) // (math.prod(batch) if shares else 1), []
+        left = room(site) // (math.prod(batch) if shares else 1)
+        term: list[str] = []
         for letter, length in lengths.items():
             if length <= left and len(term) < 4 - dotted and draws.chance(0.6):
                 term.append(letter)
@@ -141,13 +142,17 @@ def _implied(inputs: str) -> str:
     return parse(inputs).output.replace(".", _DOTS)
 
 
+def _within(type_: TensorType) -> Interval:
+    return cut(multiplied(type_), summands(type_))
+
+
 def _further(position: int) -> Data:
     return Data(lambda site: site.plan.shapes[position], within=lambda site: factor(site, site.plan.summed))
 
 
 def _einsum(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
-        "Einsum", since, dtypes=(*dtypes, *_NUMBERS), ranks=tuple(range(1, 9)), within=summands, plan=_draw,
+        "Einsum", since, dtypes=(*dtypes, *_NUMBERS), ranks=tuple(range(1, 9)), within=_within, plan=_draw,
         slots=(LEAD, _further(0), _further(1)), degrees=(1, 2, 3),
         settings=(planned("equation"),), infer=_infer, values=_values,
         torch=lambda site, names: f"torch.einsum({site.get('equation')!r}, {', '.join(names)})",

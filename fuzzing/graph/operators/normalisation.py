@@ -15,7 +15,7 @@ from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import Interval, add, multiply, scale, widen, within
 from fuzzing.graph.operator import LEAD, Data, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import addend, planned
+from fuzzing.graph.operators.sums import addend, multiplied, planned
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
@@ -66,7 +66,7 @@ def _torch_batch(site: Site, names: Sequence[str]) -> str:
 
 def _batch(since: int, dtypes: tuple[str, ...], *settings: Setting) -> Operator:
     return Operator(
-        "BatchNormalization", since, dtypes=dtypes, ranks=(2, 3, 4, 5),
+        "BatchNormalization", since, dtypes=dtypes, ranks=(2, 3, 4, 5), within=multiplied,
         slots=(
             LEAD,
             Data(_channels, within=lambda site: _GAIN),

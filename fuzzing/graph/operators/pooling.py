@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fuzzing.graph.intervals import Interval, hull, whole, widen
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, Torch, Values
 from fuzzing.graph.operators import register, windows
-from fuzzing.graph.operators.sums import planned, room, summands
+from fuzzing.graph.operators.sums import planned, room, squared, summands
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import FLOATS, TensorType
@@ -198,7 +198,7 @@ def _average_pool(since: int, dtypes: tuple[str, ...], dilated: bool) -> Operato
 
 def _lp_pool(since: int, dtypes: tuple[str, ...], late: bool) -> Operator:
     return Operator(
-        "LpPool", since, dtypes=dtypes, ranks=_RANKS, within=_squares,
+        "LpPool", since, dtypes=dtypes, ranks=_RANKS, within=squared,
         plan=lambda site: _draw(site, dilated=late, ceiled=late),
         settings=(*windows.SETTINGS, *(_CEIL, _DILATIONS) * late, _P),
         infer=_pooled, torch=_torch_norm,
@@ -206,18 +206,17 @@ def _lp_pool(since: int, dtypes: tuple[str, ...], late: bool) -> Operator:
     )  # fmt: skip
 
 
-def _squares(type_: TensorType) -> Interval:
-    """What may be squared and summed up."""
-    most = summands(type_).high
-    most = min(most, math.sqrt(most))
-    return Interval(-most, most)
-
-
 def _whole_image(
-    name: str, since: int, dtypes: tuple[str, ...], values: Values, torch: Torch, *settings: Setting
+    name: str,
+    since: int,
+    dtypes: tuple[str, ...],
+    domain: Callable[[TensorType], Interval],
+    values: Values,
+    torch: Torch,
+    *settings: Setting,
 ) -> Operator:
     return Operator(name, since, dtypes=dtypes, ranks=_RANKS, values=values, infer=_global, torch=torch,
-                    within=whole if "Max" in name else _squares, settings=settings)  # fmt: skip
+                    within=domain, settings=settings)  # fmt: skip
 
 
 def _over(text: str) -> Torch:
@@ -227,11 +226,11 @@ def _over(text: str) -> Torch:
 for _since, _dtypes in ((1, NARROW), (22, FLOATS)):
     register(
         _max_pool(max(_since, 12), _dtypes),
-        _whole_image("GlobalMaxPool", _since, _dtypes, lambda site: site.range(0),
+        _whole_image("GlobalMaxPool", _since, _dtypes, whole, lambda site: site.range(0),
                      _over("{0}.amax({1}, keepdim=True)")),
-        _whole_image("GlobalAveragePool", _since, _dtypes, lambda site: widen(site.range(0)),
+        _whole_image("GlobalAveragePool", _since, _dtypes, summands, lambda site: widen(site.range(0)),
                      _over("{0}.mean({1}, keepdim=True)")),
-        _whole_image("GlobalLpPool", max(_since, 2), _dtypes,
+        _whole_image("GlobalLpPool", max(_since, 2), _dtypes, squared,
                      lambda site: _norm(site, math.prod(site.dims(0)[2:])),
                      _over("({0}.abs() ** {2}).sum({1}, keepdim=True) ** (1 / {2})"), _P),
         Operator("MaxUnpool", max(_since, 11), dtypes=_dtypes, ranks=_RANKS, within=whole, plan=_unpool,

@@ -11,7 +11,7 @@ from fuzzing.graph.intervals import MODEST, Interval, add, cut, scale, widen
 from fuzzing.graph.operator import LEAD, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
-from fuzzing.graph.operators.sums import addend, factor, planned, room, total
+from fuzzing.graph.operators.sums import addend, factor, multiplied, planned, room, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Limits, Site
 from fuzzing.graph.types import FLOATS, Dim, Shape, TensorType
@@ -135,7 +135,7 @@ def _det(since: int, dtypes: tuple[str, ...]) -> Operator:
 
 
 register(
-    Operator("Gemm", 13, dtypes=_NUMBERS, ranks=(2,), degrees=(2, 3), plan=_transposed,
+    Operator("Gemm", 13, dtypes=_NUMBERS, ranks=(2,), degrees=(2, 3), plan=_transposed, within=multiplied,
              slots=(LEAD, Data(_gemm_second, within=lambda site: factor(site, _rows(site)[1])),
                     Data(_gemm_third, within=addend)),
              settings=(planned("transA", 0), planned("transB", 0),
@@ -143,7 +143,7 @@ register(
                        Setting("beta", Made(_factor_of_one), omit=0.5, default=1.0)),
              infer=lambda site: (TensorType(site.dtype, _gemm_shape(site)),),
              values=_gemm_values, torch=_torch_gemm),
-    Operator("MatMul", 13, dtypes=_NUMBERS, ranks=tuple(range(1, 9)),
+    Operator("MatMul", 13, dtypes=_NUMBERS, ranks=tuple(range(1, 9)), within=multiplied,
              slots=(LEAD, Data(second, within=lambda site: factor(site, site.dims(0)[-1]))),
              infer=_matmul, torch="{0} @ {1}",
              values=lambda site: total(site.dtype, site.dims(0)[-1], site.range(0), site.range(1))),

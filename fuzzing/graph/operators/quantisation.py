@@ -1,4 +1,4 @@
-"""Quantised numbers: to them, from them, and arithmetic on them.
+"""To quantised numbers, and from them.
 
 Scales and zero points are constants, as in models that were quantised. Results saturate (ONNX operator
 reference), so they are bounded by their type whatever comes in.
@@ -13,25 +13,23 @@ from typing import NamedTuple
 from fuzzing.graph.domains import Choice
 from fuzzing.graph.intervals import WHOLE, Interval, modest, subtract, whole, within
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import bounds, literal, scalar
+from fuzzing.graph.literals import bounds, literal
 from fuzzing.graph.onnx_types import DTYPES
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.convolution import SETTINGS, convolved, terms, torch_text, weigh
-from fuzzing.graph.operators.products import product, second
-from fuzzing.graph.operators.sums import planned, total
+from fuzzing.graph.operators.sums import planned
 from fuzzing.graph.site import Site
-from fuzzing.graph.types import Shape, TensorType
+from fuzzing.graph.types import INTEGERS, TensorType
 
-_BYTES = ("int8", "uint8")
+BYTES = ("int8", "uint8")
 _SHORTS = ("int16", "uint16")
 _NAMES = {number: name for name, number in DTYPES.items()}
-_SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
+SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
 
 
 def scales(site: Site, shape: tuple[int, ...] = (), dtype: str = "float32") -> Constant:
     """Positive numbers."""
-    return literal(dtype, [site.draws.choice(_SCALES) for _ in range(math.prod(shape))], shape)
+    return literal(dtype, [site.draws.choice(SCALES) for _ in range(math.prod(shape))], shape)
 
 
 def zeros(site: Site, dtype: str, shape: tuple[int, ...] = ()) -> Constant:
@@ -41,8 +39,8 @@ def zeros(site: Site, dtype: str, shape: tuple[int, ...] = ()) -> Constant:
     return literal(dtype, [site.draws.between(low, high) for _ in range(math.prod(shape))], shape)
 
 
-def _less_zero(site: Site, position: int, zero: int) -> Interval:
-    """An input's range, its zero points taken off."""
+def less_zero(site: Site, position: int, zero: int) -> Interval:
+    """Bounds on an input's elements, its zero points, which are another input, taken off."""
     constant = site.constants[zero] if site.given(zero) else None
     return site.range(position) if constant is None else subtract(site.range(position), bounds(constant))
 
@@ -122,7 +120,7 @@ def _quotients(site: Site) -> Interval:
 def _from_values(site: Site) -> Interval:
     constant = site.constants[1]
     assert constant is not None, "scales are constants while solving"
-    low, high = _less_zero(site, 0, 2)
+    low, high = less_zero(site, 0, 2)
     most = bounds(constant).high * 1.001
     return Interval(min(low * most, 0.0), max(high * most, 0.0))
 
@@ -137,8 +135,10 @@ def _along(site: Site, name: str, position: int) -> str:
     return f"{name}.reshape({(-1, *(1,) * (site.rank - axis - 1))})" if rank else name
 
 
-def _torch_to(site: Site, names: Sequence[str]) -> str:
+def _torch_to(site: Site, names: Sequence[str]) -> str | None:
     (type_,) = _quantised(site)
+    if type_.dtype not in INTEGERS:
+        return None  # floats of eight bits and less are rounded by rules of their own
     low, high = WHOLE[type_.dtype]
     text = f"torch.round({names[0]} / {_along(site, names[1], 1)})"
     if site.given(2):
@@ -203,128 +203,16 @@ def _dynamic_values(site: Site) -> tuple[Interval, ...]:
     return (WHOLE["uint8"], Interval(low / 255 * 0.99, high / 255 * 1.01), Interval(0, 1))
 
 
-# --- products and convolutions ----------------------------------------------------------------------------
-
-
-def _other_byte(site: Site) -> str:
-    """Mostly the lead's type: runtimes know not all pairs."""
-    return site.dtype if site.draws.chance(0.6) else site.draws.choice(_BYTES)
-
-
-#: What every byte may be, signed or not.
-_BYTE = Interval(0, 127)
-
-
-def _multiplied(site: Site, other: int) -> Shape:
-    return product(site.dims(0), site.dims(other))
-
-
-def _integer_product(site: Site) -> Interval:
-    return total("int32", site.dims(0)[-1], _less_zero(site, 0, 2), _less_zero(site, 1, 3))
-
-
-def _integer_convolution(site: Site) -> Interval:
-    factors = _less_zero(site, 0, 2), _less_zero(site, 1, 3)
-    return total("int32", terms(site.dims(1)), *factors, fewer=True)
-
-
-def _operand(shape: Callable[[Site], Shape], dtype: Callable[[Site], str]) -> Data:
-    return Data(shape, dtype=dtype, within=lambda site: _BYTE)
-
-
-def _matrix(site: Site) -> Shape:
-    return second(site, vectors=False)
-
-
-#: A scale for a whole tensor.
-_SINGLE = Auxiliary(lambda site: scalar("float32", site.draws.choice(_SCALES)))
-
-
-def _point(of: int, omit: float = 0.0) -> Auxiliary:
-    """A zero point for a whole tensor, of the type of an input."""
-    return Auxiliary(lambda site: zeros(site, site.type(of).dtype), omit=omit)
-
-
-def _signed_with_signed(site: Site) -> str:
-    """Onnxruntime has no kernel for signed times unsigned where the result is quantised too."""
-    return site.dtype if site.dtype == "int8" else _other_byte(site)
-
-
-def _filter_scales(site: Site) -> Constant:
-    """One for each filter of a convolution as often as one for all."""
-    return scales(site, (site.plan[0],) if site.draws.chance(0.5) else ())
-
-
-def _filter_points(site: Site) -> Constant:
-    """As many as scales."""
-    return zeros(site, site.type(3).dtype, site.dims(4))
-
-
-def _torch_shifted(site: Site, names: Sequence[str]) -> tuple[str, str]:
-    """Both operands, their zero points taken off, in 32 bits."""
-    wide = [f"{name}.to(torch.int32)" for name in names]
-    one, other = [
-        f"({wide[place]} - {wide[place + 2]})" if site.given(place + 2) else wide[place] for place in (0, 1)
-    ]
-    return one, other
-
-
-def _torch_product(site: Site, names: Sequence[str]) -> str:
-    one, other = _torch_shifted(site, names)
-    return f"{one} @ {other}"
-
-
-def _torch_convolution(site: Site, names: Sequence[str]) -> str:
-    """In double precision, as torch convolves no whole numbers; it holds all sums exactly."""
-    one, other = _torch_shifted(site, names)
-    return f"{torch_text(site, f'{one}.double()', f'{other}.double()', None)}.to(torch.int32)"
-
-
-def _typed(shape: Callable[[Site], Shape]) -> Callable[[Site], tuple[TensorType, ...]]:
-    return lambda site: (TensorType("int32", shape(site)),)
-
-
-def _result(shape: Callable[[Site], Shape]) -> Callable[[Site], tuple[TensorType, ...]]:
-    """A quantised result has the type of its zero point, the last of its parameters."""
-    return lambda site: (TensorType(site.type(7).dtype, shape(site)),)
-
-
-def _saturated(site: Site) -> Interval:
-    return WHOLE[site.type(7).dtype]
-
-
-_MATRICES = tuple(range(2, 9))
-_FILTERS = 3  # the position of the weight
-
 register(
-    _to(13, ("float32", "int32"), _BYTES),
-    _to(19, ("float32", "float16", "bfloat16"), _BYTES, _SATURATE),
-    _to(21, ("float32", "float16", "bfloat16"), (*_BYTES, *_SHORTS), _SATURATE, _BLOCK, _OUTPUT, blocks=True),
-    _to(23, ("float32", "float16", "bfloat16"), (*_BYTES, *_SHORTS), _SATURATE, _BLOCK, _OUTPUT, _PRECISION,
+    _to(13, ("float32", "int32"), BYTES),
+    _to(19, ("float32", "float16", "bfloat16"), BYTES, _SATURATE),
+    _to(21, ("float32", "float16", "bfloat16"), (*BYTES, *_SHORTS), _SATURATE, _BLOCK, _OUTPUT, blocks=True),
+    _to(23, ("float32", "float16", "bfloat16"), (*BYTES, *_SHORTS), _SATURATE, _BLOCK, _OUTPUT, _PRECISION,
         blocks=True),
-    _from(13, (*_BYTES, "int32")),
-    _from(21, (*_BYTES, *_SHORTS, "int32"), _BLOCK, blocks=True),
-    _from(23, (*_BYTES, *_SHORTS, "int32"), _BLOCK,
+    _from(13, (*BYTES, "int32")),
+    _from(21, (*BYTES, *_SHORTS, "int32"), _BLOCK, blocks=True),
+    _from(23, (*BYTES, *_SHORTS, "int32"), _BLOCK,
           Setting("output_dtype", Choice(0, 1), omit=0.8, default=0), blocks=True),
     Operator("DynamicQuantizeLinear", 11, dtypes=("float32",), within=within(0.1, 1e6),
              infer=_dynamic, values=_dynamic_values),
-    Operator("MatMulInteger", 10, dtypes=_BYTES, ranks=_MATRICES, within=whole,
-             slots=(LEAD, _operand(_matrix, _other_byte), _point(0, omit=0.3), _point(1)),
-             degrees=(2, 3, 4), values=_integer_product, torch=_torch_product,
-             infer=_typed(lambda site: _multiplied(site, 1))),
-    Operator("ConvInteger", 10, dtypes=_BYTES, ranks=(3, 4, 5), within=whole, plan=weigh, settings=SETTINGS,
-             slots=(LEAD, _operand(lambda site: site.plan, _other_byte),
-                    _point(0, omit=0.3), _point(1)),
-             degrees=(2, 3, 4), infer=_typed(convolved), values=_integer_convolution,
-             torch=_torch_convolution),
-    Operator("QLinearMatMul", 10, dtypes=_BYTES, ranks=_MATRICES, within=whole,
-             slots=(LEAD, _SINGLE, _point(0), _operand(_matrix, _signed_with_signed),
-                    _SINGLE, _point(3), _SINGLE, _point(0)),
-             infer=_result(lambda site: _multiplied(site, 3)), values=_saturated),
-    Operator("QLinearConv", 10, dtypes=_BYTES, ranks=(3, 4, 5), within=whole, plan=weigh, settings=SETTINGS,
-             slots=(LEAD, _SINGLE, _point(0),
-                    _operand(lambda site: site.plan, _signed_with_signed),
-                    Auxiliary(_filter_scales), Auxiliary(_filter_points), _SINGLE, _point(0),
-                    Data(lambda site: (site.dims(_FILTERS)[0],), dtype="int32")),
-             degrees=(8, 9), infer=_result(lambda site: convolved(site, _FILTERS)), values=_saturated),
 )  # fmt: skip

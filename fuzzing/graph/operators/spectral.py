@@ -59,10 +59,12 @@ def _length(site: Site) -> int:
 
 
 def _transformed(site: Site) -> tuple[TensorType, ...]:
-    axis, length = _axis(site), _length(site)
-    if site.get("onesided"):
+    axis, length, parts = _axis(site), _length(site), 2
+    if site.get("onesided") and site.get("inverse"):  # from half a spectrum back to real numbers
+        length, parts = length if site.given(1) else 2 * (length - 1), 1
+    elif site.get("onesided"):
         length = length // 2 + 1
-    return (TensorType(site.dtype, (*site.shape[:axis], length, *site.shape[axis + 1 : -1], 2)),)
+    return (TensorType(site.dtype, (*site.shape[:axis], length, *site.shape[axis + 1 : -1], parts)),)
 
 
 def _transformed_values(site: Site) -> Interval:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from fuzzing.graph.domains import Made
 from fuzzing.graph.intervals import MODEST, WHOLE, Interval, multiply, widen
 from fuzzing.graph.operator import Setting
@@ -10,6 +12,7 @@ from fuzzing.graph.types import FLOATS, TensorType
 
 #: The share of what a type carries that a sum of products may use; the rest is for what is added to it.
 _SHARE = 0.4
+_FIRST = dict.fromkeys(("float32", "float64", "bfloat16"), Interval(-1e15, 1e15))
 
 
 def planned(name: str, default: object = None) -> Setting:
@@ -42,13 +45,26 @@ def addend(site: Site) -> Interval:
     return Interval(-most if modest.low < 0 else 0.0, most)
 
 
+def multiplied(type_: TensorType) -> Interval:
+    """What a first factor's elements may be: of wide floats more than modest, so that products can follow
+    one another; second factors of any modest size still fit.
+    """
+    return _FIRST.get(type_.dtype, MODEST[type_.dtype])
+
+
 def summands(type_: TensorType) -> Interval:
     """What the elements of a tensor may be, so that all of them sum up."""
-    modest = MODEST[type_.dtype]
-    most = min(modest.high, _SHARE * WHOLE[type_.dtype].high / max(1, type_.elements if type_.static else 1))
+    most = _SHARE * WHOLE[type_.dtype].high / max(1, type_.elements if type_.static else 1)
     if type_.dtype not in FLOATS:
         most = float(int(most))
-    return Interval(-most if modest.low < 0 else 0.0, most)
+    return Interval(-most if WHOLE[type_.dtype].low < 0 else 0.0, most)
+
+
+def squared(type_: TensorType) -> Interval:
+    """What the elements of floats may be, so that the squares of all of them sum up."""
+    most = summands(type_).high
+    most = min(most, math.sqrt(most))
+    return Interval(-most, most)
 
 
 def total(dtype: str, terms: int, *factors: Interval, fewer: bool = False) -> Interval:

@@ -51,6 +51,13 @@ SAID = [
     ),
     Said(
         "onnxruntime",
+        "RuntimeException",
+        f"{_ORT}6 : RUNTIME_EXCEPTION : Non-zero status code returned while running LSTM node. Name:'vn0_LSTM' "
+        "Status Message: LSTM operator does not support double yet",
+        "no kernel for LSTM of double",
+    ),
+    Said(
+        "onnxruntime",
         "Fail",
         f"{_ORT}1 : FAIL : Fatal error: ai.onnx.preview.training:Adam(-1) is not a registered function/op",
         "no such operator",

@@ -36,9 +36,9 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The evaluators that were started from here on."""
     started: list[str] = []
 
-    def counted(command: Any) -> Any:
+    def counted(command: Any, **given: Any) -> Any:
         started.append(command.backend)
-        return Supervisor(command)
+        return Supervisor(command, **given)
 
     monkeypatch.setattr("fuzzing.execute.library.Supervisor", counted)
     return started

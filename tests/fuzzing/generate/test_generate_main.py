@@ -18,7 +18,7 @@ from fuzzing.coverage import Tally, metrics_of
 from fuzzing.coverage import operators as sets
 from fuzzing.coverage.models import read, scopes_of
 from fuzzing.draws import derive
-from fuzzing.generate import measuring, producing, supporting
+from fuzzing.generate import casing, measuring, supporting
 from fuzzing.generate.__main__ import main
 from fuzzing.generate.isra import Settings, Solver
 from fuzzing.graph import operators
@@ -103,7 +103,7 @@ def test_bodies_are_measured_too(tmp_path: Path) -> None:
     for number in range(15):
         generated = Solver(asked).generate(derive(number))
         measuring.measure(generated, mine)
-        case = producing.casing.case(generated, 1, producing.casing.Origin("isra", ""), "")
+        case = casing.case(generated, 1, casing.Origin("isra", ""), "")
         assert isinstance(case.program, OnnxModel)
         (tmp_path / "model.onnx").write_bytes(case.program.model)
         theirs.add(scopes_of(read(tmp_path / "model.onnx")))

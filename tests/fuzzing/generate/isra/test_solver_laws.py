@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from fuzzing.coverage import operators as sets
 from fuzzing.draws import derive
 from fuzzing.errors import UsageError
+from fuzzing.generate.closing import closers
 from fuzzing.generate.isra import Generated, Settings, Solver
 from fuzzing.graph import operators
 from fuzzing.graph.intervals import WHOLE
@@ -182,10 +183,11 @@ def test_joined_models_have_one_output_for_each_element_type() -> None:
         [output] = made.graph.outputs
         assert made.graph.types[output].shape is not None
         assert made.graph.types[output].rank == 2
-        *flattened, concat = made.graph.nodes[-made.closing :]
+        count = closers(made.graph)
+        *flattened, concat = made.graph.nodes[-count:]
         assert concat.op == "Concat"
         assert {node.op for node in flattened} == {"Flatten"}
-        assert 5 <= len(made.graph.nodes) - made.closing <= 20
+        assert 5 <= len(made.graph.nodes) - count <= 20
 
 
 def test_what_is_left_out_never_comes() -> None:
@@ -201,6 +203,21 @@ def test_what_is_left_out_never_comes() -> None:
         for node in made.graph.nodes
     }
     assert seen == {("Relu", "float32"), ("Relu", "int32"), ("Neg", "float32")}
+
+
+def test_other_element_types_lead_on_request_only() -> None:
+    """Casts give edges of every type: nothing takes them as its lead input but where that is asked for."""
+    plain = Settings(nodes=(20, 20), operators=("Cast", "Neg"))
+    leads = {
+        mixed: {
+            made.graph.types[node.inputs[0] or 0].dtype
+            for made in graphs(replace(plain, mixed=mixed), 30)
+            for node in made.graph.nodes
+        }
+        for mixed in (False, True)
+    }
+    assert leads[False] == {"float32"}
+    assert len(leads[True]) > 5
 
 
 def test_what_cannot_be_made_is_refused() -> None:

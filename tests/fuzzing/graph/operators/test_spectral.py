@@ -33,3 +33,11 @@ def test_half_of_a_transform() -> None:
     length, axis = scalar("int64", 7), scalar("int64", -3)
     found = inferred("DFT", 21, (floats(2, 5, 3, 1), length, axis), {"onesided": 1})
     assert found == (TensorType("float32", (2, 4, 3, 2)),)
+
+
+@pytest.mark.parametrize(("length", "want"), [(None, 10), (9, 9)])
+def test_half_a_spectrum_goes_back_to_real_numbers(length: int | None, want: int) -> None:
+    given = None if length is None else scalar("int64", length)
+    inputs = (floats(1, 6, 3, 2), given, scalar("int64", 1))
+    found = inferred("DFT", 21, inputs, {"inverse": 1, "onesided": 1})
+    assert found == (TensorType("float32", (1, want, 3, 1)),)

@@ -1,0 +1,1 @@
+"""Bisection: which release changed what a case does."""

@@ -1,0 +1,243 @@
+"""Trying a case on releases: made one after the other, run in fresh processes, remembered."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bot.bisection.journal import Journal
+from bot.bisection.rule import Counts
+from bot.errors import ProvisionError, RunnerError
+from bot.runners.protocol import Event, OnEvent, ToolchainTrouble
+from bot.toolchains import Ready, Spec, provision
+from bot.toolchains.existing import public
+from bot.toolchains.registry import Progress
+from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.reduce.judging import shows, symptom
+
+Say = Callable[[str], None]
+Make = Callable[[Spec, Path, Progress], Ready]
+Trouble = ProvisionError | RunnerError
+
+
+class Runner(Protocol):
+    """What executes shards: see `bot.runners.protocol.Runner`."""
+
+    def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event, /) -> None:
+        """Executes a shard."""
+        ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of each release.
+
+    corpus, case   the case, and the folder that holds it
+    package        the distribution whose releases are tried
+    fixed_by       the change looked for is from failing to passing
+    any_failure    every failure of the compiler is the bug, not only the one of the first release
+    """
+
+    corpus: Path
+    case: TestCase
+    backend: str
+    package: str
+    device: str
+    options: dict[str, str] = field(default_factory=dict)
+    profile: str = "default"
+    fixed_by: bool = False
+    any_failure: bool = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the outcomes depend on, beside the toolchain."""
+        return {
+            "case": self.case.id,
+            "backend": self.backend,
+            "device": self.device,
+            "options": dict(sorted(self.options.items())),
+            "profile": self.profile,
+        }
+
+    def spec(self, release: str) -> Spec:
+        """The toolchain that is one release, as a target that pins it would get it.
+
+        The library that judges a case of torch or Keras runs in the toolchain: the one that is here.
+        """
+        adapter = backends.get(self.backend)
+        needed = [item for item in adapter.requirements(release) if _name(item) != self.package]
+        told = {self.package, *map(_name, needed)}
+        libraries: list[str] = []
+        if self.case.program.frontend != "onnx":
+            libraries += backends.reference_of(self.case.program.kind).packages
+        for name in libraries:
+            with suppress(PackageNotFoundError):
+                needed += [] if name in {"numpy", *told} else [f"{name}=={public(version(name))}"]
+        pins = (f"{self.package}=={release}", *needed)
+        return Spec("release", self.backend, pins, f"{self.package} {release}")
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
+
+
+@dataclass
+class Probed:
+    """What one release did.
+
+    outcomes  of its runs, in order
+    trouble   why there are none, or no more; "" if there was no trouble
+    """
+
+    release: str
+    toolchain: str
+    outcomes: list[Outcome] = field(default_factory=list)
+    trouble: str = ""
+
+
+@dataclass
+class Cost:
+    """What it took: toolchains made, runs, and runs known from before."""
+
+    installs: int = 0
+    runs: int = 0
+    replayed: int = 0
+
+
+class Probing:
+    """Runs the case on the releases it is asked about: the probe of `bot.bisection.search`.
+
+    The failure that is followed is the most frequent one of the first release that fails.
+
+    releases  in the order of the search
+    make      makes toolchains
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        releases: Sequence[str],
+        data_dir: Path,
+        journal: Journal,
+        runner: Runner,
+        say: Say,
+        make: Make = provision,
+    ) -> None:
+        self._question, self._releases = question, releases
+        self._data_dir, self._journal = data_dir, journal
+        self._runner, self._say, self._make = runner, say, make
+        self.probed: dict[int, Probed] = {}
+        self.wanted: dict[str, Any] | None = None
+        self.cost = Cost()
+
+    def __call__(self, revision: int, runs: int) -> Counts:
+        """What further `runs` runs of a release did; no runs if it cannot be had."""
+        release = self._releases[revision]
+        spec = self._question.spec(release)
+        probed = self.probed.setdefault(revision, Probed(release, spec.digest))
+        known = self._journal.outcomes(spec.digest)[len(probed.outcomes) :][:runs]
+        fresh, trouble = self._run(spec, release, runs - len(known))
+        probed.outcomes += known + fresh
+        probed.trouble = "" if trouble is None else _on_one_line(trouble)
+        self.cost.replayed += len(known)
+        self.cost.runs += len(fresh)
+        self._say(f"{spec.label}: {tally(known + fresh) or probed.trouble}")
+        return self._counted(known + fresh, runs, trouble)
+
+    def _run(self, spec: Spec, release: str, runs: int) -> tuple[list[Outcome], Trouble | None]:
+        """The outcomes of so many runs; fewer, or none, and why, where there is trouble."""
+        outcomes: list[Outcome] = []
+
+        def take(event: Event) -> None:
+            if event["event"] == "outcome":
+                outcome = Outcome.from_json(event["outcome"])
+                self._journal.add(spec.digest, release, outcome)
+                outcomes.append(outcome)
+
+        if not runs:
+            return outcomes, None
+        try:
+            self._runner.run(self._shard(self._ready(spec), runs), take, threading.Event())
+        except (ProvisionError, RunnerError) as error:
+            return outcomes, error
+        return outcomes, None
+
+    def _ready(self, spec: Spec) -> Ready:
+        steps: list[str] = []
+
+        def progress(line: str) -> None:
+            steps.append(line)
+            self._say(line)
+
+        ready = self._make(spec, self._data_dir, progress)
+        self.cost.installs += len(steps) > 1  # one that is found made has nothing to tell but that
+        return ready
+
+    def _shard(self, toolchain: Ready, runs: int) -> Shard:
+        asked = self._question
+        return Shard(
+            corpus=str(asked.corpus.resolve()),
+            cases=(asked.case.id,),
+            backend=asked.backend,
+            toolchain=toolchain.digest,
+            python=toolchain.python,
+            device=asked.device,
+            options=dict(asked.options),
+            profile=asked.profile,
+            fresh=True,
+            repeats=runs,
+        )
+
+    def _counted(self, outcomes: Sequence[Outcome], runs: int, trouble: Trouble | None) -> Counts:
+        if self.wanted is None:
+            self.wanted = _most_frequent(outcomes)
+        words = [self._word(outcome) for outcome in outcomes]
+        failed = 0 if trouble is None or _lasting(trouble) else runs - len(words)
+        return Counts(words.count("bad"), words.count("good"), words.count("other"), failed)
+
+    def _word(self, outcome: Outcome) -> str:
+        """What one run says. A release that refuses the case does not have the bug, and has not mended it."""
+        clean = (Verdict.PASS,) if self._question.fixed_by else (Verdict.PASS, Verdict.UNSUPPORTED)
+        if outcome.verdict in clean:
+            return "good"
+        any_failure = self._question.any_failure and outcome.verdict.accuses
+        return "bad" if any_failure or (self.wanted and shows(outcome, self.wanted)) else "other"
+
+
+def _lasting(trouble: Trouble) -> bool:
+    """Whether it is the release that cannot be had, rather than the machine that failed."""
+    return isinstance(trouble, ToolchainTrouble) or not trouble.passing
+
+
+def _most_frequent(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
+    """The symptom that most of the failures among `outcomes` show; None if there are none."""
+    seen = Counter(
+        json.dumps(symptom(outcome), sort_keys=True) for outcome in outcomes if outcome.verdict.accuses
+    )
+    return json.loads(seen.most_common(1)[0][0]) if seen else None
+
+
+def tally(outcomes: Sequence[Outcome]) -> str:
+    """How often each verdict came: "crash ×9, pass ×1"."""
+    seen = Counter(outcome.verdict.value for outcome in outcomes)
+    return ", ".join(f"{verdict} ×{times}" for verdict, times in seen.most_common())
+
+
+def _on_one_line(trouble: Trouble) -> str:
+    """What a provisioner or a runner says, without the folder it worked in and the advice to pin others."""
+    lines = [line.strip() for line in str(trouble).splitlines() if not line.startswith("To fix:")]
+    return re.sub(r"\S+/bin/python\b", "its python", " ".join(lines))

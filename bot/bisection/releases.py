@@ -1,0 +1,131 @@
+"""Which releases of a package there are: those that the index offers for this interpreter."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from bot.errors import UsageError
+from bot.toolchains.installer import environment
+
+KEPT_S = 24 * 3600.0  # a new release may be missed for a day; asking takes a second for every two releases
+
+_RANGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*):(.+?)\.\.(.+)")
+_EXAMPLE = "write PACKAGE:OLDEST..NEWEST, such as openvino:2023.0..2026.4"
+
+
+class Index(Protocol):
+    """Who knows the releases: `bot.toolchains.installer.Installer`."""
+
+    def lowest(self, python: Path, requirement: str, /) -> str | None:
+        """The lowest release that satisfies a requirement; None if none does."""
+        ...
+
+
+@dataclass(frozen=True)
+class Range:
+    """Releases of a package between two bounds, both of which belong to it.
+
+    A bound stands for all that begin with it: up to 2026.4 is up to its latest patch.
+    """
+
+    package: str
+    oldest: str
+    newest: str
+
+    def __str__(self) -> str:
+        return f"{self.package}:{self.oldest}..{self.newest}"
+
+    @classmethod
+    def parse(cls, text: str) -> Range:
+        """The range that PACKAGE:OLDEST..NEWEST stands for; raises UsageError."""
+        match = _RANGE.fullmatch(text)
+        if match is None:
+            raise UsageError(f"{text!r} is no range of releases; {_EXAMPLE}")
+        package, oldest, newest = match.groups()
+        bounds = [_bound(bound, text) for bound in (oldest, newest)]
+        if bounds[0].release > bounds[1].release and not _begins(bounds[0], bounds[1]):
+            raise UsageError(f"{text!r} begins after its end; {_EXAMPLE}")
+        return cls(canonicalize_name(package), oldest, newest)
+
+    @property
+    def after(self) -> str:
+        """The first version beyond the range: 2026.5 if it goes to 2026.4."""
+        *front, last = Version(self.newest).release
+        return ".".join(map(str, (*front, last + 1)))
+
+
+def _bound(text: str, whole: str) -> Version:
+    try:
+        version = Version(text)
+    except InvalidVersion:
+        raise UsageError(f"{text!r} in {whole!r} is no version; {_EXAMPLE}") from None
+    if str(version) != ".".join(map(str, version.release)):
+        raise UsageError(f"{text!r} in {whole!r} is no release but a build or pre-release; {_EXAMPLE}")
+    return version
+
+
+def _begins(version: Version, bound: Version) -> bool:
+    return version.release[: len(bound.release)] == bound.release
+
+
+def releases(wanted: Range, index: Index, cache: Path) -> tuple[str, ...]:
+    """The releases in a range, oldest first, pre-releases and withdrawn ones left out.
+
+    They are asked for one after the other, each as the lowest above the one before, and kept in the folder
+    `cache` for a day. Raises UsageError if there are none, and ProvisionError if the index does not answer.
+    """
+    file = cache / f"{wanted.package}-{_key(wanted)}.json"
+    known = _kept(file)
+    if known is None:
+        known = _asked(wanted, index)
+        if not known:
+            raise UsageError(
+                f"there is no release in {wanted} that can be installed for this interpreter, "
+                f"Python {sys.version_info.major}.{sys.version_info.minor}; name other bounds"
+            )
+        _keep(file, {"range": str(wanted), "asked": time.time(), "releases": known})
+    return tuple(known)
+
+
+def _asked(wanted: Range, index: Index) -> list[str]:
+    found: list[str] = []
+    lower = f">={wanted.oldest}"
+    while release := index.lowest(Path(sys.executable), f"{wanted.package}{lower},<{wanted.after}"):
+        found.append(release)
+        lower = f">={release},!={release}"  # ">" would leave out its post-releases
+    return found
+
+
+def _key(wanted: Range) -> str:
+    """What the answer depends on: the range, the interpreter, and which indexes are asked."""
+    indexes = sorted(item for item in environment().items() if item[0].startswith("UV_"))
+    text = json.dumps([str(wanted), sys.version, sys.platform, indexes])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _kept(file: Path) -> list[str] | None:
+    """What was found within the last day; a clock that was set back is no reason to believe it for longer."""
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        fresh = 0 <= time.time() - record["asked"] < KEPT_S
+        return [str(release) for release in record["releases"]] if fresh else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(file: Path, record: dict[str, object]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(f".part-{os.getpid()}")
+    part.write_text(json.dumps(record), encoding="utf-8")
+    part.replace(file)

@@ -1,0 +1,217 @@
+"""Which revision changed what a case does: bisection that does not trust single runs. Pure: it only asks.
+
+Revisions are numbered from the clean side to the failing side: oldest to newest where the question is since
+when a case fails, newest to oldest where it is since when it no longer does.
+
+After the bisection of syzkaller (pkg/bisect; `bot.bisection.rule` has its rule for one revision), with two
+differences. Runs are few while all of them agree, so that a bug that always shows costs two runs a revision.
+And the clean revision that the answer rests on, the one before the first failing one, is run in full before
+it is named. It alone carries the claim: a bug that was overlooked anywhere before would be in it, too.
+
+How wrong that can go: a release that shows the bug at rate p is taken for the clean one only if two runs of
+the first revision showed it and ten of this one did not, p²(1-p)^10 ≤ 0.5 % (at p = 1/6); or, where runs
+disagreed, if the first showed it in at least three of twenty, and this one in none of twenty, ≤ 4.1 % (at
+p = 0.087).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
+from bot.bisection.rule import Counts, Judgement, Rule
+
+#: Runs a revision so many times, each in a fresh process. No runs at all: the revision cannot be had.
+Probe = Callable[[int, int], Counts]
+
+#: An answer of less confidence is called unreliable. syzkaller mails none of low confidence; how low is ours.
+SURE = 0.9
+_TRIES = 3  # of a revision whose runs mostly end in trouble with the machine
+
+
+class Kind(Enum):
+    """What a bisection can come to."""
+
+    FOUND = "found"  #: a clean revision and, next to it, a failing one
+    RANGE = "range"  #: the same, with revisions between them that could not be judged
+    HORIZON = "horizon"  #: it fails in every revision that could be judged, to the clean end
+    NEVER = "never"  #: it does not fail at the failing end
+    UNRELIABLE = "unreliable"  #: it fails too seldom to be followed
+    ERROR = "error"  #: the machine failed, or no revision could be judged
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is known of one revision."""
+
+    judgement: Judgement
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a bisection found out.
+
+    clean       the last revision before the change; None if none was seen
+    failing     the first revision after it; None if none was seen
+    between     revisions between the two that could not be judged
+    confidence  chance that a bug as frequent as this one would have shown in the runs of `clean`; 0 for none
+    rate        the share of runs that fail, as `Rule.rate` estimates it; 0 if none did
+    judged      every revision that was asked for
+    """
+
+    kind: Kind
+    clean: int | None
+    failing: int | None
+    between: tuple[int, ...]
+    confidence: float
+    rate: float
+    judged: dict[int, Judged]
+
+
+def most(revisions: int) -> int:
+    """How many of so many revisions are asked for at most, where none must be skipped: ceil(log2 n) + 2."""
+    return min(revisions, (revisions - 1).bit_length() + 2)
+
+
+def bisect(revisions: int, probe: Probe, rule: Rule | None = None) -> Answer:
+    """Finds the change among `revisions` revisions, at least one; asks `probe` as little as it can.
+
+    Where none is skipped it asks for at most `most(revisions)` of them. Raises ValueError for none.
+    """
+    if revisions < 1:
+        raise ValueError("there is nothing to bisect")
+    search = _Search(revisions, rule or Rule())
+    while True:
+        step = search.next()
+        if isinstance(step, Answer):
+            return step
+        revision, runs = step
+        search.take(revision, probe(revision, runs))
+
+
+_Step = tuple[int, int]
+
+
+class _Search:
+    """What is known so far. What follows from it is worked out anew at each step, for later runs of one
+    revision may change what the runs of another amount to.
+    """
+
+    def __init__(self, revisions: int, rule: Rule) -> None:
+        self._size, self._rule = revisions, rule
+        self._counts: dict[int, Counts] = {}
+        self._absent: set[int] = set()
+        self._carrying: set[int] = set()  # clean, and perhaps to be named: run in full
+        self._troubles: dict[int, int] = {}
+
+    def take(self, revision: int, counts: Counts) -> None:
+        """Learns what some runs of a revision did."""
+        if not counts.runs:
+            self._absent.add(revision)
+        self._counts[revision] = self._counts.get(revision, Counts()) + counts
+
+    def next(self) -> Answer | _Step:
+        """What to run next, and how often; or the answer."""
+        judged: dict[int, Judged] = {}
+        for revision, counts in self._counts.items():
+            need = self._need(revision)
+            judgement = self._judge(revision, need)
+            if judgement is None:
+                return revision, need - counts.runs
+            judged[revision] = Judged(judgement, counts)
+            if judgement is Judgement.TROUBLE:
+                return self._again(revision, need) or self._answer(Kind.ERROR, None, None, judged)
+        return self._first(judged) or self._between(judged)
+
+    def _judge(self, revision: int, need: int) -> Judgement | None:
+        if revision in self._absent:
+            return Judgement.SKIPPED
+        return self._rule.judge(self._counts[revision], need, flaky=self._flaky)
+
+    def _need(self, revision: int) -> int:
+        """How many runs say what a revision is."""
+        mixed = any(not counts.unanimous for counts in self._counts.values())
+        if not mixed and revision not in self._carrying:
+            return self._rule.quick
+        thorough = revision == self._size - 1 or self._flaky
+        return self._rule.thorough if thorough else self._rule.full
+
+    @property
+    def _flaky(self) -> bool:
+        """Whether the first revision shows the bug in less than half of its runs."""
+        first = self._counts.get(self._size - 1, Counts())
+        return 0 < first.bad < first.good
+
+    def _again(self, revision: int, need: int) -> _Step | None:
+        """Forgets runs that say nothing, unless that has happened too often."""
+        self._troubles[revision] = self._troubles.get(revision, 0) + 1
+        if self._troubles[revision] >= _TRIES:
+            return None
+        self._counts[revision] = Counts()
+        return revision, need
+
+    def _confirm(self, revision: int) -> _Step | None:
+        """The further runs that a clean revision takes before anything is said of it."""
+        self._carrying.add(revision)
+        missing = self._need(revision) - self._counts[revision].runs
+        return (revision, missing) if missing > 0 else None
+
+    def _first(self, judged: dict[int, Judged]) -> Answer | _Step | None:
+        """The failing end, or what can be had next to it; None once it is known to fail."""
+        for revision in reversed(range(self._size)):
+            if revision not in judged:
+                return revision, self._need(revision)
+            found = judged[revision]
+            if found.judgement is Judgement.FAILING:
+                return None
+            if found.judgement is Judgement.CLEAN:
+                confirm = self._confirm(revision)
+                return confirm or self._answer(Kind.NEVER, revision, None, judged)
+            if found.counts.bad:
+                return self._answer(Kind.UNRELIABLE, None, None, judged)
+        return self._answer(Kind.ERROR, None, None, judged)
+
+    def _between(self, judged: dict[int, Judged]) -> Answer | _Step:
+        failing = min(_of(Judgement.FAILING, judged))
+        clean = max((one for one in _of(Judgement.CLEAN, judged) if one < failing), default=None)
+        if clean is None and failing and 0 not in judged:
+            return 0, self._need(0)
+        unknown = _middle(-1 if clean is None else clean, failing, judged)
+        if unknown is not None:
+            return unknown, self._need(unknown)
+        if clean is None:
+            return self._answer(Kind.HORIZON, None, failing, judged)
+        confirm = self._confirm(clean)
+        kind = Kind.FOUND if failing - clean == 1 else Kind.RANGE
+        return confirm or self._answer(kind, clean, failing, judged)
+
+    def _answer(
+        self, kind: Kind, clean: int | None, failing: int | None, judged: dict[int, Judged]
+    ) -> Answer:
+        shown = [judged[one].counts for one in _of(Judgement.FAILING, judged)]
+        rate = self._rule.rate(reduce(add, shown)) if shown else 0.0
+        confidence = 0.0 if clean is None else self._rule.confidence(rate, judged[clean].counts)
+        if kind in (Kind.FOUND, Kind.RANGE) and confidence < SURE:
+            kind = Kind.UNRELIABLE
+        between = () if clean is None or failing is None else tuple(range(clean + 1, failing))
+        return Answer(kind, clean, failing, between, confidence, rate, dict(sorted(judged.items())))
+
+
+def _of(judgement: Judgement, judged: dict[int, Judged]) -> list[int]:
+    return [revision for revision, found in judged.items() if found.judgement is judgement]
+
+
+def _middle(clean: int, failing: int, judged: dict[int, Judged]) -> int | None:
+    """The middle of the widest stretch of unknown revisions between two others; the failing side's of two.
+
+    Where none is skipped there is one stretch, and this is bisection. Where some are, it soon leaves them:
+    what cannot be judged mostly lies together.
+    """
+    known = [clean, *(one for one in sorted(judged) if clean < one < failing), failing]
+    width, begin = max((after - before, before) for before, after in pairwise(known))
+    return begin + width // 2 if width > 1 else None

@@ -1,0 +1,137 @@
+"""Find the release of a compiler in which a stored case began to fail, or stopped failing."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.bisection.journal import Journal
+from bot.bisection.probing import Probing, Question
+from bot.bisection.releases import Range, releases
+from bot.bisection.rule import Rule
+from bot.bisection.search import Kind, bisect, most
+from bot.bisection.telling import lines, told
+from bot.cli._cases import stored_case
+from bot.cli._options import check_device, option_option, parse_options
+from bot.cli.exits import Exit
+from bot.errors import UsageError
+from bot.locks import locked
+from bot.runners import LocalRunner
+from bot.settings import load_settings
+from bot.toolchains.installer import Installer
+from fuzzing import backends
+from fuzzing.oracles.profiles import DEFAULT, profile_named
+
+
+@click.command()
+@click.argument("case")
+@click.option(
+    "--releases",
+    "between",
+    required=True,
+    metavar="PACKAGE:OLDEST..NEWEST",
+    help="Releases to look through, such as openvino:2023.0..2026.4; both ends belong to them.",
+)
+@click.option("--backend", help="Compiler to use. [default: the one that the package holds]")
+@click.option(
+    "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
+)
+@click.option("--device", help="Device to compile for. [default: the backend's first]")
+@option_option
+@click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle.")
+@click.option("--fixed-by", is_flag=True, help="Find the release in which it stopped failing.")
+@click.option(
+    "--any-failure", is_flag=True, help="Follow every failure of the compiler, not only the same one."
+)
+@click.option(
+    "--repeats",
+    default=Rule.full,
+    show_default=True,
+    type=click.IntRange(2),
+    help="Fresh processes for a release whose runs do not agree, and for the one the answer rests on.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    case: str,
+    between: str,
+    backend: str | None,
+    corpus: Path | None,
+    device: str | None,
+    given: tuple[str, ...],
+    profile: str,
+    fixed_by: bool,
+    any_failure: bool,
+    repeats: int,
+    as_json: bool,
+) -> Exit:
+    """Find the release of a compiler in which a stored case began to fail, or stopped failing.
+
+    CASE is the folder of a case, or the beginning of its id in the corpus. Releases are installed into
+    environments of their own, as few as it takes, and kept; so is what the case did there, so that a
+    bisection that was stopped goes on. Exit code 1 if the change was found, 0 if there is none in the range.
+    """
+    profile_named(profile)
+    wanted = Range.parse(between)
+    name = backend or _backend(wanted.package)
+    adapter = backends.get(name)
+    options = parse_options(given)
+    adapter.settle(options)
+    if device is not None:
+        check_device(name, device)
+    with stored_case(case, corpus) as (store, found):
+        if found.program.kind not in adapter.kinds:
+            raise UsageError(f"{name} takes {', '.join(adapter.kinds)}, not {found.program.kind}")
+        question = Question(
+            corpus=store.root,
+            case=found,
+            backend=name,
+            package=wanted.package,
+            device=device or adapter.devices[0],
+            options={key: value for key, value in options.items() if value != adapter.options[key][0]},
+            profile=profile,
+            fixed_by=fixed_by,
+            any_failure=any_failure,
+        )
+        answer = _bisected(question, wanted, Rule(full=repeats), load_settings().data_dir)
+    click.echo(json.dumps(answer) if as_json else "\n".join(lines(answer)))
+    return _exit(answer)
+
+
+def _backend(package: str) -> str:
+    """The compiler that a package holds; raises UsageError if that is not one."""
+    named = [name for name in backends.compilers() if backends.get(name).package == package]
+    if len(named) != 1:
+        known = sorted({backends.get(name).package for name in backends.compilers()})
+        which = f"several: {', '.join(named)}" if named else f"none; packages known: {', '.join(known)}"
+        raise UsageError(f"--releases {package}: no one compiler goes by it, {which}; name it with --backend")
+    return named[0]
+
+
+def _bisected(question: Question, wanted: Range, rule: Rule, data_dir: Path) -> dict[str, Any]:
+    """Looks through the releases, telling on stderr what is done."""
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    begin = time.monotonic()
+    folder = data_dir / "bisections"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = releases(wanted, Installer(folder), folder / "releases")
+    say(f"{wanted}: {len(found)} releases; {most(len(found))} are tried at most, unless some must be skipped")
+    ordered = found[::-1] if question.fixed_by else found
+    journal = Journal(folder, question.identity)
+    with locked(journal.path.with_suffix(".lock")):
+        probing = Probing(question, ordered, data_dir, journal, LocalRunner(1), say)
+        answer = bisect(len(ordered), probing, rule)
+    took = time.monotonic() - begin
+    return told(question, wanted, ordered, answer, probing, took)
+
+
+def _exit(answer: dict[str, Any]) -> Exit:
+    if answer["kind"] == Kind.ERROR.value:
+        return Exit.INFRASTRUCTURE
+    return Exit.FOUND if answer["release"] and answer["before"] else Exit.OK

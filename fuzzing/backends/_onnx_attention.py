@@ -1,0 +1,21 @@
+"""What the ONNX operator reference says of attention.
+
+Functions as `_onnx_corrected` wants them. numpy only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+_SCORES = 3  # the place of qk_matmul_output among the outputs
+
+
+def attention(node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
+    """Attention: with qk_matmul_output_mode 0, "qk_matmul_output is the output of qk matmul"; softcap comes
+    behind that, so it is what comes out if there is no softcap.
+    """
+    found = tuple(node.own(*inputs, **attributes))
+    if attributes.get("qk_matmul_output_mode") or not attributes.get("softcap"):
+        return found
+    plain = tuple(node.own(*inputs, **{**attributes, "softcap": 0.0}))
+    return (*found[:_SCORES], *plain[_SCORES:])
