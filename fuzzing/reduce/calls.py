@@ -11,7 +11,16 @@ from fuzzing.cases import KerasLayer, Recipe, TestCase, TorchCall
 from fuzzing.cases.arguments import Argument, New, TensorArg
 from fuzzing.errors import CaseFormatError
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut
-from fuzzing.reduce.inputs import complexity, flatter, lengths_below, shorter, simpler, tensor_of
+from fuzzing.reduce.inputs import (
+    complexity,
+    flatter,
+    number_weight,
+    plainer_number,
+    shorter,
+    simpler,
+    tensor_of,
+)
+from fuzzing.reduce.lengths import shortenings
 from fuzzing.reduce.lenses import Lens, register_lens
 
 Call = TorchCall | KerasLayer
@@ -133,13 +142,8 @@ def _rebuilt(case: TestCase, program: Call) -> TestCase:
 
 def _plainer(argument: Argument) -> Iterator[Argument]:
     """Arguments in its place that are easier to read, the easiest first."""
-    if isinstance(argument, bool):
-        if argument:
-            yield False
-    elif isinstance(argument, int):
-        yield from (n for n in (0, 1, 2, argument // 2) if abs(n) < abs(argument))
-    elif isinstance(argument, float):
-        yield from (x for x in (0.0, 1.0, 0.5, float(round(argument))) if _weight(x) < _weight(argument))
+    if isinstance(argument, (bool, int, float)):
+        yield from plainer_number(argument)
     elif isinstance(argument, TensorArg) and (argument.strides is not None or argument.layout != "strided"):
         yield replace(argument, strides=None, offset=0, layout="strided")
     elif isinstance(argument, (list, tuple)) and argument:
@@ -150,12 +154,8 @@ def _plainer(argument: Argument) -> Iterator[Argument]:
 
 def _weight(argument: Argument) -> float:
     """How hard an argument is to read."""
-    if argument is None or isinstance(argument, bool):
-        return float(bool(argument))
-    if isinstance(argument, int):
-        return min(abs(argument), 1 << 20)
-    if isinstance(argument, float):
-        return 0.0 if argument == 0 else 1.0 if argument == 1 else 2.0 if argument.is_integer() else 3.0
+    if argument is None or isinstance(argument, (bool, int, float)):
+        return number_weight(argument)
     if isinstance(argument, (list, tuple)):
         return 2.0 + len(argument)
     if isinstance(argument, TensorArg):
@@ -210,21 +210,11 @@ def _shrink(attempt: Attempt[TestCase]) -> None:
 
 def _shrunk(case: TestCase) -> Iterator[Callable[[], TestCase]]:
     shapes = {name: tensor.shape for name, given in case.inputs if (tensor := tensor_of(given)) is not None}
-    for length in sorted({length for shape in shapes.values() for length in shape}, reverse=True):
-        places = [(n, a) for n, shape in shapes.items() for a, dim in enumerate(shape) if dim == length]
-        for new in lengths_below(length):
-            for group in _groups(places):
-                yield lambda group=group, new=new: _cut_short(case, group, new)  # type: ignore[misc]
+    for group, new in shortenings(shapes):
+        yield lambda group=group, new=new: _cut_short(case, group, new)  # type: ignore[misc]
     for name, shape in shapes.items():
         for axis in range(len(shape)):
             yield lambda name=name, axis=axis: _reshaped(case, {name: flatter(dict(case.inputs)[name], axis)})  # type: ignore[misc]
-
-
-def _groups(places: list[Place]) -> list[list[Place]]:
-    """Lengths to change together: all that are alike, all but one, then each."""
-    all_but_one = [[other for other in places if other != place] for place in places]
-    groups = [places, *all_but_one, *([place] for place in places)]
-    return [group for n, group in enumerate(groups) if group and group not in groups[:n]]
 
 
 def _cut_short(case: TestCase, places: Sequence[Place], length: int) -> TestCase:

@@ -24,7 +24,8 @@ from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes
 from fuzzing.graph.rewrite import extract, prune, retype, substitute
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut
-from fuzzing.reduce.inputs import complexity, flatter, lengths_below, shorter, simpler, tensor_of
+from fuzzing.reduce.inputs import complexity, flatter, shorter, simpler, tensor_of
+from fuzzing.reduce.lengths import shortenings
 from fuzzing.reduce.lenses import Lens, register_lens
 
 #: Values that are kept of edges inside the graph, in bytes; beyond it they are drawn anew where needed.
@@ -273,11 +274,8 @@ def _shrunk(subject: Subject) -> Iterator[Subject]:
     graph = subject.graph
     shapes = {edge: graph.types[edge].lengths for edge in graph.inputs}
     shapes |= {edge: item.array.shape for edge, item in graph.constants.items() if _is_data(item)}
-    for length in sorted({length for shape in shapes.values() for length in shape}, reverse=True):
-        places = [(e, axis) for e, shape in shapes.items() for axis, dim in enumerate(shape) if dim == length]
-        for new in lengths_below(length):
-            for group in _groups(places):
-                yield from _cut_short(subject, group, new)
+    for group, new in shortenings(shapes):
+        yield from _cut_short(subject, group, new)
     for axis in range(max((len(shapes[edge]) for edge in graph.inputs), default=0)):
         those = [edge for edge in graph.inputs if len(shapes[edge]) > axis]
         for edges in [those, *([edge] for edge in those)] if len(those) > 1 else [those]:
@@ -287,13 +285,6 @@ def _shrunk(subject: Subject) -> Iterator[Subject]:
 def _is_data(constant: Constant) -> bool:
     """Whether a constant is data like an input's; axes, shapes and the like are not."""
     return constant.dtype in ("float16", "float32", "float64")
-
-
-def _groups(places: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Lengths to change together: all that are alike, all but one, then each."""
-    all_but_one = [[other for other in places if other != place] for place in places]
-    groups = [places, *all_but_one, *([place] for place in places)]
-    return [group for n, group in enumerate(groups) if group and group not in groups[:n]]
 
 
 def _cut_short(subject: Subject, places: Sequence[tuple[int, int]], length: int) -> Iterator[Subject]:

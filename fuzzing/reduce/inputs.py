@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -53,6 +54,29 @@ def simpler(given: Input) -> Iterator[Input]:
         yield from _typed(candidate, tensor.dtype)
     if array.size <= _FEW:
         yield from _one_by_one(array, tensor.dtype)
+
+
+def plainer_number(number: float) -> Iterator[float]:
+    """Numbers of the same Python type that are easier to read, the easiest first."""
+    if isinstance(number, bool):
+        if number:
+            yield False
+    elif isinstance(number, int):
+        yield from (n for n in (0, 1, 2, number // 2) if abs(n) < abs(number))
+    elif isinstance(number, float):
+        near = float(round(number)) if math.isfinite(number) else 0.0
+        yield from (x for x in (0.0, 1.0, 0.5, near) if number_weight(x) < number_weight(number))
+
+
+def number_weight(value: object) -> float:
+    """How hard a number is to read; 0 for what is none."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int):
+        return float(min(abs(value), 1 << 20))
+    if isinstance(value, float):
+        return 0.0 if value == 0 else 1.0 if value == 1 else 2.0 if value.is_integer() else 3.0
+    return 0.0
 
 
 def shorter(given: Input, axis: int, length: int) -> Input | None:
