@@ -219,6 +219,28 @@ def _each(attempt: Attempt[Script], candidates: Callable[[Script], Iterator[Scri
         pass
 
 
+def _bypassed(script: Script) -> Iterator[Script | None]:
+    """What reads a variable fed with what the variable is computed from."""
+    tree = ast.parse(script.text)
+    for place, node in enumerate(syntax.statements(tree)):
+        name = syntax.assigned_name(node)
+        if not isinstance(node, ast.Assign) or not name:
+            continue
+        for operand in (node.value, *syntax.operands(node.value)):
+            if isinstance(operand, ast.Name) and operand.id != name:
+
+                def change(
+                    tree: ast.Module,
+                    _: Function,
+                    place: int = place,
+                    names: tuple[str, str] = (name, operand.id),
+                ) -> None:
+                    syntax.Removal([syntax.statements(tree)[place]]).visit(tree)
+                    syntax.rename(tree, {names[0]: names[1]})
+
+                yield changed(script, change)
+
+
 def _unwrapped(script: Script) -> Iterator[Script | None]:
     """A block's body for the block."""
     for place, node in enumerate(syntax.statements(ast.parse(script.text))):
@@ -283,11 +305,7 @@ def _renamed(script: Script) -> Iterator[Script | None]:
     short |= {name: _letters(number) for number, name in enumerate(dict.fromkeys(made))}
     if set(short.values()) & (set(syntax.read(tree)) - set(short)):
         return
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name):
-            node.id = short.get(node.id, node.id)
-        elif isinstance(node, ast.arg):
-            node.arg = short.get(node.arg, node.arg)
+    syntax.rename(function, short)
     known = {short.get(name, name): value for name, value in script.known.items()}
     inputs = tuple((short[name], given) for name, given in script.inputs)
     yield replace(script, text=ast.unparse(tree), inputs=inputs, known=known)
@@ -330,6 +348,7 @@ FORMAT = Format[Script](
     passes=(
         Pass("outputs", _by_outputs),
         Pass("statements", _by_statements),
+        _pass("bypass", _bypassed),
         _pass("unwrap", _unwrapped),
         _pass("expressions", _simpler_expressions),
         _pass("shrink", _smaller_inputs),

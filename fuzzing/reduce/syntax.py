@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 Function = ast.FunctionDef
 _BUILT_IN = frozenset(dir(builtins)) | {"torch"}  # a program is given torch, whether it imports it or not
@@ -139,6 +139,15 @@ def written(node: ast.AST) -> list[str]:
         elif isinstance(item, ast.alias):
             found[(item.asname or item.name).split(".")[0]] = None
     return list(found)
+
+
+def rename(node: ast.AST, names: Mapping[str, str]) -> None:
+    """Calls variables and parameters by other names."""
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name):
+            item.id = names.get(item.id, item.id)
+        elif isinstance(item, ast.arg):
+            item.arg = names.get(item.arg, item.arg)
 
 
 def missing(tree: ast.Module, function: Function) -> list[str]:
