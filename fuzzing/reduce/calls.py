@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from fuzzing.cases import KerasLayer, Recipe, TestCase, TorchCall
-from fuzzing.cases.arguments import Argument, New, TensorArg
+from fuzzing.cases.arguments import Argument, Dtype, New, TensorArg
 from fuzzing.errors import CaseFormatError
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut
 from fuzzing.reduce.inputs import (
+    COMMON,
+    cast,
     complexity,
     flatter,
+    is_unusual,
     number_weight,
     plainer_number,
     shorter,
@@ -43,7 +46,21 @@ def size(case: TestCase) -> tuple[float, ...]:
         elements, broken, odd = elements + count, broken + off, odd + strange
     weight = sum(map(_weight, arguments))
     drawn = sum(not isinstance(given, Recipe) for _, given in case.inputs)
-    return (len(_units(case)), len(case.inputs), ranks, elements, lengths, weight, broken, odd, drawn)
+    types = [argument.name for argument in arguments if isinstance(argument, Dtype)]
+    types += [tensor.dtype for _, given in case.inputs if (tensor := tensor_of(given)) is not None]
+    unusual = sum(map(is_unusual, types))
+    return (
+        len(_units(case)),
+        len(case.inputs),
+        ranks,
+        elements,
+        unusual,
+        lengths,
+        weight,
+        broken,
+        odd,
+        drawn,
+    )
 
 
 def _program(case: TestCase) -> Call:
@@ -237,6 +254,31 @@ def _reshaped(case: TestCase, changed: dict[str, Any]) -> TestCase:
     return replace(case, program=program, inputs=tuple(given.items()), expected=None)
 
 
+def _usual(attempt: Attempt[TestCase]) -> None:
+    """Common element types, of inputs and of arguments that name one."""
+    while attempt.any(_valid(_recast(attempt.best, common) for common in COMMON)):
+        pass
+
+
+def _recast(case: TestCase, common: Mapping[str, str]) -> Callable[[], TestCase]:
+    def made() -> TestCase:
+        program = _program(case)
+        for path, argument in list(_arguments(program)):
+            if isinstance(argument, Dtype):
+                program = _put(program, path, Dtype(common.get(argument.name, argument.name)))
+            elif isinstance(argument, TensorArg) and argument.dtype is not None:
+                dtype = common.get(argument.dtype, argument.dtype)
+                program = _put(program, path, replace(argument, dtype=dtype))
+        inputs = []
+        for name, given in case.inputs:
+            tensor = tensor_of(given)
+            new = common.get(tensor.dtype) if tensor is not None else None
+            inputs.append((name, given if new is None else cast(given, new)))
+        return replace(case, program=program, inputs=tuple(inputs), expected=None)
+
+    return made
+
+
 def _simplify(attempt: Attempt[TestCase]) -> None:
     """Numbers that people can read, where the bug does not need others."""
     while attempt.any(_simplified(attempt.best)):
@@ -253,7 +295,13 @@ def _simplified(case: TestCase) -> Iterator[TestCase]:
 FORMAT = Format[TestCase](
     size=size,
     key=lambda case: case.id,
-    passes=(Pass("drop", _drop), Pass("shrink", _shrink), Pass("plain", _plain), Pass("simplify", _simplify)),
+    passes=(
+        Pass("drop", _drop),
+        Pass("usual", _usual),
+        Pass("shrink", _shrink),
+        Pass("plain", _plain),
+        Pass("simplify", _simplify),
+    ),
 )
 
 _WORDS = ("parameters", "inputs", "dimensions", "elements")

@@ -19,6 +19,30 @@ Array = np.ndarray[Any, Any]
 _FEW = 64
 
 
+#: Element types by the common one that may stand for them.
+COMMON: tuple[dict[str, str], ...] = (
+    dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
+    dict.fromkeys(("int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"), "int64"),
+)
+
+
+def is_unusual(dtype: str) -> bool:
+    """Whether another element type may stand for it."""
+    return any(dtype in common for common in COMMON)
+
+
+def cast(given: Input, dtype: str) -> Input:
+    """The input in another element type, its numbers as they are or rounded."""
+    tensor = tensor_of(given)
+    if tensor is None:
+        return given
+    array = tensor.array()
+    if tensor.dtype == "bfloat16":  # the upper half of a float32
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(all="ignore"):
+        return Tensor.of(array.astype(dtype), dtype)
+
+
 def tensor_of(given: Input) -> Tensor | None:
     """A given input as a tensor; None for sequences, optionals and texts, which stay as they are."""
     value = given.draw() if isinstance(given, Recipe) else given

@@ -37,7 +37,7 @@ BACKEND = str(Path(__file__).parents[1] / "fuzzing" / "reduce" / "faulty_backend
 OPSET = 18
 NODES = 50
 #: Graphs that are looked at for one that shows a fault.
-MOST_SEEDS = 200
+MOST_SEEDS = 60
 
 
 @dataclass(frozen=True)

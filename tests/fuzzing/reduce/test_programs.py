@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzing.cases import Provenance, Tensor, TestCase, TorchProgram
@@ -137,6 +137,7 @@ def test_no_loop_is_left_without_an_end() -> None:
     assert "while" not in reduced(script(text, values("x")), shows).best.text
 
 
+@settings(max_examples=25)
 @given(st.sets(st.integers(0, 7), min_size=1, max_size=3))
 def test_of_a_straight_text_each_statement_that_is_left_is_needed(wanted: set[int]) -> None:
     lines = "".join(f"    v{n} = torch.op{n}({f'v{n - 1}' if n else 'x'})\n" for n in range(8))
