@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from fuzzing import backends
@@ -27,10 +28,12 @@ from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import operators
 from fuzzing.program import note
+from fuzzing.reduce import script
 from fuzzing.reduce.graphs import Subject, keep, load
 from fuzzing.reduce.judging import shows, symptom
 from fuzzing.reduce.reduction import Reduction, reduce_case
 from tests.benchmarks import _polygraphy
+from tests.benchmarks import _programs as _peer
 from tests.benchmarks._common import machine, verdict
 
 BACKEND = str(Path(__file__).parents[1] / "fuzzing" / "reduce" / "faulty_backend.py")
@@ -70,11 +73,46 @@ def main(argv: Sequence[str]) -> int:
         metavar="FOLDER",
         help="where `pip install --no-deps --target FOLDER polygraphy onnx-graphsurgeon` has put it",
     )
+    parser.add_argument("--programs", type=int, default=0, metavar="N", help="Python programs of each cause")
+    parser.add_argument("--no-graphs", action="store_true", help="programs only")
     args = parser.parse_args(argv)
-    print(f"graphs of {NODES} nodes, seed {args.seed}; {machine()}")
+    print(f"seed {args.seed}; {machine()}")
+    code = 0 if args.no_graphs else _graphs(args)
+    return code | (_programs(args.programs, args.seed) if args.programs else 0)
+
+
+def _graphs(args: argparse.Namespace) -> int:
+    print(f"graphs of {NODES} nodes")
     rows = list(_rows(args))
     _print(rows)
     return _verdicts(rows)
+
+
+def _programs(each: int, seed: int) -> int:
+    """Statements left of Python programs, beside what delta debugging by lines leaves."""
+    shard = _shard(_peer.BACKEND, _peer.OPTIONS)
+    rows = []
+    print(f"{'program':12}{'before':>7}{'left':>6}{'runs':>6}{'s':>7}{'':12}{'by lines':>9}{'runs':>6}")
+    for cause in _peer.CAUSES:
+        for case in islice(_peer.programs(cause, seed), each):
+            begin = time.perf_counter()
+            found = reduce_case(case, shard)
+            seconds = time.perf_counter() - begin
+            with Bench(shard) as bench:
+                theirs = _peer.by_lines(case, bench, symptom(found.first))
+            before, left = int(found.before[0]), int(script.size(found.reduced.best)[0])
+            whole = found.confirmed and found.reduced.minimal
+            rows.append((left, found.reduced.runs, *theirs, whole))
+            ends = "" if whole else "NOT WHOLE"
+            print(
+                f"{case.provenance.test:12}{before:7}{left:6}{found.reduced.runs:6}{seconds:7.1f} {ends:11}"
+                f"{theirs[0]:9}{theirs[1]:6}",
+                flush=True,
+            )
+    ours, runs, peers, theirs_runs = (statistics.median(row[n] for row in rows) for n in range(4))
+    print(f"median: {ours:g} statements in {runs:g} runs; by lines {peers:g} in {theirs_runs:g}")
+    code = verdict(ours <= 6, f"at most 6 statements left of programs in the median ({ours:g})")
+    return code | verdict(all(row[4] for row in rows), "every program minimal and confirmed")
 
 
 def _rows(args: argparse.Namespace) -> Iterator[Row]:
