@@ -306,4 +306,6 @@ FORMAT = Format[TestCase](
 
 _WORDS = ("parameters", "inputs", "dimensions", "elements")
 for _kind in ("TorchCall", "KerasLayer"):
-    register_lens(Lens(_kind, load=lambda case, _: case, case=lambda case: case, format=FORMAT, words=_WORDS))
+    register_lens(
+        Lens(_kind, load=lambda case, *_: case, case=lambda case: case, format=FORMAT, words=_WORDS)
+    )

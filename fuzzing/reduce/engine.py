@@ -230,6 +230,29 @@ class _Reduction(Generic[T]):
             self.progress(step)
 
 
+def seek(
+    attempt: Attempt[T], units: Callable[[T], Sequence[Any]], only: Callable[[T, Sequence[Any]], T | None]
+) -> None:
+    """Looks for the one unit that shows the bug without the rest: in their first half, or else in the second.
+
+    The second half is not asked about but taken for guilty, and proved in the end alone. So a single cause
+    costs one run per bit, where `cut` pays for both halves of every other; several causes that lie apart are
+    left to it, at the price of that many runs.
+
+    only  a thing of these units alone; None if there is no such thing
+    """
+    whole = attempt.best
+    block = units(whole)
+    proved = True
+    while len(block) > 1:
+        half = len(block) // 2
+        candidate = only(whole, block[:half])
+        proved = candidate is not None and attempt.any([candidate])
+        block = block[:half] if proved else block[half:]
+    if not proved and (candidate := only(whole, block)) is not None:
+        attempt.any([candidate])
+
+
 def cut(
     attempt: Attempt[T],
     units: Callable[[T], Sequence[Any]],

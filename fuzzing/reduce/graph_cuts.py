@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from fuzzing.graph import Graph
 from fuzzing.graph.rewrite import extract, prune, substitute
-from fuzzing.reduce.engine import Attempt, cut
+from fuzzing.reduce.engine import Attempt, cut, seek
 from fuzzing.reduce.subject import Subject
+
+#: Nodes that are tried because their operator is named; where more have it, it tells little.
+_SUSPECTS = 4
 
 
 def keep(subject: Subject, nodes: Iterable[int]) -> Subject | None:
@@ -32,6 +35,24 @@ def _part(subject: Subject, part: Graph) -> Subject | None:
     if not part.nodes or any(not part.types[edge].static for edge in part.inputs):
         return None
     return replace(subject, graph=part)
+
+
+def named(attempt: Attempt[Subject]) -> None:
+    """Nodes of the operators that the failure names, each alone, then each with those that feed it."""
+    subject = attempt.best
+    nodes = subject.graph.nodes
+    suspects = [number for number, node in enumerate(nodes) if node.op in subject.blamed][:_SUSPECTS]
+    makers = {edge: number for number, node in enumerate(nodes) for edge in node.outputs}
+    fed = [
+        [number, *(makers[edge] for edge in nodes[number].uses() if edge in makers)] for number in suspects
+    ]
+    parts = (keep(subject, part) for part in (*([number] for number in suspects), *fed))
+    attempt.any(part for part in parts if part is not None)
+
+
+def single(attempt: Attempt[Subject]) -> None:
+    """One node alone, found by bisection."""
+    seek(attempt, lambda subject: range(len(subject.graph.nodes)), keep)
 
 
 def by_outputs(attempt: Attempt[Subject]) -> None:

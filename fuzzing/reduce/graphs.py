@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzzing.reduce.engine import Format, Pass
-from fuzzing.reduce.graph_cuts import by_nodes, by_outputs, bypass, keep
+from fuzzing.reduce.graph_cuts import by_nodes, by_outputs, bypass, keep, named, single
 from fuzzing.reduce.graph_plain import plain, shrink, simplify, usual
 from fuzzing.reduce.lenses import Lens, register_lens
 from fuzzing.reduce.subject import Subject, key, load, size
@@ -12,6 +12,8 @@ FORMAT = Format[Subject](
     size=size,
     key=key,
     passes=(
+        Pass("named", named),
+        Pass("single", single),
         Pass("outputs", by_outputs),
         Pass("nodes", by_nodes),
         Pass("bypass", bypass),

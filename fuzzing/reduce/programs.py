@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from fuzzing.reduce import syntax
-from fuzzing.reduce.engine import Attempt, Format, Pass, cut
+from fuzzing.reduce.engine import Attempt, Format, Pass, cut, seek
 from fuzzing.reduce.inputs import flatter, plainer_number, shorter, simpler, tensor_of
 from fuzzing.reduce.lengths import shortenings
 from fuzzing.reduce.lenses import Lens, register_lens
@@ -59,9 +59,22 @@ def _by_outputs(attempt: Attempt[Script]) -> None:
     cut(attempt, results, without)
 
 
+def _single(attempt: Attempt[Script]) -> None:
+    """One statement alone, found by bisection."""
+
+    def only(script: Script, kept: Sequence[int]) -> Script | None:
+        return _without(script, [place for place in _places(script) if place not in set(kept)])
+
+    seek(attempt, _places, only)
+
+
+def _places(script: Script) -> range:
+    return range(len(syntax.statements(ast.parse(script.text))))
+
+
 def _by_statements(attempt: Attempt[Script]) -> None:
     """Fewer statements: halves, then ever smaller blocks, then each."""
-    cut(attempt, lambda script: range(len(syntax.statements(ast.parse(script.text)))), _without)
+    cut(attempt, _places, _without)
 
 
 def _each(attempt: Attempt[Script], candidates: Callable[[Script], Iterator[Script | None]]) -> None:
@@ -196,6 +209,7 @@ FORMAT = Format[Script](
     size=size,
     key=key,
     passes=(
+        Pass("single", _single),
         Pass("outputs", _by_outputs),
         Pass("statements", _by_statements),
         _pass("bypass", _bypassed),

@@ -16,6 +16,7 @@ from fuzzing.cases import Recipe, Tensor, TestCase, TorchProgram
 from fuzzing.cases.case import Input
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.bench import Bench
+from fuzzing.outcomes import Outcome
 from fuzzing.reduce import syntax
 from fuzzing.reduce.inputs import (
     complexity,
@@ -48,8 +49,9 @@ class Script:
         return replace(self.origin, program=TorchProgram(self.text), inputs=self.inputs, expected=None)
 
 
-def load(case: TestCase, bench: Bench) -> Script:
+def load(case: TestCase, bench: Bench, outcome: Outcome | None = None) -> Script:
     """The program of a case, with the values that the library tells."""
+    del outcome  # messages name operators otherwise than programs do
     assert isinstance(case.program, TorchProgram)
     tree = ast.parse(case.program.text)
     script = Script(ast.unparse(tree), case.inputs, {}, case)

@@ -8,6 +8,7 @@ an edge becomes an output only where all that used it is gone, since further out
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from fuzzing.execute.bench import Bench
 from fuzzing.graph import Constant, Graph, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes
+from fuzzing.outcomes import Outcome
 from fuzzing.reduce.inputs import complexity, is_unusual
 
 #: Values that are kept of edges inside the graph, in bytes; beyond it they are drawn anew where needed.
@@ -39,11 +41,13 @@ class Subject:
     graph   each edge has a name, by which it is known while others come and go
     values  by name: of the inputs, and of what may become one
     origin  the case it comes from, for all but program and inputs
+    blamed  words of the failure's message; operators may be among them
     """
 
     graph: Graph
     values: Mapping[str, Input]
     origin: TestCase
+    blamed: frozenset[str] = frozenset()
 
     def case(self) -> TestCase:
         """The case: the model, its inputs, and no reference, which is another program's."""
@@ -72,8 +76,8 @@ def _carrier(dtype: str) -> str:
     return "uint16" if dtype == "bfloat16" else "uint8"
 
 
-def load(case: TestCase, bench: Bench) -> Subject:
-    """The graph of a case, with the value of every edge that the library can tell.
+def load(case: TestCase, bench: Bench, outcome: Outcome | None = None) -> Subject:
+    """The graph of a case, with the value of every edge that the library can tell, and what its failure says.
 
     Raises UsageError for a graph whose inputs have no known shape.
     """
@@ -82,7 +86,8 @@ def load(case: TestCase, bench: Bench) -> Subject:
     given = dict(case.inputs)
     names = {edge: f"e{edge}" for edge in range(len(graph.types))}
     values = {names[edge]: given[graph.names.get(edge, f"v{edge}")] for edge in graph.inputs}
-    subject = Subject(_fitted(replace(graph, names=names), values), values, case)
+    blamed = frozenset(re.findall(r"\w+", outcome.evidence.message if outcome is not None else ""))
+    subject = Subject(_fitted(replace(graph, names=names), values), values, case, blamed)
     if any(not subject.graph.types[edge].static for edge in subject.graph.inputs):
         raise UsageError("a graph is reduced with inputs of known shapes, and this one leaves some open")
     return _observed(subject, bench)

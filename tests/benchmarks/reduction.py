@@ -47,7 +47,7 @@ MOST_SEEDS = 60
 class Row:
     """One failure: what ours left and what it cost, and polygraphy's, if it was run.
 
-    cutting  runs of ours in the passes that polygraphy has too: outputs, nodes, bypass
+    cutting  runs of ours in the passes that polygraphy has too: those that leave operators out
     """
 
     fault: str
@@ -157,7 +157,9 @@ def _row(fault: str, case: TestCase, polygraphy: Path | None) -> Row:
         minimal = found.reduced.minimal and _is_minimal(found, bench)
         if polygraphy is not None:
             bisected, linear = _polygraphy.search(polygraphy, load(case, bench), bench, wanted)
-    cutting = sum(found.reduced.spent.get(name, 0) for name in ("outputs", "nodes", "bypass"))
+    cutting = sum(
+        found.reduced.spent.get(name, 0) for name in ("named", "single", "outputs", "nodes", "bypass")
+    )
     left = int(_nodes(found.reduced.best))
     return Row(fault, left, found.reduced.runs, cutting, seconds, minimal, found.confirmed, bisected, linear)
 
