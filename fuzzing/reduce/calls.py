@@ -13,24 +13,18 @@ from fuzzing.errors import CaseFormatError
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut
 from fuzzing.reduce.inputs import (
     COMMON,
-    cast,
     complexity,
-    flatter,
     is_unusual,
     number_weight,
     plainer_number,
-    shorter,
-    simpler,
     tensor_of,
 )
-from fuzzing.reduce.lengths import shortenings
+from fuzzing.reduce.lengths import Inputs, recast_inputs, simpler_inputs, smaller_inputs
 from fuzzing.reduce.lenses import Lens, register_lens
 
 Call = TorchCall | KerasLayer
 #: Where an argument stands: a field of the program, then indices and names.
 Path = tuple[Any, ...]
-#: A length: an input, and one of its axes.
-Place = tuple[str, int]
 
 
 def size(case: TestCase) -> tuple[float, ...]:
@@ -226,24 +220,13 @@ def _shrink(attempt: Attempt[TestCase]) -> None:
 
 
 def _shrunk(case: TestCase) -> Iterator[Callable[[], TestCase]]:
-    shapes = {name: tensor.shape for name, given in case.inputs if (tensor := tensor_of(given)) is not None}
-    for group, new in shortenings(shapes):
-        yield lambda group=group, new=new: _cut_short(case, group, new)  # type: ignore[misc]
-    for name, shape in shapes.items():
-        for axis in range(len(shape)):
-            yield lambda name=name, axis=axis: _reshaped(case, {name: flatter(dict(case.inputs)[name], axis)})  # type: ignore[misc]
+    for inputs in smaller_inputs(case.inputs):
+        yield lambda inputs=inputs: _reshaped(case, inputs)  # type: ignore[misc]
 
 
-def _cut_short(case: TestCase, places: Sequence[Place], length: int) -> TestCase:
-    given = dict(case.inputs)
-    for name, axis in places:
-        given[name] = shorter(given[name], axis, length) or given[name]
-    return _reshaped(case, given)
-
-
-def _reshaped(case: TestCase, changed: dict[str, Any]) -> TestCase:
+def _reshaped(case: TestCase, inputs: Inputs) -> TestCase:
     """The case with other inputs, which the program is told of where it declares them."""
-    given = {name: changed.get(name) or old for name, old in case.inputs}
+    given = dict(inputs)
     program = _program(case)
     for path, argument in list(_arguments(program)):
         if isinstance(argument, TensorArg):
@@ -251,7 +234,7 @@ def _reshaped(case: TestCase, changed: dict[str, Any]) -> TestCase:
             if old is not None and new is not None and old.shape != new.shape:
                 shape = None if argument.shape is None else new.shape
                 program = _put(program, path, replace(argument, shape=shape, strides=None, offset=0))
-    return replace(case, program=program, inputs=tuple(given.items()), expected=None)
+    return replace(case, program=program, inputs=inputs, expected=None)
 
 
 def _usual(attempt: Attempt[TestCase]) -> None:
@@ -269,12 +252,8 @@ def _recast(case: TestCase, common: Mapping[str, str]) -> Callable[[], TestCase]
             elif isinstance(argument, TensorArg) and argument.dtype is not None:
                 dtype = common.get(argument.dtype, argument.dtype)
                 program = _put(program, path, replace(argument, dtype=dtype))
-        inputs = []
-        for name, given in case.inputs:
-            tensor = tensor_of(given)
-            new = common.get(tensor.dtype) if tensor is not None else None
-            inputs.append((name, given if new is None else cast(given, new)))
-        return replace(case, program=program, inputs=tuple(inputs), expected=None)
+        inputs = recast_inputs(case.inputs, common)
+        return replace(case, program=program, inputs=inputs, expected=None)
 
     return made
 
@@ -286,10 +265,7 @@ def _simplify(attempt: Attempt[TestCase]) -> None:
 
 
 def _simplified(case: TestCase) -> Iterator[TestCase]:
-    for place, (name, given) in enumerate(case.inputs):
-        for candidate in simpler(given):
-            inputs = (*case.inputs[:place], (name, candidate), *case.inputs[place + 1 :])
-            yield replace(case, inputs=inputs, expected=None)
+    return (replace(case, inputs=inputs, expected=None) for inputs in simpler_inputs(case.inputs))
 
 
 FORMAT = Format[TestCase](

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from fuzzing.reduce import syntax
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut, seek
-from fuzzing.reduce.inputs import flatter, plainer_number, shorter, simpler, tensor_of
-from fuzzing.reduce.lengths import shortenings
+from fuzzing.reduce.inputs import COMMON, plainer_number
+from fuzzing.reduce.lengths import Inputs, recast_inputs, simpler_inputs, smaller_inputs
 from fuzzing.reduce.lenses import Lens, register_lens
 from fuzzing.reduce.script import Function, Script, changed, function_of, is_open, key, load, size
 
@@ -180,25 +180,12 @@ def _letters(number: int) -> str:
     return f"{chr(ord('a') + letter)}{turn or ''}"
 
 
-def _smaller_inputs(script: Script) -> Iterator[Script]:
-    given = dict(script.inputs)
-    shapes = {name: tensor.shape for name, value in given.items() if (tensor := tensor_of(value)) is not None}
-    for group, length in shortenings(shapes):
-        less = dict(given)
-        for name, axis in group:
-            less[name] = shorter(less[name], axis, length) or less[name]
-        yield replace(script, inputs=tuple(less.items()))
-    for name, shape in shapes.items():
-        for axis in range(len(shape)):
-            flat = flatter(given[name], axis)
-            if flat is not None:
-                yield replace(script, inputs=tuple((given | {name: flat}).items()))
+def _on_inputs(candidates: Callable[[Inputs], Iterator[Inputs]]) -> Callable[[Script], Iterator[Script]]:
+    return lambda script: (replace(script, inputs=inputs) for inputs in candidates(script.inputs))
 
 
-def _simpler_inputs(script: Script) -> Iterator[Script]:
-    for name, value in script.inputs:
-        for candidate in simpler(value):
-            yield replace(script, inputs=tuple((dict(script.inputs) | {name: candidate}).items()))
+def _usual_inputs(inputs: Inputs) -> Iterator[Inputs]:
+    return (recast_inputs(inputs, common) for common in COMMON)
 
 
 def _pass(name: str, candidates: Callable[[Script], Iterator[Script | None]]) -> Pass[Script]:
@@ -215,9 +202,10 @@ FORMAT = Format[Script](
         _pass("bypass", _bypassed),
         _pass("unwrap", _unwrapped),
         _pass("expressions", _simpler_expressions),
-        _pass("shrink", _smaller_inputs),
+        _pass("usual", _on_inputs(_usual_inputs)),
+        _pass("shrink", _on_inputs(smaller_inputs)),
         _pass("literals", _plainer_literals),
-        _pass("simplify", _simpler_inputs),
+        _pass("simplify", _on_inputs(simpler_inputs)),
         _pass("names", _renamed),
     ),
 )

@@ -20,6 +20,7 @@ from fuzzing.outcomes import Outcome
 from fuzzing.reduce import syntax
 from fuzzing.reduce.inputs import (
     complexity,
+    is_unusual,
     number_weight,
     tensor_of,
 )
@@ -105,17 +106,18 @@ def is_open(tree: ast.Module, function: Function, script: Script) -> bool:
 def size(script: Script) -> tuple[float, ...]:
     """Statements, expressions, inputs, dimensions, elements, then how plain all is to read."""
     tree = ast.parse(script.text)
-    ranks = elements = lengths = broken = odd = 0
+    ranks = elements = lengths = unusual = broken = odd = 0
     for _, given in script.inputs:
         count, off, strange = complexity(given)
         tensor = tensor_of(given)
         if tensor is not None:
             ranks, lengths = ranks + len(tensor.shape), lengths + sum(tensor.shape)
+            unusual += is_unusual(tensor.dtype)
         elements, broken, odd = elements + count, broken + off, odd + strange
     expressions = sum(isinstance(node, ast.expr) for node in ast.walk(tree))
     numbers = sum(number_weight(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant))
     drawn = sum(not isinstance(given, Recipe) for _, given in script.inputs)
-    shape = (len(script.inputs), ranks, elements, lengths, numbers, broken, odd, drawn)
+    shape = (len(script.inputs), ranks, elements, unusual, lengths, numbers, broken, odd, drawn)
     return (syntax.count(tree), expressions, *shape, len(script.text))
 
 
