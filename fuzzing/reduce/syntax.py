@@ -43,7 +43,7 @@ def give_back(function: Function, names: Sequence[str]) -> None:
 
 
 def statements(tree: ast.Module) -> list[ast.stmt]:
-    """What may be left out, in the order of the text: not `import torch`, the function, its class, its end."""
+    """What may be left out, in the order of the text: not `import torch`, function, class and end of it."""
     forward = forward_of(tree)
     fixed: set[ast.stmt] = {
         node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"

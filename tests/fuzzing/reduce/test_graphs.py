@@ -200,3 +200,17 @@ def test_the_opset_becomes_one_that_readers_know(given: int, left: int) -> None:
     values = (("x", Tensor.of(np.ones((2, 3), np.float32))),)
     case = TestCase(OnnxModel(model.SerializeToString()), values, Provenance("t", "t", "", "onnx", ""))
     assert by(["Elu"], subject_of(case)).graph.opset == left
+
+
+def test_an_operator_that_the_message_names_is_tried_first() -> None:
+    start = subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3)))
+
+    def judge(candidates: Sequence[Subject]) -> list[str]:
+        return [SAME if "Exp" in {n.op for n in it.graph.nodes} else CLEAN for it in candidates]
+
+    told = reduce(replace(start, blamed=frozenset({"converter", "of", "Exp"})), FORMAT, judge)
+    untold = reduce(start, FORMAT, judge)
+    assert [node.op for node in told.best.graph.nodes] == ["Exp"]
+    assert (told.steps[0].by, told.steps[0].run) == ("named", 1)
+    assert "named" not in untold.spent
+    assert FORMAT.size(told.best) == FORMAT.size(untold.best)
