@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from fuzzing.cases import KerasLayer, Recipe, TestCase, TorchCall
-from fuzzing.cases.arguments import Argument, New, TensorArg
+from fuzzing.cases.arguments import Argument, Dtype, New, TensorArg
 from fuzzing.errors import CaseFormatError
 from fuzzing.reduce.engine import Attempt, Format, Pass, cut
-from fuzzing.reduce.inputs import complexity, flatter, lengths_below, shorter, simpler, tensor_of
+from fuzzing.reduce.inputs import (
+    COMMON,
+    complexity,
+    is_unusual,
+    number_weight,
+    plainer_number,
+    tensor_of,
+)
+from fuzzing.reduce.lengths import Inputs, recast_inputs, simpler_inputs, smaller_inputs
 from fuzzing.reduce.lenses import Lens, register_lens
 
 Call = TorchCall | KerasLayer
 #: Where an argument stands: a field of the program, then indices and names.
 Path = tuple[Any, ...]
-#: A length: an input, and one of its axes.
-Place = tuple[str, int]
 
 
 def size(case: TestCase) -> tuple[float, ...]:
@@ -34,7 +40,21 @@ def size(case: TestCase) -> tuple[float, ...]:
         elements, broken, odd = elements + count, broken + off, odd + strange
     weight = sum(map(_weight, arguments))
     drawn = sum(not isinstance(given, Recipe) for _, given in case.inputs)
-    return (len(_units(case)), len(case.inputs), ranks, elements, lengths, weight, broken, odd, drawn)
+    types = [argument.name for argument in arguments if isinstance(argument, Dtype)]
+    types += [tensor.dtype for _, given in case.inputs if (tensor := tensor_of(given)) is not None]
+    unusual = sum(map(is_unusual, types))
+    return (
+        len(_units(case)),
+        len(case.inputs),
+        ranks,
+        elements,
+        unusual,
+        lengths,
+        weight,
+        broken,
+        odd,
+        drawn,
+    )
 
 
 def _program(case: TestCase) -> Call:
@@ -133,13 +153,8 @@ def _rebuilt(case: TestCase, program: Call) -> TestCase:
 
 def _plainer(argument: Argument) -> Iterator[Argument]:
     """Arguments in its place that are easier to read, the easiest first."""
-    if isinstance(argument, bool):
-        if argument:
-            yield False
-    elif isinstance(argument, int):
-        yield from (n for n in (0, 1, 2, argument // 2) if abs(n) < abs(argument))
-    elif isinstance(argument, float):
-        yield from (x for x in (0.0, 1.0, 0.5, float(round(argument))) if _weight(x) < _weight(argument))
+    if isinstance(argument, (bool, int, float)):
+        yield from plainer_number(argument)
     elif isinstance(argument, TensorArg) and (argument.strides is not None or argument.layout != "strided"):
         yield replace(argument, strides=None, offset=0, layout="strided")
     elif isinstance(argument, (list, tuple)) and argument:
@@ -150,12 +165,8 @@ def _plainer(argument: Argument) -> Iterator[Argument]:
 
 def _weight(argument: Argument) -> float:
     """How hard an argument is to read."""
-    if argument is None or isinstance(argument, bool):
-        return float(bool(argument))
-    if isinstance(argument, int):
-        return min(abs(argument), 1 << 20)
-    if isinstance(argument, float):
-        return 0.0 if argument == 0 else 1.0 if argument == 1 else 2.0 if argument.is_integer() else 3.0
+    if argument is None or isinstance(argument, (bool, int, float)):
+        return number_weight(argument)
     if isinstance(argument, (list, tuple)):
         return 2.0 + len(argument)
     if isinstance(argument, TensorArg):
@@ -209,34 +220,13 @@ def _shrink(attempt: Attempt[TestCase]) -> None:
 
 
 def _shrunk(case: TestCase) -> Iterator[Callable[[], TestCase]]:
-    shapes = {name: tensor.shape for name, given in case.inputs if (tensor := tensor_of(given)) is not None}
-    for length in sorted({length for shape in shapes.values() for length in shape}, reverse=True):
-        places = [(n, a) for n, shape in shapes.items() for a, dim in enumerate(shape) if dim == length]
-        for new in lengths_below(length):
-            for group in _groups(places):
-                yield lambda group=group, new=new: _cut_short(case, group, new)  # type: ignore[misc]
-    for name, shape in shapes.items():
-        for axis in range(len(shape)):
-            yield lambda name=name, axis=axis: _reshaped(case, {name: flatter(dict(case.inputs)[name], axis)})  # type: ignore[misc]
+    for inputs in smaller_inputs(case.inputs):
+        yield lambda inputs=inputs: _reshaped(case, inputs)  # type: ignore[misc]
 
 
-def _groups(places: list[Place]) -> list[list[Place]]:
-    """Lengths to change together: all that are alike, all but one, then each."""
-    all_but_one = [[other for other in places if other != place] for place in places]
-    groups = [places, *all_but_one, *([place] for place in places)]
-    return [group for n, group in enumerate(groups) if group and group not in groups[:n]]
-
-
-def _cut_short(case: TestCase, places: Sequence[Place], length: int) -> TestCase:
-    given = dict(case.inputs)
-    for name, axis in places:
-        given[name] = shorter(given[name], axis, length) or given[name]
-    return _reshaped(case, given)
-
-
-def _reshaped(case: TestCase, changed: dict[str, Any]) -> TestCase:
+def _reshaped(case: TestCase, inputs: Inputs) -> TestCase:
     """The case with other inputs, which the program is told of where it declares them."""
-    given = {name: changed.get(name) or old for name, old in case.inputs}
+    given = dict(inputs)
     program = _program(case)
     for path, argument in list(_arguments(program)):
         if isinstance(argument, TensorArg):
@@ -244,7 +234,28 @@ def _reshaped(case: TestCase, changed: dict[str, Any]) -> TestCase:
             if old is not None and new is not None and old.shape != new.shape:
                 shape = None if argument.shape is None else new.shape
                 program = _put(program, path, replace(argument, shape=shape, strides=None, offset=0))
-    return replace(case, program=program, inputs=tuple(given.items()), expected=None)
+    return replace(case, program=program, inputs=inputs, expected=None)
+
+
+def _usual(attempt: Attempt[TestCase]) -> None:
+    """Common element types, of inputs and of arguments that name one."""
+    while attempt.any(_valid(_recast(attempt.best, common) for common in COMMON)):
+        pass
+
+
+def _recast(case: TestCase, common: Mapping[str, str]) -> Callable[[], TestCase]:
+    def made() -> TestCase:
+        program = _program(case)
+        for path, argument in list(_arguments(program)):
+            if isinstance(argument, Dtype):
+                program = _put(program, path, Dtype(common.get(argument.name, argument.name)))
+            elif isinstance(argument, TensorArg) and argument.dtype is not None:
+                dtype = common.get(argument.dtype, argument.dtype)
+                program = _put(program, path, replace(argument, dtype=dtype))
+        inputs = recast_inputs(case.inputs, common)
+        return replace(case, program=program, inputs=inputs, expected=None)
+
+    return made
 
 
 def _simplify(attempt: Attempt[TestCase]) -> None:
@@ -254,18 +265,23 @@ def _simplify(attempt: Attempt[TestCase]) -> None:
 
 
 def _simplified(case: TestCase) -> Iterator[TestCase]:
-    for place, (name, given) in enumerate(case.inputs):
-        for candidate in simpler(given):
-            inputs = (*case.inputs[:place], (name, candidate), *case.inputs[place + 1 :])
-            yield replace(case, inputs=inputs, expected=None)
+    return (replace(case, inputs=inputs, expected=None) for inputs in simpler_inputs(case.inputs))
 
 
 FORMAT = Format[TestCase](
     size=size,
     key=lambda case: case.id,
-    passes=(Pass("drop", _drop), Pass("shrink", _shrink), Pass("plain", _plain), Pass("simplify", _simplify)),
+    passes=(
+        Pass("drop", _drop),
+        Pass("usual", _usual),
+        Pass("shrink", _shrink),
+        Pass("plain", _plain),
+        Pass("simplify", _simplify),
+    ),
 )
 
 _WORDS = ("parameters", "inputs", "dimensions", "elements")
 for _kind in ("TorchCall", "KerasLayer"):
-    register_lens(Lens(_kind, load=lambda case, _: case, case=lambda case: case, format=FORMAT, words=_WORDS))
+    register_lens(
+        Lens(_kind, load=lambda case, *_: case, case=lambda case: case, format=FORMAT, words=_WORDS)
+    )

@@ -10,7 +10,8 @@ again when it is begun anew, out of its journal, without running anything twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
@@ -78,6 +79,7 @@ class Reduced(Generic[T]):
     best     the smallest that shows the bug
     minimal  whether every pass was tried on it and none made it smaller
     runs     candidates judged now; `replayed` were known from an earlier try
+    spent    by pass, the runs that it took
     steps    what was taken on the way
     others   candidates that show another bug, smallest first
     """
@@ -86,6 +88,7 @@ class Reduced(Generic[T]):
     minimal: bool
     runs: int
     replayed: int
+    spent: Mapping[str, int]
     steps: tuple[Step, ...]
     others: tuple[T, ...]
 
@@ -143,9 +146,13 @@ class _Reduction(Generic[T]):
     progress: Callable[[Step], None] | None
     steps: list[Step] = field(default_factory=list)
     others: dict[str, T] = field(default_factory=dict)
-    runs: int = 0
+    spent: Counter[str] = field(default_factory=Counter)
     replayed: int = 0
     answers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> int:
+        return self.spent.total()
 
     def run(self) -> Reduced[T]:
         self.begin = time.monotonic()
@@ -157,7 +164,9 @@ class _Reduction(Generic[T]):
         except _SpentError:
             minimal = False
         others = sorted(self.others.values(), key=self.format.size)
-        return Reduced(self.best, minimal, self.runs, self.replayed, tuple(self.steps), tuple(others))
+        return Reduced(
+            self.best, minimal, self.runs, self.replayed, self.spent, tuple(self.steps), tuple(others)
+        )
 
     def _round(self) -> bool:
         """Every pass once; whether any of them got anywhere. Sizes fall each time, so this ends."""
@@ -169,7 +178,7 @@ class _Reduction(Generic[T]):
     def any(self, candidates: Iterable[T], by: str) -> bool:
         fresh = self._fresh(candidates)
         while batch := list(islice(fresh, self.width)):
-            answers = self._judged(batch)
+            answers = self._judged(batch, by)
             for (_, candidate), answer in zip(batch, answers, strict=True):
                 if answer == SAME:
                     self._take(candidate, by)
@@ -187,10 +196,10 @@ class _Reduction(Generic[T]):
                 proposed.add(key)
                 yield key, candidate
 
-    def _judged(self, batch: list[tuple[str, T]]) -> list[str]:
+    def _judged(self, batch: list[tuple[str, T]], by: str) -> list[str]:
         asked = [(key, candidate) for key, candidate in batch if not self._remembered(key)]
         if asked:
-            self._spend(len(asked))
+            self._spend(len(asked), by)
             answers = self.judge([candidate for _, candidate in asked])
             for (key, _), answer in zip(asked, answers, strict=True):
                 self.journal.put(key, answer)
@@ -207,11 +216,11 @@ class _Reduction(Generic[T]):
             self.replayed += 1
         return key in self.answers
 
-    def _spend(self, count: int) -> None:
+    def _spend(self, count: int, by: str) -> None:
         over_time = time.monotonic() - self.begin > self.budget.seconds
         if self.runs + count > self.budget.runs or over_time:
             raise _SpentError
-        self.runs += count
+        self.spent[by] += count
 
     def _take(self, candidate: T, by: str) -> None:
         self.best, self.size = candidate, self.format.size(candidate)
@@ -219,6 +228,29 @@ class _Reduction(Generic[T]):
         self.steps.append(step)
         if self.progress is not None:
             self.progress(step)
+
+
+def seek(
+    attempt: Attempt[T], units: Callable[[T], Sequence[Any]], only: Callable[[T, Sequence[Any]], T | None]
+) -> None:
+    """Looks for the one unit that shows the bug without the rest: in their first half, or else in the second.
+
+    The second half is not asked about but taken for guilty, and proved in the end alone. So a single cause
+    costs one run per bit, where `cut` pays for both halves of every other; several causes that lie apart are
+    left to it, at the price of that many runs.
+
+    only  a thing of these units alone; None if there is no such thing
+    """
+    whole = attempt.best
+    block = units(whole)
+    proved = True
+    while len(block) > 1:
+        half = len(block) // 2
+        candidate = only(whole, block[:half])
+        proved = candidate is not None and attempt.any([candidate])
+        block = block[:half] if proved else block[half:]
+    if not proved and (candidate := only(whole, block)) is not None:
+        attempt.any([candidate])
 
 
 def cut(

@@ -1,31 +1,12 @@
-"""Operator graphs made small: first the failing part, then fewer operators, attributes, dimensions, values.
-
-A part is cut out with what flows into it: every edge's value is computed once, by the library, and where the
-nodes before an edge are cut away it becomes an input that holds the value. Nothing is added to look inside:
-an edge becomes an output only where all that used it is gone, since further outputs change what compilers do.
-"""
+"""Operator graphs made small: the failing part, then fewer operators, attributes, dimensions, values."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
-import onnx
-
-from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
-from fuzzing.cases.case import Input
-from fuzzing.cases.values import RAW_DTYPES
-from fuzzing.errors import IllTypedError, UsageError
-from fuzzing.execute.bench import Bench
-from fuzzing.graph import Constant, Graph, Node, TensorType
-from fuzzing.graph.onnx_reader import from_onnx
-from fuzzing.graph.onnx_writer import to_bytes
-from fuzzing.graph.rewrite import extract, prune, retype, substitute
-from fuzzing.reduce.engine import Attempt, Format, Pass, cut
-from fuzzing.reduce.inputs import complexity, flatter, lengths_below, shorter, simpler, tensor_of
+from fuzzing.reduce.engine import Format, Pass
+from fuzzing.reduce.graph_cuts import by_nodes, by_outputs, bypass, keep, named, single
+from fuzzing.reduce.graph_plain import plain, shrink, simplify, usual
 from fuzzing.reduce.lenses import Lens, register_lens
+<<<<<<< HEAD
 
 #: Values that are kept of edges inside the graph, in bytes; beyond it they are drawn anew where needed.
 _KEPT_BYTES = 64 << 20
@@ -344,19 +325,27 @@ def _simplified(subject: Subject) -> Iterator[Subject]:
                     changed = {**subject.graph.constants, edge: Constant(constant.dtype, array.array())}
                     yield replace(subject, graph=replace(subject.graph, constants=changed))
 
+=======
+from fuzzing.reduce.subject import Subject, key, load, size
+>>>>>>> e-programs
 
 FORMAT = Format[Subject](
     size=size,
     key=key,
     passes=(
-        Pass("outputs", _by_outputs),
-        Pass("nodes", _by_nodes),
-        Pass("bypass", _bypass),
-        Pass("plain", _plain),
-        Pass("shrink", _shrink),
-        Pass("simplify", _simplify),
+        Pass("named", named),
+        Pass("single", single),
+        Pass("outputs", by_outputs),
+        Pass("nodes", by_nodes),
+        Pass("bypass", bypass),
+        Pass("plain", plain),
+        Pass("usual", usual),
+        Pass("shrink", shrink),
+        Pass("simplify", simplify),
     ),
 )
 
 _WORDS = ("operators", "edges used", "outputs", "attributes")
 register_lens(Lens("OnnxModel", load=load, case=Subject.case, format=FORMAT, words=_WORDS))
+
+__all__ = ["FORMAT", "Subject", "keep", "load"]

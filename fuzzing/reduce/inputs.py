@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -16,6 +17,30 @@ Array = np.ndarray[Any, Any]
 
 #: Elements that are looked at one by one; of larger tensors only the whole is made simpler.
 _FEW = 64
+
+
+#: Element types by the common one that may stand for them.
+COMMON: tuple[dict[str, str], ...] = (
+    dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
+    dict.fromkeys(("int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"), "int64"),
+)
+
+
+def is_unusual(dtype: str) -> bool:
+    """Whether another element type may stand for it."""
+    return any(dtype in common for common in COMMON)
+
+
+def cast(given: Input, dtype: str) -> Input:
+    """The input in another element type, its numbers as they are or rounded."""
+    tensor = tensor_of(given)
+    if tensor is None:
+        return given
+    array = tensor.array()
+    if tensor.dtype == "bfloat16":  # the upper half of a float32
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(all="ignore"):
+        return Tensor.of(array.astype(dtype), dtype)
 
 
 def tensor_of(given: Input) -> Tensor | None:
@@ -53,6 +78,29 @@ def simpler(given: Input) -> Iterator[Input]:
         yield from _typed(candidate, tensor.dtype)
     if array.size <= _FEW:
         yield from _one_by_one(array, tensor.dtype)
+
+
+def plainer_number(number: float) -> Iterator[float]:
+    """Numbers of the same Python type that are easier to read, the easiest first."""
+    if isinstance(number, bool):
+        if number:
+            yield False
+    elif isinstance(number, int):
+        yield from (n for n in (0, 1, 2, number // 2) if abs(n) < abs(number))
+    elif isinstance(number, float):
+        near = float(round(number)) if math.isfinite(number) else 0.0
+        yield from (x for x in (0.0, 1.0, 0.5, near) if number_weight(x) < number_weight(number))
+
+
+def number_weight(value: object) -> float:
+    """How hard a number is to read; 0 for what is none."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int):
+        return float(min(abs(value), 1 << 20))
+    if isinstance(value, float):
+        return 0.0 if value == 0 else 1.0 if value == 1 else 2.0 if value.is_integer() else 3.0
+    return 0.0
 
 
 def shorter(given: Input, axis: int, length: int) -> Input | None:

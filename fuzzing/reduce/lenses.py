@@ -12,6 +12,7 @@ import fuzzing.reduce
 from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
 from fuzzing.execute.bench import Bench
+from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Format
 
 T = TypeVar("T")
@@ -22,14 +23,14 @@ class Lens(Generic[T]):
     """How cases of one kind of program are taken apart, and put together again.
 
     kind    the program kind, as in `case.json`
-    load    takes a case apart; the bench tells what the library gives, where that is needed
+    load    takes a case apart; the bench tells what the library gives, the outcome how the case fails
     case    puts it together
     format  how it is reduced
     words   what the first numbers of its size count, for people
     """
 
     kind: str
-    load: Callable[[TestCase, Bench], T]
+    load: Callable[[TestCase, Bench, Outcome], T]
     case: Callable[[T], TestCase]
     format: Format[T]
     words: tuple[str, ...]

@@ -57,7 +57,7 @@ def reduce_case(
         first, again = (bench.outcomes([case])[0] for _ in range(2))
         _check(case, first, again)
         wanted = symptom(first)
-        start = lens.load(case, bench)
+        start = lens.load(case, bench, first)
         reduced = reduce(
             start,
             lens.format,

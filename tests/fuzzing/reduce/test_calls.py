@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fuzzing.cases import KerasLayer, Provenance, Recipe, Tensor, TensorArg, TestCase, TorchCall
+from fuzzing.cases.arguments import Dtype
 from fuzzing.cases.case import Input
 from fuzzing.reduce.calls import FORMAT
 from fuzzing.reduce.engine import CLEAN, SAME, Reduced, reduce
-from fuzzing.reduce.inputs import complexity, simpler, tensor_of
+from fuzzing.reduce.inputs import cast, complexity, simpler, tensor_of
 
 
 def tensor(*shape: int, seed: int = 0, dtype: str = "float32") -> Tensor:
@@ -124,6 +127,29 @@ def test_values_become_readable_but_those_that_matter_stay() -> None:
     array = tensor_of(value).array()  # type: ignore[union-attr]
     assert np.count_nonzero(array) == 1 or array.size == 1
     assert np.float32(largest) in array
+
+
+def test_element_types_become_common_ones_where_an_argument_names_them_too() -> None:
+    start = case(
+        TorchCall("torch.sum", (TensorArg("x"),), (("dtype", Dtype("float64")),)),
+        x=tensor(2, 2, dtype="float16"),
+    )
+    found = reduced(start, lambda it: "dtype" in dict(_torch(it).kwargs) and len(it.inputs) == 1)
+    assert dict(call(found).kwargs) == {"dtype": Dtype("float32")}
+    [(_, value)] = found.best.inputs
+    assert isinstance(value, Recipe)
+    assert value.dtype == "float32"
+
+
+@given(st.floats(width=16, allow_nan=False))
+def test_a_number_keeps_its_value_in_a_wider_type(number: float) -> None:
+    bits = np.array([number], np.float32).view(np.uint32)
+    upper = (bits >> 16).astype(np.uint16)
+    for given_ in (Tensor.of(np.array([number], np.float16)), Tensor.of(upper, "bfloat16")):
+        wide = cast(given_, "float32")
+        assert isinstance(wide, Tensor)
+        want = number if given_.dtype == "float16" else (upper.astype(np.uint32) << 16).view(np.float32)[0]
+        assert wide.array()[0] == want
 
 
 def test_a_whole_tensor_of_zeros_is_told_by_a_recipe() -> None:

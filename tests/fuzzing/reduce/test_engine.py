@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.reduce.engine import CLEAN, OTHER, SAME, Attempt, Budget, Format, Pass, Step, cut, reduce
+from fuzzing.reduce.engine import CLEAN, OTHER, SAME, Attempt, Budget, Format, Pass, Step, cut, reduce, seek
 from fuzzing.reduce.journal import Journal
 
 Numbers = tuple[int, ...]
@@ -164,3 +164,26 @@ def test_an_error_of_the_judge_is_not_swallowed() -> None:
 
     with pytest.raises(ZeroDivisionError):
         reduce((1, 2), FORMAT, broken)
+
+
+def _seek(attempt: Attempt[Numbers]) -> None:
+    seek(attempt, lambda best: best, lambda _, units: tuple(units))
+
+
+@given(st.integers(0, 63))
+def test_a_single_cause_costs_one_run_per_bit(cause: int) -> None:
+    found = reduce(
+        tuple(range(64)), Format(FORMAT.size, repr, (Pass("seek", _seek),)), Counting(_holding(cause))
+    )
+    assert found.best == (cause,)
+    # Six bits, and one proof; a second round asks nothing that is not known.
+    assert found.runs <= 7
+
+
+def test_two_causes_apart_are_left_to_cutting() -> None:
+    passes = (Pass("seek", _seek), Pass("cut", _cut))
+    judge = Counting(_holding(1, 62))
+    found = reduce(tuple(range(64)), Format(FORMAT.size, repr, passes), judge)
+    assert found.best == (1, 62)
+    assert found.spent["seek"] <= 8
+    assert sum(found.spent.values()) == len(judge.asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -163,3 +164,53 @@ def test_the_verdict_of_a_reduced_case_is_that_of_the_first() -> None:
     assert operators(found) == ["Elu"]
     assert "alpha" not in str(onnx.load_from_string(found.case.program.to_bytes()).graph.node[0].attribute)
     assert found.case.provenance.test == "t (reduced)"
+
+
+def held(best: Subject) -> set[str]:
+    return {best.graph.types[edge].dtype for edge in (*best.graph.inputs, *best.graph.outputs)}
+
+
+def test_types_become_common_where_the_bug_lets_them_and_casts_go_with_them() -> None:
+    text = """(float16[2] x, int8[2] i) => (float16[2] z, int8[2] k) {
+        y = Cast<to = 11>(x)  w = Exp(y)  z = Cast<to = 10>(w)  k = Abs(i)
+    }"""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}')
+    values = (("x", Tensor.of(np.ones(2, np.float16))), ("i", Tensor.of(np.array([-3, 4], np.int8))))
+    origin = Provenance("t", "t", "", "onnx", "")
+    start = subject_of(TestCase(OnnxModel(model.SerializeToString()), values, origin))
+    best = by(["Exp", "Abs", "Cast"], start)
+    assert held(best) == {"float32", "int64"}
+    assert held(by(["Exp"], start)) == {"float32"}
+
+
+def test_a_type_that_matters_stays() -> None:
+    model = model_case("(float16[2] x) => (float16[2] y) { y = Exp(x) }")
+    start = subject_of(replace(model, inputs=(("x", Tensor.of(np.ones(2, np.float16))),)))
+
+    def judge(candidates: Sequence[Subject]) -> list[str]:
+        return [SAME if "float16" in held(candidate) else CLEAN for candidate in candidates]
+
+    assert held(reduce(start, FORMAT, judge).best) == {"float16"}
+
+
+@pytest.mark.parametrize(("given", "left"), [(13, 18), (19, 18), (17, 18)])
+def test_the_opset_becomes_one_that_readers_know(given: int, left: int) -> None:
+    text = "g (float[2,3] x) => (float[2,3] y) { y = Elu(x) }"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {given}]> {text}')
+    values = (("x", Tensor.of(np.ones((2, 3), np.float32))),)
+    case = TestCase(OnnxModel(model.SerializeToString()), values, Provenance("t", "t", "", "onnx", ""))
+    assert by(["Elu"], subject_of(case)).graph.opset == left
+
+
+def test_an_operator_that_the_message_names_is_tried_first() -> None:
+    start = subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3)))
+
+    def judge(candidates: Sequence[Subject]) -> list[str]:
+        return [SAME if "Exp" in {n.op for n in it.graph.nodes} else CLEAN for it in candidates]
+
+    told = reduce(replace(start, blamed=frozenset({"converter", "of", "Exp"})), FORMAT, judge)
+    untold = reduce(start, FORMAT, judge)
+    assert [node.op for node in told.best.graph.nodes] == ["Exp"]
+    assert (told.steps[0].by, told.steps[0].run) == ("named", 1)
+    assert "named" not in untold.spent
+    assert FORMAT.size(told.best) == FORMAT.size(untold.best)

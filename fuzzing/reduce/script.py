@@ -1,0 +1,162 @@
+"""Python programs taken apart for reduction: a syntax tree, and what its variables hold.
+
+Statements are cut out as nodes of a graph are: the library tells once what each variable holds, and where
+what makes a variable is cut away, the variable becomes an input that holds its value. Nothing that is still
+used is returned beside. A text of which this is not known (early returns, its own `arrange`) is cut all the
+same, only that what a statement needs has to stay.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from fuzzing.cases import Recipe, Tensor, TestCase, TorchProgram
+from fuzzing.cases.case import Input
+from fuzzing.errors import CaseFormatError
+from fuzzing.execute.bench import Bench
+from fuzzing.outcomes import Outcome
+from fuzzing.reduce import syntax
+from fuzzing.reduce.inputs import (
+    complexity,
+    is_unusual,
+    number_weight,
+    tensor_of,
+)
+
+Function = ast.FunctionDef
+#: Changes a tree, and the function in it, in place; False if there is nothing to be had.
+Change = Callable[[ast.Module, Function], bool | None]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A program, its inputs, and what its variables hold when the library runs it.
+
+    text    as `ast.unparse` writes it
+    inputs  in the order of the parameters, and by their names where they have any
+    known   values of variables that are assigned once
+    origin  the case it comes from, for all but program and inputs
+    """
+
+    text: str
+    inputs: tuple[tuple[str, Input], ...]
+    known: Mapping[str, Tensor]
+    origin: TestCase
+
+    def case(self) -> TestCase:
+        """The case, without a reference: that is another program's."""
+        return replace(self.origin, program=TorchProgram(self.text), inputs=self.inputs, expected=None)
+
+
+def load(case: TestCase, bench: Bench, outcome: Outcome | None = None) -> Script:
+    """The program of a case, with the values that the library tells."""
+    del outcome  # messages name operators otherwise than programs do
+    assert isinstance(case.program, TorchProgram)
+    tree = ast.parse(case.program.text)
+    script = Script(ast.unparse(tree), case.inputs, {}, case)
+    function = function_of(tree)
+    if is_open(tree, function, script):
+        names = [argument.arg for argument in syntax.parameters(function)]
+        inputs = tuple((name, given) for name, (_, given) in zip(names, case.inputs, strict=True))
+        script = replace(script, inputs=inputs)
+    return replace(script, known=_known(script, bench))
+
+
+def _known(script: Script, bench: Bench) -> dict[str, Tensor]:
+    """What the variables that the function's own statements assign once hold at its end."""
+    tree = ast.parse(script.text)
+    function = function_of(tree)
+    if not is_open(tree, function, script) or not isinstance(function.body[-1], ast.Return):
+        return {}
+    stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    names = [name for name in dict.fromkeys(stores) if stores.count(name) == 1]
+    told = (
+        f"tuple([v if isinstance(v, torch.Tensor) else torch.empty(0) for v in map(locals().get, {names!r})])"
+    )
+    function.body[-1] = ast.Return(ast.parse(told, mode="eval").body)
+    text = f"import torch\n{ast.unparse(tree)}"
+    values = bench.reference(replace(script, text=text).case()) if names else None
+    if values is None or len(values) != len(names):
+        return {}
+    pairs = zip(names, (value for _, value in values), strict=True)
+    return {name: value for name, value in pairs if isinstance(value, Tensor) and value.data}
+
+
+def function_of(tree: ast.Module) -> Function:
+    """The function to be made smaller; raises CaseFormatError if there is none."""
+    function = syntax.forward_of(tree)
+    if function is None:
+        raise CaseFormatError("the program has no function `forward` to be made smaller")
+    return function
+
+
+def is_open(tree: ast.Module, function: Function, script: Script) -> bool:
+    """Whether inputs may come and go: plain parameters, given to the function as they are."""
+    given = function.args
+    plain = not (given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults)
+    arranged = any("arrange" in syntax.written(node) for node in tree.body)
+    return plain and not arranged and len(syntax.parameters(function)) == len(script.inputs)
+
+
+# -- size ----------------------------------------------------------------------------------------------
+
+
+def size(script: Script) -> tuple[float, ...]:
+    """Statements, expressions, inputs, dimensions, elements, then how plain all is to read."""
+    tree = ast.parse(script.text)
+    ranks = elements = lengths = unusual = broken = odd = 0
+    for _, given in script.inputs:
+        count, off, strange = complexity(given)
+        tensor = tensor_of(given)
+        if tensor is not None:
+            ranks, lengths = ranks + len(tensor.shape), lengths + sum(tensor.shape)
+            unusual += is_unusual(tensor.dtype)
+        elements, broken, odd = elements + count, broken + off, odd + strange
+    expressions = sum(isinstance(node, ast.expr) for node in ast.walk(tree))
+    numbers = sum(number_weight(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    drawn = sum(not isinstance(given, Recipe) for _, given in script.inputs)
+    shape = (len(script.inputs), ranks, elements, unusual, lengths, numbers, broken, odd, drawn)
+    return (syntax.count(tree), expressions, *shape, len(script.text))
+
+
+def key(script: Script) -> str:
+    """The content, as a name."""
+    return script.case().id
+
+
+# -- one change ----------------------------------------------------------------------------------------
+
+
+def changed(script: Script, change: Change) -> Script | None:
+    """The script after a change; its parameters are what it then needs. None if there is no such script."""
+    tree = ast.parse(script.text)
+    function = function_of(tree)
+    if change(tree, function) is False or not syntax.may_end(tree):
+        return None
+    left = syntax.forward_of(tree)
+    if left is None or not left.body:
+        return None
+    inputs = script.inputs
+    if is_open(tree, left, script):
+        inputs = _parameters(script, tree, left)
+    if syntax.missing(tree, left):
+        return None
+    try:
+        candidate = replace(script, text=ast.unparse(ast.fix_missing_locations(tree)), inputs=inputs)
+        candidate.case()
+    except (CaseFormatError, ValueError):
+        return None
+    return candidate
+
+
+def _parameters(script: Script, tree: ast.Module, function: Function) -> tuple[tuple[str, Input], ...]:
+    """Makes variables that nothing makes any more parameters, and drops those that nothing reads."""
+    used = set(syntax.read(function))
+    inputs = [(name, given) for name, given in script.inputs if name in used]
+    inputs += [(name, script.known[name]) for name in syntax.missing(tree, function) if name in script.known]
+    given = function.args.args
+    own = given[: len(given) - len(syntax.parameters(function))]
+    function.args.args = [*own, *(ast.arg(name) for name, _ in inputs)]
+    return tuple(inputs)

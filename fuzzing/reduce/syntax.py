@@ -1,0 +1,220 @@
+"""Programs as syntax trees: what may be taken out of one, and what it needs afterwards. Nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+Function = ast.FunctionDef
+_BUILT_IN = frozenset(dir(builtins)) | {"torch"}  # a program is given torch, whether it imports it or not
+
+
+def forward_of(tree: ast.Module) -> Function | None:
+    """The function that is compiled: `forward`, or that of `class Model`."""
+    for node in tree.body:
+        body = node.body if isinstance(node, ast.ClassDef) and node.name == "Model" else [node]
+        for item in body:
+            if isinstance(item, ast.FunctionDef) and item.name == "forward":
+                return item
+    return None
+
+
+def parameters(function: Function) -> list[ast.arg]:
+    """The arguments that stand for inputs."""
+    given = function.args.args
+    return given[1:] if given and given[0].arg == "self" else given
+
+
+def returned(function: Function) -> list[str] | None:
+    """The names that it returns at its end; None where it returns anything but names."""
+    last = function.body[-1]
+    value = last.value if isinstance(last, ast.Return) else None
+    items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+    names = [item.id for item in items if isinstance(item, ast.Name)]
+    return names if names and len(names) == len(items) else None
+
+
+def give_back(function: Function, names: Sequence[str]) -> None:
+    """Makes it return these names, instead of what it returns at its end."""
+    loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
+    value = loads[0] if len(loads) == 1 else ast.Tuple(loads, ast.Load())
+    function.body[-1] = ast.Return(value)
+
+
+def statements(tree: ast.Module) -> list[ast.stmt]:
+    """What may be left out, in the order of the text: not `import torch`, function, class and end of it."""
+    forward = forward_of(tree)
+    fixed: set[ast.stmt] = {
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"
+    }
+    if forward is not None:
+        fixed.add(forward)
+        if isinstance(forward.body[-1], ast.Return):
+            fixed.add(forward.body[-1])
+    return [node for node in _ordered(tree) if node not in fixed and not _is_given(node)]
+
+
+def count(tree: ast.Module) -> int:
+    """Statements, `import torch` apart."""
+    return sum(isinstance(node, ast.stmt) and not _is_given(node) for node in ast.walk(tree))
+
+
+def _ordered(node: ast.AST) -> Iterator[ast.stmt]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        yield from _ordered(child)
+
+
+def _is_given(node: ast.AST) -> bool:
+    """Whether it is `import torch`, without which nobody could run the text as it stands."""
+    return isinstance(node, ast.Import) and [(n.name, n.asname) for n in node.names] == [("torch", None)]
+
+
+class Removal(ast.NodeTransformer):
+    """Takes statements out; what is left empty goes with them."""
+
+    def __init__(self, gone: Collection[ast.stmt]) -> None:
+        self._gone = set(gone)
+
+    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt] | None:
+        """The node without them: nothing, or what stands for it."""
+        if isinstance(node, ast.stmt) and node in self._gone:
+            return None
+        self.generic_visit(node)
+        if isinstance(node, ast.ExceptHandler) and not node.body:
+            node.body = [ast.Pass()]
+        if isinstance(node, ast.stmt) and getattr(node, "body", None) == []:
+            rest: list[ast.stmt] = getattr(node, "orelse", [])
+            return rest or None
+        return node
+
+
+def unwrapped(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """What may stand for a block: its bodies, each alone."""
+    if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name):
+        yield [ast.Assign([node.target], ast.Constant(0)), *node.body]
+    if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+        yield node.body
+    if isinstance(node, ast.If) and node.orelse:
+        yield node.orelse
+
+
+def replace_in(tree: ast.Module, old: ast.AST, new: ast.AST | list[ast.stmt]) -> None:
+    """Puts one node, or some statements, in the place of another."""
+
+    class Put(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:
+            if node is old:
+                return new
+            self.generic_visit(node)
+            return node
+
+    Put().visit(tree)
+
+
+# -- names ---------------------------------------------------------------------------------------------
+
+
+def read(node: ast.AST) -> list[str]:
+    """Names that are read, each once, in a fixed order."""
+    found: dict[str, None] = {}
+    for item in ast.walk(node):
+        name = item.target if isinstance(item, ast.AugAssign) else item
+        if isinstance(name, ast.Name) and (name is not item or not isinstance(name.ctx, ast.Store)):
+            found[name.id] = None
+    return list(found)
+
+
+def written(node: ast.AST) -> list[str]:
+    """Names that are bound inside: assigned, looped over, defined; each once."""
+    found: dict[str, None] = {}
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+            found[item.id] = None
+        elif isinstance(item, ast.arg):
+            found[item.arg] = None
+        elif isinstance(item, (ast.FunctionDef, ast.ClassDef)):
+            found[item.name] = None
+        elif isinstance(item, ast.alias):
+            found[(item.asname or item.name).split(".")[0]] = None
+    return list(found)
+
+
+def rename(node: ast.AST, names: Mapping[str, str]) -> None:
+    """Calls variables and parameters by other names."""
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name):
+            item.id = names.get(item.id, item.id)
+        elif isinstance(item, ast.arg):
+            item.arg = names.get(item.arg, item.arg)
+
+
+def missing(tree: ast.Module, function: Function) -> list[str]:
+    """Names that the function reads and nothing binds."""
+    outside = {name for node in tree.body for name in _bound_by(node)}
+    known = {*outside, *_BUILT_IN, *written(function)}
+    return [name for name in read(function) if name not in known]
+
+
+def _bound_by(node: ast.stmt) -> list[str]:
+    """What an outermost statement binds in the module."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    return written(node)
+
+
+def sweep(function: Function) -> None:
+    """Takes out what is assigned and never read."""
+    while True:
+        used = set(read(function))
+        dead = [node for node in function.body if (name := assigned_name(node)) and name not in used]
+        if not dead:
+            return
+        function.body = [node for node in function.body if node not in dead]
+
+
+def assigned_name(node: ast.stmt) -> str:
+    """The one name that a statement assigns; "" for any other statement."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return ""
+
+
+def may_end(tree: ast.Module) -> bool:
+    """Whether each `while` has a way out: something in it that changes what it tests, or leaves it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While):
+            leaves = any(isinstance(item, (ast.Break, ast.Return, ast.Raise)) for item in ast.walk(node))
+            changed = {name for item in node.body for name in written(item)}
+            calls = any(isinstance(item, ast.Call) for item in ast.walk(node.test))
+            if not leaves and not calls and changed.isdisjoint(read(node.test)):
+                return False
+    return True
+
+
+# -- expressions ---------------------------------------------------------------------------------------
+
+_WITH_OPERANDS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Subscript)
+
+
+def operands(node: ast.AST) -> list[ast.expr]:
+    """The expressions that may stand for one: what it computes with, the first before others."""
+    if not isinstance(node, _WITH_OPERANDS) or isinstance(getattr(node, "ctx", None), ast.Store):
+        return []
+    if isinstance(node, ast.Call):
+        function = node.func
+        method = isinstance(function, ast.Attribute) and not _names_module(function.value)
+        owner = [function.value] if isinstance(function, ast.Attribute) and method else []
+        return [*owner, *(item for item in node.args if not isinstance(item, ast.Starred))]
+    if isinstance(node, ast.Subscript):
+        return [node.value]
+    return [item for item in ast.iter_child_nodes(node) if isinstance(item, ast.expr)]
+
+
+def _names_module(node: ast.expr) -> bool:
+    """Whether it is `torch`, `torch.nn.functional`, `F`, `self`: nothing that can be computed with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in {"torch", "self", "F", "nn", "np"}

@@ -1,0 +1,118 @@
+"""Polygraphy's `debug reduce` as a peer: the same failure, judged by the same bench, each check counted.
+
+It asks a command about every candidate. The command given to it hands the path to this process over a
+socket, so that neither its runs nor ours pay for starting a compiler. Edges that become inputs are given
+the values that flowed through them, as ours are: only the ways of searching differ.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
+from fuzzing.execute.bench import Bench
+from fuzzing.graph.onnx_types import DTYPES
+from fuzzing.reduce.graphs import Subject
+from fuzzing.reduce.judging import shows
+
+#: Asks whether a candidate fails: exit code 1 says that it does, as `polygraphy debug` expects.
+_CHECK = """
+import socket, sys
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect(sys.argv[1])
+    line.sendall(sys.argv[2].encode() + b"\\n")
+    sys.exit(int(line.makefile().readline()))
+"""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What one search left: operators, and candidates that were run to get there."""
+
+    operators: int
+    runs: int
+
+
+def search(folder: Path, subject: Subject, bench: Bench, wanted: dict[str, Any]) -> tuple[Left, Left]:
+    """What bisection leaves, and what linear search makes of that; the latter's runs are those of both.
+
+    folder  made by `pip install --no-deps --target FOLDER polygraphy onnx-graphsurgeon`
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        first, second, third = (Path(scratch, f"{name}.onnx") for name in ("whole", "bisect", "linear"))
+        first.write_bytes(subject.case().program.to_bytes())
+        known = {f"v{edge}": subject.values.get(name) for edge, name in subject.graph.names.items()}
+
+        def fails(path: Path) -> bool:
+            [outcome] = bench.outcomes([_case(onnx.load(path), known, subject.origin)])
+            return shows(outcome, wanted)
+
+        bisected = _reduced(folder, "bisect", first, second, fails)
+        linear = _reduced(folder, "linear", second, third, fails)
+    return bisected, Left(linear.operators, bisected.runs + linear.runs)
+
+
+def _case(model: Any, known: dict[str, Any], origin: TestCase) -> TestCase:
+    """A candidate with the values that its inputs are known to have, drawn ones where there are none."""
+    held = {item.name for item in model.graph.initializer}
+    given = []
+    for item in model.graph.input:
+        if item.name in held:
+            continue
+        shape = tuple(dim.dim_value for dim in item.type.tensor_type.shape.dim)
+        dtype = next(name for name, code in DTYPES.items() if code == item.type.tensor_type.elem_type)
+        value = known.get(item.name)
+        if not (isinstance(value, (Tensor, Recipe)) and (value.dtype, value.shape) == (dtype, shape)):
+            kind = "uniform" if dtype.startswith("float") else "integers"
+            value = Recipe(kind, dtype, shape, 0.0, 1.0, 0)
+        given.append((item.name, value))
+    program = OnnxModel(model.SerializeToString())
+    return replace(origin, program=program, inputs=tuple(given), expected=None)
+
+
+def _reduced(folder: Path, mode: str, start: Path, end: Path, fails: Callable[[Path], bool]) -> Left:
+    address = start.with_suffix(f".{mode}")
+    check = start.parent / "check.py"
+    check.write_text(_CHECK)
+    runs = 0
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(address))
+        listening.listen()
+        command = [sys.executable, str(folder / "bin" / "polygraphy"), "debug", "reduce", str(start)]
+        command += ["-o", str(end), "--mode", mode]
+        command += ["--check", sys.executable, "-S", str(check), str(address), "polygraphy_debug.onnx"]
+        process = subprocess.Popen(
+            command,
+            cwd=start.parent,
+            env=os.environ | {"PYTHONPATH": str(folder), "PATH": os.environ.get("PATH", "")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        said: list[str] = []
+        reader = threading.Thread(target=lambda: said.append(process.communicate()[0]))
+        reader.start()
+        listening.settimeout(0.2)
+        while reader.is_alive():
+            try:
+                line, _ = listening.accept()
+            except TimeoutError:
+                continue
+            runs += 1
+            with line:
+                path = start.parent / line.makefile().readline().strip()
+                line.sendall(b"1\n" if fails(path) else b"0\n")
+    if not end.exists():
+        raise SystemExit(f"polygraphy ended with {process.returncode} and no model:\n{said[0][-2000:]}")
+    return Left(len(onnx.load(end).graph.node), runs)

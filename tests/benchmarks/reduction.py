@@ -1,0 +1,221 @@
+"""Operators left and runs spent on failing graphs of 50 nodes, beside polygraphy's debug reduce.
+
+Each failure has one cause, planted in onnxruntime by tests/fuzzing/reduce/faulty_backend.py. The graphs are
+Isra's, of the paper's operators; of each fault the first seeds whose graph shows it, and that pass on the
+honest onnxruntime. What is left is checked for minimality by itself: each node of it is taken out alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.coverage import operators as operator_sets
+from fuzzing.draws import derive
+from fuzzing.execute.bench import Bench
+from fuzzing.execute.shard import Shard
+from fuzzing.generate.casing import Origin
+from fuzzing.generate.casing import case as case_of
+from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.solver import Solver
+from fuzzing.graph import operators
+from fuzzing.program import note
+from fuzzing.reduce import script
+from fuzzing.reduce.graphs import Subject, keep, load
+from fuzzing.reduce.judging import shows, symptom
+from fuzzing.reduce.reduction import Reduction, reduce_case
+from tests.benchmarks import _polygraphy
+from tests.benchmarks import _programs as _peer
+from tests.benchmarks._common import machine, verdict
+
+BACKEND = str(Path(__file__).parents[1] / "fuzzing" / "reduce" / "faulty_backend.py")
+OPSET = 18
+NODES = 50
+#: Graphs that are looked at for one that shows a fault.
+MOST_SEEDS = 60
+
+
+@dataclass(frozen=True)
+class Row:
+    """One failure: what ours left and what it cost, and polygraphy's, if it was run.
+
+    cutting  runs of ours in the passes that polygraphy has too: those that leave operators out
+    """
+
+    fault: str
+    left: int
+    runs: int
+    cutting: int
+    seconds: float
+    minimal: bool
+    confirmed: bool
+    bisected: _polygraphy.Left | None
+    linear: _polygraphy.Left | None
+
+
+def main(argv: Sequence[str]) -> int:
+    """1 if a bar was not kept."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks reduction")
+    parser.add_argument("--faults", nargs="+", metavar="NAME", help="these only; all without it")
+    parser.add_argument("--graphs", type=int, default=1, metavar="N", help="failures of each fault")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument(
+        "--polygraphy",
+        type=Path,
+        metavar="FOLDER",
+        help="where `pip install --no-deps --target FOLDER polygraphy onnx-graphsurgeon` has put it",
+    )
+    parser.add_argument("--programs", type=int, default=0, metavar="N", help="Python programs of each cause")
+    parser.add_argument("--no-graphs", action="store_true", help="programs only")
+    args = parser.parse_args(argv)
+    print(f"seed {args.seed}; {machine()}")
+    code = 0 if args.no_graphs else _graphs(args)
+    return code | (_programs(args.programs, args.seed) if args.programs else 0)
+
+
+def _graphs(args: argparse.Namespace) -> int:
+    print(f"graphs of {NODES} nodes")
+    rows = list(_rows(args))
+    _print(rows)
+    return _verdicts(rows)
+
+
+def _programs(each: int, seed: int) -> int:
+    """Statements left of Python programs, beside what delta debugging by lines leaves."""
+    shard = _shard(_peer.BACKEND, _peer.OPTIONS)
+    rows = []
+    print(f"{'program':12}{'before':>7}{'left':>6}{'runs':>6}{'s':>7}{'':12}{'by lines':>9}{'runs':>6}")
+    for cause in _peer.CAUSES:
+        for case in islice(_failing_programs(cause, seed, shard), each):
+            begin = time.perf_counter()
+            found = reduce_case(case, shard)
+            seconds = time.perf_counter() - begin
+            with Bench(shard) as bench:
+                theirs = _peer.by_lines(case, bench, symptom(found.first))
+            before, left = int(found.before[0]), int(script.size(found.reduced.best)[0])
+            whole = found.confirmed and found.reduced.minimal
+            rows.append((left, found.reduced.runs, *theirs, whole))
+            ends = "" if whole else "NOT WHOLE"
+            print(
+                f"{case.provenance.test:12}{before:7}{left:6}{found.reduced.runs:6}{seconds:7.1f} {ends:11}"
+                f"{theirs[0]:9}{theirs[1]:6}",
+                flush=True,
+            )
+    ours, runs, peers, theirs_runs = (statistics.median(row[n] for row in rows) for n in range(4))
+    print(f"median: {ours:g} statements in {runs:g} runs; by lines {peers:g} in {theirs_runs:g}")
+    code = verdict(ours <= 6, f"at most 6 statements left of programs in the median ({ours:g})")
+    return code | verdict(all(row[4] for row in rows), "every program minimal and confirmed")
+
+
+def _failing_programs(cause: str, seed: int, shard: Shard) -> Iterator[TestCase]:
+    """Those that fail: a softmax, say, may hide a wrong value."""
+    with Bench(shard) as bench:
+        for case in _peer.programs(cause, seed):
+            if bench.outcomes([case])[0].verdict.accuses:
+                yield case
+
+
+def _rows(args: argparse.Namespace) -> Iterator[Row]:
+    faults = args.faults or backends.get(BACKEND).options["fault"]
+    for fault in faults:
+        for case in _failing(fault, args.graphs, args.seed):
+            row = _row(fault, case, args.polygraphy)
+            note(f"reduction: {row}")
+            yield row
+
+
+def _shard(backend: str, options: dict[str, str]) -> Shard:
+    return Shard("", (), backend, "digest", sys.executable, options=options)
+
+
+def _failing(fault: str, count: int, seed: int) -> Iterator[TestCase]:
+    """Graphs that fail by the fault, and by nothing else."""
+    known = operators.at(OPSET)
+    names = tuple(name for name in sorted(operator_sets.get("isra").in_degrees) if name in known)
+    solver = Solver(Settings(nodes=(NODES, NODES), opset=OPSET, operators=names))
+    found = 0
+    with Bench(_shard(BACKEND, {"fault": fault})) as faulty, Bench(_shard("onnxruntime", {})) as honest:
+        for number in range(MOST_SEEDS):
+            drawn = derive(seed, number)
+            case = case_of(solver.generate(drawn), drawn, Origin("isra", "1"), "")
+            if faulty.outcomes([case])[0].verdict.accuses and not honest.outcomes([case])[0].verdict.accuses:
+                yield case
+                found += 1
+                if found == count:
+                    return
+    note(f"reduction: {found} of {MOST_SEEDS} graphs fail by {fault}")
+
+
+def _row(fault: str, case: TestCase, polygraphy: Path | None) -> Row:
+    shard = _shard(BACKEND, {"fault": fault})
+    begin = time.perf_counter()
+    found = reduce_case(case, shard)
+    seconds = time.perf_counter() - begin
+    wanted = symptom(found.first)
+    bisected = linear = None
+    with Bench(shard) as bench:
+        minimal = found.reduced.minimal and _is_minimal(found, bench)
+        if polygraphy is not None:
+            bisected, linear = _polygraphy.search(polygraphy, load(case, bench), bench, wanted)
+    cutting = sum(
+        found.reduced.spent.get(name, 0) for name in ("named", "single", "outputs", "nodes", "bypass")
+    )
+    left = int(_nodes(found.reduced.best))
+    return Row(fault, left, found.reduced.runs, cutting, seconds, minimal, found.confirmed, bisected, linear)
+
+
+def _nodes(subject: Subject) -> int:
+    return len(subject.graph.nodes)
+
+
+def _is_minimal(found: Reduction, bench: Bench) -> bool:
+    """Whether each node, taken out alone, takes the symptom with it."""
+    best: Subject = found.reduced.best
+    every = range(_nodes(best))
+    parts = [keep(best, set(every) - {node}) for node in every]
+    outcomes = bench.outcomes([part.case() for part in parts if part is not None])
+    return not any(shows(outcome, symptom(found.first)) for outcome in outcomes)
+
+
+def _print(rows: Sequence[Row]) -> None:
+    print(
+        f"{'':26}{'ours':>5}{'runs':>6}{'cutting':>9}{'s':>7}{'':10}{'bisect':>8}{'runs':>6}{'linear':>8}{'runs':>6}"
+    )
+    for row in rows:
+        ends = "" if row.minimal and row.confirmed else "NOT MINIMAL" if row.confirmed else "UNCONFIRMED"
+        theirs = "".join(f"{left.operators:8}{left.runs:6}" for left in (row.bisected, row.linear) if left)
+        print(f"{row.fault:26}{row.left:5}{row.runs:6}{row.cutting:9}{row.seconds:7.1f} {ends:9}{theirs}")
+    print(
+        f"median: {statistics.median(row.left for row in rows):g} operators, "
+        f"{statistics.median(row.runs for row in rows):g} runs, of them "
+        f"{statistics.median(row.cutting for row in rows):g} cutting, "
+        f"{statistics.median(row.seconds for row in rows):.1f} s"
+    )
+
+
+def _verdicts(rows: Sequence[Row]) -> int:
+    median = statistics.median(row.left for row in rows)
+    code = verdict(median <= 2, f"at most 2 operators left in the median ({median:g})")
+    whole = [row for row in rows if row.minimal and row.confirmed]
+    code |= verdict(len(whole) == len(rows), f"minimal and confirmed: {len(whole)} of {len(rows)}")
+    for name in ("bisected", "linear"):
+        pairs = [(row, theirs) for row in rows if (theirs := getattr(row, name)) is not None]
+        if pairs:
+            smaller = sum(row.left <= theirs.operators for row, theirs in pairs)
+            what = f"no larger than polygraphy, {name}: {smaller} of {len(pairs)}"
+            code |= verdict(smaller == len(pairs), what)
+            ours, them = sum(row.cutting for row, _ in pairs), sum(theirs.runs for _, theirs in pairs)
+            if name == "linear":  # as its manual has it: bisection first, then linear search
+                share = (
+                    f"{ours} runs of {them}, {ours / them:.0%}; all our passes: {sum(r.runs for r in rows)}"
+                )
+                code |= verdict(ours * 2 <= them, f"at most half polygraphy's runs on nodes ({share})")
+    return code
