@@ -84,9 +84,11 @@ def bypass(attempt: Attempt[Subject]) -> None:
 def _bypassed(subject: Subject) -> Iterator[Subject]:
     graph = subject.graph
     for number, node in enumerate(graph.nodes):
+        rest = [item for place, item in enumerate(graph.nodes) if place != number]
+        if any(edge in node.outputs[1:] for item in rest for edge in item.uses()):
+            continue  # one input stands for the first output, none for the others
         for edge in dict.fromkeys(node.uses()):
             if graph.types[edge] == graph.types[node.outputs[0]]:
-                rest = [item for place, item in enumerate(graph.nodes) if place != number]
                 fed = substitute(replace(graph, nodes=tuple(rest)), {node.outputs[0]: edge})
                 made = {output for item in rest for output in item.outputs}
                 outputs = [output for output in dict.fromkeys(fed.outputs) if output in made]
