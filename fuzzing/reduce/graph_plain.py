@@ -10,7 +10,7 @@ import onnx
 from fuzzing.errors import IllTypedError, UnwritableError
 from fuzzing.graph import Constant, Graph, Node, TensorType
 from fuzzing.graph.onnx_types import DTYPES
-from fuzzing.graph.onnx_writer import at_opset
+from fuzzing.graph.opsets import at_opset
 from fuzzing.graph.rewrite import prune, retype
 from fuzzing.reduce.engine import Attempt
 from fuzzing.reduce.inputs import COMMON, cast, flatter, shorter, simpler, tensor_of

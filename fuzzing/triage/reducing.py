@@ -76,7 +76,7 @@ class Reducer:
             return Small(case, first, False, why_not=f"it fails differently each time: {again.summary}")
         try:
             lens = lens_of(case.program.kind)
-            start = lens.load(case, self._bench)
+            start = lens.load(case, self._bench, first)
         except UsageError as error:
             return Small(case, first, False, why_not=str(error))
         wanted = symptom(first)
