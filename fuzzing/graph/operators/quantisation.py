@@ -25,8 +25,8 @@ BYTES = ("int8", "uint8")
 _SHORTS = ("int16", "uint16")
 _NAMES = {number: name for name, number in DTYPES.items()}
 _SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
-#: Powers of two: products of quantised numbers with them are exact, and so is where a result is half way between
-#: two, which ONNX rounds to even. With others the last bit of a scale decides that, and it is nobody's fault.
+#: Powers of two: products of quantised numbers with them are exact, and so is where a result is half way
+#: between two, which ONNX rounds to even. With others the last bit of a scale decides that.
 EXACT_SCALES = (0.0625, 0.125, 0.25, 0.5)
 
 
