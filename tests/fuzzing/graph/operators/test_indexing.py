@@ -71,7 +71,7 @@ def test_every_line_is_gathered_from() -> None:
     for seed in range(80):
         graph = single("GatherElements", seed, limits=Limits(max_dim=12)).graph
         [node] = graph.nodes
-        data, indices = [graph.types[edge].lengths for edge in node.inputs if edge >= 0]
+        data, indices = [graph.types[edge].lengths for edge in node.inputs if edge is not None]
         axis = dict(node.attributes).get("axis", 0)
         assert isinstance(axis, int)
         others = [place for place in range(len(data)) if place != axis % len(data)]

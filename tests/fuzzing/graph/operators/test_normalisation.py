@@ -42,4 +42,6 @@ def test_instances_have_several_elements() -> None:
     """Of one, all that is left is the rounding of x·s + (b - x·s)."""
     for seed in range(60):
         graph = single("InstanceNormalization", seed).graph
-        assert math.prod(graph.types[graph.nodes[0].inputs[0]].lengths[2:]) > 1
+        lead = graph.nodes[0].inputs[0]
+        assert lead is not None
+        assert math.prod(graph.types[lead].lengths[2:]) > 1
