@@ -14,6 +14,7 @@ from fuzzing.cases import TestCase
 from fuzzing.draws import Draws, derive
 from fuzzing.errors import InfrastructureError
 from fuzzing.generate.isra import Settings, Solver
+from fuzzing.graph.types import ANY
 from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 
@@ -38,6 +39,10 @@ DTYPES = ("float32",) * 8 + (
     "uint8",
     "bool",
 )
+#: 0.42 - 0.5 + 0.08 is 0 in theory and a rounding to either side of it in practice: where such a window
+#: begins, Ceil, Shrink, comparisons and OneHot behind it step one way or the other, in every compiler. It has
+#: no input that could be moved to show it.
+ON_THE_EDGE = ("BlackmanWindow",)
 
 
 @register_source(NAME, library=LIBRARY)
@@ -69,4 +74,5 @@ def model(number: int, seed: int = SEED) -> TestCase:
 
 @cache
 def _solver(opset: int, dtype: str) -> Solver:
-    return Solver(Settings(nodes=NODES, opset=opset, dtypes=(dtype,), mixed=True))
+    left_out = tuple((name, ANY) for name in ON_THE_EDGE)
+    return Solver(Settings(nodes=NODES, opset=opset, dtypes=(dtype,), mixed=True, left_out=left_out))

@@ -6,7 +6,7 @@ from fuzzing.draws import Draws
 from fuzzing.generate.isra.pool import Kind
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.operator import Operator
+from fuzzing.graph.operator import Data, Operator
 from fuzzing.graph.types import Shape, TensorType
 
 _MORE = 4  # how much more often each further in-degree of Sum, Max, Concat and the like is drawn than 1
@@ -83,7 +83,12 @@ class Leads:
 
 
 def _degrees(operator: Operator, most: int) -> tuple[int, ...]:
-    """The in-degree set within a limit. With one input an operator of any number is an identity: seldom."""
+    """The in-degree set. The limit bounds operators of any number of inputs; what an input of its own stands
+    for, such as an LSTM's initial states, is no matter of number. With one input an operator of any number is
+    an identity: seldom.
+    """
+    if not any(isinstance(slot, Data) and slot.many for slot in operator.slots[-1:]):
+        return operator.degrees
     few = tuple([degree for degree in operator.degrees if degree <= most]) or operator.degrees
     if few[0] == 1 and few[-1] > len(operator.slots):
         return few[:1] + few[1:] * _MORE

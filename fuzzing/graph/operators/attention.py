@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fuzzing.draws import Draws
-from fuzzing.graph.domains import Choice
+from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, add, hull, multiply, widen, within
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal
@@ -61,7 +61,9 @@ def _lay_out(site: Site) -> _Heads:
     # Outputs on request: the weights, one for each query and key, and keys and values with those before.
     left = room(site) // (batch * heads)
     most = max(1, min(most, left // (2 * max(queries, size))))
-    length = draws.between(1, most)
+    # Keys that follow a past are mostly as many as the queries: then a causal diagonal is certain.
+    alike = site.degree > 5 and queries <= most and draws.chance(0.7)
+    length = queries if alike else draws.between(1, most)
     wide = size if draws.chance(0.7) else draws.between(1, size)
     past = draws.between(1, most) if site.degree > 5 else 0
     # Where there is a past, the reference wants what is present to be given too.
@@ -179,6 +181,16 @@ def _torch_mask(site: Site, names: Sequence[str], queries: int, keys: int) -> st
     return bias
 
 
+def _causal(site: Site) -> int:
+    """Not where a past is followed by more or fewer keys than there are queries: by the operator's text the
+    diagonal begins at the past's length, in onnxruntime 1.31 and openvino 2026.4 it ends in the last key.
+    """
+    heads: _Heads = site.plan
+    if heads.past and heads.length != site.dims(0)[-2]:
+        return 0
+    return site.draws.choice((0, 1))
+
+
 def _attend(since: int, *settings: Setting) -> Operator:
     return Operator(
         "Attention", since, ranks=(3, 4), within=_MODERATE, plan=_lay_out,
@@ -194,7 +206,7 @@ def _attend(since: int, *settings: Setting) -> Operator:
         settings=(
             planned("q_num_heads"),
             planned("kv_num_heads"),
-            Setting("is_causal", Choice(0, 1), omit=0.4, default=0),
+            Setting("is_causal", Made(_causal, lambda value, site: value in (0, 1)), omit=0.4, default=0),
             Setting("scale", Choice(0.5, 0.125), omit=0.7),
             Setting("softcap", Choice(5.0), omit=0.8, default=0.0),
             Setting("qk_matmul_output_mode", Choice(0), omit=0.9, default=0),

@@ -91,26 +91,39 @@ def _torch_gather(site: Site, names: Sequence[str]) -> str:
 
 
 def element_indices(site: Site, distinct: bool = False) -> Constant:
-    """Indices for each element of a corner of the lead input, along the axis.
+    """Indices along the axis, for each line of the lead input.
 
-    distinct  those of one line along the axis differ, so that no element is written to twice
+    distinct  for lines of a corner, and those of one line differ, so that no element is written to twice;
+              else for all lines, as ONNX's reference implementation of GatherElements demands, though the
+              operator's text does not
     """
+    if not distinct:
+        return _indices_of_lines(site)
     draws = site.draws
     axis, length = site.axis(), site.dims(0)[site.axis()]
-    most = length if distinct else max(length, min(site.limits.max_dim, length * growth(site)))
     shape, left = [], _MANY
     for place, dim in enumerate(site.dims(0)):
-        longest = min(left, most if place == axis else dim)
+        longest = min(left, dim)
         shape.append(draws.between(1, longest) if place == axis or draws.chance(0.3) else longest)
         left //= shape[-1]
     dtype = index_dtype(site)
-    if not distinct:
-        return literal(dtype, [index(site, length) for _ in range(math.prod(shape))], tuple(shape))
     lines = math.prod(shape) // shape[axis]
     picked = [_somewhere(site, draws.permutation(length)[: shape[axis]], length) for _ in range(lines)]
     lying = (*shape[:axis], *shape[axis + 1 :], shape[axis])
     array = np.moveaxis(np.array(picked).reshape(lying), -1, axis)
     return literal(dtype, array.reshape(-1).tolist(), tuple(shape))
+
+
+def _indices_of_lines(site: Site) -> Constant:
+    axis, length = site.axis(), site.dims(0)[site.axis()]
+    lines = math.prod(site.dims(0)) // length
+    most = max(length, min(site.limits.max_dim, length * growth(site)))
+    count = site.draws.between(1, max(1, min(most, _MANY // lines)))
+    total = lines * count
+    drawn = [index(site, length) for _ in range(min(total, _MANY))]
+    repeated = (drawn * -(-total // len(drawn)))[:total]  # a large tensor's lines may be alike
+    shape = (*site.dims(0)[:axis], count, *site.dims(0)[axis + 1 :])
+    return literal(index_dtype(site), repeated, shape)
 
 
 def _somewhere(site: Site, places: list[int], length: int) -> list[int]:

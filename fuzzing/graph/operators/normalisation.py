@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fuzzing.draws import Draws
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import Interval, add, multiply, scale, widen, within
 from fuzzing.graph.operator import LEAD, Data, Operator, Setting
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.sums import addend, multiplied, planned
 from fuzzing.graph.operators.windows import NARROW
-from fuzzing.graph.site import Site
+from fuzzing.graph.site import Limits, Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType
 
 _IMAGES = (3, 4, 5)
@@ -79,9 +80,24 @@ def _batch(since: int, dtypes: tuple[str, ...], *settings: Setting) -> Operator:
     )  # fmt: skip
 
 
+def _several(shape: tuple[int, ...]) -> bool:
+    """Whether an instance has two elements. Of one, x - mean is 0, and what kernels that compute it as
+    x·s + (b - mean·s) give instead is a rounding of x·s, which no other run of the program shows.
+    """
+    return math.prod(shape[2:]) > 1
+
+
+def _fresh_several(draws: Draws, limits: Limits) -> tuple[int, ...]:
+    rank = draws.between(3, max(3, min(5, limits.max_rank)))
+    shape = [draws.between(max(1, limits.min_dim), max(1, limits.max_dim)) for _ in range(rank)]
+    shape[-1] = max(2, shape[-1])
+    return tuple(shape)
+
+
 def _instance(since: int, dtypes: tuple[str, ...]) -> Operator:
     return Operator(
         "InstanceNormalization", since, dtypes=dtypes, ranks=_IMAGES, within=_STEADY,
+        takes=_several, fresh=_fresh_several,
         slots=(LEAD, Data(_channels, within=lambda site: _GAIN), Data(_channels, within=addend)),
         settings=(_EPSILON,),
         values=lambda site: _bounded(site, math.prod(site.dims(0)[2:])),

@@ -24,12 +24,20 @@ from fuzzing.graph.types import INTEGERS, TensorType
 BYTES = ("int8", "uint8")
 _SHORTS = ("int16", "uint16")
 _NAMES = {number: name for name, number in DTYPES.items()}
-SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
+_SCALES = (0.01, 0.02, 0.05, 0.125, 0.25, 0.5)
+#: Powers of two: products of quantised numbers with them are exact, and so is where a result is half way
+#: between two, which ONNX rounds to even. With others the last bit of a scale decides that.
+EXACT_SCALES = (0.0625, 0.125, 0.25, 0.5)
 
 
-def scales(site: Site, shape: tuple[int, ...] = (), dtype: str = "float32") -> Constant:
+def scales(
+    site: Site,
+    shape: tuple[int, ...] = (),
+    dtype: str = "float32",
+    among: Sequence[float] = _SCALES,
+) -> Constant:
     """Positive numbers."""
-    return literal(dtype, [site.draws.choice(SCALES) for _ in range(math.prod(shape))], shape)
+    return literal(dtype, [site.draws.choice(among) for _ in range(math.prod(shape))], shape)
 
 
 def zeros(site: Site, dtype: str, shape: tuple[int, ...] = ()) -> Constant:

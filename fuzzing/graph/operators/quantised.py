@@ -11,7 +11,7 @@ from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.convolution import SETTINGS, convolved, terms, torch_text, weigh
 from fuzzing.graph.operators.products import product, second
-from fuzzing.graph.operators.quantisation import BYTES, SCALES, less_zero, scales, zeros
+from fuzzing.graph.operators.quantisation import BYTES, EXACT_SCALES, less_zero, scales, zeros
 from fuzzing.graph.operators.sums import total
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import Shape, TensorType
@@ -48,7 +48,7 @@ def _matrix(site: Site) -> Shape:
 
 
 #: A scale for a whole tensor.
-_SINGLE = Auxiliary(lambda site: scalar("float32", site.draws.choice(SCALES)))
+_SINGLE = Auxiliary(lambda site: scalar("float32", site.draws.choice(EXACT_SCALES)))
 
 
 def _point(of: int, omit: float = 0.0) -> Auxiliary:
@@ -63,7 +63,7 @@ def _signed_with_signed(site: Site) -> str:
 
 def _filter_scales(site: Site) -> Constant:
     """One for each filter of a convolution as often as one for all."""
-    return scales(site, (site.plan[0],) if site.draws.chance(0.5) else ())
+    return scales(site, (site.plan[0],) if site.draws.chance(0.5) else (), among=EXACT_SCALES)
 
 
 def _filter_points(site: Site) -> Constant:

@@ -107,13 +107,18 @@ def _frames(site: Site) -> tuple[int, int]:
     return size, site.draws.between(least, max(least, length))
 
 
-def _frame(site: Site) -> int:
-    return site.numbers(3)[0] if site.given(3) else site.dims(2)[0]
+def _frame(site: Site) -> int | None:
+    """How long a frame is; None of a node that does not say."""
+    if site.given(3):
+        return site.numbers(3)[0]
+    return site.dims(2)[0] if site.given(2) else None
 
 
 def _stft(site: Site) -> tuple[TensorType, ...]:
-    batch, length, _ = site.dims(0)
+    batch, length, *_ = site.dims(0)
     size = _frame(site)
+    if size is None:
+        return (TensorType(site.dtype, (batch, None, None, 2)),)
     bins: Dim = size // 2 + 1 if site.get("onesided") else size
     frames = (length - size) // site.numbers(1)[0] + 1
     return (TensorType(site.dtype, (batch, frames, bins, 2)),)
@@ -121,7 +126,7 @@ def _stft(site: Site) -> tuple[TensorType, ...]:
 
 def _stft_values(site: Site) -> Interval:
     factors = (site.range(0), site.range(2)) if site.given(2) else (site.range(0),)
-    most = total(site.dtype, _frame(site), *factors).largest
+    most = total(site.dtype, _frame(site) or site.dims(0)[1], *factors).largest
     return widen(Interval(-most, most), 1e-2)
 
 

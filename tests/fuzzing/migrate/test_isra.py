@@ -68,3 +68,12 @@ def test_rankings_are_told_of_models_of_several_nodes() -> None:
             assert isinstance(body, str)
             assert set(body.split()) == set(kinds) - {"Constant"}
             assert all(name in told for name, _ in case.inputs)
+
+
+def test_what_lies_on_an_edge_is_left_out() -> None:
+    for case in islice(isra.migrate(), 150):
+        assert isinstance(case, TestCase)
+        assert isinstance(case.program, OnnxModel)
+        model = onnx.load_from_string(case.program.model)
+        assert not {node.op_type for node in model.graph.node} & set(isra.ON_THE_EDGE)
+    assert set(isra.ON_THE_EDGE) <= set(operators.at(isra.OPSETS[1]))

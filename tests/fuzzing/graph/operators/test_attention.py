@@ -55,3 +55,18 @@ def test_masks_let_each_query_see_something() -> None:
             masked += 1
             assert graph.constants[inputs[3]].array[..., 0].all()
     assert masked
+
+
+def test_no_causal_diagonal_is_in_doubt() -> None:
+    """Behind a past there is one only where keys are as many as queries."""
+    causal = doubtful = 0
+    for seed in range(120):
+        graph = single("Attention", seed, 23).graph
+        node = graph.nodes[0]
+        if len(node.inputs) < 6:
+            continue
+        lengths = [graph.types[edge].lengths[-2] for edge in node.inputs[:2] if edge is not None]
+        causal += bool(dict(node.attributes).get("is_causal"))
+        doubtful += bool(dict(node.attributes).get("is_causal")) and lengths[0] != lengths[1]
+    assert causal > 3
+    assert doubtful == 0

@@ -10,7 +10,7 @@ from fuzzing.graph import operators
 from fuzzing.graph.operators.indexing import tuples
 from fuzzing.graph.site import Limits, Site
 from tests.support.nodes import floats, shapes
-from tests.support.operators import check, check_torch
+from tests.support.operators import check, check_torch, single
 
 _NAMES = ("Gather", "GatherElements", "GatherND")
 _SCALARS = Limits(min_rank=0)
@@ -64,3 +64,15 @@ def test_distinct_places_are_distinct(lengths: list[int], seed: int, data: st.Da
     assert len({tuple(place) for place in places.tolist()}) == count
     assert (places >= 0).all()
     assert (places < np.array(lengths)).all()
+
+
+def test_every_line_is_gathered_from() -> None:
+    """ONNX's reference implementation of GatherElements refuses indices for some of the lines only."""
+    for seed in range(80):
+        graph = single("GatherElements", seed, limits=Limits(max_dim=12)).graph
+        [node] = graph.nodes
+        data, indices = [graph.types[edge].lengths for edge in node.inputs if edge is not None]
+        axis = dict(node.attributes).get("axis", 0)
+        assert isinstance(axis, int)
+        others = [place for place in range(len(data)) if place != axis % len(data)]
+        assert [indices[place] for place in others] == [data[place] for place in others]

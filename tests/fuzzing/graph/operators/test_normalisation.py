@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tests.support.extremes import push
-from tests.support.operators import check, check_torch
+from tests.support.operators import check, check_torch, single
 from tests.support.shapes import floats, inferred
 
 NAMES = (
@@ -34,3 +36,12 @@ def test_layer_normalisation_keeps_the_axes_before() -> None:
     inputs = (floats(2, 3, 4), floats(3, 4))
     found = inferred("LayerNormalization", 21, inputs, {"axis": -2}, outputs=3)
     assert [str(type_) for type_ in found] == ["float32[2,3,4]", "float32[2,1,1]", "float32[2,1,1]"]
+
+
+def test_instances_have_several_elements() -> None:
+    """Of one, all that is left is the rounding of x·s + (b - x·s)."""
+    for seed in range(60):
+        graph = single("InstanceNormalization", seed).graph
+        lead = graph.nodes[0].inputs[0]
+        assert lead is not None
+        assert math.prod(graph.types[lead].lengths[2:]) > 1

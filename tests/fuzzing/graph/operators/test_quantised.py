@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.support.extremes import push
@@ -33,3 +34,13 @@ def test_filters_have_one_scale_or_one_each() -> None:
         assert scale in ((), weight[:1])
         shapes.add(len(scale))
     assert shapes == {0, 1}
+
+
+@pytest.mark.parametrize("name", ["QLinearMatMul", "QLinearConv"])
+def test_scales_of_quantised_results_are_powers_of_two(name: str) -> None:
+    """So that ties are ties in every order of multiplication, and rounded to even."""
+    for seed in range(40):
+        graph = single(name, seed, 21, ("uint8",)).graph
+        scales = [item.array for item in graph.constants.values() if item.array.dtype == np.float32]
+        assert len(scales) == 3
+        assert all((np.frexp(scale)[0] == 0.5).all() for scale in scales)

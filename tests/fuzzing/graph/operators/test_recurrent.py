@@ -72,3 +72,9 @@ def test_a_single_output_is_no_tuple() -> None:
     exec(to_torch(Graph(21, types, (0, 1, 2), {}, (node,), (3,))), scope)
     made = scope["forward"](torch.ones(3, 1, 2), torch.ones(1, 2, 2), torch.ones(1, 2, 2))
     assert made.shape == (3, 1, 1, 2)
+
+
+@pytest.mark.parametrize(("name", "most"), [("RNN", 6), ("GRU", 6), ("LSTM", 8)])
+def test_states_and_peepholes_come_without_being_asked_for(name: str, most: int) -> None:
+    """The limit on the number of inputs is one for operators of any number."""
+    assert max(len(single(name, seed).graph.nodes[0].inputs) for seed in range(40)) == most

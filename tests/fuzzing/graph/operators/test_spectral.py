@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import onnx.parser
 import pytest
 
 from fuzzing.graph import TensorType
 from fuzzing.graph.literals import scalar
+from fuzzing.graph.onnx_reader import from_onnx
 from tests.support.extremes import push
 from tests.support.operators import check, check_torch
 from tests.support.shapes import floats, inferred
@@ -41,3 +43,13 @@ def test_half_a_spectrum_goes_back_to_real_numbers(length: int | None, want: int
     inputs = (floats(1, 6, 3, 2), given, scalar("int64", 1))
     found = inferred("DFT", 21, inputs, {"inverse": 1, "onesided": 1})
     assert found == (TensorType("float32", (1, want, 3, 1)),)
+
+
+def test_frames_of_no_stated_length_are_open() -> None:
+    """ONNX's checker passes a STFT with neither window nor length; minimisers make them."""
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,8,1] x) => (float[1,f,b,2] y) '
+        "<int64 step = {2}> { y = STFT (x, step) }"
+    )
+    graph = from_onnx(onnx.parser.parse_model(text))
+    assert graph.types[graph.outputs[0]].shape == (1, None, None, 2)
