@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from fuzzing.cases import TestCase
@@ -40,6 +42,67 @@ class Reduction:
     confirmed: bool
 
 
+class Reducer:
+    """Reduces cases one after the other under the settings of a shard, whose cases and corpus do not matter.
+
+    A context manager: compilers and libraries are imported once for all cases, and their workers end with it.
+    """
+
+    def __init__(self, shard: Shard, budget: Budget | None = None) -> None:
+        self._shard = shard
+        self._budget = budget
+        self._open = contextlib.ExitStack()
+        self._bench = self._open.enter_context(Bench(shard))
+        self._fresh = self._open.enter_context(Bench(replace(shard, fresh=True)))
+
+    def __enter__(self) -> Reducer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
+        """What cases do before they are reduced."""
+        return self._bench.outcomes(cases)
+
+    def reduce(
+        self,
+        case: TestCase,
+        first: Outcome | None = None,
+        *,
+        journal: Path | None = None,
+        progress: Callable[[Step], None] | None = None,
+    ) -> Reduction:
+        """Makes `case` small; `first` is what it did, if that is known.
+
+        Raises UsageError if the case does not fail, or not in the same way twice.
+        """
+        lens = lens_of(case.program.kind)
+        if first is None:
+            [first] = self._bench.outcomes([case])
+        [again] = self._bench.outcomes([case])
+        _check(case, first, again)
+        wanted = symptom(first)
+        start = lens.load(case, self._bench, first)
+        reduced = reduce(
+            start,
+            lens.format,
+            Showing(self._bench, wanted, lens.case),
+            budget=self._budget,
+            width=self._shard.workers,
+            journal=Journal(journal),
+            progress=progress,
+        )
+        small = _derived(lens.case(reduced.best), case)
+        [outcome] = self._fresh.outcomes([small])
+        confirmed = shows(outcome, wanted)
+        others = tuple(_derived(lens.case(other), case) for other in reduced.others)
+        best, shown = (small, outcome) if confirmed else (case, first)
+        return Reduction(best, shown, first, lens.format.size(start), reduced, others, confirmed)
+
+
 def reduce_case(
     case: TestCase,
     shard: Shard,
@@ -48,32 +111,9 @@ def reduce_case(
     journal: Path | None = None,
     progress: Callable[[Step], None] | None = None,
 ) -> Reduction:
-    """Makes `case` small under the settings of `shard` (whose cases and corpus do not matter).
-
-    Raises UsageError if the case does not fail, or not in the same way twice.
-    """
-    lens = lens_of(case.program.kind)
-    with Bench(shard) as bench:
-        first, again = (bench.outcomes([case])[0] for _ in range(2))
-        _check(case, first, again)
-        wanted = symptom(first)
-        start = lens.load(case, bench, first)
-        reduced = reduce(
-            start,
-            lens.format,
-            Showing(bench, wanted, lens.case),
-            budget=budget,
-            width=shard.workers,
-            journal=Journal(journal),
-            progress=progress,
-        )
-    small = _derived(lens.case(reduced.best), case)
-    with Bench(replace(shard, fresh=True)) as bench:
-        [outcome] = bench.outcomes([small])
-    confirmed = shows(outcome, wanted)
-    others = tuple(_derived(lens.case(other), case) for other in reduced.others)
-    best, shown = (small, outcome) if confirmed else (case, first)
-    return Reduction(best, shown, first, lens.format.size(start), reduced, others, confirmed)
+    """Makes one case small; see `Reducer`."""
+    with Reducer(shard, budget) as reducer:
+        return reducer.reduce(case, journal=journal, progress=progress)
 
 
 def _check(case: TestCase, first: Outcome, again: Outcome) -> None:

@@ -34,7 +34,8 @@ from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.execute.shard import Shard
 from fuzzing.program import event, note
 from fuzzing.reduce.engine import Budget
-from fuzzing.triage.reducing import Reducer
+from fuzzing.reduce.reduction import Reducer
+from fuzzing.triage.reducing import reduced
 from fuzzing.triage.strategies.base import DEFAULT, Failure, strategy_named
 
 #: Cases that are run before a word is said of how far it is.
@@ -131,7 +132,7 @@ def _reduced(failure: Failure, reducer: Reducer, shard: Shard, reducing: _Reduci
         return Found(failure, failure)
     case = failure.case
     journal = reducing.journals and reducing.journals / f"{case.id[:16]}-{shard.toolchain[:16]}.jsonl"
-    small = reducer.reduce(case, failure.outcome, journal)
+    small = reduced(reducer, case, failure.outcome, journal)
     if reducing.corpus is not None and small.reduced:
         reducing.corpus.add(small.case)
     counts = {"runs": small.runs, "replayed": small.replayed}

@@ -32,7 +32,8 @@ from fuzzing.generate.isra.solver import Solver
 from fuzzing.outcomes import Outcome
 from fuzzing.program import note
 from fuzzing.reduce.engine import Budget
-from fuzzing.triage.reducing import Reducer
+from fuzzing.reduce.reduction import Reducer
+from fuzzing.triage.reducing import reduced
 from fuzzing.triage.strategies.base import Failure, names, strategy_named
 from tests.benchmarks._common import machine, verdict
 
@@ -106,7 +107,7 @@ def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[Known]:
                 return
             [outcome] = reducer.outcomes([made])
             if outcome.verdict.accuses:
-                small = reducer.reduce(made, outcome)
+                small = reduced(reducer, made, outcome)
                 count -= 1
                 yield Known(name, Failure(made, outcome), Failure(small.case, small.outcome, small.reduced))
 
