@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -201,7 +202,10 @@ def test_a_nursery_that_died_while_its_worker_waited_is_replaced() -> None:
     supervisor: Supervisor[int] = Supervisor(probing.command())
     try:
         first = told(run([HERE], supervisor, stay=True)[0])
+        ends = os.pidfd_open(first["pid"])
         os.kill(first["mother"], signal.SIGKILL)
+        select.select([ends], [], [])  # its worker dies after it, and could answer once more until then
+        os.close(ends)
         second = told(run([HERE], supervisor, stay=True)[0])
     finally:
         supervisor.close()
