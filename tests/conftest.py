@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 
 import pytest
@@ -10,8 +11,11 @@ from hypothesis import HealthCheck, settings
 
 from fuzzing import backends
 
-settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("assay")  # a slow machine must not fail a law
+# The suite draws the same examples each time; HYPOTHESIS_PROFILE=explore draws new ones.
+_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("assay", parent=_COMMON, derandomize=True)
+settings.register_profile("explore", parent=_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "assay"))  # a slow machine must not fail a law
 
 _COMPILER = "compiler_"
 
