@@ -62,7 +62,8 @@ def _tensor(tensor: Tensor, sign: int, words: np.random.PCG64 | None) -> Tensor:
 
 def _mixed(real: Array) -> Array:
     """64 well-mixed bits for each number, the same for the same number (splitmix64's finaliser)."""
-    mixed = real.astype(np.float64).view(np.uint64).copy()
+    with np.errstate(invalid="ignore"):  # a NaN may be one that signals
+        mixed = real.astype(np.float64).view(np.uint64).copy()
     for shift, times in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(times)
     return mixed ^ (mixed >> np.uint64(31))
