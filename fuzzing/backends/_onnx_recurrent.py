@@ -49,7 +49,7 @@ def _activations(
 ) -> List[List[Activation]]:
     """The activations of each direction, as many as there are `usual` ones.
 
-    Of more, the first count: RNN's "default" to two, of which one direction needs one.
+    More than that are given where RNN's "default" to two, of which one direction needs one.
 
     "The values are consumed in the order of activation functions"; clip "is applied to the input of
     activations".

@@ -12,9 +12,6 @@ from fuzzing.graph.ir import Array, Constant
 from fuzzing.graph.operator import Auxiliary
 from fuzzing.graph.site import Site
 
-#: `Setting.omit` of an attribute that `Operator.plan` gives, because other choices hang on it.
-PLANNED = 1.0
-
 
 def literal(dtype: str, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Constant:
     """A constant of an element type; a vector if no shape is given.
