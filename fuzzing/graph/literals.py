@@ -49,6 +49,11 @@ def whole_numbers(site: Site, position: int) -> list[int] | None:
     return None if site.constants[position] is None else site.numbers(position)
 
 
+def optional_numbers(site: Site, position: int, absent: Sequence[int]) -> list[int] | None:
+    """The same of an optional input; `absent` if it is left out."""
+    return whole_numbers(site, position) if site.given(position) else list(absent)
+
+
 def spelled(
     text: Callable[[Site, Sequence[str]], str | None],
 ) -> Callable[[Site, Sequence[str]], str | None]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull, whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import bounds, numbers, scalar, spelled, whole_numbers
+from fuzzing.graph.literals import bounds, numbers, optional_numbers, scalar, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
@@ -81,10 +81,7 @@ def _pad_value(site: Site) -> Constant:
 
 def _margins(site: Site) -> dict[int, tuple[int, int]] | None:
     """The margins of each axis that has any; None if they are not constants."""
-    pads = whole_numbers(site, 1)
-    axes: list[int] | None = list(range(site.rank))
-    if site.given(3):
-        axes = whole_numbers(site, 3)
+    pads, axes = whole_numbers(site, 1), optional_numbers(site, 3, range(site.rank))
     if pads is None or axes is None:
         return None
     half = len(pads) // 2
