@@ -1,0 +1,41 @@
+"""The parts of the compiler whose absence, by name, cures the failure."""
+
+from __future__ import annotations
+
+from fuzzing.localise.facts import Fact
+from fuzzing.localise.failure import Failure, names
+from fuzzing.localise.search import smallest_cure
+from fuzzing.localise.ways.base import register_way
+from fuzzing.outcomes import Verdict
+
+
+@register_way("parts")
+def parts(failure: Failure) -> Fact | None:
+    """The smallest set of passes, optimisers, switches that must be left out for the case to pass."""
+    before = failure.runs
+    known = _all_parts(failure)
+    if not known:
+        return None
+    cure = smallest_cure(known, lambda names: failure.outcome_without(names).verdict is Verdict.PASS)
+    if cure is None:
+        tried = f"none of {len(known)} parts cures it when left out, alone or with others"
+        return Fact("parts", (), f"{tried}: it is in what cannot be left out", failure.runs - before)
+    cured = failure.outcome_without(cure, fresh=True).verdict is Verdict.PASS
+    fails = failure.alike(failure.outcome_without((), fresh=True))
+    each = "is" if len(cure) == 1 else "are all"
+    how = f"of {len(known)} parts that had something to do, it passes where {' and '.join(cure)} {each} left out"
+    return Fact("parts", cure, how, failure.runs - before, cured and fails)
+
+
+def _all_parts(failure: Failure) -> list[str]:
+    """The parts that have something to do, and those that take over where they are left out."""
+    known = list(dict.fromkeys(failure.noted("part")))
+    while known:
+        outcome, seen = failure.watched(known)
+        new = [name for name in dict.fromkeys(names(seen, "part")) if name not in known]
+        if not new:
+            return known
+        known += new
+        if outcome.verdict is Verdict.PASS:
+            return known
+    return known
