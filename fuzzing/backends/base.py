@@ -53,7 +53,7 @@ class Watch:
     until    the stage after which to evaluate the case by another way than the compiler's; "" for none
     seen     what was noted, in order, as (what it is, its name):
              part       can be left out by this name, and had something to do
-             entered    a pass that began; of one that raises it is the last
+             entered    a pass that began, each time; `left` where it also ended
              converter  what of the frontend takes an operator to the compiler's own
              stage      a point at which `until` can be
 
@@ -67,8 +67,8 @@ class Watch:
         self.seen: List[Tuple[str, str]] = []
 
     def note(self, what: str, name: str) -> None:
-        """Notes one thing, the first time that it is seen."""
-        if self.closely and (what, name) not in self.seen:
+        """Notes one thing; each but what is entered and left only the first time that it is seen."""
+        if self.closely and (what in ("entered", "left") or (what, name) not in self.seen):
             self.seen.append((what, name))
             os.write(2, f"{SEEN}{what} {name}\n".encode())
 
@@ -98,7 +98,7 @@ class Backend:
     packages     distributions whose versions belong into a report
     reference    whether it is the judge rather than a compiler on trial
     forkable     whether a process that has loaded it may be forked, provided that it has one thread
-    staged       whether it can evaluate a case by another way after a stage of its own (`Watch.until`)
+    translates   whether its frontend has a translator in native code for each operator of ONNX
     watch        how to take the case in hand; the worker sets it
     """
 
@@ -115,7 +115,7 @@ class Backend:
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
     reference: ClassVar[bool] = False
     forkable: ClassVar[bool] = True
-    staged: ClassVar[bool] = False
+    translates: ClassVar[bool] = False
     watch: Watch = Watch()
 
     @classmethod

@@ -5,39 +5,55 @@ Nothing here knows what is run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from enum import Enum
 
 from fuzzing.reduce.engine import CLEAN, SAME, Format, Pass, cut, reduce, seek
 
 Names = tuple[str, ...]
 
 
-def smallest_cure(parts: Sequence[str], cures: Callable[[Names], bool]) -> Names | None:
+class Effect(Enum):
+    """What it does to a failure when some parts are left out."""
+
+    CURED = "cured"
+    NONE = "none"
+    OTHER = "other"  # it fails otherwise: the compiler cannot do without so much
+
+
+def smallest_cure(parts: Sequence[str], without: Callable[[Names], Effect]) -> Names | None:
     """The smallest set found whose absence cures, none of which can be kept; None if none was found.
 
-    Asks first of all parts together, and where that does not cure, since a compiler without that much may
-    fail otherwise, of their halves, quarters, … and of each alone. What cures is made smaller by bisection
+    Asks first of all parts together. Of a block without which the compiler fails otherwise the halves are
+    asked; one without which the failure stays as it was is done with. What cures is made smaller by bisection
     and delta debugging (`fuzzing.reduce.engine`), so that what is left is 1-minimal.
     """
-    known: dict[Names, bool] = {}
+    known: dict[Names, Effect] = {}
 
-    def asked(names: Names) -> bool:
+    def asked(names: Names) -> Effect:
         if names not in known:
-            known[names] = cures(names)
+            known[names] = without(names)
         return known[names]
 
-    block = next((block for block in _blocks(tuple(parts)) if asked(block)), None)
+    block = _curing_block(tuple(parts), asked)
     if block is None:
         return None
-    return reduce(block, _FORMAT, lambda sets: [SAME if asked(names) else CLEAN for names in sets]).best
+    judge = lambda sets: [SAME if asked(names) is Effect.CURED else CLEAN for names in sets]  # noqa: E731
+    return reduce(block, _FORMAT, judge).best
 
 
-def _blocks(parts: Names) -> Iterator[Names]:
-    """All, halves, quarters, … each alone; no block twice."""
-    length = len(parts)
-    while length:
-        yield from (parts[start : start + length] for start in range(0, len(parts), length))
-        length = (length + 1) // 2 if length > 1 else 0
+def _curing_block(parts: Names, asked: Callable[[Names], Effect]) -> Names | None:
+    """The first block that cures: all, then halves, quarters, … of what cannot go together."""
+    waiting = [parts] if parts else []
+    while waiting:
+        block = waiting.pop(0)
+        effect = asked(block)
+        if effect is Effect.CURED:
+            return block
+        if effect is Effect.OTHER and len(block) > 1:
+            half = len(block) // 2
+            waiting += [block[:half], block[half:]]
+    return None
 
 
 def _kept(names: Names, places: Sequence[int]) -> Names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuzzing.localise.facts import Fact
 from fuzzing.localise.failure import Failure, names
-from fuzzing.localise.search import smallest_cure
+from fuzzing.localise.search import Effect, smallest_cure
 from fuzzing.localise.ways.base import register_way
 from fuzzing.outcomes import Verdict
 
@@ -16,15 +16,22 @@ def parts(failure: Failure) -> Fact | None:
     known = _all_parts(failure)
     if not known:
         return None
-    cure = smallest_cure(known, lambda names: failure.outcome_without(names).verdict is Verdict.PASS)
+    cure = smallest_cure(known, lambda names: _effect(failure, names))
     if cure is None:
         tried = f"none of {len(known)} parts cures it when left out, alone or with others"
         return Fact("parts", (), f"{tried}: it is in what cannot be left out", failure.runs - before)
     cured = failure.outcome_without(cure, fresh=True).verdict is Verdict.PASS
     fails = failure.alike(failure.outcome_without((), fresh=True))
-    each = "is" if len(cure) == 1 else "are all"
-    how = f"of {len(known)} parts that had something to do, it passes where {' and '.join(cure)} {each} left out"
+    left_out = f"{' and '.join(cure)} {'is' if len(cure) == 1 else 'are all'} left out"
+    how = f"of {len(known)} parts that had something to do; it passes where {left_out}"
     return Fact("parts", cure, how, failure.runs - before, cured and fails)
+
+
+def _effect(failure: Failure, names: tuple[str, ...]) -> Effect:
+    outcome = failure.outcome_without(names)
+    if outcome.verdict is Verdict.PASS:
+        return Effect.CURED
+    return Effect.NONE if failure.shown_by(outcome) else Effect.OTHER
 
 
 def _all_parts(failure: Failure) -> list[str]:
