@@ -70,3 +70,8 @@ def of_target(session: Session, target: str) -> list[Bug]:
     """The target's bugs, the latest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
+
+
+def of_issue(session: Session, target: str, issue: int) -> Bug | None:
+    """The bug that this issue of the target is about; None where it is not ours."""
+    return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
