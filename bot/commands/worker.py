@@ -1,8 +1,8 @@
 """Carries out the commands that came in: asks GitHub who may, then acts, one transaction for each comment.
 
 What GitHub has to be asked (the author's role, the pull request as it is now) is asked before the
-transaction; in it the rows are locked, the actions done, their answers put into the outbox, and all of it told
-in the audit. Killed before the commit, nothing has happened; killed behind it, everything has.
+transaction; in it the rows are locked, the actions done, their answers put into the outbox, and all of it is
+told in the audit. Killed before the commit, nothing has happened; killed behind it, everything has.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from bot.errors import UsageError
 from bot.store.models import Bug, BugState
 
 _OVER = (BugState.FIXED.value, BugState.VERIFIED.value, BugState.CLOSED.value)
@@ -75,3 +76,27 @@ def of_target(session: Session, target: str) -> list[Bug]:
 def of_issue(session: Session, target: str, issue: int) -> Bug | None:
     """The bug that this issue of the target is about; None where it is not ours."""
     return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
+
+
+def rule(session: Session, bug: Bug, ruling: str, reason: str) -> None:
+    """A person decides what the bug is: "invalid", or "" to take that back."""
+    bug.ruling, bug.reason = ruling, reason
+    session.flush()
+
+
+def canonical(session: Session, bug: Bug) -> Bug:
+    """The bug that this one duplicates, through all that lie between; itself where it duplicates none."""
+    while bug.duplicate_of is not None:
+        bug = session.get_one(Bug, bug.duplicate_of)
+    return bug
+
+
+def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
+    """Makes `bug` a duplicate of another bug of its target, or of none.
+
+    Raises UsageError where that would be a circle.
+    """
+    if of is not None and canonical(session, of).id == bug.id:
+        raise UsageError("that one is a duplicate of this one already; `/assay undup` there first")
+    bug.duplicate_of, bug.reason = (of.id if of is not None else None), reason
+    session.flush()
