@@ -14,6 +14,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
 from fuzzing.execute.bench import Bench, Seen
 from fuzzing.execute.shard import Shard
+from fuzzing.localise.facts import Fact
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.judging import shows, symptom
@@ -34,6 +35,7 @@ class Failure:
     outcome      what the case does when nothing is left out
     seen         what it went through then (`fuzzing.backends.base.Watch.seen`)
     runs         how often the compiler was run
+    facts        what is known by now, by way
 
     Raises UsageError if the case does not fail.
     """
@@ -42,6 +44,7 @@ class Failure:
         self.case, self.shard = case, shard
         self.backend = backends.get(shard.backend)
         self.runs = 0
+        self.facts: dict[str, Fact] = {}
         self._budget = budget
         self._begin = time.monotonic()
         self._open = contextlib.ExitStack()

@@ -70,4 +70,5 @@ def _facts(failure: Failure, ways: dict[str, Way]) -> Iterator[Fact]:
         except SpentError:
             fact = Fact(name, (), "the budget was spent before this could be told", failure.runs - before)
         if fact is not None:
+            failure.facts[name] = fact
             yield fact

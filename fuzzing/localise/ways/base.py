@@ -15,20 +15,25 @@ from fuzzing.localise.failure import Failure
 Way = Callable[[Failure], Fact | None]
 W = TypeVar("W", bound=Way)
 _WAYS: dict[str, Way] = {}
+_AFTER: dict[str, str] = {}
 
 
-def register_way(name: str) -> Callable[[W], W]:
-    """Decorator: makes a function known as the way `name`, which is `what` of its facts."""
+def register_way(name: str, *, after: str = "") -> Callable[[W], W]:
+    """Decorator: makes a function known as the way `name`, which is `what` of its facts.
+
+    after  a way whose fact it looks at (`Failure.facts`), where there is one
+    """
 
     def register(way: W) -> W:
         _WAYS[name] = way
+        _AFTER[name] = after
         return way
 
     return register
 
 
 def all_ways() -> dict[str, Way]:
-    """The ways by their names, in alphabetical order."""
+    """The ways by their names: in alphabetical order, but those behind that look at another."""
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-    return dict(sorted(_WAYS.items()))
+    return dict(sorted(_WAYS.items(), key=lambda pair: (_AFTER[pair[0]] in _WAYS, pair[0])))
