@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ from bot.campaigns.catalogue import catalogued
 from bot.campaigns.engine import Engine
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.config import RepositoryConfig, default_config, parse_config
-from bot.errors import SettingsError
+from bot.errors import InternalError, SettingsError
 from bot.github.dry_run import DryRun
 from bot.github.live import Credentials, GitHub
 from bot.github.publisher import Publisher
@@ -26,7 +26,8 @@ from bot.runners import Runner, make_runner, run_tool
 from bot.settings import Settings
 from bot.store import Database, Session, now
 from bot.toolchains import provision, resolve
-from bot.webhooks import Intent
+from bot.webhooks.intents import CampaignIntent, Intent
+from bot.webhooks.reader import Handler
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
 from fuzzing.triage.signature import sign
@@ -62,13 +63,25 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     engine.start(steal=database.is_sqlite)
     publisher = Publisher(database, *_sinks(settings))
 
-    def handle(session: Session, intent: Intent) -> None:
+    def test(session: Session, intent: CampaignIntent) -> None:
         intents.handle(session, intent, wake=engine.wake, settle=SETTLE)
 
     return service_parts.Services(
-        handle=handle,
+        handle=dispatch({CampaignIntent: test}),
         backgrounds=(Thread("campaigns", engine.run_forever), Thread("publisher", publisher.run_forever)),
     )
+
+
+def dispatch(handlers: Mapping[type[Any], Callable[[Session, Any], object]]) -> Handler:
+    """Carries out each intent by the handler of its class."""
+
+    def handle(session: Session, intent: Intent) -> object:
+        handler = handlers.get(type(intent))
+        if handler is None:
+            raise InternalError(f"nothing carries out a {type(intent).__name__}")
+        return handler(session, intent)
+
+    return handle
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,15 @@ class Publisher:
             self._again(effect, error, unsent=not sink.live or isinstance(error, ThrottledError))
         else:
             with self.database.transaction() as session:
-                outbox.finish(session, effect.key, sent.url, sent.number, self.clock())
+                outbox.finish(
+                    session,
+                    effect.key,
+                    sent.url,
+                    sent.number,
+                    self.clock(),
+                    remote=sent.remote,
+                    revision=effect.revision,
+                )
             told.info("effect sent", url=sent.url, resumed=effect.resumed)
         return True
 

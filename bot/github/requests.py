@@ -32,10 +32,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Sent:
-    """What GitHub made of an effect: where it is, and its number if it is an issue."""
+    """What GitHub made of an effect: where it is, its number if it is an issue, and its id there."""
 
     url: str
     number: int | None = None
+    remote: str = ""
 
 
 class Sink(Protocol):

@@ -67,6 +67,9 @@ class Intent:
     base: str = "1" * 40
     ref: str = "refs/heads/main"
     trigger: str = "push"
+    pull: int | None = None
+    asked_by: str = ""
+    overrides: dict[str, Any] = field(default_factory=dict)
     delivery: str = "d-1"
 
 
