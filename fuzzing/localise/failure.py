@@ -51,9 +51,10 @@ class Failure:
         self.bench = self._open.enter_context(Bench(replace(shard, workers=1, fresh=False)))
         self._fresh = self._open.enter_context(Bench(replace(shard, workers=1, fresh=True)))
         try:
-            self.outcome, self.seen = self.watched()
+            self.outcome = self.outcome_of(case)
             if not self.outcome.verdict.accuses:
                 raise UsageError(_no_failure(self.outcome, case))
+            _, self.seen = self.watched()
         except BaseException:
             self._open.close()
             raise
