@@ -187,6 +187,7 @@ def upgrade() -> None:
         sa.Column("private", sa.Boolean(), nullable=False),
         sa.Column("has_issues", sa.Boolean(), nullable=False),
         sa.Column("heads", sa.JSON(), nullable=False),
+        sa.Column("policy", sa.JSON(), nullable=False),
         sa.Column("schedules", sa.JSON(), nullable=False),
         sa.Column("last_event_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("reconciled_at", sa.DateTime(timezone=True), nullable=True),
