@@ -84,6 +84,9 @@ class Config(Protocol):
     def repeats(self) -> int:
         """Fresh-process runs behind an accusation, at least 1."""
 
+    def overridden(self, changes: Mapping[str, Any]) -> Config:
+        """The configuration with some fields set otherwise; raises ConfigError if they do not go together."""
+
     def to_json(self) -> dict[str, Any]:
         """The configuration as JSON, which `Services.restore_config` reads back."""
 
