@@ -136,7 +136,11 @@ def test_but_not_for_ever(here: World) -> None:
 
 def test_a_bug_of_ours_fails_its_comment_and_no_other(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, sound = here.say("/assay stop", PULL), here.say("/assay rerun", PULL)
-    monkeypatch.setattr(here.rooms, "stop", lambda *_: {}["planted"])
+
+    def stop(*_: object) -> int:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(here.rooms, "stop", stop)
     here.worker.run_once()
     assert reason(here, broken).startswith("a bug of Assay: KeyError")
     assert here.commands(sound)[0].state == CommandState.DONE.value
@@ -149,7 +153,7 @@ def test_killed_before_the_commit_nothing_has_happened(here: World, monkeypatch:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(working.answers, "post", killed)
+        patch.setattr("bot.commands.answers.post", killed)
         with pytest.raises(KeyboardInterrupt):
             here.worker.run_once()
     with here.database.reading() as session:
