@@ -17,7 +17,10 @@ from bot.campaigns.services import OnEvent, Reports, Services
 from bot.config import RepositoryConfig, default_config, parse_config
 from bot.errors import InternalError, SettingsError
 from bot.github.dry_run import DryRun
-from bot.github.live import Credentials, GitHub
+from bot.github.governor import Governor
+from bot.github.hub import Hub
+from bot.github.identity import Credentials
+from bot.github.live import GitHub
 from bot.github.publisher import Publisher
 from bot.github.repositories import Repositories
 from bot.github.requests import Sink
