@@ -6,7 +6,7 @@ name a target by `Target.name`, which `bot.store.moving` changes everywhere at o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import func, or_, select, update
@@ -29,6 +29,8 @@ from bot.store.models import (
 LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 #: How the reasons begin of effects that were given up because their target is not watched.
 UNWATCHED = "not sent: "
+
+ISSUE = "issue"  # the kind of effect that GitHub refuses where issues are disabled
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 _UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.HELD.value)
@@ -176,30 +178,31 @@ def stop(session: Session, target: str, reason: str, at: datetime) -> dict[str, 
     return {name: len(result.all()) for name, result in counts.items()}
 
 
-def give_up(session: Session, target: str, kinds: Iterable[str], reason: str) -> int:
-    """Gives up the unsent effects of these kinds; returns how many."""
+def give_up_issues(session: Session, target: str, reason: str) -> int:
+    """Gives up the unsent issues of a target, and what hangs on them; returns how many effects."""
     result = session.execute(
         update(Effect)
-        .where(Effect.target == target, Effect.kind.in_(list(kinds)), Effect.state.in_(_UNSENT))
+        .where(Effect.target == target, Effect.state.in_(_UNSENT))
+        .where(or_(Effect.kind == ISSUE, Effect.after != ""))
         .values(state=EffectState.FAILED.value, reason=f"{UNWATCHED}{reason}", not_before=None)
         .returning(Effect.key)
     )
     return len(result.all())
 
 
-def reopen(session: Session, target: str, kinds: Iterable[str] = ()) -> int:
+def reopen(session: Session, target: str, because: str = "") -> int:
     """Undoes the giving up of effects, now that they can be sent again; returns how many.
 
     What never left is dropped, so that the next campaign posts it with what it knows; what lives on
     GitHub in an older revision can be changed again. What may have arrived stays given up.
+
+    because   how the reason begins for which they were given up
     """
     query = select(Effect).where(
         Effect.target == target,
         Effect.state == EffectState.FAILED.value,
-        Effect.reason.startswith(UNWATCHED, autoescape=True),
+        Effect.reason.startswith(f"{UNWATCHED}{because}", autoescape=True),
     )
-    if kinds := list(kinds):
-        query = query.where(Effect.kind.in_(kinds))
     changed = 0
     for effect in session.scalars(query).all():
         if effect.sent_revision:
