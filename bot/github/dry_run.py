@@ -49,7 +49,7 @@ class DryRun:
 
 def readable(request: Request) -> str:
     """The request's body as people would read it on GitHub."""
-    body = request.body
+    body = request.body or {}
     output: dict[str, Any] = body.get("output", {})
     head = [f"# {body.get('title') or output.get('title', '')}"]
     if "conclusion" in body:

@@ -27,7 +27,7 @@ class Request:
 
     method: str
     path: str
-    body: dict[str, Any]
+    body: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
