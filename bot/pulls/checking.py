@@ -17,6 +17,7 @@ import structlog
 
 from bot.campaigns.plans import ranking_of
 from bot.campaigns.provenance import origin
+from bot.campaigns.ranking import Ranking
 from bot.campaigns.shards import Place, place_of
 from bot.config import RepositoryConfig
 from bot.errors import InfrastructureError
@@ -124,7 +125,7 @@ def gather(session: Session, campaign: Campaign, corpus: Path) -> Underway:
         waiting=None,
         planned=campaigns.planned(session, campaign.id),
         ranking=ranking_of(campaign.plan),
-        touched=tuple(_touched(campaign)),
+        touched=tuple(_touched(ranking_of(campaign.plan or {}))),
     )
     if campaign.head_toolchain is None or not campaign.config:
         return seen
@@ -184,7 +185,8 @@ def _one(corpus: Path, at_head: Outcome, at_base: Outcome | None) -> Failing:
     return Failing(about.test, about.operator, at_head.summary, base)
 
 
-def _touched(campaign: Campaign) -> Iterator[Touch]:
-    """What the plan says the change touches, the surest first."""
-    for one in list((campaign.plan or {}).get("touched", ()))[:SHOWN]:
+def _touched(ranking: Ranking | None) -> Iterator[Touch]:
+    """What the ranking says the change touches, the surest first."""
+    told = (one for one in (ranking.touched if ranking else ()) if "operator" in one)
+    for one in islice(told, SHOWN):
         yield Touch(str(one["operator"]), str(one["why"]))
