@@ -71,6 +71,7 @@ class FindingFacts:
 class Summary:
     """One campaign, told whole.
 
+    pull       the pull request it is about; None for a branch
     configuration  options and profile that are not the default, as `Outcome.configuration`
     counts     side → verdict → planned cases with it; what was not run is in no count
     operators  operator → side → verdict → cases
@@ -89,6 +90,7 @@ class Summary:
     base: str
     ref: str
     trigger: str
+    pull: int | None
     seed: int
     config: dict[str, Any]
     configuration: str
@@ -148,6 +150,7 @@ def gather(context: Context) -> Summary:
             base=campaign.base,
             ref=campaign.ref,
             trigger=campaign.trigger,
+            pull=campaign.pull,
             seed=campaign.seed,
             config=campaign.config,
             configuration=sides[Side.HEAD].key.configuration if Side.HEAD in sides else "",

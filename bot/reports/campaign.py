@@ -42,9 +42,10 @@ class CampaignReports:
         report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
         present = self._clock()
         for group in report.groups:
-            reason = render.silence(group.standing)
+            reason = render.silence(group.standing) or in_pull(summary.pull)
             if group.standing in _BUGS:
-                bugs.see(session, summary.target, group.signature, group.title, present, reason)
+                by = bugs.Sighting(summary.campaign_id, pull=summary.pull is not None)
+                bugs.see(session, summary.target, group.signature, group.title, present, reason, by)
         outbox.post(
             session,
             render.effects(report, config),
@@ -63,6 +64,15 @@ class CampaignReports:
         return build(view_of(summary), self._corpus.get, lambda _ids: texts)
 
 
+def in_pull(pull: int | None) -> str:
+    """Why what a pull request broke becomes no issue; "" for a campaign on a branch.
+
+    What is not merged is nobody's bug but its author's: the pull request is told, and the bug is filed if a
+    campaign on a watched branch sees it.
+    """
+    return "" if pull is None else f"in a pull request, #{pull}: issues are about watched branches"
+
+
 #: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
 _BUGS = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN})
 
@@ -78,6 +88,7 @@ def view_of(summary: Summary) -> CampaignView:
         base=summary.base,
         ref=summary.ref,
         trigger=summary.trigger,
+        pull=summary.pull,
         seed=summary.seed,
         backend=head.backend if head else str(summary.config.get("backend", "")),
         device=str(summary.config.get("device", "")),

@@ -108,6 +108,7 @@ class CampaignView:
 
     campaign      its id, 0 outside the service
     base          "" if head was compared with nothing
+    pull          the pull request it is about; None for a branch
     head_toolchain, base_toolchain   None where there is none
     counts        one entry for each (side, operator, verdict) that occurred
     findings      read once, in any order; may be a generator
@@ -150,5 +151,6 @@ class CampaignView:
     work: Mapping[str, Work] = field(default_factory=dict)
     configuration: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
+    pull: int | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -371,6 +371,14 @@ def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
     return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
 
 
+def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) -> list[str]:
+    """The keys of what is held about a bug, or by the campaigns of a pull request, oldest first."""
+    query = select(Effect.key).outerjoin(Campaign, Campaign.id == Effect.campaign_id)
+    about = Effect.bug_id == bug_id if bug_id is not None else Campaign.pull == pull
+    query = query.where(Effect.target == target, Effect.state == EffectState.HELD.value, about)
+    return list(session.scalars(query.order_by(Effect.created_at, Effect.key)))
+
+
 def in_state(session: Session, state: EffectState) -> Sequence[Effect]:
     """The effects in one state, oldest first."""
     query = select(Effect).where(Effect.state == state.value)

@@ -86,7 +86,10 @@ class Bench:
                 runnable[place] = case
         appeals: dict[int, Appeal] = {}
         for place, execution in self._supervisor.serve(runnable.items(), watch):
-            seen[place] = execution.seen or told(execution.log)
+            if watch:
+                noted, log = told(execution.log)
+                seen[place] = execution.seen or noted
+                execution = replace(execution, log=log)  # noqa: PLW2901 - without what we have put there
             outcome = self._judged(runnable[place], execution)
             found[place] = outcome
             if appealable(outcome, self._shard.profile):
@@ -121,7 +124,9 @@ class Bench:
         )
 
 
-def told(log: str) -> Seen:
-    """What a process that did not live to tell it had written into its log."""
-    lines = [line[len(SEEN) :].partition(" ") for line in log.splitlines() if line.startswith(SEEN)]
-    return tuple((what, name) for what, _, name in lines)
+def told(log: str) -> tuple[Seen, str]:
+    """What a watched process has written into its log of what the case went through, and the rest of it."""
+    lines = log.splitlines(keepends=True)
+    noted = [line[len(SEEN) :].strip().partition(" ") for line in lines if line.startswith(SEEN)]
+    rest = "".join(line for line in lines if not line.startswith(SEEN))
+    return tuple((what, name) for what, _, name in noted), rest

@@ -14,6 +14,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
 from fuzzing.execute.bench import Bench, Seen
 from fuzzing.execute.shard import Shard
+from fuzzing.localise.facts import Fact
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.judging import shows, symptom
@@ -34,6 +35,7 @@ class Failure:
     outcome      what the case does when nothing is left out
     seen         what it went through then (`fuzzing.backends.base.Watch.seen`)
     runs         how often the compiler was run
+    facts        what is known by now, by way
 
     Raises UsageError if the case does not fail.
     """
@@ -42,15 +44,17 @@ class Failure:
         self.case, self.shard = case, shard
         self.backend = backends.get(shard.backend)
         self.runs = 0
+        self.facts: dict[str, Fact] = {}
         self._budget = budget
         self._begin = time.monotonic()
         self._open = contextlib.ExitStack()
         self.bench = self._open.enter_context(Bench(replace(shard, workers=1, fresh=False)))
         self._fresh = self._open.enter_context(Bench(replace(shard, workers=1, fresh=True)))
         try:
-            self.outcome, self.seen = self.watched()
+            self.outcome = self.outcome_of(case)
             if not self.outcome.verdict.accuses:
                 raise UsageError(_no_failure(self.outcome, case))
+            _, self.seen = self.watched()
         except BaseException:
             self._open.close()
             raise
