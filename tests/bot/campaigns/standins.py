@@ -272,6 +272,7 @@ class Tools:
         self.calls: list[str] = []
         self.asked: list[dict[str, str]] = []  # of rankings: option → value
         self.order: Callable[[list[str]], list[str]] = list
+        self.touched: list[dict[str, Any]] = []
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.calls.append(module)
@@ -293,6 +294,8 @@ class Tools:
 
     def rank(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.asked.append(dict(zip(args[::2], args[1::2], strict=True)))
+        for told in self.touched:
+            on_event({"event": "touched", **told})
         for case_id in self.order(catalogued_ids(args)):
             on_event({"event": "ranked", "id": case_id})
         on_event({"event": "end", "cases": len(IDS), "strategy": args[1], "seconds": 0.5})
