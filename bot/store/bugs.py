@@ -56,7 +56,7 @@ def see(
     reason   why nothing is said of it, "" if an issue is to follow. It is recorded only while no issue
              exists, so that a later silence does not overwrite the reason of a report. A bug that was
              thought fixed begins a new life.
-    by       who saw it. What a pull request shows changes nothing about a bug that is known: it is not merged.
+    by       who saw it. What a pull request shows changes nothing about a known bug: it is not merged.
     """
     bug = find(session, target, signature)
     if bug is None:
