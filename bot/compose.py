@@ -61,17 +61,23 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
 
 def service(settings: Settings, database: Database) -> service_parts.Services:
     """A whole Assay process: deliveries become campaigns, campaigns run, effects are published."""
-    engine = Engine(database, settings, campaign_services(settings))
+    hub = github_hub(settings, database)
+    services = campaign_services(settings, repositories=repositories(settings, hub))
+    engine = Engine(database, settings, services)
     # The embedded database belongs to one process, which holds the lock on its folder by now.
     engine.start(steal=database.is_sqlite)
-    publisher = Publisher(database, *_sinks(settings))
+    publisher = Publisher(database, *_sinks(settings, hub))
 
     def test(session: Session, intent: CampaignIntent) -> None:
         intents.handle(session, intent, wake=engine.wake, settle=SETTLE)
 
     return service_parts.Services(
         handle=dispatch({CampaignIntent: test}),
-        backgrounds=(Thread("campaigns", engine.run_forever), Thread("publisher", publisher.run_forever)),
+        backgrounds=(
+            *((Thread("github", hub.run_forever),) if hub is not None else ()),
+            Thread("campaigns", engine.run_forever),
+            Thread("publisher", publisher.run_forever),
+        ),
     )
 
 
@@ -95,15 +101,29 @@ class Thread:
     run_forever: Callable[[Event], None]
 
 
-def _sinks(settings: Settings) -> tuple[Sink, Callable[[], datetime], Sink]:
+def _sinks(settings: Settings, hub: Hub | None) -> tuple[Sink, Callable[[], datetime], Sink]:
     """Where effects go, the clock, and where those of targets in dry-run mode go."""
     rehearsal = DryRun(settings.data_dir / "outbox")
     if settings.github_mode == "dry-run":
         return rehearsal, now, rehearsal
-    return GitHub(_credentials(settings), settings.github_api_url), now, rehearsal
+    if hub is None:
+        raise InternalError("GitHub's live mode without anything to sign in with")
+    return GitHub(hub), now, rehearsal
 
 
-def _credentials(settings: Settings) -> Credentials:
+def github_hub(settings: Settings, database: Database | None) -> Hub | None:
+    """GitHub as the settings' App or token; None without either. A database makes all processes share limits.
+
+    Raises SettingsError: the private key cannot be read.
+    """
+    credentials = _credentials(settings)
+    if credentials is None:
+        return None
+    governor = Governor(database) if database is not None else None
+    return Hub(credentials, settings.github_api_url, governor=governor)
+
+
+def _credentials(settings: Settings) -> Credentials | None:
     key_file = settings.github_private_key_file
     if settings.github_app_id and key_file:
         try:
@@ -112,14 +132,14 @@ def _credentials(settings: Settings) -> Credentials:
             raise SettingsError(f"ASSAY_GITHUB_PRIVATE_KEY_FILE: cannot read {key_file}: {error}") from None
         return Credentials(app_id=settings.github_app_id, private_key=key)
     token = settings.github_token
-    return Credentials(token=token.get_secret_value() if token else "")
+    return Credentials(token=token.get_secret_value()) if token else None
 
 
-def repositories(settings: Settings) -> Repositories:
-    """Where commits are read from."""
-    token = settings.github_token
-    secret = token.get_secret_value() if token else None
-    return Repositories(settings.git_url, settings.data_dir / "git", secret)
+def repositories(settings: Settings, hub: Hub | None = None) -> Repositories:
+    """Where commits are read from; `hub` gives the tokens for private ones."""
+    hub = hub or github_hub(settings, None)
+    token = hub.git_token if hub is not None else None
+    return Repositories(settings.git_url, settings.data_dir / "git", token)
 
 
 def runner() -> Runner:
