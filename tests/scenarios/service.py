@@ -11,6 +11,7 @@ import os
 import re
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -91,6 +92,12 @@ def hurry() -> None:
             setattr(there, name, SOON)
     for module, name in (("bot.pulls.checking", "EVERY"), ("bot.pulls.watch", "LEASE")):
         setattr(importlib.import_module(module), name, timedelta(seconds=1))
+    duties: Any = importlib.import_module("bot.targets.keeper")
+    known = duties.known
+    duties.LOOK_S = SOON
+    duties.known = lambda: tuple(replace(duty, every=timedelta(seconds=1)) for duty in known())
+    redeliver: Any = importlib.import_module("bot.targets.duties.redeliver")
+    redeliver.UNDER_WAY = timedelta(0)  # what is under way is taken twice: guids tell
     settle = importlib.import_module("bot.pulls.intake")
     for function in (settle.handle, settle.follow):
         function.__kwdefaults__["settle"] = timedelta(seconds=4 * SOON)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -52,6 +53,7 @@ class Stage:
         self.lives = 0
         self._variables = variables
         self._life: Life | None = None
+        self._lock = threading.RLock()
 
     def __enter__(self) -> Stage:
         self.data_dir.mkdir(parents=True)
@@ -77,9 +79,10 @@ class Stage:
 
     def start(self) -> None:
         """Starts the service; deliveries go to it."""
-        self.lives += 1
-        self._life = Life(self._environment(), self.folder / "service.log")
-        self.hub.webhook_url = self._life.url
+        with self._lock:
+            self.lives += 1
+            self._life = Life(self._environment(), self.folder / "service.log")
+            self.hub.webhook_url = self._life.url
 
     def stop(self) -> None:
         """Ends the service as an operator would; it must end well."""
@@ -88,14 +91,20 @@ class Stage:
             assert code == 0, f"the service ended with {code}: {self.log()[-2000:]}"
 
     def kill(self) -> None:
-        """Kills the service as a power cut would; deliveries find nobody."""
+        """Kills the service as a power cut would, if it lives; deliveries wait for the next life."""
         self._end(signal.SIGKILL)
 
-    def _end(self, how: signal.Signals) -> int:
-        life, self._life = self._life, None
-        assert life is not None
-        self.hub.webhook_url = ""
-        return life.end(how)
+    def revive(self) -> bool:
+        """Starts the service again if it was killed."""
+        if self._life is None:
+            self.start()
+        return True
+
+    def _end(self, how: signal.Signals) -> int | None:
+        with self._lock:
+            life, self._life = self._life, None
+            self.hub.webhook_url = ""
+            return life.end(how) if life is not None else None
 
     def log(self) -> str:
         """What the service logged, over all its lives."""
@@ -107,9 +116,12 @@ class Stage:
         return [json.dumps(line)[:2000] for line in lines if line.get("level") in ("error", "critical")]
 
     def quiet(self, patience_s: float = PATIENCE_S) -> None:
-        """Waits until all is said: nothing undelivered, unread, unfinished or unsent."""
-        self.hub.settle()
-        await_(lambda: not self.busy(), "nothing to be left to do", 0.02, patience_s)
+        """Waits until all is said: nothing undelivered, unread, unfinished or unsent.
+
+        A service that was killed is started again.
+        """
+        self.hub.deliveries.release()
+        await_(lambda: self.revive() and not self.busy(), "nothing to be left to do", 0.02, patience_s)
 
     def busy(self) -> dict[str, int]:
         """What is left to be done, by kind."""
@@ -119,6 +131,7 @@ class Stage:
                 return int(session.scalar(select(func.count()).select_from(model).where(*wheres)) or 0)
 
             left = {
+                "hooks": len(self.hub.deliveries) + len(self.hub.deliveries.lost()),
                 "deliveries": count(Delivery, Delivery.state == DeliveryState.PENDING.value),
                 "commands": count(Command, Command.state == CommandState.PENDING.value),
                 "jobs": count(Job, Job.state.in_(_JOBS)),
