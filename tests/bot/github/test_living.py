@@ -94,7 +94,7 @@ def check(content: str, notes: int = 0) -> Draft:
 
 
 #: What happens: a new content, a look at the outbox, a while, or trouble for the next write.
-EVENTS = st.lists(st.sampled_from(["revise", "step", "lease", *TROUBLE]), max_size=14)
+EVENTS = st.lists(st.sampled_from(["revise", "step", "lease", "no trouble", *TROUBLE]), max_size=14)
 
 
 @settings(max_examples=25)
@@ -222,6 +222,15 @@ def test_annotations_go_fifty_at_a_time_each_once() -> None:
             "PATCH",
             "PATCH",
         ]
+
+
+def test_a_limit_between_two_batches_makes_no_second_run() -> None:
+    with bench() as its:
+        its.post(check("first", 120))
+        its.world.trouble += ["no trouble", "throttled"]
+        its.drain()
+        (run,) = its.world.runs.values()
+        assert [one["start_line"] for one in run["notes"]] == list(range(1, 121))
 
 
 def test_an_effect_waits_for_the_issue_it_belongs_to() -> None:
