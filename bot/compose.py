@@ -74,7 +74,6 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
         intents.handle(session, intent, wake=engine.wake, settle=SETTLE)
 
     desk = pull_desk(settings, database, None, engine.wake)
-    desk.start(steal=database.is_sqlite)
 
     def hear(session: Session, intent: PullIntent) -> None:
         intake.handle(session, intent, wake=desk.wake)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from bot.reports.report import key
-from bot.store import Session, audit, now, pulls
+from bot.store import Session, audit, jobs, now, pulls
 from bot.store.campaigns import after_commit
 from bot.store.models import Job, Pull
 from bot.store.pulls import LOOK, OPEN
@@ -102,9 +102,16 @@ def look(
 
     again  why it is to be tested even if its commits have been, "" if that is no reason
     """
-    arguments = {"number": number, "again": again}
-    job = pulls.set_going(
-        session, LOOK, key(LOOK, target, str(number)), target, arguments, due, at, asked_by=asked_by
+    job = jobs.ask(
+        session,
+        LOOK,
+        target,
+        key(LOOK, target, str(number)),
+        at,
+        due=due,
+        again=True,
+        arguments={"number": number, "again": again, "asked_by": asked_by},
+        asked_by=asked_by,
     )
     if wake is not None:
         after_commit(session, wake)

@@ -6,7 +6,6 @@ has moved meanwhile, that transaction writes nothing, for the move has set the j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +13,13 @@ import structlog
 
 from bot.campaigns import intents
 from bot.errors import RefusalError, UsageError
+from bot.jobs.doing import Errand
 from bot.pulls import intake
 from bot.pulls.deciding import BROKEN, LEAVE, TEST, WAIT, Decider, Decision
 from bot.pulls.forge import Forge
 from bot.reports import underway
 from bot.reports.pull import unreadable, waiting
-from bot.store import Database, Session, audit, outbox, pulls
+from bot.store import Database, Session, audit, jobs, outbox, pulls
 from bot.store.models import Campaign, CampaignState, Job, JobState, Pull
 from bot.store.outbox import Draft
 from bot.store.pulls import OPEN
@@ -28,30 +28,13 @@ from bot.webhooks.intents import CampaignIntent
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Errand:
-    """A job as its worker was given it."""
-
-    id: int
-    turn: int
-    target: str
-    arguments: dict[str, Any]
-    asked_by: str
-    campaign: int | None
-
-    @classmethod
-    def of(cls, job: Job) -> Errand:
-        """The errand of a claimed job."""
-        return cls(job.id, pulls.turn(job), job.target, dict(job.arguments), job.asked_by, job.campaign_id)
-
-
 class Looker:
     """Looks at pull requests; `wake` is called once there is a campaign to run."""
 
     def __init__(self, database: Database, decider: Decider, forge: Forge | None, wake: intake.Wake) -> None:
         self._database, self._decider, self._forge, self._wake = database, decider, forge, wake
 
-    def look(self, errand: Errand, at: datetime) -> None:
+    def look(self, errand: Errand, owner: str, at: datetime) -> None:
         """Does what is to be done about one. Raises InfrastructureError where it is worth trying again."""
         number = int(errand.arguments["number"])
         try:
@@ -60,14 +43,14 @@ class Looker:
         except (RefusalError, UsageError) as error:
             pull, decision = None, Decision(LEAVE, str(error))
         with self._database.transaction() as session:
-            job = pulls.in_turn(session, errand.id, errand.turn)
+            job = jobs.held(session, errand.id, owner, errand.turn)
             known = pulls.get(session, errand.target, number)
             if job is None or known is None or (pull is not None and not _same(pull, known)):
                 return
             done = self._carry_out(session, errand, known, decision, at)
             self._audit(session, job, known, decision, at)
             told = {"what": decision.what, "head": known.head, "why": decision.why}
-            pulls.settle(job, JobState.DONE, decision.why, told | done, at)
+            jobs.settle(job, JobState.DONE, decision.why, told | done, at)
         log.info("pull_looked_at", target=errand.target, pull=number, what=decision.what, why=decision.why)
 
     def _read_again(self, target: str, number: int, at: datetime) -> Pull | None:
@@ -172,5 +155,5 @@ def _intent(pull: Pull, base: str, past: int, errand: Errand) -> CampaignIntent:
         ref=f"refs/pull/{pull.number}/head",
         trigger=f"pull_request:{pull.number}{again}",
         pull=pull.number,
-        asked_by=errand.asked_by,
+        asked_by=str(errand.arguments.get("asked_by", "")),
     )
