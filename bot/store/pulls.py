@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
-from bot.store.models import Campaign, CampaignState, Effect, Pull
+from bot.store.models import Act, Campaign, CampaignState, Effect, Pull
 
 LOOK, PRESS = "pull", "press"
 OPEN = "open"  # Pull.state
@@ -135,3 +135,9 @@ def unsaid(session: Session) -> Sequence[tuple[Campaign, Effect]]:
         .order_by(Campaign.id)
     )
     return [(campaign, effect) for campaign, effect in session.execute(query)]
+
+
+def last_act(session: Session, target: str, subject: str, what: str) -> Act | None:
+    """The latest act of one kind about one subject."""
+    query = select(Act).where(Act.target == target, Act.subject == subject, Act.what == what)
+    return session.scalars(query.order_by(Act.id.desc()).limit(1)).first()
