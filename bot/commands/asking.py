@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from bot.store import Session
-from bot.store.models import Bug, Campaign, CommandState, Pull
+from bot.store.models import Bug, CommandState, Pull
 
 
 class Place(Enum):
@@ -54,8 +54,13 @@ def refused(text: str) -> Receipt:
 class Tools(Protocol):
     """What commands need from other rooms; `bot.compose` gives it."""
 
-    def test(self, session: Session, campaign: Mapping[str, Any]) -> Campaign:
-        """Starts a campaign; takes the fields of a CampaignIntent."""
+    def run(
+        self, session: Session, pull: Pull, *, asked_by: str, name: str, overrides: Mapping[str, Any]
+    ) -> str:
+        """Releases the head of a pull request and has it tested, once for each `name`; what is to happen."""
+
+    def stop(self, session: Session, pull: Pull, reason: str) -> int:
+        """Ends the unfinished campaigns of a pull request; how many there were."""
 
     def ask(
         self,
@@ -65,11 +70,10 @@ class Tools(Protocol):
         key: str,
         *,
         bug_id: int | None = None,
-        campaign_id: int | None = None,
         arguments: Mapping[str, Any] | None = None,
         asked_by: str = "",
-    ) -> int:
-        """Asks for a job, once for each key; its id."""
+    ) -> object:
+        """Asks for a job, once for each key (`bot.jobs`)."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ _NUMBER = re.compile(r"#?([1-9][0-9]{0,8})")
 _SHA = re.compile(r"[0-9a-f]{7,64}")
 _GLOB = re.compile(r"[A-Za-z0-9_.:*?-]{1,100}")
 _DAYS = re.compile(r"([1-9][0-9]{0,3})([dw])")
+_RELEASE = re.compile(r"[0-9]{1,6}(?:\.[0-9a-z]{1,12}){1,5}")
+_RELEASES = re.compile(rf"{_RELEASE.pattern}\.\.{_RELEASE.pattern}")
 #: Ours: a year is as long as anybody can mean.
 MAX_MUTE = timedelta(days=366)
 
@@ -83,3 +85,19 @@ def _end(text: str, at: datetime) -> datetime:
 
 def _shown(text: str) -> str:
     return "`" + re.sub(r"[`\s]|[^\x20-\x7e]", "?", text[:40]) + "`"
+
+
+def releases(text: str) -> str:
+    """`2023.0..2026.4`: two releases of the compiler."""
+    if not _RELEASES.fullmatch(text):
+        raise ValueError(f"must be two releases, such as 2023.0..2026.4; it is {_shown(text)}")
+    return text
+
+
+def revision(text: str) -> str:
+    """`#12`, a commit or a release."""
+    if text.startswith("#"):
+        return f"#{number(text)}"
+    if _SHA.fullmatch(text.lower()) or _RELEASE.fullmatch(text):
+        return text.lower()
+    raise ValueError(f"must be a pull request (#12), a commit or a release (2026.4.1); it is {_shown(text)}")

@@ -20,6 +20,7 @@ from bot.commands.asking import Asked, Place, Receipt, Tools, refused
 from bot.commands.grammar import Call, Mistake, parse
 from bot.commands.registry import Action, Need, actions, verbs
 from bot.errors import InfrastructureError, RefusalError, UsageError
+from bot.reports import text
 from bot.store import Database, Session, audit, bugs, commands, now
 from bot.store.campaigns import DATABASE_TROUBLE
 from bot.store.models import Command, CommandState, Pull
@@ -163,7 +164,7 @@ class Worker:
     def _one(self, session: Session, row: Command, known: _Known, present: datetime) -> Receipt:
         (given,) = parse(row.text, verbs()) or [Mistake(row.text, "is no command any more")]
         if isinstance(given, Mistake):
-            return refused(f"{given.why}.") if known.role in _READERS else refused("")
+            return refused(text.escaped(f"{given.why}.") if known.role in _READERS else "")
         action = actions()[given.verb]
         asked = self._asked(session, row, given, known, present)
         if why := _not_allowed(action, asked):

@@ -47,6 +47,15 @@ class Desk:
         self._awake = threading.Event()
         self.owner = f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
+    def start(self, *, steal: bool = False) -> None:
+        """Call once before it works.
+
+        `steal` frees what dead processes were at, for a process that knows itself to be alone.
+        """
+        if steal:
+            with self._database.transaction() as session:
+                jobs.free_others(session, [self.owner])
+
     def wake(self) -> None:
         """Makes an idle desk look at once; from any thread."""
         self._awake.set()

@@ -67,7 +67,8 @@ def effects(
 ) -> list[Draft]:
     """The last word of a pull request's campaign: its check run, and the comment where there is one to be.
 
-    Writes into the audit what is told, or why nothing is. `page` is where the whole report is, "" for nowhere.
+    Writes into the audit what is told, or why nothing is. `page` is where the whole report is, "" for
+    nowhere.
     """
     view = report.view
     muted = [mute.operator for mute in mutes.in_force(session, view.target, at)]

@@ -214,6 +214,7 @@ def _group(group: Group) -> dict[str, Any]:
             "base": example.base.to_json() if example.base else None,
             "reason": example.reason,
         },
+        "reduction": {"from": group.found, "history": group.history} if group.history else None,
         "shown": [
             {
                 "case": row.case,

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from bot.errors import UsageError
-from bot.store.models import Bug, BugState
+from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
 _OVER = (BugState.FIXED.value, BugState.VERIFIED.value, BugState.CLOSED.value)
 
@@ -57,7 +57,7 @@ def see(
     reason   why nothing is said of it, "" if an issue is to follow. It is recorded only while no issue
              exists, so that a later silence does not overwrite the reason of a report. A bug that was
              thought fixed begins a new life.
-    by       who saw it. What a pull request shows changes nothing about a bug that is known: it is not merged.
+    by       who saw it. What a pull request shows changes nothing about a known bug: it is not merged.
     """
     bug = find(session, target, signature)
     if bug is None:
@@ -154,3 +154,19 @@ def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
         raise UsageError("that one is a duplicate of this one already; `/assay undup` there first")
     bug.duplicate_of, bug.reason = (of.id if of is not None else None), reason
     session.flush()
+
+
+def of_pull(session: Session, target: str, pull: int) -> list[Bug]:
+    """The bugs that the newest campaign of a pull request found new, in the order of their first sight."""
+    newest = (
+        select(Campaign.id)
+        .where(Campaign.target == target, Campaign.pull == pull)
+        .order_by(Campaign.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    found = select(Finding.signature).where(
+        Finding.campaign_id == newest, Finding.standing == Standing.REGRESSION.value
+    )
+    query = select(Bug).where(Bug.target == target, Bug.signature.in_(found))
+    return list(session.scalars(query.order_by(Bug.id)))

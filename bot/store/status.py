@@ -9,7 +9,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from bot.store import mutes
-from bot.store.database import now
 from bot.store.models import (
     Campaign,
     CampaignState,
@@ -42,8 +41,8 @@ class Status:
     mutes: tuple[Mute, ...]
 
 
-def of_target(session: Session, target: str) -> Status:
-    """How the target stands now."""
+def of_target(session: Session, target: str, at: datetime) -> Status:
+    """How the target stands at that time."""
     unfinished = (Campaign.target == target, Campaign.state.in_(_UNFINISHED))
     row = session.get(Target, target)
     open_jobs = Job.state.in_((JobState.PENDING.value, JobState.RUNNING.value))
@@ -54,7 +53,7 @@ def of_target(session: Session, target: str) -> Status:
         jobs=_count(session, Job.id, Job.target == target, open_jobs),
         unsent=_effects(session, target, EffectState.INTENDED, EffectState.SENDING),
         held=_effects(session, target, EffectState.HELD),
-        mutes=tuple(mutes.in_force(session, target, now())),
+        mutes=tuple(mutes.in_force(session, target, at)),
     )
 
 

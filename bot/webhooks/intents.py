@@ -28,6 +28,13 @@ class Intent:
     delivery: str = ""
 
 
+@dataclass(frozen=True)
+class Ignored:
+    """What whoever was to carry out an intent answers when nothing was to be done about it, and why."""
+
+    why: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class CampaignIntent(Intent):
     """Test a commit.

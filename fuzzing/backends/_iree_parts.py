@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, Callable, List
 
 from fuzzing.backends.base import Watch
@@ -62,13 +63,14 @@ def compile_to(invocation: Any, phase: str) -> None:
     """Has an invocation end after a phase, by a function of the C API that the Python one leaves out."""
     from iree.compiler.api import ctypes_dl
 
-    ctypes_dl._dylib.ireeCompilerInvocationSetCompileToPhase(invocation._inv_p, phase.encode())
+    set_phase = ctypes_dl._dylib.ireeCompilerInvocationSetCompileToPhase
+    set_phase(ctypes.c_void_p(invocation._inv_p), ctypes.c_char_p(phase.encode()))
 
 
 def phases_noted(watch: Watch, compiled_to: Callable[[str], bool]) -> None:
-    """Has a program that does not compile be compiled to each phase, and notes those it enters and leaves.
+    """Has a program that is watched be compiled to each phase, and notes those it enters and leaves.
 
-    compiled_to  compiles as far as a phase; whether it could
+    compiled_to  compiles as far as a phase; whether it could. It may not live to tell
     """
     if not watch.closely:
         return

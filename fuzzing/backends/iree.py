@@ -152,10 +152,10 @@ class Iree(Backend):
 
     def compile(self, model: _Imported) -> _Loaded:
         """The module's byte code, loaded."""
+        _iree_parts.phases_noted(self.watch, lambda phase: self._invoked(model, [], phase) is not None)
         said: List[str] = []
         invocation = self._invoked(model, said)
         if invocation is None:
-            _iree_parts.phases_noted(self.watch, lambda phase: self._invoked(model, [], phase) is not None)
             raise IreeError("\n".join(said) or "the compiler failed and said nothing")
         output = self._api.Output.open_membuffer()
         invocation.output_vm_bytecode(output)

@@ -33,7 +33,8 @@ class Failure:
     case, shard  what fails, and how it is run
     backend      the compiler's adapter
     outcome      what the case does when nothing is left out
-    seen         what it went through then (`fuzzing.backends.base.Watch.seen`)
+    seen         what it went through when watched (`fuzzing.backends.base.Watch.seen`)
+    undisturbed  whether it failed alike when watched
     runs         how often the compiler was run
     facts        what is known by now, by way
 
@@ -54,7 +55,8 @@ class Failure:
             self.outcome = self.outcome_of(case)
             if not self.outcome.verdict.accuses:
                 raise UsageError(_no_failure(self.outcome, case))
-            _, self.seen = self.watched()
+            watched, self.seen = self.watched()
+            self.undisturbed = self.alike(watched)
         except BaseException:
             self._open.close()
             raise

@@ -12,7 +12,7 @@ from bot.store import Session, outbox, status
 @action("status", "Tells what Assay is at: campaigns, jobs, reports, brakes.", need=Need.READER)
 def tell(session: Session, asked: Asked) -> Receipt:
     """The state of the target, and of this pull request if it is one."""
-    seen = status.of_target(session, asked.target)
+    seen = status.of_target(session, asked.target, asked.at)
     event = f"{seen.last_event:%Y-%m-%d %H:%M} UTC" if seen.last_event else "none"
     waiting = counted(seen.unsent, "waits to be sent", "wait to be sent")
     lines = [

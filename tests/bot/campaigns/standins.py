@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -85,6 +85,9 @@ class PlainConfig:
     repeats: int = 3
     frontend: str | None = None
     strategy: str | None = None
+
+    def overridden(self, changes: Mapping[str, Any]) -> PlainConfig:
+        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -144,6 +144,12 @@ class Room:
             assert pull is not None
             return intake.approve(session, pull, commit, by, self.clock.now())
 
+    def ask(self, by: str, overrides: dict[str, Any], number: int = 7) -> None:
+        """Asks for the head to be tested again, as a command does."""
+        at = self.clock.now()
+        with self.database.transaction() as session:
+            intake.look(session, TARGET, number, at, at, again="asked", asked_by=by, overrides=overrides)
+
     def work(self, seconds: float = 2.0) -> None:
         """Lets time pass and does what is due."""
         self.clock.advance(seconds)

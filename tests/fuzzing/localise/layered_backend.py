@@ -76,11 +76,11 @@ class Layered(Backend):
     package: ClassVar[str] = "onnxruntime"
     import_name: ClassVar[str] = "onnxruntime"
 
-    def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
+    def load(self, device: str, options: dict[str, Any]) -> None:
         self._behind = get("onnxruntime")()
         self._behind.load(device, {"optimization": "disabled"})
 
-    def convert(self, program: Program, inputs: Named) -> Model:  # noqa: ARG002
+    def convert(self, program: Program, inputs: Named) -> Model:
         model = onnx.load_from_string(program.to_bytes())
         for node in model.graph.node:
             self.watch.note("converter", f"{node.op_type}.convert")

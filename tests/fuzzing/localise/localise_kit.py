@@ -32,7 +32,8 @@ def unary(*operators: str) -> TestCase:
     """A chain of operators of one input, on 0.5 to 2.0."""
     edges = ["x", *(f"e{place}" for place in range(len(operators) - 1)), "out"]
     nodes = "  ".join(
-        f"{after} = {op}({before})" for op, before, after in zip(operators, edges[:-1], edges[1:], strict=True)
+        f"{after} = {op}({before})"
+        for op, before, after in zip(operators, edges[:-1], edges[1:], strict=True)
     )
     return onnx_case(
         f"g (float[4] x) => (float[4] out) {{ {nodes} }}", np.linspace(0.5, 2, 4, dtype=np.float32)

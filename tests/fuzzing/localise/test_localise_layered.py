@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -86,13 +85,13 @@ def test_what_does_not_fail_is_the_callers_mistake() -> None:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Iterator[Path]:
+def file(tmp_path: Path) -> Path:
     corpus = Corpus(tmp_path / "corpus")
     case = unary("Neg", "Tanh")
     corpus.add(case)
     path = tmp_path / "shard.json"
     path.write_text(json.dumps(replace(SHARD, corpus=str(corpus.root), cases=(case.id,)).to_json()))
-    yield path
+    return path
 
 
 def run(*arguments: str) -> tuple[int, list[dict[str, object]]]:
