@@ -54,7 +54,7 @@ class Desk:
         """
         if steal:
             with self._database.transaction() as session:
-                jobs.free_others(session, [self.owner])
+                jobs.free_others(session, self._work, self.owner)
 
     def wake(self) -> None:
         """Makes an idle desk look at once; from any thread."""

@@ -58,7 +58,7 @@ class Touches:
         return next((spot for name in operators for spot in self._operators.get(name, ())), None)
 
 
-def annotations(groups: Sequence[Group], touches: Touches, *, gate: bool) -> list[dict[str, Any]]:
+def beside_lines(groups: Sequence[Group], touches: Touches, *, gate: bool) -> list[dict[str, Any]]:
     """The annotations of these groups, one each at most, as GitHub's API describes them.
 
     gate  whether a finding fails the check

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.config import RepositoryConfig
-from bot.reports.annotations import Touches, annotations
+from bot.reports.annotations import Touches, beside_lines
 from bot.reports.check import CHECK_RUN, Setting, check_key, check_run, payload
 from bot.reports.issue import tidy
 from bot.reports.report import Group, Report, key
@@ -75,7 +75,7 @@ def effects(
     touches = Touches(view.ranking.touched if view.ranking else ())
     groups = accused(report, muted)
     gate = config.pull_requests.gate
-    setting = Setting(page, gate, muted, view.pull, annotations(groups, touches, gate=gate))
+    setting = Setting(page, gate, muted, view.pull, beside_lines(groups, touches, gate=gate))
     check = Draft(CHECK_RUN, check_key(view), view.target, check_run(report, setting), living=True)
     said = _comment(session, report, groups, touches, config, at)
     return [check] if said is None else [check, said]

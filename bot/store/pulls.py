@@ -141,3 +141,12 @@ def last_act(session: Session, target: str, subject: str, what: str) -> Act | No
     """The latest act of one kind about one subject."""
     query = select(Act).where(Act.target == target, Act.subject == subject, Act.what == what)
     return session.scalars(query.order_by(Act.id.desc()).limit(1)).first()
+
+
+def checks_of(session: Session, target: str, head: str, external_id: str) -> list[Effect]:
+    """The check run of ours that an external id names, or without one the latest of a commit; [] for none."""
+    ours = select(Effect).where(Effect.kind == CHECK_RUN, Effect.target == target)
+    if external_id:
+        return list(session.scalars(ours.where(Effect.key == external_id)))
+    latest = ours.where(Effect.payload["head_sha"].as_string() == head).order_by(Effect.created_at.desc())
+    return list(session.scalars(latest.limit(1)))

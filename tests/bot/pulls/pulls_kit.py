@@ -14,10 +14,11 @@ from bot.pulls import intake
 from bot.pulls.checking import Checks
 from bot.pulls.deciding import Decider
 from bot.pulls.looking import Looker
+from bot.pulls.pressing import Presser
 from bot.pulls.watch import Desk
 from bot.store import Database, audit, pulls
-from bot.store.models import Base, Campaign, Effect, Pull
-from bot.store.pulls import LOOK
+from bot.store.models import Base, Campaign, Effect, Job, Pull
+from bot.store.pulls import LOOK, PRESS
 from bot.webhooks.intents import PullIntent
 
 TARGET = "octo/compiler"
@@ -123,8 +124,9 @@ class Room:
         self.woken = 0
         forge = self.forge if asking else None
         decider = Decider(self.mirrors, parse_config, default_config, forge)
+        self.presser = Presser(self.database, forge, folder / "corpus", self._wake, self._wake)
         self.looker = Looker(self.database, decider, forge, self._wake)
-        self.desk = Desk(self.database, {LOOK: self.looker.look}, self.clock.now)
+        self.desk = Desk(self.database, {LOOK: self.looker.look, PRESS: self.presser.press}, self.clock.now)
         self.corpus = folder / "corpus"
         self.checks = Checks(self.database, self.corpus, clock=self.clock.now)
 
@@ -172,8 +174,6 @@ class Room:
 
     def job(self) -> tuple[str, str]:
         """The state and the reason of the only job."""
-        from bot.store.models import Job
-
         with self.database.reading() as session:
             (job,) = session.query(Job).all()
             return job.state, job.reason
