@@ -25,13 +25,15 @@ from bot.github.repositories import Repositories
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker as Jobs
 from bot.pulls import intake as pulls
+from bot.pulls import pressing
 from bot.pulls.checking import Checks
 from bot.pulls.deciding import Decider
 from bot.pulls.looking import Looker
+from bot.pulls.pressing import Presser
 from bot.pulls.watch import CheckRuns, Desk
 from bot.settings import Settings
 from bot.store import Database, Session
-from bot.store.pulls import LOOK
+from bot.store.pulls import LOOK, PRESS
 from bot.targets import installations, merge_groups
 from bot.targets import repositories as repository_events
 from bot.targets.gate import Gate
@@ -39,6 +41,7 @@ from bot.targets.keeper import Keeper
 from bot.targets.world import World
 from bot.webhooks.intents import (
     CampaignIntent,
+    CheckIntent,
     CommentIntent,
     InstallationIntent,
     Intent,
@@ -69,8 +72,10 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     services = campaign_services(settings, repositories=mirrors)
     engine = Engine(database, settings, services)
     looker = Looker(database, Decider(mirrors, parse_config, default_config, reader), reader, engine.wake)
-    desk = Desk(database, {LOOK: looker.look})
     jobs = Jobs(database, settings, services, Lane.LONG)
+    corpus = settings.data_dir / "corpus"
+    presser = Presser(database, reader, corpus, engine.wake, jobs.wake)
+    desk = Desk(database, {LOOK: looker.look, PRESS: presser.press})
     tools = CommandTools(wake=desk.wake, wake_jobs=jobs.wake)
     commands = Commands(database, reader or Unasked(), looker.refresh, tools)
     start = partial(intents.handle, wake=engine.wake, settle=SETTLE)
@@ -78,6 +83,7 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
         {
             CampaignIntent: start,
             PullIntent: partial(pulls.handle, wake=desk.wake),
+            CheckIntent: partial(pressing.handle, wake=desk.wake),
             CommentIntent: partial(comments.handle, wake=commands.wake),
             InstallationIntent: installations.handle,
             RepositoryIntent: repository_events.handle,
@@ -107,7 +113,7 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
             desk,
             jobs,
             commands,
-            CheckRuns(Checks(database, settings.data_dir / "corpus")),
+            CheckRuns(Checks(database, corpus)),
         ),
     )
 

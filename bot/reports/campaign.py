@@ -12,13 +12,14 @@ from typing import Any
 from bot.campaigns.services import Trouble
 from bot.campaigns.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
-from bot.reports import render
+from bot.reports import pull, render
 from bot.reports.check import untested
 from bot.reports.report import Report, build
 from bot.reports.templating import counted
 from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
 from bot.store import Session, bugs, findings, now, outbox
 from bot.store.models import Side, Standing
+from bot.store.outbox import Draft
 from fuzzing.cases import Corpus
 
 
@@ -27,11 +28,17 @@ class CampaignReports:
 
     corpus   where their cases lie
     folder   campaign's id → where its artifacts go
+    page     campaign's id → the address of its report, "" where it has none
     """
 
     def __init__(
-        self, corpus: Path, folder: Callable[[int], Path], clock: Callable[[], datetime] = now
+        self,
+        corpus: Path,
+        folder: Callable[[int], Path],
+        clock: Callable[[], datetime] = now,
+        page: Callable[[int], str] = lambda _: "",
     ) -> None:
+        self._page = page
         self._corpus = Corpus(corpus)
         self._folder = folder
         self._clock = clock
@@ -52,11 +59,18 @@ class CampaignReports:
                 findings.belong(session, summary.campaign_id, group.signature, bug.id)
         outbox.post(
             session,
-            render.effects(report, config),
+            self._effects(session, report, config, present),
             campaign_id=summary.campaign_id,
             issues_per_day=config.reports.issues_per_day,
             at=present,
         )
+
+    def _effects(
+        self, session: Session, report: Report, config: RepositoryConfig, at: datetime
+    ) -> list[Draft]:
+        if report.view.pull is None:
+            return render.effects(report, config)
+        return pull.effects(session, report, config, at, self._page(report.view.campaign))
 
     def could_not_test(self, session: Session, trouble: Trouble) -> None:
         """One neutral check run that says what to fix."""
