@@ -12,11 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._options import (
+    configuration_options,
     configured,
-    device_option,
     json_option,
-    option_option,
-    profile_option,
     python_option,
     workers_option,
 )
@@ -53,9 +51,7 @@ from fuzzing.execute.shard import Shard
     "--budget", default=60.0, show_default=True, type=click.FloatRange(1), help="Seconds for each case."
 )
 @python_option
-@device_option
-@option_option
-@profile_option
+@configuration_options
 @workers_option
 @click.option(
     "--out",
