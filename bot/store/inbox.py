@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from bot.store.campaigns import chunks
 from bot.store.models import Delivery, DeliveryState
 
 
@@ -80,6 +82,14 @@ def count_attempt(session: Session, delivery: str, reason: str) -> int:
         .returning(Delivery.attempts)
     )
     return attempts or 0
+
+
+def known(session: Session, ids: Iterable[str]) -> set[str]:
+    """Those of the ids that are stored."""
+    found: set[str] = set()
+    for chunk in chunks(ids):
+        found.update(session.scalars(select(Delivery.id).where(Delivery.id.in_(chunk))))
+    return found
 
 
 def backlog(session: Session) -> tuple[int, datetime | None]:

@@ -1,0 +1,74 @@
+"""The hub: one GitHub or GitHub Enterprise Server, and who we are there. The sink and the reader share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from github import Auth
+
+from bot.errors import RefusalError
+from bot.github.client import Client, Signer
+from bot.github.governor import Governor
+from bot.github.identity import AppIdentity, Credentials, Identity, Job, TokenIdentity
+from bot.github.limits import TIMEOUT_S
+from bot.github.transport import PUBLIC_API, Transport
+from bot.store.database import now
+
+
+class Hub:
+    """A server's API under one identity. For any number of threads.
+
+    governor  None where nothing is limited and no answer kept: for a look around, not for a service
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        api_url: str = PUBLIC_API,
+        *,
+        governor: Governor | None = None,
+        timeout_s: float = TIMEOUT_S,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self.clock = clock
+        self.governor = governor
+        self._transport = Transport(api_url, timeout_s)
+        self._app: AppIdentity | None = None
+        if credentials.token:
+            self.identity: Identity = TokenIdentity(credentials.token, self._connect)
+        else:
+            auth = Auth.AppAuth(credentials.app_id, credentials.private_key)
+            self.identity = self._app = AppIdentity(auth, self._connect, clock)
+
+    @property
+    def url(self) -> str:
+        """The API's root."""
+        return self._transport.url
+
+    @property
+    def is_app(self) -> bool:
+        """Whether we are an App."""
+        return self.identity.is_app
+
+    @property
+    def app(self) -> AppIdentity:
+        """The App. Raises RefusalError where a token is used."""
+        if self._app is None:
+            raise RefusalError(
+                "a token belongs to no App, which alone has installations and deliveries; "
+                "set ASSAY_GITHUB_APP_ID and ASSAY_GITHUB_PRIVATE_KEY_FILE"
+            )
+        return self._app
+
+    def client(self, target: str, job: Job) -> Client:
+        """A client that may do `job` for a repository."""
+        return self.identity.client(target, job)
+
+    def close(self) -> None:
+        """Gives tokens back and closes all connections."""
+        self.identity.close()
+        self._transport.close()
+
+    def _connect(self, signer: Signer) -> Client:
+        return Client(self._transport, signer, self.governor, self.clock)
