@@ -68,6 +68,12 @@ class Worker:
         self.name = f"jobs-{lane.value}"
         self.owner = f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
+    def start(self, *, steal: bool = False) -> None:
+        """Call once before it works. `steal` frees what dead processes were at: this one is alone."""
+        if steal:
+            with self._database.transaction() as session:
+                jobs.free_others(session, of_lane(self._lane), self.owner)
+
     def wake(self) -> None:
         """Makes an idle worker look again at once; from any thread."""
         self._wake.set()

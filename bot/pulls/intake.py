@@ -6,8 +6,9 @@ which a row of `jobs` sets going.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 
@@ -96,13 +97,15 @@ def look(
     *,
     again: str = "",
     asked_by: str = "",
+    overrides: Mapping[str, Any] | None = None,
     wake: Wake | None = None,
 ) -> Job:
     """Has the pull request looked at when `due` has come.
 
-    again  why it is to be tested even if its commits have been, "" if that is no reason
+    again      why it is to be tested even if its commits have been, "" if that is no reason
+    overrides  fields of the configuration that whoever asks wants otherwise
     """
-    arguments = {"number": number, "again": again}
+    arguments = {"number": number, "again": again, "overrides": dict(overrides or {})}
     job = pulls.set_going(
         session, LOOK, key(LOOK, target, str(number)), target, arguments, due, at, asked_by=asked_by
     )

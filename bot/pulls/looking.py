@@ -19,7 +19,7 @@ from bot.pulls.deciding import BROKEN, LEAVE, TEST, WAIT, Decider, Decision
 from bot.pulls.forge import Forge
 from bot.reports import underway
 from bot.reports.pull import unreadable, waiting
-from bot.store import Database, Session, audit, outbox, pulls
+from bot.store import Database, Session, audit, now, outbox, pulls
 from bot.store.models import Campaign, CampaignState, Job, JobState, Pull
 from bot.store.outbox import Draft
 from bot.store.pulls import OPEN
@@ -69,6 +69,10 @@ class Looker:
             told = {"what": decision.what, "head": known.head, "why": decision.why}
             pulls.settle(job, JobState.DONE, decision.why, told | done, at)
         log.info("pull_looked_at", target=errand.target, pull=number, what=decision.what, why=decision.why)
+
+    def refresh(self, target: str, number: int) -> Pull | None:
+        """The pull request as GitHub tells it now, kept; None where nothing is known of it."""
+        return self._read_again(target, number, now())
 
     def _read_again(self, target: str, number: int, at: datetime) -> Pull | None:
         """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked."""
@@ -173,4 +177,5 @@ def _intent(pull: Pull, base: str, past: int, errand: Errand) -> CampaignIntent:
         trigger=f"pull_request:{pull.number}{again}",
         pull=pull.number,
         asked_by=errand.asked_by,
+        overrides=errand.arguments.get("overrides") or {},
     )

@@ -118,11 +118,11 @@ def release(job: Job) -> None:
     job.attempts -= 1
 
 
-def free_others(session: Session, owners: Collection[str]) -> None:
-    """Frees what is leased to anybody but `owners`; for a process that knows itself to be alone."""
+def free_others(session: Session, kinds: Collection[str], owner: str) -> None:
+    """Frees jobs of these kinds leased to anybody but `owner`, who knows that the others are dead."""
     session.execute(
         update(Job)
-        .where(Job.state == JobState.RUNNING.value, Job.owner.not_in(owners))
+        .where(Job.kind.in_(tuple(kinds)), Job.state == JobState.RUNNING.value, Job.owner != owner)
         .values(state=JobState.PENDING.value, owner="", lease_until=None)
     )
 
