@@ -17,16 +17,26 @@ from bot.campaigns.services import OnEvent, Reports, Services
 from bot.config import RepositoryConfig, default_config, parse_config
 from bot.errors import InternalError, SettingsError
 from bot.github.dry_run import DryRun
-from bot.github.live import Credentials, GitHub
+from bot.github.governor import Governor
+from bot.github.hub import Hub
+from bot.github.identity import Credentials
+from bot.github.live import GitHub
 from bot.github.publisher import Publisher
 from bot.github.repositories import Repositories
 from bot.github.requests import Sink
+from bot.pulls import intake
+from bot.pulls.checking import Checks
+from bot.pulls.deciding import Decider
+from bot.pulls.forge import Forge
+from bot.pulls.looking import Looker
+from bot.pulls.watch import CheckRuns, Desk
 from bot.reports.campaign import CampaignReports
 from bot.runners import Runner, make_runner, run_tool
 from bot.settings import Settings
 from bot.store import Database, Session, now
+from bot.store.pulls import LOOK
 from bot.toolchains import provision, resolve
-from bot.webhooks.intents import CampaignIntent, Intent
+from bot.webhooks.intents import CampaignIntent, Intent, PullIntent
 from bot.webhooks.reader import Handler
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
@@ -66,10 +76,29 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     def test(session: Session, intent: CampaignIntent) -> None:
         intents.handle(session, intent, wake=engine.wake, settle=SETTLE)
 
+    desk = pull_desk(settings, database, None, engine.wake)
+    desk.start(steal=database.is_sqlite)
+
+    def hear(session: Session, intent: PullIntent) -> None:
+        intake.handle(session, intent, wake=desk.wake)
+
+    checks = CheckRuns(Checks(database, settings.data_dir / "corpus"))
     return service_parts.Services(
-        handle=dispatch({CampaignIntent: test}),
-        backgrounds=(Thread("campaigns", engine.run_forever), Thread("publisher", publisher.run_forever)),
+        handle=dispatch({CampaignIntent: test, PullIntent: hear}),
+        backgrounds=(
+            Thread("campaigns", engine.run_forever),
+            Thread("publisher", publisher.run_forever),
+            desk,
+            checks,
+        ),
     )
+
+
+def pull_desk(settings: Settings, database: Database, forge: Forge | None, wake: Callable[[], None]) -> Desk:
+    """What looks at pull requests; `forge` is GitHub, where it can be asked."""
+    decider = Decider(repositories(settings), parse_config, default_config, forge)
+    looker = Looker(database, decider, forge, wake)
+    return Desk(database, {LOOK: looker.look})
 
 
 def dispatch(handlers: Mapping[type[Any], Callable[[Session, Any], object]]) -> Handler:

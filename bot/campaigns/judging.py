@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bot.store.models import Standing
+from bot.store.models import Finding, Standing
 from fuzzing.outcomes import Outcome, Verdict
 
 NO_BASE = "there is no base to compare with"
@@ -47,6 +47,23 @@ class Seen:
     base_runs: Runs
     repeats: int
     compared: bool
+
+
+def finding_of(judgement: Judgement, campaign_id: int, case_id: str, signature: str) -> Finding:
+    """The row of a case that amounts to something."""
+    return Finding(
+        campaign_id=campaign_id,
+        case_id=case_id,
+        standing=judgement.standing.value,
+        verdict=judgement.verdict.value,
+        signature=signature,
+        reduced="",
+        head_failed=judgement.head[0],
+        head_runs=judgement.head[1],
+        base_failed=judgement.base[0],
+        base_runs=judgement.base[1],
+        reason=judgement.reason,
+    )
 
 
 def judge(seen: Seen) -> Judgement | None:

@@ -96,7 +96,7 @@ def run_pending(
             )
         if not cases:
             return
-        execute(context, config, job, cases, lambda session, runs: _record(context, session, runs))
+        execute(context, config, job, cases, lambda session, runs: record(context, session, runs))
 
 
 def execute(context: Context, config: Config, job: Job, cases: Sequence[str], write: Write) -> None:
@@ -125,7 +125,8 @@ def execute(context: Context, config: Config, job: Job, cases: Sequence[str], wr
     sink.check()
 
 
-def _record(context: Context, session: Session, runs: Sequence[Run]) -> None:
+def record(context: Context, session: Session, runs: Sequence[Run]) -> None:
+    """Writes runs as the verdicts of their cases, for `execute`."""
     outcomes.record(session, (outcome for _, outcome in runs), context.services.clock.now())
 
 

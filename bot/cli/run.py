@@ -92,6 +92,14 @@ class _Asked:
     type=click.IntRange(1, 20),
     help="Fresh processes behind each accusation.",
 )
+@click.option(
+    "--reduce",
+    "reduced",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 1000),
+    help="Failing cases to make small, which takes up to two minutes each.",
+)
 @click.option("--workers", type=click.IntRange(1), help="Cases at a time. [default: one for each core]")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of other runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -110,6 +118,7 @@ def command(
     given: tuple[str, ...],
     profile: str,
     repeats: int,
+    reduced: int,
     workers: int | None,
     no_cache: bool,
     as_json: bool,
@@ -137,6 +146,7 @@ def command(
         options=options,
         profile=profile,
         repeats=repeats,
+        reduction={"cases": reduced},
     )
     asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache)
     with _folder(report) as folder, Watch() as watch:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
-import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
-from bot.cli._options import check_device, option_option, parse_options
+from bot.cli._options import (
+    configuration_options,
+    configured,
+    json_option,
+    python_option,
+    workers_option,
+)
+from bot.cli._shards import Event, installed, run_on, shard_of
+from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import seconds
-from bot.runners import run_tool
 from bot.settings import load_settings
-from bot.toolchains import provision
-from bot.toolchains.existing import existing_spec
-from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
-from fuzzing.oracles.profiles import DEFAULT, profile_named
-
-Event = dict[str, Any]
 
 
 @click.command()
@@ -51,17 +49,15 @@ Event = dict[str, Any]
 @click.option(
     "--budget", default=60.0, show_default=True, type=click.FloatRange(1), help="Seconds for each case."
 )
-@click.option("--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]")
-@click.option("--device", help="Device to compile for. [default: the backend's first]")
-@option_option
-@click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle.")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
+@python_option
+@configuration_options
+@workers_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for reduced cases and what is known of them. [default: triage in the data folder]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     directory: Path,
     backend: str,
@@ -84,24 +80,9 @@ def command(
     of them. What was learnt is remembered: a triage that was stopped runs nothing of its reductions again.
     Exit code 1 if a case fails.
     """
-    profile_named(profile)
-    options = parse_options(given)
-    settled = backends.get(backend).settle(options)
-    if device is not None:
-        check_device(backend, device)
+    how = configured(backend, device, given, profile)
     cases = _cases(directory, told_by)
-    toolchain = provision(existing_spec(backend, python), Path(), lambda _line: None)
-    shard = Shard(
-        corpus=str(directory.absolute()),
-        cases=tuple(cases),
-        backend=backend,
-        toolchain=toolchain.digest,
-        python=toolchain.python,
-        device=device or backends.get(backend).devices[0],
-        options={name: value for name, value in settled.items() if name in options},
-        profile=profile,
-        workers=workers,
-    )
+    shard = shard_of(how, installed(how, python), directory, cases, workers=workers)
     folder = (out or load_settings().data_dir / "triage").absolute()
     arguments = ["--strategy", strategy, "--out", str(folder), "--runs", str(runs), "--seconds", str(budget)]
     told = _group(shard, [*arguments, *([] if reduce else ["--keep"])])
@@ -138,26 +119,23 @@ def _named(told_by: Path) -> list[str]:
 def _group(shard: Shard, arguments: Sequence[str]) -> Event:
     """Runs the triage; its last event, with the bugs."""
     ended: Event = {"bugs": [], "runs": 0, "replayed": 0}
-    with tempfile.TemporaryDirectory(prefix="assay-triage-") as scratch:
-        file = Path(scratch) / "shard.json"
-        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
-        with Console(stderr=True).status("triage") as status:
+    with Line() as line:
 
-            def take(event: Event) -> None:
-                kind = event.pop("event", "")
-                if kind == "outcome":
-                    status.update(f"{event['done']} of {event['of']} cases run, {event['failing']} fail")
-                elif kind == "reduced":
-                    ended["runs"] += event["runs"]
-                    ended["replayed"] += event["replayed"]
-                    status.update(f"{event['from'][:16]} reduced, {ended['runs']} runs by now")
-                elif kind == "bug":
-                    ended["bugs"].append(event)
-                elif kind == "end":
-                    distinct = event.pop("bugs")
-                    ended.update(event, distinct=distinct)
+        def take(event: Event) -> None:
+            kind = event.pop("event", "")
+            if kind == "outcome":
+                line.show(f"{event['done']} of {event['of']} cases run, {event['failing']} fail")
+            elif kind == "reduced":
+                ended["runs"] += event["runs"]
+                ended["replayed"] += event["replayed"]
+                line.show(f"{event['from'][:16]} reduced, {ended['runs']} runs by now")
+            elif kind == "bug":
+                ended["bugs"].append(event)
+            elif kind == "end":
+                distinct = event.pop("bugs")
+                ended.update(event, distinct=distinct)
 
-            run_tool("fuzzing.triage.group", [str(file), *arguments], take)
+        run_on(shard, "fuzzing.triage.group", arguments, take)
     if "failing" not in ended:
         raise InfrastructureError("the triage stopped before its end; begin it again, it goes on")
     return ended

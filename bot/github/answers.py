@@ -20,7 +20,11 @@ _BLOCKED = re.compile(r"\bblocked\b", re.IGNORECASE)
 
 
 class MissingError(RefusalError):
-    """What was asked for is not there (any more), or is hidden from us."""
+    """What was asked for is not there (any more), or is hidden from us; `said` is GitHub's own message."""
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(message)
+        self.said = said
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,8 @@ def error_of(answer: Answer, about: str, need: str, at: datetime) -> AssayError:
     advice = _forbidden(answer, need) if status == 403 else _ADVICE.get(status, "nothing more is known")
     if status == 422 and _SPAM.search(said):
         advice = "GitHub takes the text for spam. Ask GitHub's support to clear the App's account"
-    kind = MissingError if status in (404, 410) else RefusalError
-    return kind(f"{where}: {said}; {advice}")
+    message = f"{where}: {said}; {advice}"
+    return MissingError(message, said) if status in (404, 410) else RefusalError(message)
 
 
 def throttled(answer: Answer, at: datetime) -> ThrottledError:

@@ -38,6 +38,10 @@ class ThrottledError(InfrastructureError):
         self.begun = False
 
 
+#: How the hidden mark of everything we publish begins.
+MARK = "<!-- assay:"
+
+
 def marker(key: str) -> str:
     """The hidden last line of everything we publish."""
-    return f"<!-- assay:{key} -->"
+    return f"{MARK}{key} -->"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from bot.campaigns.services import Trouble
-from bot.campaigns.summary import FindingFacts, Summary, ToolchainFacts
+from bot.campaigns.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
 from bot.reports import render
 from bot.reports.check import untested
 from bot.reports.report import Report, build
-from bot.reports.view import CampaignView, Count, FindingView, Tally, ToolchainView
-from bot.store import Session, bugs, now, outbox
+from bot.reports.templating import counted
+from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
+from bot.store import Session, bugs, findings, now, outbox
 from bot.store.models import Side, Standing
 from fuzzing.cases import Corpus
 
@@ -42,9 +45,11 @@ class CampaignReports:
         report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
         present = self._clock()
         for group in report.groups:
-            reason = render.silence(group.standing)
+            reason = render.silence(group.standing) or in_pull(summary.pull)
             if group.standing in _BUGS:
-                bugs.see(session, summary.target, group.signature, group.title, present, reason)
+                by = _sighting(summary, group.signature)
+                bug = bugs.see(session, summary.target, group.signature, group.title, present, reason, by)
+                findings.belong(session, summary.campaign_id, group.signature, bug.id)
         outbox.post(
             session,
             render.effects(report, config),
@@ -60,7 +65,37 @@ class CampaignReports:
 
     def _report(self, summary: Summary) -> Report:
         texts = {one.case_id: one.program_text for one in summary.findings if one.program_text}
+        small = (one.reduced for one in summary.findings if one.reduced is not None)
+        texts |= {one.case_id: one.program_text for one in small if one.program_text}
         return build(view_of(summary), self._corpus.get, lambda _ids: texts)
+
+
+def _sighting(summary: Summary, signature: str) -> bugs.Sighting:
+    """What the campaign knows of a bug, by that of its reduced cases which needs the least."""
+    pull = summary.pull is not None
+    small = [one.reduced for one in summary.findings if one.signature == signature and one.reduced]
+    if not small:
+        return bugs.Sighting(summary.campaign_id, pull)
+    least = min(small, key=lambda one: (len(one.traits.needs), one.size, one.case_id))
+    return bugs.Sighting(
+        summary.campaign_id,
+        pull,
+        case=least.case_id,
+        backend=least.head.backend,
+        device=least.head.device,
+        configuration=least.head.configuration,
+        traits=asdict(least.traits),
+        fields=least.fields,
+    )
+
+
+def in_pull(pull: int | None) -> str:
+    """Why what a pull request broke becomes no issue; "" for a campaign on a branch.
+
+    What is not merged is nobody's bug but its author's: the pull request is told, and the bug is filed if a
+    campaign on a watched branch sees it.
+    """
+    return "" if pull is None else f"in a pull request, #{pull}: issues are about watched branches"
 
 
 #: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
@@ -78,6 +113,7 @@ def view_of(summary: Summary) -> CampaignView:
         base=summary.base,
         ref=summary.ref,
         trigger=summary.trigger,
+        pull=summary.pull,
         seed=summary.seed,
         backend=head.backend if head else str(summary.config.get("backend", "")),
         device=str(summary.config.get("device", "")),
@@ -128,4 +164,32 @@ def _finding(facts: FindingFacts) -> FindingView:
         title=facts.title,
         size=facts.origin.size,
         reason=facts.reason,
+        reduced=_reduced(facts.reduced) if facts.reduced else None,
     )
+
+
+def _reduced(facts: ReducedFacts) -> ReducedView:
+    return ReducedView(
+        case=facts.case_id,
+        head=facts.head,
+        base=facts.base,
+        head_runs=Tally(facts.head_failed, facts.head_runs),
+        base_runs=Tally(facts.base_failed, facts.base_runs),
+        size=facts.size,
+        history=history_of(facts.history),
+        minimal=bool(facts.history.get("minimal", True)),
+    )
+
+
+def history_of(end: Mapping[str, Any]) -> str:
+    """How a case became small, in a line such as "50 → 2 operators, 120 → 4 edges used in 44 runs".
+
+    end   the last event of `fuzzing.reduce`; at most three of its counts are told, those that changed
+    """
+    counts = zip(end.get("words", ()), end.get("before", ()), end.get("after", ()), strict=False)
+    changed = [f"{before:g} → {after:g} {word}" for word, before, after in counts if before != after]
+    told = ", ".join(changed[:3]) or "values only"
+    ending = (
+        "" if end.get("minimal", True) else "; the budget was spent before nothing more could be left out"
+    )
+    return f"{told} in {counted(int(end.get('runs', 0)), 'run')}{ending}"

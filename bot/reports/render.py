@@ -42,11 +42,14 @@ class Config(Protocol):
 
 
 def effects(report: Report, config: Config) -> list[Draft]:
-    """The check run, then one issue for each new bug; in held mode the issues wait."""
+    """The check run, then one issue for each new bug; in held mode the issues wait.
+
+    A pull request's campaign has no issues: see `bot.reports.campaign.in_pull`.
+    """
     view = report.view
     hold = HELD if config.reports.mode == "held" else ""
     drafts = [Draft(CHECK_RUN, check_key(view), view.target, check_run(report))]
-    for group in report.of(Standing.REGRESSION):
+    for group in report.of(Standing.REGRESSION) if view.pull is None else ():
         payload = {
             "title": issue_title(group),
             "body": issue_body(report, group),
@@ -211,6 +214,7 @@ def _group(group: Group) -> dict[str, Any]:
             "base": example.base.to_json() if example.base else None,
             "reason": example.reason,
         },
+        "reduction": {"from": group.found, "history": group.history} if group.history else None,
         "shown": [
             {
                 "case": row.case,

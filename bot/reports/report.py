@@ -40,7 +40,9 @@ class Group:
     """The findings of one standing that share a signature: one bug, as far as we can tell.
 
     cases     how many findings there are; `shown` lists up to SHOWN of them, the smallest first
-    example   the finding whose program is the smallest
+    example   the finding whose program is the smallest, as its reduced case shows it if it has one
+    found     the case of the example as it was found; its id is the example's where it was not reduced
+    history   how the one became the other, in a line; "" where it was not reduced
     program   its model as text, "" if it could not be had
     script    its reproducer, "" for standings that get none and where there is no template for one
     page      how to replay it with Assay, where there is no script; `filename` is the name of either
@@ -56,6 +58,8 @@ class Group:
     cases: int
     shown: tuple[CaseRow, ...]
     example: FindingView
+    found: str = ""
+    history: str = ""
     program: str = ""
     script: str = ""
     page: str = ""
@@ -208,11 +212,16 @@ class _Draft:
     def group(self) -> Group:
         self._trim()
         of = self.example
-        return Group(of.signature, of.title, of.standing, self.cases, tuple(self.rows), of)
+        history = of.reduced.history if of.reduced else ""
+        return Group(
+            of.signature, of.title, of.standing, self.cases, tuple(self.rows), of.small, of.case, history
+        )
 
 
-def _interest(finding: FindingView) -> tuple[int, str, str]:
-    return finding.size, finding.test, finding.case
+def _interest(finding: FindingView) -> tuple[bool, int, str, str]:
+    """What was reduced first, then what is small."""
+    small = finding.small
+    return finding.reduced is None, small.size, finding.test, finding.case
 
 
 def _with_evidence(

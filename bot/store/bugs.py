@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from bot.store.models import Bug, BugState
+from bot.errors import UsageError
+from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
 _OVER = (BugState.FIXED.value, BugState.VERIFIED.value, BugState.CLOSED.value)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A campaign that saw a bug, and what it knows of it.
+
+    pull    whether it was about a pull request
+    case    the reduced case, "" where none was reduced; backend, device and configuration are how it is run
+    traits  of that case, as `fuzzing.triage.traits.Traits`
+    fields  what the signature is made of, which tells whether the bug explains other failures
+    """
+
+    campaign: int
+    pull: bool = False
+    case: str = ""
+    backend: str = ""
+    device: str = ""
+    configuration: str = ""
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find(session: Session, target: str, signature: str) -> Bug | None:
@@ -19,14 +43,29 @@ def find(session: Session, target: str, signature: str) -> Bug | None:
     return session.scalars(query).one_or_none()
 
 
-def see(session: Session, target: str, signature: str, title: str, at: datetime, reason: str = "") -> Bug:
+def see(
+    session: Session,
+    target: str,
+    signature: str,
+    title: str,
+    at: datetime,
+    reason: str = "",
+    by: Sighting | None = None,
+) -> Bug:
     """The bug of this signature, made if it is new; it was seen `at`.
 
     reason   why nothing is said of it, "" if an issue is to follow. It is recorded only while no issue
              exists, so that a later silence does not overwrite the reason of a report. A bug that was
              thought fixed begins a new life.
+    by       who saw it. What a pull request shows changes nothing about a known bug: it is not merged.
     """
-    bug = find(session, target, signature) or _add(session, target, signature, title, at)
+    bug = find(session, target, signature)
+    if bug is None:
+        bug = _add(session, target, signature, title, at)
+    elif by is not None and by.pull:
+        return bug
+    if by is not None:
+        _tell(bug, by)
     bug.last_seen = max(bug.last_seen, at)
     if bug.state in _OVER:
         bug.reason = f"seen again after it was {bug.state}"
@@ -45,6 +84,22 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
     except IntegrityError:  # another campaign of this target was first
         return session.scalars(select(Bug).where(Bug.target == target, Bug.signature == signature)).one()
     return bug
+
+
+def _tell(bug: Bug, by: Sighting) -> None:
+    """What the campaign knows of the bug; its case, if none that is known needs as little."""
+    if bug.campaign_id != by.campaign:
+        bug.campaign_id, bug.seen = by.campaign, bug.seen + 1
+    if by.fields and "signature" not in bug.facts:
+        bug.facts = bug.facts | {"signature": dict(by.fields)}
+    if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):
+        bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
+        bug.configuration, bug.traits = by.configuration, dict(by.traits)
+        bug.facts = bug.facts | {"signature": dict(by.fields)}
+
+
+def _needs(traits: Mapping[str, Any]) -> int:
+    return len(traits.get("needs", ()))
 
 
 def hold(session: Session, bug_id: int, reason: str) -> None:
@@ -70,3 +125,48 @@ def of_target(session: Session, target: str) -> list[Bug]:
     """The target's bugs, the latest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
+
+
+def of_issue(session: Session, target: str, issue: int) -> Bug | None:
+    """The bug that this issue of the target is about; None where it is not ours."""
+    return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
+
+
+def rule(session: Session, bug: Bug, ruling: str, reason: str) -> None:
+    """A person decides what the bug is: "invalid", or "" to take that back."""
+    bug.ruling, bug.reason = ruling, reason
+    session.flush()
+
+
+def canonical(session: Session, bug: Bug) -> Bug:
+    """The bug that this one duplicates, through all that lie between; itself where it duplicates none."""
+    while bug.duplicate_of is not None:
+        bug = session.get_one(Bug, bug.duplicate_of)
+    return bug
+
+
+def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
+    """Makes `bug` a duplicate of another bug of its target, or of none.
+
+    Raises UsageError where that would be a circle.
+    """
+    if of is not None and canonical(session, of).id == bug.id:
+        raise UsageError("that one is a duplicate of this one already; `/assay undup` there first")
+    bug.duplicate_of, bug.reason = (of.id if of is not None else None), reason
+    session.flush()
+
+
+def of_pull(session: Session, target: str, pull: int) -> list[Bug]:
+    """The bugs that the newest campaign of a pull request found new, in the order of their first sight."""
+    newest = (
+        select(Campaign.id)
+        .where(Campaign.target == target, Campaign.pull == pull)
+        .order_by(Campaign.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    found = select(Finding.signature).where(
+        Finding.campaign_id == newest, Finding.standing == Standing.REGRESSION.value
+    )
+    query = select(Bug).where(Bug.target == target, Bug.signature.in_(found))
+    return list(session.scalars(query.order_by(Bug.id)))

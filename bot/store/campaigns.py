@@ -106,6 +106,11 @@ def any_due(session: Session, at: datetime) -> bool:
     return session.scalar(select(Campaign.id).where(_due(at)).limit(1)) is not None
 
 
+def any_unfinished(session: Session) -> bool:
+    """Whether any campaign has not ended, due or not."""
+    return session.scalar(select(Campaign.id).where(Campaign.state.in_(_UNFINISHED)).limit(1)) is not None
+
+
 def still_held(session: Session, campaign_id: int, owner: str) -> bool:
     """Whether `owner` may go on working on the campaign; needs no write lock."""
     alive = select(Campaign.id).where(

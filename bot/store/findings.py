@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 
 from bot.store.campaigns import CHUNK, Session, chunks
 from bot.store.models import Finding, Standing
@@ -30,6 +30,23 @@ def of_campaign(session: Session, campaign_id: int) -> Iterator[Finding]:
         .execution_options(yield_per=CHUNK)
     )
     yield from session.scalars(query)
+
+
+def copies(session: Session, campaign_id: int) -> list[Finding]:
+    """The campaign's findings as new rows, which may be changed and written by `replace`."""
+    names = [column.key for column in Finding.__table__.columns]
+    return [
+        Finding(**{name: getattr(row, name) for name in names}) for row in of_campaign(session, campaign_id)
+    ]
+
+
+def belong(session: Session, campaign_id: int, signature: str, bug_id: int) -> None:
+    """Names the bug that the campaign's findings of this signature belong to."""
+    session.execute(
+        update(Finding)
+        .where(Finding.campaign_id == campaign_id, Finding.signature == signature)
+        .values(bug_id=bug_id)
+    )
 
 
 def counts(session: Session, campaign_id: int) -> dict[Standing, int]:

@@ -8,7 +8,7 @@ a chunk of a campaign's outcomes at once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from sqlalchemy.orm import aliased
 from bot.store.campaigns import CHUNK, Session, chunks, insert_missing
 from bot.store.models import Campaign, CampaignCase, OutcomeRow, Repeat, Side
 from fuzzing.oracles.profiles import configuration
-from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,13 @@ def reuse_repeats(
     return copied
 
 
-def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> dict[str, tuple[int, int]]:
-    """For each repeated case: (k, n), k of its n repeats having the verdict and phase cached under `key`."""
+def agreement(
+    session: Session, campaign_id: int, side: Side, key: CacheKey, case_id: str | None = None
+) -> dict[str, tuple[int, int]]:
+    """For each repeated case: (k, n), k of its n repeats having the verdict and phase cached under `key`.
+
+    With `case_id`, for that one alone.
+    """
     same = and_(
         Repeat.verdict == OutcomeRow.verdict,
         Repeat.body["phase"].as_string() == OutcomeRow.body["phase"].as_string(),
@@ -250,18 +255,24 @@ def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> 
         .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value)
         .group_by(Repeat.case_id)
     )
-    return {case_id: (int(k), int(n)) for case_id, k, n in session.execute(query)}
+    if case_id is not None:
+        query = query.where(Repeat.case_id == case_id)
+    return {found: (int(k), int(n)) for found, k, n in session.execute(query)}
 
 
-def blamed(session: Session, campaign_id: int, side: Side, case_id: str) -> Evidence | None:
-    """The evidence of the first repeat that looked for the part to blame; None if none did."""
+def blamed(session: Session, campaign_id: int, side: Side, outcome: Outcome) -> Outcome:
+    """The outcome with the part of the compiler that the first repeat which looked for it found to blame."""
     query = (
         select(Repeat.body)
-        .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value, Repeat.case_id == case_id)
+        .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value, Repeat.case_id == outcome.case)
         .order_by(Repeat.number)
     )
     seen = (Outcome.from_json(body).evidence for body in session.scalars(query))
-    return next((evidence for evidence in seen if evidence.rungs), None)
+    for evidence in seen:
+        if evidence.rungs:
+            found = replace(outcome.evidence, rungs=evidence.rungs, component=evidence.component)
+            return replace(outcome, evidence=found)
+    return outcome
 
 
 def get(session: Session, case_id: str, key: CacheKey) -> Outcome | None:

@@ -29,6 +29,7 @@ class Execution:
     log         the end of what the process printed during the case
     peak_bytes  the worker's largest resident set while the case ran, 0 if not sampled
     missing_inputs  inputs of the case that the compiled program would not take
+    seen        what a watched case went through (`fuzzing.backends.base.Watch.seen`)
     """
 
     ending: Ending
@@ -44,3 +45,4 @@ class Execution:
     log: str = ""
     peak_bytes: int = 0
     missing_inputs: Tuple[str, ...] = ()
+    seen: Tuple[Tuple[str, str], ...] = ()

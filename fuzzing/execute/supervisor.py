@@ -12,9 +12,9 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fuzzing import backends
 from fuzzing.cases import TestCase
@@ -90,6 +90,7 @@ class Supervisor(Generic[Tag]):
         self._sent = 0
         self._idle_deaths = 0
         self._failed_starts = 0
+        self._watch: Mapping[str, Any] = {}
         self._singly = 0  # cases next in turn that must be alone in their worker's pipe
         self._next_look = 0.0
         self._again: deque[_Job[Tag]] = deque()
@@ -112,9 +113,15 @@ class Supervisor(Generic[Tag]):
         finally:
             self.close()
 
-    def serve(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
-        """As `run`, but the workers stay and wait for the next cases, until `close`."""
+    def serve(
+        self, cases: Iterable[tuple[Tag, TestCase]], watch: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Tag, Execution]]:
+        """As `run`, but the workers stay and wait for the next cases, until `close`.
+
+        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Watch`
+        """
         source = iter(cases)
+        self._watch = watch or {}
         while self._feed(source):
             self._wait()
             while self._done:
@@ -174,6 +181,8 @@ class Supervisor(Generic[Tag]):
         program = job.case.program.to_bytes()
         kind = job.case.program.kind
         header = {"seq": self._sent, "kind": kind, "program": len(program), "inputs": described}
+        if self._watch:
+            header["watch"] = dict(self._watch)
         slot.waiting[self._sent] = job
         slot.worker.queue(protocol.pack(header, program + blob))
         if idle:  # it need not wait for those that follow, which may take their time
@@ -478,9 +487,10 @@ def _read(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess
     seconds = [float(value) for value in header["seconds"]]
     durations = {phase.value: taken for phase, taken in zip(protocol.PHASES[1:], seconds, strict=False)}
     phase = protocol.PHASES[min(len(seconds), len(protocol.PHASES) - 1)]
+    seen = tuple((str(what), str(name)) for what, name in header.get("seen", ()))
     if "error" not in header:
         outputs = tuple(protocol.unpack_values(header["outputs"], blob))
-        return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak)
+        return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak, seen=seen)
     return Execution(
         "raised",
         phase,
@@ -490,4 +500,5 @@ def _read(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess
         traceback=tuple(str(frame)[:500] for frame in header["traceback"]),
         log=worker.log_tail(*(int(position) for position in header["log"])),
         peak_bytes=peak,
+        seen=seen,
     )

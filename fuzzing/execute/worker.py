@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fuzzing.cases.values import Value
 
     Answer = tuple[dict[str, Any], bytes]
+    Job = tuple[int, Program, list[tuple[str, Value]]]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
@@ -100,8 +101,8 @@ class Worker:
             if not data:
                 return
             jobs = [self._job(header, blob) for header, blob in self._reader.feed(data)]
-            for job in jobs:
-                answers.append(self._case(backend, *job))
+            for job, watch in jobs:
+                answers.append(self._watched(backend, job, watch) if watch else self._case(backend, *job))
                 if "sticky" in answers[-1][0]:
                     self._flush(answers)
                     return
@@ -109,10 +110,21 @@ class Worker:
                     flushed = self._flush(answers)
             flushed = self._flush(answers)
 
-    def _job(self, header: dict[str, Any], blob: bytes) -> tuple[int, Program, list[tuple[str, Value]]]:
+    def _job(self, header: dict[str, Any], blob: bytes) -> tuple[Job, dict[str, Any] | None]:
         size = header["program"]
         program = self._kind_named(header["kind"]).from_bytes(blob[:size])
-        return header["seq"], program, self._protocol.unpack_values(header["inputs"], blob, size)
+        job = header["seq"], program, self._protocol.unpack_values(header["inputs"], blob, size)
+        return job, header.get("watch")
+
+    def _watched(self, backend: Backend, job: Job, asked: dict[str, Any]) -> Answer:
+        """A case of which somebody asks where it goes wrong: taken as asked, and what was seen told."""
+        from fuzzing.backends.base import Watch
+
+        backend.watch = Watch(**asked)
+        reply, outputs = self._case(backend, *job)
+        reply["seen"] = backend.watch.seen
+        backend.watch = Watch()
+        return reply, outputs
 
     def ready(self, versions: dict[str, str], isolation: str) -> None:
         """Says that the compiler is imported, and behind which walls."""

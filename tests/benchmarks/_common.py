@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import onnx
 
@@ -48,18 +49,25 @@ def once(program, inputs):
 once(*prepared[0])
 print("ready", flush=True)
 sys.stdin.readline()
-begin = time.perf_counter()
+begin, used = time.perf_counter(), time.process_time()
 for _ in range(times):
     for program, inputs in prepared:
         once(program, inputs)
-print("took", time.perf_counter() - begin, flush=True)
+print("took", time.perf_counter() - begin, time.process_time() - used, flush=True)
 """
+
+
+class Floor(NamedTuple):
+    """Seconds that a bare loop took: by the clock, and of processor time."""
+
+    wall: float
+    processor: float
 
 
 def bare(
     corpus: Path, backend: str, ids: list[str], times: int, cores: Sequence[int | None] = (None,)
-) -> list[float]:
-    """Seconds that bare loops over the cases take: one for each of `cores`, bound to it, all at once."""
+) -> list[Floor]:
+    """What bare loops over the cases take: one for each of `cores`, bound to it, all at once."""
     arguments = [str(corpus), backend, json.dumps(ids), str(times)]
     kept = str(corpus.parent)
     needed = backends.get(backend).environment.items()  # what a worker has, too
@@ -81,10 +89,10 @@ def bare(
         assert loop.stdin is not None
         loop.stdin.write("\n")
         loop.stdin.flush()
-    seconds = [float(_said(loop, "took")) for loop in loops]
+    taken = [Floor(*map(float, _said(loop, "took").split())) for loop in loops]
     for loop in loops:
         loop.communicate()
-    return seconds
+    return taken
 
 
 def _said(loop: subprocess.Popen[str], word: str) -> str:

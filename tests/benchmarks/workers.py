@@ -4,7 +4,9 @@ The same single-operator ONNX models, several times over, through supervisor, wo
 when all workers are up, in alternating rounds. The bar is 1.8.
 
 Beside it stands what the machine itself allows in the same rounds: as many bare loops at once, each bound to
-a core and with nothing of ours beside it, against one.
+a core and with nothing of ours beside it, against one. And what processor time allows, of which other
+processes on the machine take nothing: one worker gives a case in its own time, several share all processors
+with the supervisor.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import os
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,12 +25,13 @@ from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles import judge
 from tests.benchmarks._common import bare, machine, single_operators, verdict
+from tests.benchmarks._processor import Used, used
 
 _WARM = "warm"
 
 
-def seconds(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> float:
-    """From the first answer to a case drawn after all workers were up, to the last answer."""
+def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> Used:
+    """From the first answer to a case drawn after all workers were up, to the last answer, for each case."""
     store, kind = Corpus(corpus), backends.get(backend)
     supervisor: Supervisor[tuple[str, TestCase]] = Supervisor(
         Command(sys.executable, backend), workers=workers
@@ -43,13 +45,28 @@ def seconds(corpus: Path, backend: str, ids: list[str], times: int, workers: int
             for case in map(store.get, ids):
                 yield ("", case), case
 
-    begin = end = 0.0
+    begin: Used | None = None
+    end, left = used(), len(ids) * times
     for (phase, case), execution in supervisor.run(cases()):
         judge(case, execution, kind, "bench", "CPU")
-        end = time.perf_counter()
-        if phase != _WARM:
-            begin = begin or end
-    return end - begin
+        if phase == _WARM:
+            continue
+        begin = begin or used()
+        left -= 1
+        if not left:
+            end = used()
+    assert begin is not None
+    return Used(*(part / (len(ids) * times) for part in end.since(begin)))
+
+
+def _possible(one: Used, several: Used, cores: int) -> float:
+    """The ratio on an idle machine, were nothing but processor time to count."""
+    return max(one.ours, one.theirs) * cores / (several.ours + several.theirs)
+
+
+def _shown(used: Used) -> str:
+    wall, supervisor, workers = (1e6 * part for part in used)
+    return f"{wall:.0f} µs a case (processor: workers {workers:.0f}, supervisor {supervisor:.0f})"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -63,22 +80,24 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--corpus", type=Path)
     args = parser.parse_args(argv)
     print(machine())
-    ratios, ceilings = [], []
+    ratios, ceilings, possible = [], [], []
     cores = sorted(os.sched_getaffinity(0))
     bound = [cores[place % len(cores)] for place in range(args.workers)]
     with tempfile.TemporaryDirectory() as temporary:
         corpus = args.corpus or Path(temporary) / "corpus"
         ids = single_operators(corpus, args.cases)
         for _ in range(args.rounds):
-            one = seconds(corpus, args.backend, ids, args.times, 1)
-            several = seconds(corpus, args.backend, ids, args.times, args.workers)
-            ratios.append(one / several)
+            one = taken(corpus, args.backend, ids, args.times, 1)
+            several = taken(corpus, args.backend, ids, args.times, args.workers)
+            ratios.append(one.wall / several.wall)
             [alone] = bare(corpus, args.backend, ids, args.times, bound[:1])
             beside = bare(corpus, args.backend, ids, args.times, bound)
-            ceilings.append(sum(alone / taken for taken in beside))
+            ceilings.append(sum(alone.wall / each.wall for each in beside))
+            possible.append(_possible(one, several, min(args.workers, len(cores))))
             print(
-                f"1 worker {one:.3f} s  {args.workers} workers {several:.3f} s  ratio {ratios[-1]:.2f}  "
-                f"bare loops {ceilings[-1]:.2f}"
+                f"1 worker {_shown(one)}  {args.workers} workers {_shown(several)}  ratio {ratios[-1]:.2f}  "
+                f"bare loops {ceilings[-1]:.2f}  by processor time {possible[-1]:.2f}",
+                flush=True,
             )
     ratio, ceiling = statistics.median(ratios), statistics.median(ceilings)
     print(
@@ -87,4 +106,7 @@ def main(argv: Sequence[str]) -> int:
     )
     print(f"  {args.workers} workers     {ratio:.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
     print(f"  {args.workers} bare loops  {ceiling:.2f} ({min(ceilings):.2f} to {max(ceilings):.2f})")
+    print(
+        f"  by processor time {statistics.median(possible):.2f} ({min(possible):.2f} to {max(possible):.2f})"
+    )
     return verdict(ratio >= 1.8, "two workers >= 1.8 times one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.summary import FindingFacts, Summary, gather
 from bot.store.campaigns import chunks
-from bot.store.models import CampaignState
+from bot.store.models import CampaignState, Standing
 
 #: Ids of one call of `fuzzing.triage.describe`; a command line holds 2 MiB on Linux, an id 65 bytes.
 DESCRIBE = 1000
@@ -29,16 +30,21 @@ def report(context: Context) -> None:
 
 
 def _described(context: Context, summary: Summary) -> Summary:
-    """The summary with the program's text in the first finding of each signature."""
-    shown: dict[str, FindingFacts] = {}
-    for one in summary.findings:
-        shown.setdefault(one.signature, one)
+    """The summary with the program's text in the smallest finding of each signature, and what it became."""
     texts = _Texts()
-    ids = [one.case_id for one in shown.values()]
-    for chunk in chunks(ids, DESCRIBE):
+    for chunk in chunks(dict.fromkeys(_shown(summary)), DESCRIBE):
         _describe(context, chunk, texts)
-    found = (replace(one, program_text=texts.of.get(one.case_id, "")) for one in summary.findings)
-    return replace(summary, findings=tuple(found))
+    return replace(summary, findings=tuple(texts.put(one) for one in summary.findings))
+
+
+def _shown(summary: Summary) -> Iterator[str]:
+    """The cases whose programs are shown: reduced ones, and of each kind of finding the smallest."""
+    smallest: dict[tuple[Standing, str], FindingFacts] = {}
+    for one in sorted(summary.findings, key=lambda one: (one.origin.size, one.origin.test, one.case_id)):
+        smallest.setdefault((one.standing, one.signature), one)
+        if one.reduced is not None:
+            yield one.reduced.case_id
+    yield from (one.case_id for one in smallest.values())
 
 
 def _describe(context: Context, ids: list[str], texts: _Texts) -> None:
@@ -56,6 +62,13 @@ class _Texts:
     def add(self, event: dict[str, Any]) -> None:
         """Takes one program."""
         self.of[str(event["id"])] = str(event["program"])
+
+    def put(self, one: FindingFacts) -> FindingFacts:
+        """The finding with its programs' texts, as far as they were asked for."""
+        reduced = one.reduced
+        if reduced is not None:
+            reduced = replace(reduced, program_text=self.of.get(reduced.case_id, ""))
+        return replace(one, program_text=self.of.get(one.case_id, ""), reduced=reduced)
 
     def tick(self) -> None:
         """Nothing is written."""

@@ -22,6 +22,7 @@ class CampaignState(str, Enum):
     RUNNING = "running"
     CONFIRMING = "confirming"
     COMPARING = "comparing"
+    REDUCING = "reducing"
     REPORTING = "reporting"
     DONE = "done"
     FAILED = "failed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -85,6 +85,9 @@ class PlainConfig:
     repeats: int = 3
     frontend: str | None = None
     strategy: str | None = None
+
+    def overridden(self, changes: Mapping[str, Any]) -> PlainConfig:
+        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -269,6 +272,7 @@ class Tools:
         self.calls: list[str] = []
         self.asked: list[dict[str, str]] = []  # of rankings: option → value
         self.order: Callable[[list[str]], list[str]] = list
+        self.touched: list[dict[str, Any]] = []
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.calls.append(module)
@@ -290,6 +294,8 @@ class Tools:
 
     def rank(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.asked.append(dict(zip(args[::2], args[1::2], strict=True)))
+        for told in self.touched:
+            on_event({"event": "touched", **told})
         for case_id in self.order(catalogued_ids(args)):
             on_event({"event": "ranked", "id": case_id})
         on_event({"event": "end", "cases": len(IDS), "strategy": args[1], "seconds": 0.5})
