@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,6 +16,7 @@ from bot.campaigns.catalogue import catalogued
 from bot.campaigns.engine import Engine
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.config import RepositoryConfig, default_config, parse_config
+from bot.config.parse import CONFIG_PATH
 from bot.errors import InternalError, SettingsError
 from bot.github.dry_run import DryRun
 from bot.github.governor import Governor
@@ -22,6 +24,7 @@ from bot.github.hub import Hub
 from bot.github.identity import Credentials
 from bot.github.live import GitHub
 from bot.github.publisher import Publisher
+from bot.github.reading import Reader
 from bot.github.repositories import Repositories
 from bot.github.requests import Sink
 from bot.pulls import intake
@@ -35,8 +38,21 @@ from bot.runners import Runner, make_runner, run_tool
 from bot.settings import Settings
 from bot.store import Database, Session, now
 from bot.store.pulls import LOOK
+from bot.targets import installations, merge_groups
+from bot.targets import repositories as whole_repositories
+from bot.targets.gate import Gate
+from bot.targets.keeper import Keeper
+from bot.targets.merge_groups import Start
+from bot.targets.world import Keeping, World
 from bot.toolchains import provision, resolve
-from bot.webhooks.intents import CampaignIntent, Intent, PullIntent
+from bot.webhooks.intents import (
+    CampaignIntent,
+    InstallationIntent,
+    Intent,
+    MergeGroupIntent,
+    PullIntent,
+    RepositoryIntent,
+)
 from bot.webhooks.reader import Handler
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
@@ -68,10 +84,12 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
 
 def service(settings: Settings, database: Database) -> service_parts.Services:
     """A whole Assay process: deliveries become campaigns, campaigns run, effects are published."""
-    engine = Engine(database, settings, campaign_services(settings))
+    hub = github_hub(settings, database)
+    services = campaign_services(settings, repositories=repositories(settings, hub))
+    engine = Engine(database, settings, services)
     # The embedded database belongs to one process, which holds the lock on its folder by now.
     engine.start(steal=database.is_sqlite)
-    publisher = Publisher(database, *_sinks(settings))
+    publisher = Publisher(database, *_sinks(settings, hub))
 
     def test(session: Session, intent: CampaignIntent) -> None:
         intents.handle(session, intent, wake=engine.wake, settle=SETTLE)
@@ -82,15 +100,58 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     def hear(session: Session, intent: PullIntent) -> None:
         intake.handle(session, intent, wake=desk.wake)
 
+    handle = Gate(
+        dispatch({CampaignIntent: test, PullIntent: hear, **watching_handlers(test)}),
+        app=settings.github_app_id or "",
+        asks=hub is not None,
+    )
+    keeper = Keeper(watched_world(settings, database, services, hub, handle, test))
+    keeper.start(steal=database.is_sqlite)
     checks = CheckRuns(Checks(database, settings.data_dir / "corpus"))
     return service_parts.Services(
-        handle=dispatch({CampaignIntent: test, PullIntent: hear}),
+        handle=handle,
         backgrounds=(
+            *((Thread("github", hub.run_forever),) if hub is not None else ()),
             Thread("campaigns", engine.run_forever),
             Thread("publisher", publisher.run_forever),
             desk,
             checks,
+            keeper,
         ),
+    )
+
+
+def watching_handlers(start: Start) -> dict[type[Any], Callable[[Session, Any], object]]:
+    """Who carries out what happens to installations, repositories and merge queues."""
+    return {
+        InstallationIntent: installations.handle,
+        RepositoryIntent: whole_repositories.handle,
+        MergeGroupIntent: partial(merge_groups.handle, start=start),
+    }
+
+
+def watched_world(
+    settings: Settings, database: Database, services: Services, hub: Hub | None, handle: Handler, start: Start
+) -> World:
+    """What the duties work with; without a hub they do what needs no GitHub."""
+
+    def configure(target: str, commit: str) -> RepositoryConfig | None:
+        read = partial(services.repositories.read, target, commit)
+        text = read(CONFIG_PATH)
+        return default_config(read) if text is None else parse_config(text, CONFIG_PATH)
+
+    keeping = Keeping(
+        timedelta(days=settings.forget_after_days), timedelta(days=settings.keep_deliveries_days)
+    )
+    return World(
+        database=database,
+        carry_out=handle,
+        start=start,
+        configure=configure,
+        data_dir=settings.data_dir,
+        github=Reader(hub) if hub is not None else None,
+        watch=settings.watch,
+        keeping=keeping,
     )
 
 
@@ -121,15 +182,29 @@ class Thread:
     run_forever: Callable[[Event], None]
 
 
-def _sinks(settings: Settings) -> tuple[Sink, Callable[[], datetime], Sink]:
+def _sinks(settings: Settings, hub: Hub | None) -> tuple[Sink, Callable[[], datetime], Sink]:
     """Where effects go, the clock, and where those of targets in dry-run mode go."""
     rehearsal = DryRun(settings.data_dir / "outbox")
     if settings.github_mode == "dry-run":
         return rehearsal, now, rehearsal
-    return GitHub(_credentials(settings), settings.github_api_url), now, rehearsal
+    if hub is None:
+        raise InternalError("GitHub's live mode without anything to sign in with")
+    return GitHub(hub), now, rehearsal
 
 
-def _credentials(settings: Settings) -> Credentials:
+def github_hub(settings: Settings, database: Database | None) -> Hub | None:
+    """GitHub as the settings' App or token; None without either. A database makes all processes share limits.
+
+    Raises SettingsError: the private key cannot be read.
+    """
+    credentials = _credentials(settings)
+    if credentials is None:
+        return None
+    governor = Governor(database) if database is not None else None
+    return Hub(credentials, settings.github_api_url, governor=governor)
+
+
+def _credentials(settings: Settings) -> Credentials | None:
     key_file = settings.github_private_key_file
     if settings.github_app_id and key_file:
         try:
@@ -138,14 +213,14 @@ def _credentials(settings: Settings) -> Credentials:
             raise SettingsError(f"ASSAY_GITHUB_PRIVATE_KEY_FILE: cannot read {key_file}: {error}") from None
         return Credentials(app_id=settings.github_app_id, private_key=key)
     token = settings.github_token
-    return Credentials(token=token.get_secret_value() if token else "")
+    return Credentials(token=token.get_secret_value()) if token else None
 
 
-def repositories(settings: Settings) -> Repositories:
-    """Where commits are read from."""
-    token = settings.github_token
-    secret = token.get_secret_value() if token else None
-    return Repositories(settings.git_url, settings.data_dir / "git", secret)
+def repositories(settings: Settings, hub: Hub | None = None) -> Repositories:
+    """Where commits are read from; `hub` gives the tokens for private ones."""
+    hub = hub or github_hub(settings, None)
+    token = hub.git_token if hub is not None else None
+    return Repositories(settings.git_url, settings.data_dir / "git", token)
 
 
 def runner() -> Runner:

@@ -13,6 +13,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_dir
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
@@ -80,6 +81,16 @@ def _watched(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def web_url(api_url: str) -> str:
+    """Where people see the GitHub whose API is at `api_url`, and where git clones from.
+
+    An Enterprise Server's API is below /api/v3 of the same host; a data-residency host's is at api.HOST.
+    """
+    parts = urlsplit(api_url)
+    host = parts.netloc.removeprefix("api.")
+    return f"{parts.scheme}://{host}{parts.path.rstrip('/').removesuffix('/api/v3')}"
+
+
 class Settings(BaseSettings):
     """Everything a service is told from outside. Descriptions say what is allowed."""
 
@@ -112,7 +123,7 @@ class Settings(BaseSettings):
         default="https://api.github.com", description="an http(s) address"
     )
     git_url: Annotated[str, AfterValidator(_git_url)] = Field(
-        default="https://github.com",
+        default_factory=lambda known: web_url(known["github_api_url"]),
         description="an https, http or file address; {git_url}/{owner}/{name} is cloned",
     )
     github_app_id: str | None = Field(default=None, description="the GitHub App's id or client id")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import datetime
 
+import structlog
 from github import Auth
 
 from bot.errors import RefusalError
 from bot.github.client import Client, Signer
 from bot.github.governor import Governor
-from bot.github.identity import AppIdentity, Credentials, Identity, Job, TokenIdentity
+from bot.github.identity import READER, AppIdentity, Credentials, Identity, Job, TokenIdentity
 from bot.github.limits import TIMEOUT_S
 from bot.github.transport import PUBLIC_API, Transport
 from bot.store.database import now
+
+log = structlog.get_logger(__name__)
 
 
 class Hub:
@@ -64,6 +68,21 @@ class Hub:
     def client(self, target: str, job: Job) -> Client:
         """A client that may do `job` for a repository."""
         return self.identity.client(target, job)
+
+    def git_token(self, target: str) -> str | None:
+        """A token to fetch with; None where we are not let in, which a public repository does not mind."""
+        try:
+            return self.identity.token(target, READER)
+        except RefusalError as error:
+            log.info("fetched without a token", target=target, reason=str(error))
+            return None
+
+    def run_forever(self, stop: threading.Event, every_s: float = 3600.0) -> None:
+        """Tidies up now and then until `stop` is set, then gives back every token."""
+        while not stop.wait(every_s):
+            if self.governor is not None:
+                self.governor.tidy()
+        self.close()
 
     def close(self) -> None:
         """Gives tokens back and closes all connections."""

@@ -19,7 +19,7 @@ from urllib.request import url2pathname
 
 from bot.errors import RefusalError, UsageError
 from bot.github.changes import read_change
-from bot.github.git import DamagedError, Git, NoSuchCommitError
+from bot.github.git import DamagedError, Git, NoSuchCommitError, TokenFor
 from bot.locks import locked
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 class Repositories:
     """The repositories of one server, mirrored on demand. Safe for several threads and processes."""
 
-    def __init__(self, git_url: str, cache_dir: Path, token: str | None = None) -> None:
+    def __init__(self, git_url: str, cache_dir: Path, token: str | TokenFor | None = None) -> None:
         self._git = Git(git_url, token)
         self._root = cache_dir.absolute()
 
