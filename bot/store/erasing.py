@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, delete, except_, func, or_, select, true, union
+from sqlalchemy import ColumnElement, Table, delete, except_, func, or_, select, true, union
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import chunks
@@ -61,7 +61,7 @@ def _own_cases(session: Session, target: str) -> set[str]:
 
 def _named(campaign: ColumnElement[bool], bug: ColumnElement[bool]) -> Any:
     """The cases that these campaigns and bugs name."""
-    of_campaign: list[Select[tuple[str]]] = [
+    of_campaign = [
         select(column).join(Campaign, Campaign.id == table.campaign_id).where(campaign)
         for table, column in (
             (CampaignCase, CampaignCase.case_id),
@@ -102,7 +102,7 @@ def _of(table: Table, target: str) -> ColumnElement[bool] | None:
         return func.lower(table.c.url).contains(f"/repos/{target.lower()}", autoescape=True)
     if "target" in table.c:
         return table.c.target == target
-    owners = {"campaigns": Campaign, "bugs": Bug}
+    owners: dict[str, type[Campaign | Bug]] = {"campaigns": Campaign, "bugs": Bug}
     through = [
         column.in_(
             select(owners[key.column.table.name].id).where(owners[key.column.table.name].target == target)
