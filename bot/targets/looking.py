@@ -153,7 +153,7 @@ def _pulls(work: Work, target: Target, *, first: bool) -> None:
             now_open[number] = work.world.hub.pull(target.name, number)
         except MissingError:
             continue
-    for facts in now_open.values():
+    for _, facts in sorted(now_open.items()):
         _pull(work, target, facts, first=first)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from bot.targets.watching import recognise
 from bot.webhooks.intents import CommentIntent, PullIntent
 from tests.bot.targets.watch_kit import CONFIG, Watch, watching
 from tests.github.people import RepositoryDouble
@@ -71,7 +72,9 @@ def test_each_missed_turn_of_a_pull_request_is_found(watch: Watch, repository: R
         assert len(watch.heard) == 1
         intent = watch.heard[0]
         assert isinstance(intent, PullIntent)
-        assert intent.head == repository.pull(number).pull_head
+        pull = repository.pull(number).pull
+        assert pull is not None
+        assert intent.head == pull.head_sha
         return intent.action
 
     turns.append(found())
@@ -108,9 +111,7 @@ def test_what_was_there_before_us_is_left_alone(watch: Watch) -> None:
     old = repository.open_pull({"op.cc": "1\n"})
     watch.drop()
     with watch.database.transaction() as session:
-        from bot.targets import watching as rows
-
-        rows.recognise(session, "octo/compiler", None, watch.clock())
+        recognise(session, "octo/compiler", None, watch.clock())
     looked(watch)
     assert (watch.heard, watch.campaigns()) == ([], [])
     repository.push_pull(old, {"op.cc": "2\n"})
