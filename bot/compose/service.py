@@ -38,7 +38,7 @@ from bot.targets import installations, merge_groups
 from bot.targets import repositories as repository_events
 from bot.targets.gate import Gate
 from bot.targets.keeper import Keeper
-from bot.targets.world import World
+from bot.targets.world import Keeping, World
 from bot.webhooks.intents import (
     CampaignIntent,
     CheckIntent,
@@ -98,6 +98,10 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
         configure=partial(_configuration, mirrors),
         data_dir=settings.data_dir,
         github=reader,
+        watch=settings.watch,
+        keeping=Keeping(
+            timedelta(days=settings.forget_after_days), timedelta(days=settings.keep_deliveries_days)
+        ),
     )
     keeper = Keeper(world)
     for part in (engine, desk, jobs, keeper):
@@ -109,10 +113,10 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
             *((Thread("github", hub.run_forever),) if hub is not None else ()),
             Thread("campaigns", engine.run_forever),
             Thread("publisher", publisher.run_forever),
-            Thread("targets", keeper.run_forever),
             desk,
             jobs,
             commands,
+            keeper,
             CheckRuns(Checks(database, corpus)),
         ),
     )
