@@ -23,6 +23,7 @@ from bot.github.repositories import Repositories
 from bot.github.requests import Sink
 from bot.reports.campaign import CampaignReports
 from bot.runners import Runner, make_runner, run_tool
+from bot.runners.scripts import try_script
 from bot.settings import Settings
 from bot.store import Database, Session, now
 from bot.toolchains import provision, resolve
@@ -48,6 +49,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "provision": provision,
         "make_shard": make_shard,
         "runner": runner(),
+        "try_script": try_script,
         "run_tool": _run_tool,
         "sign": sign,
         "reports": reports(settings.data_dir),
