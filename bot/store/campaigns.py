@@ -228,6 +228,14 @@ def planned_cases(session: Session, campaign_id: int) -> Iterator[str]:
     yield from session.scalars(query)
 
 
+def plans(session: Session, campaign_id: int, case_id: str) -> bool:
+    """Whether a case is planned."""
+    query = select(CampaignCase.rank).where(
+        CampaignCase.campaign_id == campaign_id, CampaignCase.case_id == case_id
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
 def planned(session: Session, campaign_id: int) -> int:
     """How many cases the plan has."""
     counted = select(func.count()).select_from(CampaignCase).where(CampaignCase.campaign_id == campaign_id)
