@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 from bot import service as service_parts
+from bot.bugs import intake as issues
 from bot.campaigns import intents
 from bot.campaigns.engine import Engine
 from bot.commands import intake as comments
@@ -42,6 +43,7 @@ from bot.webhooks.intents import (
     CommentIntent,
     InstallationIntent,
     Intent,
+    IssueIntent,
     MergeGroupIntent,
     PullIntent,
     RepositoryIntent,
@@ -70,7 +72,7 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     engine = Engine(database, settings, services)
     looker = Looker(database, Decider(mirrors, parse_config, default_config, reader), reader, engine.wake)
     desk = Desk(database, {LOOK: looker.look})
-    jobs = Jobs(database, settings, services, Lane.LONG)
+    jobs = Jobs(database, settings, services, Lane.LONG, forge=reader)
     tools = CommandTools(wake=desk.wake, wake_jobs=jobs.wake)
     commands = Commands(database, reader or Unasked(), looker.refresh, tools)
     start = partial(intents.handle, wake=engine.wake, settle=SETTLE)
@@ -78,6 +80,7 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
         {
             CampaignIntent: start,
             PullIntent: partial(pulls.handle, wake=desk.wake),
+            IssueIntent: issues.handle,
             CommentIntent: partial(comments.handle, wake=commands.wake),
             InstallationIntent: installations.handle,
             RepositoryIntent: repository_events.handle,
