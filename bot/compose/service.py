@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 from bot import service as service_parts
+from bot.bugs import intake as issues
 from bot.campaigns import intents
 from bot.campaigns.engine import Engine
 from bot.commands import intake as comments
@@ -45,6 +46,7 @@ from bot.webhooks.intents import (
     CommentIntent,
     InstallationIntent,
     Intent,
+    IssueIntent,
     MergeGroupIntent,
     PullIntent,
     RepositoryIntent,
@@ -72,7 +74,7 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     services = campaign_services(settings, repositories=mirrors)
     engine = Engine(database, settings, services)
     looker = Looker(database, Decider(mirrors, parse_config, default_config, reader), reader, engine.wake)
-    jobs = Jobs(database, settings, services, Lane.LONG)
+    jobs = Jobs(database, settings, services, Lane.LONG, forge=reader)
     corpus = settings.data_dir / "corpus"
     presser = Presser(database, reader, corpus, engine.wake, jobs.wake)
     desk = Desk(database, {LOOK: looker.look, PRESS: presser.press})
@@ -84,6 +86,7 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
             CampaignIntent: start,
             PullIntent: partial(pulls.handle, wake=desk.wake),
             CheckIntent: partial(pressing.handle, wake=desk.wake),
+            IssueIntent: issues.handle,
             CommentIntent: partial(comments.handle, wake=commands.wake),
             InstallationIntent: installations.handle,
             RepositoryIntent: repository_events.handle,

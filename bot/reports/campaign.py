@@ -9,13 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from bot.bugs import changing, filing
 from bot.campaigns.services import Script, Trouble
 from bot.campaigns.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
 from bot.reports import pull, render
 from bot.reports.check import untested
 from bot.reports.references import completed
-from bot.reports.report import Report, build
+from bot.reports.report import Group, Report, build
 from bot.reports.templating import counted
 from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
 from bot.store import Session, bugs, findings, now, outbox
@@ -52,19 +53,40 @@ class CampaignReports:
         """Records the bugs, and the effects that tell of them, by key: twice is once."""
         report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
         present = self._clock()
-        for group in report.groups:
-            reason = render.silence(group.standing) or in_pull(summary.pull)
-            if group.standing in _BUGS:
-                by = _sighting(summary, group.signature)
-                bug = bugs.see(session, summary.target, group.signature, group.title, present, reason, by)
-                findings.belong(session, summary.campaign_id, group.signature, bug.id)
-        outbox.post(
+        quiet = {
+            group.signature
+            for group in report.groups
+            if group.standing in _BUGS and self._saw(session, summary, group, present)
+        }
+        drafts = self._effects(session, report, config, present)
+        drafts = filing.checked_first(drafts, quiet, config.reports.mode)
+        posted = outbox.post(
             session,
-            self._effects(session, report, config, present),
+            drafts,
             campaign_id=summary.campaign_id,
             issues_per_day=config.reports.issues_per_day,
             at=present,
         )
+        filing.ask_all(session, posted, drafts, present)
+        changing.after_campaign(session, summary.campaign_id, present)
+
+    @staticmethod
+    def _saw(session: Session, summary: Summary, group: Group, at: datetime) -> str:
+        """Records a bug of the campaign; why nothing is filed about it, "" if it may be."""
+        quiet = filing.saw(
+            session,
+            summary.target,
+            group.signature,
+            group.title,
+            group.example.operator,
+            at,
+            render.silence(group.standing) or in_pull(summary.pull),
+            _sighting(summary, group.signature),
+        )
+        bug = bugs.find(session, summary.target, group.signature)
+        assert bug is not None
+        findings.belong(session, summary.campaign_id, group.signature, bug.id)
+        return quiet
 
     def _effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime
