@@ -65,7 +65,7 @@ def _ruled(session: Session, bug: Bug) -> str:
 
 
 def checked_first(drafts: Iterable[Draft], quiet: Collection[str], mode: str) -> list[Draft]:
-    """The drafts without issues about quiet bugs; an issue that nobody has to release waits for its checks."""
+    """The drafts, none about quiet bugs; an issue that nobody has to release waits for its checks."""
     loud = [one for one in drafts if one.kind != ISSUE or one.signature not in quiet]
     if mode != "auto":
         return loud
