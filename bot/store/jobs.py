@@ -67,6 +67,11 @@ def ask(
     return job
 
 
+def at_work(job: Job) -> bool:
+    """Whether the job waits or runs."""
+    return job.state in _AT_WORK
+
+
 def turn(job: Job) -> int:
     """How often the job was set going."""
     return int(job.arguments.get("turn", 1))
@@ -118,11 +123,11 @@ def release(job: Job) -> None:
     job.attempts -= 1
 
 
-def free_others(session: Session, owners: Collection[str]) -> None:
-    """Frees what is leased to anybody but `owners`; for a process that knows itself to be alone."""
+def free_others(session: Session, kinds: Collection[str], owner: str) -> None:
+    """Frees jobs of these kinds leased to anybody but `owner`, who knows that the others are dead."""
     session.execute(
         update(Job)
-        .where(Job.state == JobState.RUNNING.value, Job.owner.not_in(owners))
+        .where(Job.kind.in_(tuple(kinds)), Job.state == JobState.RUNNING.value, Job.owner != owner)
         .values(state=JobState.PENDING.value, owner="", lease_until=None)
     )
 

@@ -8,6 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot import compose
+from bot.compose import forge
 from bot.campaigns.services import Services
 from bot.config import RepositoryConfig
 from bot.errors import SettingsError
@@ -62,14 +63,14 @@ def test_artifacts_of_two_campaigns_lie_apart(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_never_holds_what_could_reach_github(settings: Settings) -> None:
-    sink, _, rehearsal = compose._sinks(settings, None)
+    sink, _, rehearsal = compose.sinks(settings, None)
     assert sink is rehearsal
     assert isinstance(sink, DryRun)
 
 
 def test_live_effects_go_to_github_and_rehearsed_ones_do_not(settings: Settings) -> None:
     live = settings.model_copy(update={"github_mode": "live", "github_token": SecretStr("t0ken")})
-    sink, _, rehearsal = compose._sinks(live, compose.github_hub(live, None))
+    sink, _, rehearsal = compose.sinks(live, compose.github_hub(live, None))
     assert isinstance(sink, GitHub)
     assert isinstance(rehearsal, DryRun)
 
@@ -85,7 +86,7 @@ def test_a_key_file_that_cannot_be_read_names_its_variable(settings: Settings, t
     with pytest.raises(SettingsError, match=str(key)):
         compose.github_hub(app, None)
     key.write_text("PEM")
-    credentials = compose._credentials(app)
+    credentials = forge._credentials(app)
     assert credentials is not None
     assert credentials.private_key == "PEM"
 

@@ -61,8 +61,7 @@ def _apply(hub: Hub, run: CheckRun, said: dict[str, Any]) -> None:
     if run.fields.get("conclusion"):  # GitHub: "Providing conclusion will automatically set the status"
         run.fields["status"] = "completed"
         run.fields.setdefault("completed_at", stamp(hub.world.clock()))
-    elif run.fields.get("status") == "in_progress":
-        run.fields.setdefault("started_at", stamp(hub.world.clock()))
+    run.fields.setdefault("started_at", stamp(hub.world.clock()))
 
 
 def _check(said: dict[str, Any]) -> None:

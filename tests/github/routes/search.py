@@ -33,7 +33,10 @@ def issues(call: Call) -> Answer:
     for repo, one in call.page(found[:MOST_FOUND]):
         item = views.issue(call.hub, repo, one) | {"score": 1.0}
         shown.append(complete("issue-search-result-item", item))
-    return Answer(200, {"total_count": len(found), "incomplete_results": False, "items": shown})
+    return Answer(
+        200,
+        {"total_count": len(found), "incomplete_results": False, "search_type": "lexical", "items": shown},
+    )
 
 
 def _fits(repo: Repository, one: Issue, term: str) -> bool:
