@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from bot.store.models import Bug, Effect, EffectState, Installation
 from bot.store.outbox import Draft
 from bot.webhooks.intents import CheckIntent, Intent
 from tests.bot.targets.watch_kit import CONFIG, Watch
+from tests.github import installs
 from tests.github.people import RepositoryDouble
 
 
@@ -58,6 +59,7 @@ def test_in_any_order_the_end_is_what_github_says(watch: Watch, seed: int) -> No
     watch.hub.suspend("octo")
     watch.hub.suspend("octo", False)
     repository.rename("second")
+    watch.vacate("octo/compiler")
     other.rename("compiler")
     random_ = random.Random(seed)
     told = [one for one in deliveries(watch) if random_.random() < 0.8]
@@ -107,8 +109,6 @@ def test_installing_again_takes_everything_up_again(watch: Watch, repository: Re
     post(watch, "never left")
     watch.hub.uninstall("octo")
     watch.deliver()
-    from tests.github import installs
-
     with watch.hub.hub.lock:
         installs.install(watch.hub.hub, watch.hub.hub.world.account("octo"), [repository.record])
     after = repository.commit({"op.cc": "3\n"})
@@ -143,7 +143,9 @@ def test_two_repositories_can_swap_names(watch: Watch, repository: RepositoryDou
     other.commit({".github/assay.yml": CONFIG, "x": "1\n"})
     watch.deliver()
     repository.rename("passing")
+    watch.vacate("octo/compiler")
     other.rename("compiler")
+    watch.vacate("octo/other")
     repository.rename("other")
     told = deliveries(watch)
     for delivery in (told[1], told[2], told[0]):
@@ -168,7 +170,11 @@ def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
     watch.clock.advance(minutes=20)
     watch.do("reconcile")
     found = effects(watch)
-    assert {key: state for key, (state, _) in found.items()} == {"i": "failed", "c": "failed", "check": "intended"}
+    assert {key: state for key, (state, _) in found.items()} == {
+        "i": "failed",
+        "c": "failed",
+        "check": "intended",
+    }
     assert "enable them in the repository's settings" in found["i"][1]
     repository.record.has_issues = True
     watch.clock.advance(minutes=20)
@@ -176,7 +182,9 @@ def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
     assert set(effects(watch)) == {"check"}, "the next campaign posts the issue anew"
 
 
-def test_a_merge_group_is_tested_where_the_repository_gates(watch: Watch, repository: RepositoryDouble) -> None:
+def test_a_merge_group_is_tested_where_the_repository_gates(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
     def queue() -> list[str]:
         number = repository.open_pull({"op.cc": str(watch.clock())}, branch=f"b{watch.clock():%H%M}")
         repository.merge_group(number)
@@ -193,8 +201,6 @@ def test_a_merge_group_is_tested_where_the_repository_gates(watch: Watch, reposi
 
 
 def test_checks_of_another_app_are_passed_over(watch: Watch, repository: RepositoryDouble) -> None:
-    from dataclasses import replace
-
     def asked(app: str, *names: str) -> bool:
         heard: list[Intent] = []
         gate = replace(watch.world.carry_out, handle=lambda _, one: heard.append(one), app=app)  # type: ignore[type-var]
@@ -213,8 +219,6 @@ def test_checks_of_another_app_are_passed_over(watch: Watch, repository: Reposit
 def test_lost_installations_and_repositories_are_noticed(watch: Watch, repository: RepositoryDouble) -> None:
     other = watch.hub.repository("octo/other")
     watch.deliver()
-    from tests.github import installs
-
     with watch.hub.hub.lock:
         installs.choose(watch.hub.hub, watch.hub.installation("octo"), [], [other.record])
     watch.drop()
@@ -234,4 +238,3 @@ def test_a_target_says_why_it_is_not_watched(watch: Watch, repository: Repositor
             "octo/compiler is archived: it was archived, and so is read-only"
         )
         assert targets.refusal(session, "un/known") == ""
-    assert timedelta(0) == watch.clock() - watch.clock()
