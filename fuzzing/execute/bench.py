@@ -39,6 +39,8 @@ class Bench:
     """Judges cases as a shard of these settings does; `shard.corpus` and `shard.cases` do not matter.
 
     A context manager: its workers end with it.
+
+    configuration  that of its outcomes: options and profile that are not the default
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -47,7 +49,7 @@ class Bench:
         options = self._backend.settle(shard.options)
         usual = self._backend.settle({})
         chosen = {name: value for name, value in options.items() if value != usual[name]}
-        self._configuration = configuration(chosen, shard.profile)
+        self.configuration = configuration(chosen, shard.profile)
         command = Command(shard.python, shard.backend, shard.device, dict(options), shard.limits)
         self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
         self._folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
@@ -108,7 +110,7 @@ class Bench:
     def _judged(self, case: TestCase, execution: Execution) -> Outcome:
         shard = self._shard
         outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
-        return replace(outcome, configuration=self._configuration)
+        return replace(outcome, configuration=self.configuration)
 
     def _invalid(self, case: TestCase, why: str) -> Outcome:
         return Outcome(
@@ -120,7 +122,7 @@ class Bench:
             phase=Phase.IMPORT,
             summary=why.splitlines()[0][:200],
             evidence=Evidence(message=why),
-            configuration=self._configuration,
+            configuration=self.configuration,
         )
 
 
