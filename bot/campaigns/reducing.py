@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.campaigns import choosing, reductions
+from bot.campaigns import choosing, describing, reductions
 from bot.campaigns.context import Context
 from bot.campaigns.examining import Examined, examine
 from bot.campaigns.judging import finding_of
@@ -12,10 +12,11 @@ from bot.campaigns.provenance import origin
 from bot.campaigns.reductions import Small
 from bot.campaigns.services import Config, Signature
 from bot.campaigns.shards import Place
-from bot.campaigns.signing import alike
+from bot.campaigns.signing import Known, alike, behind, keys_of, suspects
 from bot.store import campaigns, outcomes
 from bot.store import reductions as rows
 from bot.store.models import Finding, Reduction, Standing
+from fuzzing.cases import Corpus
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.traits import Traits
 
@@ -28,6 +29,7 @@ class Reducing:
     """The findings while their cases are made small.
 
     found    by case
+    there    the bugs that the target has already
     small    by case: what its reduction left
     adopted  by case: the reduced case, examined, if it stands for the finding
     why      by case: why it is not reduced
@@ -39,6 +41,7 @@ class Reducing:
     head: Place
     base: Place | None
     found: dict[str, Finding]
+    there: list[Known]
     small: dict[str, Small] = field(default_factory=dict)
     adopted: dict[str, Examined] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
@@ -102,13 +105,19 @@ class Reducing:
     def _known(self, chosen: list[Finding]) -> dict[str, Reduction]:
         """By case: its reduction at head; or one from another toolchain that shows the same here."""
         with self.context.reading() as (session, _):
-            here = {one.case_id: rows.get(session, one.case_id, self.head.key) for one in chosen}
+            found = {one.case_id: rows.get(session, one.case_id, self.head.key) for one in chosen}
+            here = {case: row for case, row in found.items() if row is None or self._kept(row)}
             there = {
                 case: row
                 for case, known in here.items()
                 if known is None and (row := rows.elsewhere(session, case, self.head.key)) is not None
+                if self._kept(row)
             }
         return {case: row for case, row in here.items() if row is not None} | self._held(there)
+
+    def _kept(self, row: Reduction) -> bool:
+        """Whether the reduced case is in the corpus still: rows outlive folders."""
+        return not row.reduced or Corpus(self.context.corpus).folder(row.reduced).exists()
 
     def _held(self, there: dict[str, Reduction]) -> dict[str, Reduction]:
         """Those whose reduced case shows at head what the case itself does; written down for head, too."""
@@ -132,17 +141,16 @@ class Reducing:
         others = [other for small in self.small.values() for other in small.others[:OTHERS]]
         cases = [small.case for small in self.small.values()]
         seen = examine(self.context, self.config, self.head, self.base, [*cases, *others], self.budget)
-        made: list[Finding] = []
+        made: list[Examined] = []
         for case, small in self.small.items():
             examined = seen.get(small.case)
             if examined is not None and _stands_for(examined, self.found[case]):
                 self.adopted[case] = examined
             else:
                 self.why[case] = _why_not(small, examined)
-                made += self._made(examined)
-        for other in others:
-            made += self._made(seen.get(other))
-        return [one for one in made if Standing(one.standing) is Standing.REGRESSION]
+                made += [examined] if examined else []
+        made += [seen[other] for other in others if other in seen]
+        return [one for one in self._add(made) if Standing(one.standing) is Standing.REGRESSION]
 
     def _same(self, case: str, outcome: Outcome) -> bool:
         """Whether an outcome shows what the finding's own case does at head."""
@@ -155,16 +163,44 @@ class Reducing:
         about = origin(self.context.corpus, case)
         return self.context.services.sign(outcome, about.operator, about.frontend, traits)
 
-    def _made(self, examined: Examined | None) -> list[Finding]:
-        """A finding of its own for a case that shows another bug; [] if there is one already."""
-        if examined is None or examined.case in self.found:
-            return []
-        signature = self.sign(examined.case, examined.head).key
-        made = finding_of(examined.judgement, self.context.campaign_id, examined.case, signature)
-        if not choosing.reducible(made):
-            return []
-        self.found[examined.case] = made
-        return [made]
+    def _add(self, made: list[Examined]) -> list[Finding]:
+        """Findings of their own for cases that show other bugs; those that show known ones add nothing."""
+        raw = {one.case: self.sign(one.case, one.head) for one in made if one.case not in self.found}
+        fresh = {
+            one.case: finding_of(one.judgement, self.context.campaign_id, one.case, raw[one.case].key)
+            for one in made
+            if one.case in raw
+        }
+        self.found |= (sure := {case: row for case, row in fresh.items() if choosing.reducible(row)})
+        for case in (known := self.behind({case: raw[case] for case in sure})):
+            del self.found[case]
+        return [row for case, row in sure.items() if case not in known]
+
+    # -- which bugs they are -------------------------------------------------------------------------
+
+    def signed(self) -> dict[str, Known]:
+        """By case: the bug of each finding that a reduced case stands for."""
+        signatures = {
+            case: self.sign(case, examined.head, self.small[case].traits)
+            for case, examined in self.adopted.items()
+        }
+        keys = keys_of(list(signatures.values()), self.there)
+        return {case: Known(key, signatures[case].fields) for case, key in zip(signatures, keys, strict=True)}
+
+    def behind(self, raw: dict[str, Signature]) -> dict[str, str]:
+        """By case: the key of the bug behind it, of those findings here given by signature that have one.
+
+        Of the bugs that this campaign has reduced, those of findings of another standing are no explanation.
+        """
+        here = [(self.found[case].standing, known) for case, known in self.signed().items()]
+        may = {
+            case: [*self.there, *(one for standing, one in here if standing == self.found[case].standing)]
+            for case in raw
+        }
+        asked = [case for case, signature in raw.items() if suspects(signature, may[case])]
+        shown = describing.traits(self.context, asked) if asked else {}
+        keys = {case: behind(raw[case], shown[case], may[case]) for case in asked}
+        return {case: key for case, key in keys.items() if key}
 
 
 def _stands_for(examined: Examined, finding: Finding) -> bool:

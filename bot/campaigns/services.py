@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bot.store import now
 from bot.store.campaigns import Session
@@ -234,8 +234,18 @@ class Trouble:
     reason: str
 
 
+class Script(NamedTuple):
+    """A reproducer, and the case it shows."""
+
+    case: str
+    text: str
+
+
 class Reports(Protocol):
     """Turns a campaign's end into files and effects (`bot.reports`)."""
+
+    def scripts(self, summary: Summary) -> Sequence[Sequence[Script]]:
+        """For each bug that is reported, its reproducers; the first that works is offered."""
 
     def write(self, summary: Summary) -> None:
         """Writes the artifacts; outside any transaction, may be repeated after a crash."""
@@ -279,6 +289,7 @@ class Services:
     sign       what makes an outcome the same bug as others
     catalogues the cases of a configuration, by where they come from
     corpus     where they lie; None for the folder in the data folder
+    try_script (script, interpreter) → its exit code, in a fresh process that is shut in
     run_tool   runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
     """
 
@@ -290,6 +301,7 @@ class Services:
     provision: Callable[[Any, Path, Callable[[str], None]], Ready]
     make_shard: ShardMaker
     runner: Runner
+    try_script: Callable[[str, str], int]
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
     sign: Sign
     reports: Reports

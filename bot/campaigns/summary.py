@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -69,6 +69,7 @@ class FindingFacts:
     signature     key of the bug it belongs to; title is that bug's one line
     program_text  the program as people read it, "" where it was not asked for
     reduced       what its case was made small to, None where it was not
+    met           whether a reduction met its case on the way: it is none of those that were planned
     """
 
     case_id: str
@@ -86,6 +87,7 @@ class FindingFacts:
     reason: str
     program_text: str = ""
     reduced: ReducedFacts | None = None
+    met: bool = False
 
     @property
     def accused(self) -> Outcome:
@@ -110,6 +112,7 @@ class Summary:
     sources    what came of each source, as it stood when the plan was written
     ranking    how the cases were put in order; None if that was not kept
     note       why there is no base, or ""
+    tried      case → exit code of its reproducer at head, of those that were tried
     """
 
     campaign_id: int
@@ -135,6 +138,7 @@ class Summary:
     sources: tuple[Account, ...]
     ranking: Ranking | None
     note: str
+    tried: dict[str, int] = field(default_factory=dict)
 
     @property
     def libraries(self) -> tuple[str, ...]:
@@ -238,6 +242,7 @@ def _findings(
         if head is not None:
             head = outcomes.blamed(session, campaign.id, Side.HEAD, head)
         facts = _finding(context, row, head, seen.get(Side.BASE))
+        facts = replace(facts, met=not campaigns.plans(session, campaign.id, row.case_id))
         yield _reduced(context, session, campaign, sides, facts, row.reduced) if row.reduced else facts
 
 

@@ -6,8 +6,8 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import click
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.cli import _campaign_text
+from bot.cli._cases import linked
 from bot.cli._options import option_option, parse_options, program_kinds, selected, selection_options
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
@@ -149,8 +150,9 @@ def command(
         reduction={"cases": reduced},
     )
     asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache)
-    with _folder(report) as folder, Watch() as watch:
-        told = _campaign(settings, config, folder, asked, watch)
+    kept = linked(asked.cases) if asked.cases and reduced else nullcontext(asked.cases)
+    with _folder(report) as folder, Watch() as watch, kept as lying:
+        told = _campaign(settings, config, folder, replace(asked, cases=lying), watch)
     if as_json:
         click.echo(json.dumps(told | {"report": str(report) if report else None}))
     else:

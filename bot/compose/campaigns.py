@@ -13,6 +13,7 @@ from bot.compose.forge import repositories
 from bot.config import RepositoryConfig, default_config, parse_config
 from bot.reports.campaign import CampaignReports
 from bot.runners import Runner, make_runner, run_tool
+from bot.runners.scripts import try_script
 from bot.settings import Settings
 from bot.toolchains import provision, resolve
 from fuzzing.execute.limits import Limits
@@ -31,6 +32,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "provision": provision,
         "make_shard": make_shard,
         "runner": runner(),
+        "try_script": try_script,
         "run_tool": _run_tool,
         "sign": sign,
         "reports": reports(settings.data_dir),

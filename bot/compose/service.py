@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 from bot import service as service_parts
+from bot.bugs import intake as issues
 from bot.campaigns import intents
 from bot.campaigns.engine import Engine
 from bot.commands import intake as comments
@@ -25,23 +26,27 @@ from bot.github.repositories import Repositories
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker as Jobs
 from bot.pulls import intake as pulls
+from bot.pulls import pressing
 from bot.pulls.checking import Checks
 from bot.pulls.deciding import Decider
 from bot.pulls.looking import Looker
+from bot.pulls.pressing import Presser
 from bot.pulls.watch import CheckRuns, Desk
 from bot.settings import Settings
 from bot.store import Database, Session
-from bot.store.pulls import LOOK
+from bot.store.pulls import LOOK, PRESS
 from bot.targets import installations, merge_groups
 from bot.targets import repositories as repository_events
 from bot.targets.gate import Gate
 from bot.targets.keeper import Keeper
-from bot.targets.world import World
+from bot.targets.world import Keeping, World
 from bot.webhooks.intents import (
     CampaignIntent,
+    CheckIntent,
     CommentIntent,
     InstallationIntent,
     Intent,
+    IssueIntent,
     MergeGroupIntent,
     PullIntent,
     RepositoryIntent,
@@ -69,8 +74,10 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     services = campaign_services(settings, repositories=mirrors)
     engine = Engine(database, settings, services)
     looker = Looker(database, Decider(mirrors, parse_config, default_config, reader), reader, engine.wake)
-    desk = Desk(database, {LOOK: looker.look})
-    jobs = Jobs(database, settings, services, Lane.LONG)
+    jobs = Jobs(database, settings, services, Lane.LONG, forge=reader)
+    corpus = settings.data_dir / "corpus"
+    presser = Presser(database, reader, corpus, engine.wake, jobs.wake)
+    desk = Desk(database, {LOOK: looker.look, PRESS: presser.press})
     tools = CommandTools(wake=desk.wake, wake_jobs=jobs.wake)
     commands = Commands(database, reader or Unasked(), looker.refresh, tools)
     start = partial(intents.handle, wake=engine.wake, settle=SETTLE)
@@ -78,6 +85,8 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
         {
             CampaignIntent: start,
             PullIntent: partial(pulls.handle, wake=desk.wake),
+            CheckIntent: partial(pressing.handle, wake=desk.wake),
+            IssueIntent: issues.handle,
             CommentIntent: partial(comments.handle, wake=commands.wake),
             InstallationIntent: installations.handle,
             RepositoryIntent: repository_events.handle,
@@ -92,6 +101,10 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
         configure=partial(_configuration, mirrors),
         data_dir=settings.data_dir,
         github=reader,
+        watch=settings.watch,
+        keeping=Keeping(
+            timedelta(days=settings.forget_after_days), timedelta(days=settings.keep_deliveries_days)
+        ),
     )
     keeper = Keeper(world)
     for part in (engine, desk, jobs, keeper):
@@ -103,11 +116,11 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
             *((Thread("github", hub.run_forever),) if hub is not None else ()),
             Thread("campaigns", engine.run_forever),
             Thread("publisher", publisher.run_forever),
-            Thread("targets", keeper.run_forever),
             desk,
             jobs,
             commands,
-            CheckRuns(Checks(database, settings.data_dir / "corpus")),
+            keeper,
+            CheckRuns(Checks(database, corpus)),
         ),
     )
 

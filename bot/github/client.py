@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import urlencode
@@ -14,10 +14,30 @@ from bot.errors import InternalError
 from bot.github.answers import Answer, MissingError, error_of, throttled
 from bot.github.governor import MAX_KEPT, SEARCH, Governor
 from bot.github.requests import Request
-from bot.github.transport import Transport
 
 PER_PAGE = 100  # the most GitHub gives at once
 _REPOSITORY = re.compile(r"/repos/([^/]+/[^/]+)")
+
+
+class Carrier(Protocol):
+    """What carries requests: `bot.github.transport.Transport`."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        authorization: str,
+        *,
+        body: object = None,
+        parameters: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer, whatever its status."""
+        ...
+
+    def close(self) -> None:
+        """Closes all connections."""
+        ...
 
 
 class Signer(Protocol):
@@ -44,7 +64,7 @@ class Client:
     """
 
     def __init__(
-        self, transport: Transport, signer: Signer, governor: Governor | None, clock: Callable[[], datetime]
+        self, transport: Carrier, signer: Signer, governor: Governor | None, clock: Callable[[], datetime]
     ) -> None:
         self._transport, self._signer, self._governor, self._clock = transport, signer, governor, clock
 

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from datetime import datetime
 
 import structlog
-from github import Auth
 
 from bot.errors import RefusalError
-from bot.github.client import Client, Signer
+from bot.github.client import Carrier, Client, Signer
 from bot.github.governor import Governor
-from bot.github.identity import READER, AppIdentity, Credentials, Identity, Job, TokenIdentity
+from bot.github.identity import READER, AppIdentity, Credentials, Identity, Job, TokenIdentity, app_auth
 from bot.github.limits import TIMEOUT_S
 from bot.github.transport import PUBLIC_API, Transport
 from bot.store.database import now
@@ -33,22 +32,18 @@ class Hub:
         *,
         governor: Governor | None = None,
         timeout_s: float = TIMEOUT_S,
+        transport: Carrier | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
+        self.url = api_url.rstrip("/")
         self.clock = clock
         self.governor = governor
-        self._transport = Transport(api_url, timeout_s)
+        self._transport = transport or Transport(api_url, timeout_s)
         self._app: AppIdentity | None = None
         if credentials.token:
             self.identity: Identity = TokenIdentity(credentials.token, self._connect)
         else:
-            auth = Auth.AppAuth(credentials.app_id, credentials.private_key)
-            self.identity = self._app = AppIdentity(auth, self._connect, clock)
-
-    @property
-    def url(self) -> str:
-        """The API's root."""
-        return self._transport.url
+            self.identity = self._app = AppIdentity(app_auth(credentials), self._connect, clock)
 
     @property
     def is_app(self) -> bool:

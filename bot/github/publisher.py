@@ -118,7 +118,7 @@ class Publisher:
     def _give_up(self, effect: Claimed, reason: str) -> None:
         at = self.clock()
         with self.database.transaction() as session:
-            outbox.give_up(session, effect.key, reason)
+            outbox.give_up(session, effect.key, reason, self.clock())
             audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
 
     def _wait(self, effect: Claimed, error: ThrottledError) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -16,9 +15,11 @@ from bot.campaigns.services import Services, Settings
 from bot.jobs.answering import settled
 from bot.store import Database, Session, jobs
 from bot.store.campaigns import Abandoned
-from bot.store.models import Job, JobState
+from bot.store.models import Campaign, Job, JobState
 
 log = structlog.get_logger(__name__)
+
+_BRANCH = "refs/heads/"
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,43 @@ class Errand:
         )
 
 
+class IssueFacts(Protocol):
+    """An issue on GitHub (`bot.github.facts.IssueFacts`)."""
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+
+    @property
+    def body(self) -> str:
+        """Its text."""
+
+    @property
+    def state(self) -> str:
+        """Open or closed."""
+
+    @property
+    def pull(self) -> bool:
+        """Whether it is a pull request."""
+
+
+class Forge(Protocol):
+    """GitHub, for reading (`bot.github.reading.Reader`); raises RefusalError and InfrastructureError."""
+
+    def search_issues(self, target: str, words: str) -> Sequence[IssueFacts]:
+        """Issues that hold the words, the best match first."""
+
+    def branch_head(self, target: str, branch: str) -> str:
+        """The commit at the head of a branch."""
+
+
 @dataclass
 class Doing:
-    """One job at work."""
+    """One job at work; `forge` is None where there is nothing to sign in to GitHub with."""
 
     errand: Errand
     database: Database
@@ -61,6 +96,7 @@ class Doing:
     services: Services
     owner: str
     stop: threading.Event
+    forge: Forge | None = None
     _looked: float = field(default=0.0, init=False)
     _renewed: float = field(default=0.0, init=False)
 
@@ -101,6 +137,9 @@ class Doing:
         """Tells the log, where whoever runs the service can follow."""
         log.info("job_progress", done=done, total=total, note=note)
 
-    def later(self, **by: float) -> Any:
-        """The time so much from now, for `due`."""
-        return self.services.clock.now() + timedelta(**by)
+    def newest(self, campaign: Campaign) -> str:
+        """The newest commit of the branch that a campaign tested; "" where that is not to be had."""
+        branch = campaign.ref.removeprefix(_BRANCH)
+        if self.forge is None or not campaign.ref.startswith(_BRANCH):
+            return ""
+        return self.forge.branch_head(campaign.target, branch)

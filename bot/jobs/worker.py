@@ -20,7 +20,7 @@ from bot import errors
 from bot.campaigns.context import LEASE, Interrupted
 from bot.campaigns.services import Services, Settings
 from bot.jobs.answering import settled
-from bot.jobs.doing import Doing, Errand
+from bot.jobs.doing import Doing, Errand, Forge
 from bot.jobs.registry import Lane, kinds, of_lane
 from bot.store import Database, Session, campaigns, jobs
 from bot.store.campaigns import DATABASE_TROUBLE, Abandoned
@@ -60,10 +60,11 @@ class Worker:
         services: Services,
         lane: Lane,
         *,
+        forge: Forge | None = None,
         backoff: Sequence[float] = BACKOFF_S,
     ) -> None:
         self._database, self._settings, self._services = database, settings, services
-        self._lane, self._backoff = lane, tuple(backoff)
+        self._lane, self._backoff, self._forge = lane, tuple(backoff), forge
         self._wake = threading.Event()
         self.name = f"jobs-{lane.value}"
         self.owner = f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
@@ -102,7 +103,13 @@ class Worker:
                 return False
             errand, attempts = Errand.of(job), job.attempts
         doing = Doing(
-            errand, self._database, self._settings, self._services, self.owner, stop or threading.Event()
+            errand,
+            self._database,
+            self._settings,
+            self._services,
+            self.owner,
+            stop or threading.Event(),
+            self._forge,
         )
         with bound_contextvars(job_id=errand.id, kind=errand.kind):
             self._do(doing, attempts)

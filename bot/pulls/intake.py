@@ -13,9 +13,9 @@ from typing import Any
 import structlog
 
 from bot.reports.report import key
-from bot.store import Session, audit, now, pulls
+from bot.store import Session, audit, jobs, now, pulls
 from bot.store.campaigns import after_commit
-from bot.store.models import Job, Pull
+from bot.store.models import Job, JobState, Pull
 from bot.store.pulls import LOOK, OPEN
 from bot.webhooks.intents import PullIntent
 
@@ -23,6 +23,9 @@ log = structlog.get_logger(__name__)
 
 #: A push within this time after another one spares the first one's campaign: in a storm only the last counts.
 SETTLE = timedelta(seconds=1)
+
+#: What somebody wants of a pull request's head, beside what every event brings about.
+_WISH = ("again", "overrides", "asked_by", "head")
 
 Wake = Callable[[], None]
 
@@ -102,16 +105,35 @@ def look(
 ) -> Job:
     """Has the pull request looked at when `due` has come.
 
-    again      why it is to be tested even if its commits have been, "" if that is no reason
+    again      why the head it has now is to be tested even if it has been, "" if that is no reason
     overrides  fields of the configuration that whoever asks wants otherwise
     """
-    arguments = {"number": number, "again": again, "overrides": dict(overrides or {})}
-    job = pulls.set_going(
-        session, LOOK, key(LOOK, target, str(number)), target, arguments, due, at, asked_by=asked_by
+    name = key(LOOK, target, str(number))
+    wish = _wish(session, target, number, again, overrides or {}, asked_by) if again else _kept(session, name)
+    arguments = {"number": number, **wish}
+    job = jobs.ask(
+        session, LOOK, target, name, at, due=due, again=True, arguments=arguments, asked_by=asked_by
     )
     if wake is not None:
         after_commit(session, wake)
     return job
+
+
+def _wish(
+    session: Session, target: str, number: int, again: str, overrides: Mapping[str, Any], asked_by: str
+) -> dict[str, Any]:
+    """What somebody wants of the present head."""
+    known = pulls.get(session, target, number)
+    head = known.head if known is not None else ""
+    return {"again": again, "overrides": dict(overrides), "asked_by": asked_by, "head": head}
+
+
+def _kept(session: Session, name: str) -> dict[str, Any]:
+    """A wish that nobody has looked at yet: no event may wipe it out."""
+    job = jobs.of_key(session, name)
+    if job is None or job.state not in (JobState.PENDING.value, JobState.RUNNING.value):
+        return {}
+    return {field: job.arguments[field] for field in _WISH if field in job.arguments}
 
 
 def approve(

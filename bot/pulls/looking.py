@@ -6,7 +6,7 @@ has moved meanwhile, that transaction writes nothing, for the move has set the j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +14,13 @@ import structlog
 
 from bot.campaigns import intents
 from bot.errors import RefusalError, UsageError
+from bot.jobs.doing import Errand
 from bot.pulls import intake
 from bot.pulls.deciding import BROKEN, LEAVE, TEST, WAIT, Decider, Decision
 from bot.pulls.forge import Forge
 from bot.reports import underway
 from bot.reports.pull import unreadable, waiting
-from bot.store import Database, Session, audit, now, outbox, pulls
+from bot.store import Database, Session, audit, jobs, now, outbox, pulls
 from bot.store.models import Campaign, CampaignState, Job, JobState, Pull
 from bot.store.outbox import Draft
 from bot.store.pulls import OPEN
@@ -28,30 +29,13 @@ from bot.webhooks.intents import CampaignIntent
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Errand:
-    """A job as its worker was given it."""
-
-    id: int
-    turn: int
-    target: str
-    arguments: dict[str, Any]
-    asked_by: str
-    campaign: int | None
-
-    @classmethod
-    def of(cls, job: Job) -> Errand:
-        """The errand of a claimed job."""
-        return cls(job.id, pulls.turn(job), job.target, dict(job.arguments), job.asked_by, job.campaign_id)
-
-
 class Looker:
     """Looks at pull requests; `wake` is called once there is a campaign to run."""
 
     def __init__(self, database: Database, decider: Decider, forge: Forge | None, wake: intake.Wake) -> None:
         self._database, self._decider, self._forge, self._wake = database, decider, forge, wake
 
-    def look(self, errand: Errand, at: datetime) -> None:
+    def look(self, errand: Errand, owner: str, at: datetime) -> None:
         """Does what is to be done about one. Raises InfrastructureError where it is worth trying again."""
         number = int(errand.arguments["number"])
         try:
@@ -60,14 +44,14 @@ class Looker:
         except (RefusalError, UsageError) as error:
             pull, decision = None, Decision(LEAVE, str(error))
         with self._database.transaction() as session:
-            job = pulls.in_turn(session, errand.id, errand.turn)
+            job = jobs.held(session, errand.id, owner, errand.turn)
             known = pulls.get(session, errand.target, number)
             if job is None or known is None or (pull is not None and not _same(pull, known)):
                 return
             done = self._carry_out(session, errand, known, decision, at)
             self._audit(session, job, known, decision, at)
             told = {"what": decision.what, "head": known.head, "why": decision.why}
-            pulls.settle(job, JobState.DONE, decision.why, told | done, at)
+            jobs.settle(job, JobState.DONE, decision.why, told | done, at)
         log.info("pull_looked_at", target=errand.target, pull=number, what=decision.what, why=decision.why)
 
     def refresh(self, target: str, number: int) -> Pull | None:
@@ -127,10 +111,11 @@ class Looker:
         """The campaign that tests the head, made if there is none to speak of yet."""
         config = decision.config
         assert config is not None
+        wish = errand.arguments if errand.arguments.get("head") == pull.head else {}
         past = pulls.campaigns_of(session, pull.target, pull.number, pull.head, decision.base)
-        if past and past[-1].state != CampaignState.SUPERSEDED.value and not errand.arguments.get("again"):
+        if past and past[-1].state != CampaignState.SUPERSEDED.value and not wish.get("again"):
             return past[-1].id
-        campaign = intents.handle(session, _intent(pull, decision.base, len(past), errand), wake=self._wake)
+        campaign = intents.handle(session, _intent(pull, decision.base, len(past), wish), wake=self._wake)
         campaign.config = config.to_json()
         reason = f"superseded: {pull.head[:12]} is the head of #{pull.number} now (campaign {campaign.id})"
         pulls.end(session, pull.target, pull.number, reason, at, but=campaign.id)
@@ -166,7 +151,7 @@ def _same(read: Pull, known: Pull) -> bool:
     return all(getattr(read, name) == getattr(known, name) for name in names)
 
 
-def _intent(pull: Pull, base: str, past: int, errand: Errand) -> CampaignIntent:
+def _intent(pull: Pull, base: str, past: int, wish: Mapping[str, Any]) -> CampaignIntent:
     """What asks for the campaign; later ones of the same commits have a trigger of their own."""
     again = f":{past + 1}" if past else ""
     return CampaignIntent(
@@ -176,6 +161,6 @@ def _intent(pull: Pull, base: str, past: int, errand: Errand) -> CampaignIntent:
         ref=f"refs/pull/{pull.number}/head",
         trigger=f"pull_request:{pull.number}{again}",
         pull=pull.number,
-        asked_by=errand.asked_by,
-        overrides=errand.arguments.get("overrides") or {},
+        asked_by=str(wish.get("asked_by", "")),
+        overrides=wish.get("overrides") or {},
     )

@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from bot.errors import InfrastructureError, InternalError
+from bot.errors import InfrastructureError
+from bot.jobs.doing import Errand
 from bot.pulls.checking import Checks
-from bot.pulls.looking import Errand
-from bot.store import Database, now, pulls
+from bot.store import Database, jobs, now
 from bot.store.models import JobState
 from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
 
@@ -29,8 +29,8 @@ BACKOFF_S = (5.0, 15.0, 60.0, 240.0)
 POLL_S = 0.5  # one indexed look; the settling of a push is a second
 CHECKS_S = 1.0  # how soon a new step of a campaign is seen
 
-#: Does one errand at a time. Raises InfrastructureError where it is worth trying again.
-Work = Callable[[Errand, datetime], None]
+#: Does an errand for its owner, at a time. Raises InfrastructureError where it is worth trying again.
+Work = Callable[[Errand, str, datetime], None]
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +45,7 @@ class Desk:
     ) -> None:
         self._database, self._work, self._clock = database, dict(work), clock
         self._awake = threading.Event()
-        self._owner = f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+        self.owner = f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
     def start(self, *, steal: bool = False) -> None:
         """Call once before it works.
@@ -54,7 +54,7 @@ class Desk:
         """
         if steal:
             with self._database.transaction() as session:
-                pulls.free(session)
+                jobs.free_others(session, self._work, self.owner)
 
     def wake(self) -> None:
         """Makes an idle desk look at once; from any thread."""
@@ -76,28 +76,22 @@ class Desk:
         """Does the job that has been due longest; False if none is."""
         at = self._clock()
         with self._database.reading() as session:
-            if not pulls.any_due(session, at):
+            if not jobs.any_due(session, self._work, at):
                 return False
         with self._database.transaction() as session:
-            job = pulls.claim(session, self._owner, at, at + LEASE)
+            job = jobs.claim(session, self._work, self.owner, at, at + LEASE)
             if job is None:
                 return False
-            errand, kind, attempts = Errand.of(job), job.kind, job.attempts
+            errand, attempts = Errand.of(job), job.attempts
         with structlog.contextvars.bound_contextvars(job=errand.id):
             try:
-                self._do(kind, errand, at)
+                self._work[errand.kind](errand, self.owner, at)
             except (InfrastructureError, FuzzingInfrastructureError) as error:
                 self._again(errand, attempts, error)
             except Exception as error:
-                log.exception("internal_error", kind=kind)
+                log.exception("internal_error", kind=errand.kind)
                 self._give_up(errand, f"a bug of Assay: {type(error).__name__}: {error}")
         return True
-
-    def _do(self, kind: str, errand: Errand, at: datetime) -> None:
-        work = self._work.get(kind)
-        if work is None:
-            raise InternalError(f"nobody does jobs of the kind {kind}")
-        work(errand, at)
 
     def _again(self, errand: Errand, attempts: int, error: Exception) -> None:
         if attempts > len(BACKOFF_S):
@@ -105,17 +99,17 @@ class Desk:
             return
         until = self._clock() + timedelta(seconds=BACKOFF_S[attempts - 1])
         with self._database.transaction() as session:
-            job = pulls.in_turn(session, errand.id, errand.turn)
+            job = jobs.held(session, errand.id, self.owner, errand.turn)
             if job is not None:
-                pulls.postpone(job, str(error), until)
+                jobs.postpone(job, str(error), until)
         log.warning("job_tried_again", attempts=attempts, reason=str(error))
 
     def _give_up(self, errand: Errand, reason: str) -> None:
         at = self._clock()
         with self._database.transaction() as session:
-            job = pulls.in_turn(session, errand.id, errand.turn)
+            job = jobs.held(session, errand.id, self.owner, errand.turn)
             if job is not None:
-                pulls.settle(job, JobState.FAILED, reason, {}, at)
+                jobs.settle(job, JobState.FAILED, reason, {}, at)
         log.warning("job_failed", reason=reason)
 
 

@@ -14,7 +14,7 @@ from bot.reports.buttons import MUTE, REDUCE, RERUN, Button, actions
 from bot.reports.issue import tidy
 from bot.reports.report import Report, key
 from bot.reports.sections import accused, context
-from bot.reports.templating import render
+from bot.reports.templating import counted, render
 from bot.reports.view import CampaignView
 from bot.store.models import Standing
 from bot.store.outbox import Draft
@@ -67,7 +67,7 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
     run = payload(
         view.head,
         check_key(view),
-        report.headline,
+        _headline(report, setting),
         tidy(render("reports/check_summary.md.j2", **told)),
         _text(told),
         conclusion=conclusion(report, setting),
@@ -77,6 +77,14 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
         buttons=_buttons(report, setting),
     )
     return run | {"output": run["output"] | extra}
+
+
+def _headline(report: Report, setting: Setting) -> str:
+    """The report in one line; what is muted is no news."""
+    new = report.of(Standing.REGRESSION)
+    if new and not accused(report, setting.muted):
+        return f"Nothing new in {counted(report.ran(), 'case')} but what is muted"
+    return report.headline
 
 
 def conclusion(report: Report, setting: Setting = _PLAIN) -> str:

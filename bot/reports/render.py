@@ -206,6 +206,7 @@ def _group(group: Group) -> dict[str, Any]:
         "cases": group.cases,
         "reproducer": f"reproducers/{group.filename}" if group.script or group.page else None,
         "replay": group.replay or None,
+        "tried": group.tried,
         "example": {
             "case": example.case,
             "test": example.test,

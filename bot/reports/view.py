@@ -91,6 +91,7 @@ class FindingView:
     size                  bytes of the case's program, 0 if unknown: the smallest is shown first
     reason                why it was passed over, for those that could not be judged
     reduced               what its case was made small to; None where it was not
+    met                   whether its case was met while others were made small, and was not planned
     """
 
     case: str
@@ -106,6 +107,7 @@ class FindingView:
     size: int = 0
     reason: str = ""
     reduced: ReducedView | None = None
+    met: bool = False
 
     @property
     def outcome(self) -> Outcome | None:
@@ -161,6 +163,7 @@ class CampaignView:
     work          step → what its shards cost
     configuration options and profile that are not the default, as `Outcome.configuration`
     config        the configuration in force, as JSON
+    tried         case → exit code of its reproducer at head, of those that were tried
     """
 
     target: str
@@ -189,5 +192,6 @@ class CampaignView:
     configuration: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     pull: int | None = None
+    tried: Mapping[str, int] = field(default_factory=dict)
     started_at: datetime | None = None
     ended_at: datetime | None = None

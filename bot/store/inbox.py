@@ -106,3 +106,18 @@ def counts(session: Session) -> dict[str, int]:
     """How many deliveries are in each state."""
     rows = session.execute(select(Delivery.state, func.count()).group_by(Delivery.state))
     return dict(rows.all())
+
+
+def payloads(session: Session, after: str, limit: int) -> list[tuple[str, bytes]]:
+    """The ids and payloads of deliveries behind `after`, by id; empty payloads are passed over."""
+    query = select(Delivery.id, Delivery.payload).where(Delivery.id > after, Delivery.payload != b"")
+    return [(row.id, row.payload) for row in session.execute(query.order_by(Delivery.id).limit(limit))]
+
+
+def blank(session: Session, ids: Iterable[str], reason: str) -> None:
+    """Takes the payloads away, and keeps that the deliveries came: a second one changes nothing still."""
+    for chunk in chunks(ids):
+        here = update(Delivery).where(Delivery.id.in_(chunk))
+        session.execute(here.values(payload=b""))
+        pending_ = here.where(Delivery.state == DeliveryState.PENDING.value)
+        session.execute(pending_.values(state=DeliveryState.IGNORED.value, reason=reason))

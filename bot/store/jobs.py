@@ -67,6 +67,11 @@ def ask(
     return job
 
 
+def at_work(job: Job) -> bool:
+    """Whether the job waits or runs."""
+    return job.state in _AT_WORK
+
+
 def turn(job: Job) -> int:
     """How often the job was set going."""
     return int(job.arguments.get("turn", 1))

@@ -146,9 +146,9 @@ def _post_issue(
     else:
         return Posted(there.key, EffectState(there.state), _known(there, bug))
     if hold:
-        bugs.hold(session, bug.id, hold)
+        bugs.hold(session, bug.id, hold, at)
     else:
-        bugs.unreported(session, bug.id, "its issue is in the outbox")
+        bugs.unreported(session, bug.id, "its issue is in the outbox", at)
     return Posted(draft.key, EffectState.HELD if hold else EffectState.INTENDED, hold)
 
 
@@ -345,7 +345,7 @@ def finish(
         effect.attempts = 0
     if effect.kind == ISSUE and effect.bug_id is not None:
         said = "written down, not sent" if _rehearsed(effect) else "reported"
-        bugs.reported(session, effect.bug_id, number, f"{said}: {url}")
+        bugs.reported(session, effect.bug_id, number, f"{said}: {url}", at)
 
 
 def retry(
@@ -362,12 +362,12 @@ def retry(
     effect.reason, effect.not_before = reason, not_before
 
 
-def give_up(session: Session, key: str, reason: str) -> None:
+def give_up(session: Session, key: str, reason: str, at: datetime) -> None:
     """The effect will not be sent unless a person releases it; `reason` says what to do."""
     effect = session.get_one(Effect, key)
     effect.state, effect.reason, effect.not_before = EffectState.FAILED.value, reason, None
     if effect.kind == ISSUE and effect.bug_id is not None:
-        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}")
+        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}", at)
 
 
 def release(session: Session, key: str) -> None:
@@ -390,9 +390,9 @@ def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
     return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
 
 
-def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) -> list[str]:
-    """The keys of what is held about a bug, or by the campaigns of a pull request, oldest first."""
-    query = select(Effect.key).outerjoin(Campaign, Campaign.id == Effect.campaign_id)
+def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) -> list[Effect]:
+    """What is held about a bug, or by the campaigns of a pull request, oldest first."""
+    query = select(Effect).outerjoin(Campaign, Campaign.id == Effect.campaign_id)
     about = Effect.bug_id == bug_id if bug_id is not None else Campaign.pull == pull
     query = query.where(Effect.target == target, Effect.state == EffectState.HELD.value, about)
     return list(session.scalars(query.order_by(Effect.created_at, Effect.key)))

@@ -1,30 +1,26 @@
 """Pull requests in the database: what GitHub last told of them, and what is to be done about them.
 
 What is to be done is a row of `jobs`: of the kind LOOK there is one for each pull request, set going again by
-whatever happens to it; of the kind PRESS one for each time somebody used a button of a check run. While a job
-is pending, `lease_until` is when it is due; while it runs, when its worker is given up. Its `turn` says how
-often it was set going: a worker whose turn is over changes nothing.
+whatever happens to it; of the kind PRESS one for each time somebody used a button of a check run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
-from bot.store.models import Campaign, CampaignState, Effect, Job, JobState, Pull
+from bot.store.models import Act, Campaign, CampaignState, Effect, Pull
 
 LOOK, PRESS = "pull", "press"
 OPEN = "open"  # Pull.state
 CHECK_RUN = "check_run"
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-_AT_WORK = (JobState.PENDING.value, JobState.RUNNING.value)
 #: Fields that GitHub tells; approval is ours.
 _TOLD = (
     "head",
@@ -78,92 +74,6 @@ def remember(session: Session, told: Pull) -> Remembered:
         if (value := getattr(told, name)) is not None:
             setattr(row, name, value)
     return Remembered(row, stale=False, voided=voided)
-
-
-def set_going(
-    session: Session,
-    kind: str,
-    key: str,
-    target: str,
-    arguments: Mapping[str, Any],
-    due: datetime,
-    at: datetime,
-    *,
-    asked_by: str = "",
-    campaign_id: int | None = None,
-) -> Job:
-    """The job of this key, pending and due at `due`.
-
-    One that is at work or done is set going again, with a new turn.
-    """
-    fresh = {
-        "key": key,
-        "kind": kind,
-        "target": target,
-        "arguments": {},
-        "asked_by": asked_by,
-        "state": JobState.PENDING.value,
-        "reason": "",
-        "result": {},
-        "owner": "",
-        "attempts": 0,
-        "campaign_id": campaign_id,
-        "created_at": at,
-    }
-    insert_missing(session, Job, [fresh])
-    job = session.scalars(select(Job).where(Job.key == key).with_for_update()).one()
-    job.arguments = {**arguments, "turn": turn(job) + 1}
-    job.state, job.owner, job.lease_until, job.attempts = JobState.PENDING.value, "", due, 0
-    job.done_at, job.target = None, target
-    return job
-
-
-def turn(job: Job) -> int:
-    """How often the job was set going."""
-    return int(job.arguments.get("turn", 0))
-
-
-def any_due(session: Session, at: datetime) -> bool:
-    """Whether `claim` would find something; needs no write lock."""
-    return session.scalar(select(Job.id).where(_due(at)).limit(1)) is not None
-
-
-def claim(session: Session, owner: str, at: datetime, until: datetime) -> Job | None:
-    """The job that has been due longest, leased to `owner`; None if none is."""
-    due = select(Job).where(_due(at)).order_by(Job.lease_until, Job.id).limit(1)
-    job = session.scalars(due.with_for_update(skip_locked=True)).one_or_none()
-    if job is not None:
-        job.state, job.owner, job.lease_until = JobState.RUNNING.value, owner, until
-        job.attempts += 1
-    return job
-
-
-def free(session: Session) -> None:
-    """Makes what nobody can be working on due; for a process that knows itself to be alone."""
-    session.execute(
-        update(Job)
-        .where(Job.kind.in_((LOOK, PRESS)), Job.state == JobState.RUNNING.value)
-        .values(state=JobState.PENDING.value, owner="", lease_until=None)
-    )
-
-
-def in_turn(session: Session, job_id: int, of_turn: int) -> Job | None:
-    """The job, locked, if it was not set going again since `of_turn`, nor ended."""
-    job = session.get(Job, job_id, with_for_update=True)
-    if job is None or turn(job) != of_turn or job.state not in _AT_WORK:
-        return None
-    return job
-
-
-def settle(job: Job, state: JobState, reason: str, result: Mapping[str, Any], at: datetime) -> None:
-    """The job is done, or given up; `reason` says what came of it."""
-    job.state, job.reason, job.result = state.value, reason, dict(result)
-    job.owner, job.lease_until, job.done_at = "", None, at
-
-
-def postpone(job: Job, reason: str, until: datetime) -> None:
-    """The job is tried again at `until`."""
-    job.state, job.reason, job.owner, job.lease_until = JobState.PENDING.value, reason, "", until
 
 
 def campaigns_of(session: Session, target: str, number: int, head: str, base: str) -> Sequence[Campaign]:
@@ -227,6 +137,16 @@ def unsaid(session: Session) -> Sequence[tuple[Campaign, Effect]]:
     return [(campaign, effect) for campaign, effect in session.execute(query)]
 
 
-def _due(at: datetime) -> Any:
-    free = or_(Job.lease_until.is_(None), Job.lease_until <= at)
-    return Job.kind.in_((LOOK, PRESS)) & Job.state.in_(_AT_WORK) & free
+def last_act(session: Session, target: str, subject: str, what: str) -> Act | None:
+    """The latest act of one kind about one subject."""
+    query = select(Act).where(Act.target == target, Act.subject == subject, Act.what == what)
+    return session.scalars(query.order_by(Act.id.desc()).limit(1)).first()
+
+
+def checks_of(session: Session, target: str, head: str, external_id: str) -> list[Effect]:
+    """The check run of ours that an external id names, or without one the latest of a commit; [] for none."""
+    ours = select(Effect).where(Effect.kind == CHECK_RUN, Effect.target == target)
+    if external_id:
+        return list(session.scalars(ours.where(Effect.key == external_id)))
+    latest = ours.where(Effect.payload["head_sha"].as_string() == head).order_by(Effect.created_at.desc())
+    return list(session.scalars(latest.limit(1)))

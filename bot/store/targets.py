@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
 from bot.store.models import (
+    Bug,
     Campaign,
     CampaignState,
     Effect,
@@ -21,6 +22,7 @@ from bot.store.models import (
     Installation,
     Job,
     JobState,
+    Pull,
     Target,
     TargetState,
 )
@@ -40,6 +42,12 @@ _UNDONE = (JobState.PENDING.value, JobState.RUNNING.value)
 def find(session: Session, name: str) -> Target | None:
     """The target of this name."""
     return session.get(Target, name)
+
+
+def find_any_case(session: Session, name: str) -> Target | None:
+    """The target of this name, in whatever case; GitHub tells no case apart."""
+    query = select(Target).where(func.lower(Target.name) == name.lower())
+    return session.scalars(query.limit(1)).one_or_none()
 
 
 def lock(session: Session, name: str) -> Target | None:
@@ -147,6 +155,23 @@ def last_tested(session: Session, target: str, trigger: str) -> Campaign | None:
         Campaign.target == target, Campaign.trigger == trigger, Campaign.state == CampaignState.DONE.value
     )
     return session.scalars(query.order_by(Campaign.id.desc()).limit(1)).one_or_none()
+
+
+def pull(session: Session, target: str, number: int) -> Pull | None:
+    """The pull request, if it was ever told of."""
+    return session.get(Pull, (target, number))
+
+
+def open_pulls(session: Session, target: str) -> set[int]:
+    """The numbers of the pull requests that are open, as far as we know."""
+    query = select(Pull.number).where(Pull.target == target, Pull.state == "open")
+    return set(session.scalars(query))
+
+
+def reported_bugs(session: Session, target: str, limit: int = 100) -> Sequence[Bug]:
+    """The bugs that have an issue, those seen last first."""
+    query = select(Bug).where(Bug.target == target, Bug.issue.is_not(None))
+    return session.scalars(query.order_by(Bug.last_seen.desc(), Bug.id).limit(limit)).all()
 
 
 def stop(session: Session, target: str, reason: str, at: datetime) -> dict[str, int]:

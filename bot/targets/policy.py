@@ -8,10 +8,10 @@ branch, and rows keep what it says there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
 
-from apscheduler.triggers.cron import CronTrigger
+from bot.config import cron
 
 
 class PullRequests(Protocol):
@@ -95,8 +95,7 @@ def is_due(schedule: Mapping[str, Any], at: datetime) -> bool:
     return bool(schedule["next"]) and datetime.fromisoformat(schedule["next"]) <= at
 
 
-def next_time(cron: str, after: datetime) -> str:
+def next_time(line: str, after: datetime) -> str:
     """The first time after `after` that a cron line names, in UTC; "" if there is none (30 February)."""
-    trigger = CronTrigger.from_crontab(cron, "UTC")
-    found: datetime | None = trigger.get_next_fire_time(None, after + timedelta(microseconds=1))
+    found = cron.next_time(line, after)
     return found.isoformat() if found is not None else ""

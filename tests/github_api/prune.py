@@ -128,7 +128,7 @@ def _lines(kept: dict[str, Any]) -> str:
     def section(named: dict[str, Any], inner: Callable[[Any], str]) -> str:
         return "{\n" + ",\n".join(f"{dump(name)}:{inner(named[name])}" for name in sorted(named)) + "\n}"
 
-    deep = {
+    deep: dict[str, Callable[[Any], str]] = {
         "components": lambda kinds: section(kinds, lambda parts: section(parts, dump)),
         "paths": lambda paths: section(paths, dump),
         "webhooks": lambda payloads: section(payloads, dump),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bot.bugs import filing
 from bot.commands.asking import Asked, Place, Receipt, refused
 from bot.commands.registry import action
 from bot.reports.templating import counted
-from bot.store import Session, outbox
+from bot.store import Session, bugs, outbox
 
 
 @action(
@@ -21,5 +22,9 @@ def release(session: Session, asked: Asked) -> Receipt:
     if not held:
         return refused("Nothing is held about this.")
     for effect in held:
-        outbox.release(session, effect)
-    return Receipt(why=f"{counted(len(held), 'report')} released")
+        if effect.kind == outbox.ISSUE:  # once more on the newest commit before it goes out
+            bug = bugs.of_id(session, effect.bug_id)
+            filing.ask(session, effect.key, asked.target, bug, asked.at, asked.author)
+        else:
+            outbox.release(session, effect.key)
+    return Receipt(at_work=True, why=f"{counted(len(held), 'report')} released")

@@ -11,9 +11,9 @@ import pytest
 
 from bot.errors import AssayError, InfrastructureError, InternalError, RefusalError
 from bot.github.dry_run import DryRun
-from bot.github.limits import ThrottledError
 from bot.github.hub import Hub
 from bot.github.identity import Credentials
+from bot.github.limits import ThrottledError
 from bot.github.live import GitHub
 from bot.github.publisher import FIRST_WAIT, Publisher
 from bot.reports import render
@@ -139,9 +139,7 @@ def test_a_token_that_ends_in_the_middle_is_renewed_once(server: FakeGitHub, git
     assert github.send(claimed(issue("a"))).number == 1
     assert (len(server.posts("/access_tokens")), len(server.posts("/issues"))) == (2, 2)
     server.faults += [Fault(401), Fault(401)]
-    with pytest.raises(
-        InfrastructureError, match="does not accept our credentials. Check ASSAY_GITHUB_TOKEN"
-    ):
+    with pytest.raises(InfrastructureError, match="does not accept our credentials"):
         github.send(claimed(issue("b")))
 
 

@@ -14,10 +14,11 @@ from bot.pulls import intake
 from bot.pulls.checking import Checks
 from bot.pulls.deciding import Decider
 from bot.pulls.looking import Looker
+from bot.pulls.pressing import Presser
 from bot.pulls.watch import Desk
 from bot.store import Database, audit, pulls
-from bot.store.models import Base, Campaign, Effect, Pull
-from bot.store.pulls import LOOK
+from bot.store.models import Base, Campaign, Effect, Job, Pull
+from bot.store.pulls import LOOK, PRESS
 from bot.webhooks.intents import PullIntent
 
 TARGET = "octo/compiler"
@@ -123,8 +124,9 @@ class Room:
         self.woken = 0
         forge = self.forge if asking else None
         decider = Decider(self.mirrors, parse_config, default_config, forge)
+        self.presser = Presser(self.database, forge, folder / "corpus", self._wake, self._wake)
         self.looker = Looker(self.database, decider, forge, self._wake)
-        self.desk = Desk(self.database, {LOOK: self.looker.look}, self.clock.now)
+        self.desk = Desk(self.database, {LOOK: self.looker.look, PRESS: self.presser.press}, self.clock.now)
         self.corpus = folder / "corpus"
         self.checks = Checks(self.database, self.corpus, clock=self.clock.now)
 
@@ -143,6 +145,12 @@ class Room:
             pull = pulls.get(session, TARGET, number)
             assert pull is not None
             return intake.approve(session, pull, commit, by, self.clock.now())
+
+    def ask(self, by: str, overrides: dict[str, Any], number: int = 7) -> None:
+        """Asks for the head to be tested again, as a command does."""
+        at = self.clock.now()
+        with self.database.transaction() as session:
+            intake.look(session, TARGET, number, at, at, again="asked", asked_by=by, overrides=overrides)
 
     def work(self, seconds: float = 2.0) -> None:
         """Lets time pass and does what is due."""
@@ -166,8 +174,6 @@ class Room:
 
     def job(self) -> tuple[str, str]:
         """The state and the reason of the only job."""
-        from bot.store.models import Job
-
         with self.database.reading() as session:
             (job,) = session.query(Job).all()
             return job.state, job.reason

@@ -250,6 +250,26 @@ def test_a_push_while_it_is_looked_at_leaves_the_older_look_without_effect(room:
     assert [one.head for one in room.campaigns()] == [head(2)]
 
 
+def test_a_wish_outlives_the_events_that_come_before_anybody_looks(room: Room) -> None:
+    room.hear(told())
+    room.work()
+    room.ask("maintainer", {"budget": 30.0})
+    room.hear(told(action="edited", updated_at=START + timedelta(seconds=5)))
+    room.work()
+    first, second = room.campaigns()
+    assert (first.state, second.trigger) == ("superseded", "pull_request:7:2")
+    assert (second.overrides, second.asked_by) == ({"budget": 30.0}, "maintainer")
+
+
+def test_a_wish_is_about_the_head_it_was_made_for(room: Room) -> None:
+    room.hear(told())
+    room.ask("maintainer", {"budget": 30.0})
+    room.hear(told(head=head(2), updated_at=START + timedelta(seconds=5)))
+    room.work()
+    (campaign,) = room.campaigns()
+    assert (campaign.head, campaign.overrides, campaign.asked_by) == (head(2), {}, "")
+
+
 @settings(max_examples=12)
 @given(st.permutations(range(6)), st.data())
 def test_whatever_order_events_come_in_the_latest_counts(
