@@ -9,7 +9,7 @@ from bot.errors import InternalError
 from bot.github.limits import MAX_TITLE, marker
 from bot.reports import text
 from bot.reports.issue import tidy
-from bot.reports.report import Report, key
+from bot.reports.report import OPEN, Report, key
 from bot.reports.sections import context
 from bot.reports.templating import render
 from bot.reports.view import CampaignView
@@ -55,7 +55,7 @@ def conclusion(report: Report) -> str:
 
     Nothing fails a check unless the repository asks for gating, which comes later.
     """
-    open_ = report.cases(Standing.REGRESSION, Standing.FLAKY, Standing.UNJUDGED)
+    open_ = report.cases(Standing.REGRESSION, *OPEN)
     return "success" if report.ran() and not open_ else "neutral"
 
 
