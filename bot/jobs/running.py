@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -130,23 +132,7 @@ def run(
     doing: Doing, config: RepositoryConfig, place: Place, cases: Sequence[str], repeats: int
 ) -> dict[str, list[Outcome]]:
     """The outcomes of each case, each run in a process of its own. Raises RunnerError if some are missing."""
-    corpus = doing.services.corpus or doing.settings.data_dir / "corpus"
-    shard = doing.services.make_shard(
-        config,
-        corpus=str(corpus),
-        cases=tuple(cases),
-        backend=config.backend,
-        toolchain=place.toolchain,
-        python=place.python,
-        device=config.device,
-        profile=config.profile,
-        options=dict(config.options),
-        workers=1,
-        fresh=True,
-        repeats=repeats,
-        ablate=False,
-        budget_s=None,
-    )
+    shard = _shard(doing, config, place, cases, fresh=True, repeats=repeats)
     heard = _Heard()
     attend(doing, lambda on_event, stop: doing.services.runner.run(shard, on_event, stop), heard)
     missing = [case for case in cases if len(heard.outcomes[case]) < repeats]
@@ -155,6 +141,71 @@ def run(
             f"{len(missing)} of {len(cases)} cases were not run {repeats} times on {place.label}"
         )
     return dict(heard.outcomes)
+
+
+def tool(
+    doing: Doing, config: RepositoryConfig, place: Place, case: str, module: str, *arguments: str
+) -> list[dict[str, Any]]:
+    """The events of a data-plane program that takes a shard of one case; its progress is told."""
+    shard = _shard(doing, config, place, [case], fresh=False, repeats=1)
+    heard = _Events(doing, module)
+    with tempfile.TemporaryDirectory(prefix="assay-job-") as folder:
+        file = Path(folder) / "shard.json"
+        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+        given = [str(file), *arguments]
+        attend(doing, lambda on_event, stop: doing.services.run_tool(module, given, on_event, stop), heard)
+    return heard.events
+
+
+def corpus_of(doing: Doing) -> Path:
+    """The folder of the corpus."""
+    return doing.services.corpus or doing.settings.data_dir / "corpus"
+
+
+def _shard(
+    doing: Doing,
+    config: RepositoryConfig,
+    place: Place,
+    cases: Sequence[str],
+    *,
+    fresh: bool,
+    repeats: int,
+) -> Any:
+    return doing.services.make_shard(
+        config,
+        corpus=str(corpus_of(doing)),
+        cases=tuple(cases),
+        backend=config.backend,
+        toolchain=place.toolchain,
+        python=place.python,
+        device=config.device,
+        profile=config.profile,
+        options=dict(config.options),
+        workers=1,
+        fresh=fresh,
+        repeats=repeats,
+        ablate=False,
+        budget_s=None,
+    )
+
+
+class _Events:
+    """Keeps what a program says, and passes it on as progress."""
+
+    def __init__(self, doing: Doing, title: str) -> None:
+        self._doing, self._title = doing, title
+        self.events: list[dict[str, Any]] = []
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one event."""
+        self.events.append(event)
+        self._doing.progress(len(self.events), 0, f"{self._title}: {event.get('event', '')}")
+
+    def tick(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """Nothing is written."""
 
 
 class _Heard:

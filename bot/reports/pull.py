@@ -145,4 +145,5 @@ def _earlier(session: Session, report: Report, past: Sequence[Mapping[str, Any]]
             now = f"passes at {at}"
         else:
             now = f"gives {outcome.verdict.value.replace('_', ' ')} at {at} now"
-        yield Earlier(str(one["title"]), now)
+        passes = outcome is not None and outcome.verdict is Verdict.PASS and standing not in _STANDINGS
+        yield Earlier(str(one["title"]), now, passes)

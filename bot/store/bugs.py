@@ -165,6 +165,20 @@ def of_issue(session: Session, target: str, issue: int) -> Bug | None:
     return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
 
 
+def learn(session: Session, bug: Bug, what: str, facts: Any) -> None:
+    """Keeps what was found out about a bug, under a name, in place of what was known before."""
+    bug.facts = {**bug.facts, what: facts}
+    session.flush()
+
+
+def make_smaller(session: Session, bug: Bug, by: Sighting) -> bool:
+    """Takes a case that shows the bug and needs less than the one that is known; whether it does."""
+    before = bug.case_id
+    _tell(bug, by)
+    session.flush()
+    return bug.case_id != before
+
+
 def of_id(session: Session, bug_id: int | None) -> Bug | None:
     """The bug of this id, if there is one."""
     return session.get(Bug, bug_id) if bug_id is not None else None

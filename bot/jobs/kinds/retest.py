@@ -102,7 +102,6 @@ def _same(doing: Doing, known: Known, outcome: Outcome) -> bool:
     """Whether an outcome shows the bug: the symptom that its signature was made of."""
     if not outcome.verdict.accuses:
         return False
-    corpus = doing.services.corpus or doing.settings.data_dir / "corpus"
-    about = origin(corpus, outcome.case)
+    about = origin(running.corpus_of(doing), outcome.case)
     raw = doing.services.sign(outcome, about.operator, about.frontend)
     return raw.key == known.bug.signature or alike(raw.fields, known.bug.facts.get("signature", {}))
