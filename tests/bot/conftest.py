@@ -1,7 +1,12 @@
-"""Fixtures of the control plane's tests."""
+"""Fixtures of the control plane's tests.
+
+ASSAY_TEST_POSTGRESQL=1 runs them on PostgreSQL: each SQLite file that a test names becomes a database of a
+server that is started for the tests.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +16,10 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy import URL
+
+from bot.store import database
+from tests.support import postgres
 
 Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 
@@ -49,3 +58,36 @@ def serving() -> Serving:
             assert not thread.is_alive()
 
     return serve
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server; skips where there can be none."""
+    why = postgres.missing()
+    if why:
+        pytest.skip(why)
+    with postgres.serving() as made:
+        yield made
+
+
+@pytest.fixture
+def postgresql(server: postgres.Server, tmp_path: object) -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    yield server.database(str(tmp_path))
+    server.drop_all()
+
+
+@pytest.fixture(autouse=bool(os.environ.get("ASSAY_TEST_POSTGRESQL")))
+def everything_on_postgresql(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Takes each SQLite file for the name of a PostgreSQL database."""
+    made: postgres.Server = request.getfixturevalue("server")
+    parse = database._parse
+
+    def on_server(url: str) -> URL:
+        return parse(made.database(url) if url.startswith("sqlite:////tmp/") else url)
+
+    monkeypatch.setattr(database, "_parse", on_server)
+    yield
+    made.drop_all()
