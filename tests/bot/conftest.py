@@ -11,14 +11,17 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from sqlalchemy import URL
+from sqlalchemy import URL, Engine
 
 from bot.store import database
+from bot.store.models import Base
 from tests.support import postgres
 
 Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
@@ -83,11 +86,27 @@ def everything_on_postgresql(
 ) -> Iterator[None]:
     """Takes each SQLite file for the name of a PostgreSQL database."""
     made: postgres.Server = request.getfixturevalue("server")
-    parse = database._parse
+    parse, create_engine = database._parse, database.create_engine
+    engines: list[Engine] = []
 
     def on_server(url: str) -> URL:
-        return parse(made.database(url) if url.startswith("sqlite:////tmp/") else url)
+        if not url.startswith("sqlite:////tmp/"):
+            return parse(url)
+        fresh = url not in made.made
+        there = parse(made.database(url))
+        if fresh and Path(url.removeprefix("sqlite:///")).exists():  # a copy of an empty database
+            engine = create_engine(there)
+            Base.metadata.create_all(engine)
+            engine.dispose()
+        return there
+
+    def remember(*args: Any, **options: Any) -> Engine:
+        engines.append(create_engine(*args, **options))
+        return engines[-1]
 
     monkeypatch.setattr(database, "_parse", on_server)
+    monkeypatch.setattr(database, "create_engine", remember)
     yield
+    for engine in engines:
+        engine.dispose()
     made.drop_all()

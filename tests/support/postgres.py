@@ -41,7 +41,7 @@ class Server:
     """A running server."""
 
     folder: Path
-    made: set[str] = field(default_factory=set)
+    made: dict[str, str] = field(default_factory=dict)  # key → database
 
     def url(self, name: str) -> str:
         """The address of a database of this name."""
@@ -49,15 +49,15 @@ class Server:
 
     def database(self, key: str) -> str:
         """The address of the database for a key, empty when it is first asked for."""
-        name = f"t{sha256(key.encode()).hexdigest()[:16]}"
-        if name not in self.made:
+        if key not in self.made:
+            name = f"t{sha256(key.encode()).hexdigest()[:16]}"
             self._run(f"create database {name} template template0")
-            self.made.add(name)
-        return self.url(name)
+            self.made[key] = name
+        return self.url(self.made[key])
 
     def drop_all(self) -> None:
         """Drops the databases that were made."""
-        for name in sorted(self.made):
+        for name in self.made.values():
             self._run(f"drop database {name} with (force)")
         self.made.clear()
 
