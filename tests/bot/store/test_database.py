@@ -92,7 +92,7 @@ def test_an_address_that_is_none(url: str) -> None:
 
 def test_our_own_mistakes_stay_what_they_are(database: Database) -> None:
     brake(database, "a")
-    with pytest.raises(Exception, match="(?i)unique") as caught:
+    with pytest.raises(Exception, match=r"(?i)unique") as caught:
         brake(database, "a")
     assert not isinstance(caught.value, InfrastructureError)
     database.close()
