@@ -58,9 +58,12 @@ def artifacts(data_dir: Path, campaign: int) -> Path:
     return data_dir / "artifacts" / str(campaign)
 
 
-def make_shard(config: RepositoryConfig, **fields: Any) -> Shard:
-    """A shard under the limits of a configuration."""
-    return Shard(limits=Limits.from_json(config.limits.overrides()), **fields)
+def make_shard(config: RepositoryConfig, *, patience: float = 1.0, **fields: Any) -> Shard:
+    """A shard under the limits of a configuration; times and memory are multiplied by `patience`."""
+    limits = Limits.from_json(config.limits.overrides()).to_json()
+    for name in limits.keys() - {"file_bytes"}:
+        limits[name] = type(limits[name])(limits[name] * patience)
+    return Shard(limits=Limits.from_json(limits), **fields)
 
 
 def _run_tool(module: str, args: Sequence[str], on_event: OnEvent, stop: Event) -> None:

@@ -188,6 +188,7 @@ def view_of(summary: Summary) -> CampaignView:
         cached=summary.cached,
         work=summary.work,
         tried=summary.tried,
+        noise=Tally(*summary.noise),
         configuration=summary.configuration,
         config=summary.config,
         started_at=summary.created_at,

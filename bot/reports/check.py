@@ -12,7 +12,7 @@ from bot.github.limits import MAX_TITLE, marker
 from bot.reports import text
 from bot.reports.buttons import MUTE, REDUCE, RERUN, Button, actions
 from bot.reports.issue import tidy
-from bot.reports.report import Report, key
+from bot.reports.report import OPEN, Report, key
 from bot.reports.sections import accused, context
 from bot.reports.templating import counted, render
 from bot.reports.view import CampaignView
@@ -95,10 +95,9 @@ def conclusion(report: Report, setting: Setting = _PLAIN) -> str:
     A regression is a `failure` only where the repository asked for that: `pull_requests.gate`. What
     maintainers have muted counts for nothing.
     """
-    regressions = accused(report, setting.muted)
-    open_ = report.cases(Standing.FLAKY, Standing.UNJUDGED)
-    if regressions:
+    if accused(report, setting.muted):
         return "failure" if setting.gate else "neutral"
+    open_ = report.cases(*OPEN)
     return "success" if report.ran() and not open_ else "neutral"
 
 
