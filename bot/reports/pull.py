@@ -34,8 +34,8 @@ _STANDINGS = {
     Standing.ALREADY_BROKEN: "fails at base too by now",
     Standing.SUPPORT_LOST: "is refused as unsupported now",
     Standing.FLAKY: "fails not each time any more",
-    Standing.UNJUDGED: "could not be judged this time",
 }
+_UNJUDGED = "could not be judged this time"
 
 
 def pull_key(pull: Pull) -> str:
@@ -139,13 +139,13 @@ def _earlier(session: Session, report: Report, past: Sequence[Mapping[str, Any]]
     for one in past:
         standing = standings.get(str(one["signature"]))
         outcome = outcomes.get(session, str(one["case"]), place)
-        if standing in _STANDINGS:
-            now = _STANDINGS[standing]
+        mended = False
+        if standing is not None and standing is not Standing.FIXED:
+            now = _STANDINGS.get(standing, _UNJUDGED)
         elif outcome is None:
             now = f"was not run again at {at}, so nobody knows"
         elif outcome.verdict is Verdict.PASS:
-            now = f"passes at {at}"
+            now, mended = f"passes at {at}", True
         else:
             now = f"gives {outcome.verdict.value.replace('_', ' ')} at {at} now"
-        passes = outcome is not None and outcome.verdict is Verdict.PASS and standing not in _STANDINGS
-        yield Earlier(str(one["title"]), now, passes)
+        yield Earlier(str(one["title"]), now, mended)
