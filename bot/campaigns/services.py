@@ -97,6 +97,9 @@ class Config(Protocol):
     def repeats(self) -> int:
         """Fresh-process runs behind an accusation, at least 1."""
 
+    def overridden(self, changes: Mapping[str, Any]) -> Config:
+        """The configuration with some fields set otherwise; raises ConfigError if they do not go together."""
+
     @property
     def reduction(self) -> Reducing:
         """How much is spent on making failing cases small."""

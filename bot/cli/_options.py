@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,6 @@ corpus_option = click.option(
 python_option = click.option(
     "--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]"
 )
-device_option = click.option("--device", help="Device to compile for. [default: the backend's first]")
-profile_option = click.option(
-    "--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle."
-)
 workers_option = click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at once."
 )
@@ -39,8 +35,11 @@ option_option = click.option(
     metavar="NAME=VALUE",
     help="Set an option of the backend; may be repeated. `assay doctor` lists them.",
 )
-
-
+_CONFIGURATION = (
+    click.option("--device", help="Device to compile for. [default: the backend's first]"),
+    option_option,
+    click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle."),
+)
 _SELECTION = (
     click.option("--backend", required=True, help="Compiler to test."),
     click.option(
@@ -66,7 +65,16 @@ _SELECTION = (
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: the options that say which cases are meant, and in which order; see `selected`."""
-    for option in reversed(_SELECTION):
+    return _with(_SELECTION, command)
+
+
+def configuration_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the options that say how a backend is run; see `configured`."""
+    return _with(_CONFIGURATION, command)
+
+
+def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 

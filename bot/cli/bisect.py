@@ -17,12 +17,10 @@ from bot.bisection.search import Kind, bisect, most
 from bot.bisection.telling import lines, told
 from bot.cli._cases import stored_case
 from bot.cli._options import (
+    configuration_options,
     configured,
     corpus_option,
-    device_option,
     json_option,
-    option_option,
-    profile_option,
 )
 from bot.cli.exits import Exit
 from bot.errors import UsageError
@@ -44,9 +42,7 @@ from fuzzing import backends
 )
 @click.option("--backend", help="Compiler to use. [default: the one that the package holds]")
 @corpus_option
-@device_option
-@option_option
-@profile_option
+@configuration_options
 @click.option("--fixed-by", is_flag=True, help="Find the release in which it stopped failing.")
 @click.option(
     "--any-failure", is_flag=True, help="Follow every failure of the compiler, not only the same one."

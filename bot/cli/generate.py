@@ -116,6 +116,6 @@ def _show(told: dict[str, Any], out: Path) -> None:
         screen.print(escape(f"  left out, for want of support: {listed}"))
     measured = told["measured"]
     if measured:
-        screen.print(f"  measured against the operators of {escape(measured['operators'])}:")
+        screen.print(f"  measured against the operator set {escape(measured['operators'])}:")
         screen.print(metrics_table(measured["metrics"]))
     screen.print(escape(f"run them with: assay run --backend BACKEND --cases {out}"))

@@ -11,12 +11,10 @@ from rich.markup import escape
 
 from bot.cli._cases import stored_case
 from bot.cli._options import (
+    configuration_options,
     configured,
     corpus_option,
-    device_option,
     json_option,
-    option_option,
-    profile_option,
     python_option,
     workers_option,
 )
@@ -38,9 +36,7 @@ from fuzzing.outcomes import Outcome
 @click.option("--backend", required=True, help="Compiler that fails the case.")
 @corpus_option
 @python_option
-@device_option
-@option_option
-@profile_option
+@configuration_options
 @click.option("--runs", default=2000, show_default=True, type=click.IntRange(1), help="Runs to spend.")
 @click.option(
     "--budget", default=600.0, show_default=True, type=click.FloatRange(1), help="Seconds to spend."

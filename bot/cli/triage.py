@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,11 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._options import (
+    configuration_options,
     configured,
-    device_option,
     json_option,
-    option_option,
-    profile_option,
     python_option,
     workers_option,
 )
@@ -52,9 +51,7 @@ from fuzzing.execute.shard import Shard
     "--budget", default=60.0, show_default=True, type=click.FloatRange(1), help="Seconds for each case."
 )
 @python_option
-@device_option
-@option_option
-@profile_option
+@configuration_options
 @workers_option
 @click.option(
     "--out",
@@ -85,11 +82,11 @@ def command(
     Exit code 1 if a case fails.
     """
     how = configured(backend, device, given, profile)
-    cases = _cases(directory, told_by)
+    cases, known = _cases(directory, told_by)
     shard = shard_of(how, installed(how, python), directory, cases, workers=workers)
     folder = (out or load_settings().data_dir / "triage").absolute()
     arguments = ["--strategy", strategy, "--out", str(folder), "--runs", str(runs), "--seconds", str(budget)]
-    told = _group(shard, [*arguments, *([] if reduce else ["--keep"])])
+    told = _group(shard, [*arguments, *([] if reduce else ["--keep"])], known)
     if as_json:
         click.echo(json.dumps(told))
     else:
@@ -97,33 +94,33 @@ def command(
     return Exit.FOUND if told["failing"] else Exit.OK
 
 
-def _cases(directory: Path, told_by: Path | None) -> list[str]:
-    """The ids of the cases that are meant; raises UsageError if there is none."""
-    if told_by is None:
-        found = list(Corpus(directory).ids())
-    else:
-        found = _named(told_by)
+def _cases(directory: Path, told_by: Path | None) -> tuple[list[str], list[Event]]:
+    """The ids of the cases that are meant, and what is known of some; raises UsageError if there is none."""
+    found, known = (list(Corpus(directory).ids()), []) if told_by is None else _told(told_by)
     if not found:
         raise UsageError(
             f"there are no cases in {told_by or directory}; name a corpus folder that holds some"
         )
-    return found
+    return found, known
 
 
-def _named(told_by: Path) -> list[str]:
-    """The ids that what `assay run --json` printed names, in its order."""
+def _told(told_by: Path) -> tuple[list[str], list[Event]]:
+    """The ids that what `assay run --json` printed names, in its order, and the outcomes that it holds."""
     try:
         groups = json.loads(told_by.read_bytes())["groups"]
         rows = [row for group in groups for row in (group["example"], *group["shown"])]
-        return list(dict.fromkeys(str(row["case"]) for row in rows))
+        outcomes = [group["example"]["head"] for group in groups if group["example"].get("head")]
+        return list(dict.fromkeys(str(row["case"]) for row in rows)), outcomes
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"--from {told_by}: not what `assay run --json` prints ({error!r})") from None
 
 
-def _group(shard: Shard, arguments: Sequence[str]) -> Event:
+def _group(shard: Shard, arguments: Sequence[str], known: Sequence[Event]) -> Event:
     """Runs the triage; its last event, with the bugs."""
     ended: Event = {"bugs": [], "runs": 0, "replayed": 0}
-    with Line() as line:
+    with Line() as line, tempfile.NamedTemporaryFile("w", prefix="assay-known-", suffix=".json") as file:
+        json.dump(known, file)
+        file.flush()
 
         def take(event: Event) -> None:
             kind = event.pop("event", "")
@@ -139,7 +136,7 @@ def _group(shard: Shard, arguments: Sequence[str]) -> Event:
                 distinct = event.pop("bugs")
                 ended.update(event, distinct=distinct)
 
-        run_on(shard, "fuzzing.triage.group", arguments, take)
+        run_on(shard, "fuzzing.triage.group", [*arguments, "--known", file.name], take)
     if "failing" not in ended:
         raise InfrastructureError("the triage stopped before its end; begin it again, it goes on")
     return ended

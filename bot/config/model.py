@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -28,6 +28,7 @@ from bot.config.sections import (
     ToolchainConfig,
 )
 from bot.config.units import FROM_FILE, Duration
+from bot.errors import ConfigError
 from fuzzing import backends
 
 DEFAULT_BUDGET_S = 300.0  # the whole of ONNX's node tests on two releases takes less on two cores
@@ -73,6 +74,10 @@ def _refuse(title: str, problems: Iterable[_Wrong]) -> None:
     ]
     if details:
         raise ValidationError.from_exception_data(title, details)
+
+
+#: Fields that make sense beside one backend only.
+_OF_THE_BACKEND = frozenset({"frontend", "sources", "strategy", "device", "options", "toolchain"})
 
 
 class RepositoryConfig(Section):
@@ -189,6 +194,21 @@ class RepositoryConfig(Section):
                 wrong.append(("refused", (name,), given, why))
         _refuse("options", wrong)
         return {name: given for name, given in sorted(value.items()) if given != backend.options[name][0]}
+
+    def overridden(self, changes: Mapping[str, Any]) -> RepositoryConfig:
+        """The configuration with some fields set otherwise, for one campaign.
+
+        Another backend keeps nothing that was said about the one before. Raises ConfigError where the fields
+        do not go together.
+        """
+        kept = self.to_json()
+        if changes.get("backend", self.backend) != self.backend:
+            kept = {name: value for name, value in kept.items() if name not in _OF_THE_BACKEND}
+        try:
+            return RepositoryConfig.model_validate(kept | dict(changes))
+        except ValidationError as error:
+            said = "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}" for one in error.errors())
+            raise ConfigError(said) from None
 
     def to_json(self) -> dict[str, Any]:
         """The configuration as JSON, durations in seconds and sizes in bytes."""

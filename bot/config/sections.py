@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from apscheduler.triggers.cron import CronTrigger
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from bot.config.cron import triggers
 from bot.config.names import provisioner_name, source_name
 from bot.config.units import Duration, Size
 
@@ -57,7 +57,7 @@ def _project(text: str) -> str:
 
 def _cron(text: str) -> str:
     try:
-        CronTrigger.from_crontab(text, "UTC")
+        triggers(text)
     except ValueError as error:
         raise ValueError(f"is no cron line: {error}; write five fields, such as 0 3 * * *") from None
     return text

@@ -9,17 +9,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from bot.bugs import changing, filing
 from bot.campaigns.services import Script, Trouble
 from bot.campaigns.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
-from bot.reports import render
+from bot.reports import pull, render
 from bot.reports.check import untested
 from bot.reports.references import completed
-from bot.reports.report import Report, build
+from bot.reports.report import Group, Report, build
 from bot.reports.templating import counted
 from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
 from bot.store import Session, bugs, findings, now, outbox
 from bot.store.models import Side, Standing
+from bot.store.outbox import Draft
 from fuzzing.cases import Corpus, TestCase
 
 
@@ -28,11 +30,17 @@ class CampaignReports:
 
     corpus   where their cases lie
     folder   campaign's id → where its artifacts go
+    page     campaign's id → the address of its report, "" where it has none
     """
 
     def __init__(
-        self, corpus: Path, folder: Callable[[int], Path], clock: Callable[[], datetime] = now
+        self,
+        corpus: Path,
+        folder: Callable[[int], Path],
+        clock: Callable[[], datetime] = now,
+        page: Callable[[int], str] = lambda _: "",
     ) -> None:
+        self._page = page
         self._corpus = Corpus(corpus)
         self._folder = folder
         self._clock = clock
@@ -45,19 +53,47 @@ class CampaignReports:
         """Records the bugs, and the effects that tell of them, by key: twice is once."""
         report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
         present = self._clock()
-        for group in report.groups:
-            reason = render.silence(group.standing) or in_pull(summary.pull)
-            if group.standing in _BUGS:
-                by = _sighting(summary, group.signature)
-                bug = bugs.see(session, summary.target, group.signature, group.title, present, reason, by)
-                findings.belong(session, summary.campaign_id, group.signature, bug.id)
-        outbox.post(
+        quiet = {
+            group.signature
+            for group in report.groups
+            if group.standing in _BUGS and self._saw(session, summary, group, present)
+        }
+        drafts = self._effects(session, report, config, present)
+        drafts = filing.checked_first(drafts, quiet, config.reports.mode)
+        posted = outbox.post(
             session,
-            render.effects(report, config),
+            drafts,
             campaign_id=summary.campaign_id,
             issues_per_day=config.reports.issues_per_day,
             at=present,
         )
+        filing.ask_all(session, posted, drafts, present)
+        changing.after_campaign(session, summary.campaign_id, present)
+
+    @staticmethod
+    def _saw(session: Session, summary: Summary, group: Group, at: datetime) -> str:
+        """Records a bug of the campaign; why nothing is filed about it, "" if it may be."""
+        quiet = filing.saw(
+            session,
+            summary.target,
+            group.signature,
+            group.title,
+            group.example.operator,
+            at,
+            render.silence(group.standing) or in_pull(summary.pull),
+            _sighting(summary, group.signature),
+        )
+        bug = bugs.find(session, summary.target, group.signature)
+        assert bug is not None
+        findings.belong(session, summary.campaign_id, group.signature, bug.id)
+        return quiet
+
+    def _effects(
+        self, session: Session, report: Report, config: RepositoryConfig, at: datetime
+    ) -> list[Draft]:
+        if report.view.pull is None:
+            return render.effects(report, config)
+        return pull.effects(session, report, config, at, self._page(report.view.campaign))
 
     def scripts(self, summary: Summary) -> list[list[Script]]:
         """The reproducers of what is reported: of the reduced case, then of the case as it was found."""

@@ -57,3 +57,9 @@ def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
         .group_by(Finding.standing)
     )
     return {Standing(standing): count for standing, count in session.execute(query)}
+
+
+def case_of(session: Session, bug_id: int) -> str:
+    """A case that showed the bug, of the newest campaign that saw it; "" if none is known."""
+    query = select(Finding.case_id).where(Finding.bug_id == bug_id)
+    return session.scalar(query.order_by(Finding.campaign_id.desc(), Finding.case_id).limit(1)) or ""

@@ -14,7 +14,7 @@ the last one matters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -146,9 +146,9 @@ def _post_issue(
     else:
         return Posted(there.key, EffectState(there.state), _known(there, bug))
     if hold:
-        bugs.hold(session, bug.id, hold)
+        bugs.hold(session, bug.id, hold, at)
     else:
-        bugs.unreported(session, bug.id, "its issue is in the outbox")
+        bugs.unreported(session, bug.id, "its issue is in the outbox", at)
     return Posted(draft.key, EffectState.HELD if hold else EffectState.INTENDED, hold)
 
 
@@ -248,11 +248,20 @@ def has_open(session: Session) -> bool:
     return session.scalar(select(Effect.key).where(Effect.state.in_(_OPEN)).limit(1)) is not None
 
 
-def claim(session: Session, at: datetime, lease: timedelta, *, live: bool) -> Claimed | None:
-    """Takes the oldest effect that is due and not braked, for `lease`; None if there is none.
+def claim(
+    session: Session,
+    at: datetime,
+    lease: timedelta,
+    *,
+    live: bool,
+    paused: Callable[[str], bool] = lambda _target: False,
+) -> Claimed | None:
+    """Takes the oldest effect that is due and not braked, the urgent ones first, for `lease`; None if there
+    is none.
 
-    live   whether the sender reaches GitHub. What is only written down may be written twice, so a
-           rehearsal that was left half-way is taken at once, without waiting for its lease to end.
+    live    whether the sender reaches GitHub. What is only written down may be written twice, so a
+            rehearsal that was left half-way is taken at once, without waiting for its lease to end.
+    paused  whether GitHub has asked for a pause where this target is: its effects are passed over
     """
     stopped = {brake.name for brake in brakes(session)}
     if EVERYTHING in stopped:
@@ -274,6 +283,8 @@ def claim(session: Session, at: datetime, lease: timedelta, *, live: bool) -> Cl
         resumed = effect.state == EffectState.SENDING.value
         waits = effect.not_before is not None and effect.not_before > at
         if waits and not (resumed and (rehearsal or not live)):
+            continue
+        if live and not rehearsal and paused(effect.target):
             continue
         effect.state, effect.not_before = EffectState.SENDING.value, at + lease
         effect.attempts += 1
@@ -334,22 +345,29 @@ def finish(
         effect.attempts = 0
     if effect.kind == ISSUE and effect.bug_id is not None:
         said = "written down, not sent" if _rehearsed(effect) else "reported"
-        bugs.reported(session, effect.bug_id, number, f"{said}: {url}")
+        bugs.reported(session, effect.bug_id, number, f"{said}: {url}", at)
 
 
-def retry(session: Session, key: str, reason: str, not_before: datetime, *, unsent: bool) -> None:
-    """The effect is tried again at `not_before`; `unsent` if it surely did not arrive."""
+def retry(
+    session: Session, key: str, reason: str, not_before: datetime, *, unsent: bool, tried: bool = True
+) -> None:
+    """The effect is tried again at `not_before`.
+
+    unsent  whether it surely did not arrive
+    tried   False if it only waited for its turn, which is no attempt
+    """
     effect = session.get_one(Effect, key)
+    effect.attempts -= 0 if tried else 1
     effect.state = (EffectState.INTENDED if unsent else EffectState.SENDING).value
     effect.reason, effect.not_before = reason, not_before
 
 
-def give_up(session: Session, key: str, reason: str) -> None:
+def give_up(session: Session, key: str, reason: str, at: datetime) -> None:
     """The effect will not be sent unless a person releases it; `reason` says what to do."""
     effect = session.get_one(Effect, key)
     effect.state, effect.reason, effect.not_before = EffectState.FAILED.value, reason, None
     if effect.kind == ISSUE and effect.bug_id is not None:
-        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}")
+        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}", at)
 
 
 def release(session: Session, key: str) -> None:
@@ -363,12 +381,21 @@ def release(session: Session, key: str) -> None:
     failed = effect.state == EffectState.FAILED.value
     effect.state = (EffectState.SENDING if failed else EffectState.INTENDED).value
     effect.reason, effect.not_before, effect.attempts, effect.url = "", None, 0, ""
+    effect.remote = ""  # what it was changed as may be deleted; if it is not, its marker leads to it
 
 
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
     """The effects a campaign intended, in order."""
     query = select(Effect).where(Effect.campaign_id == campaign_id)
     return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
+
+
+def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) -> list[Effect]:
+    """What is held about a bug, or by the campaigns of a pull request, oldest first."""
+    query = select(Effect).outerjoin(Campaign, Campaign.id == Effect.campaign_id)
+    about = Effect.bug_id == bug_id if bug_id is not None else Campaign.pull == pull
+    query = query.where(Effect.target == target, Effect.state == EffectState.HELD.value, about)
+    return list(session.scalars(query.order_by(Effect.created_at, Effect.key)))
 
 
 def in_state(session: Session, state: EffectState) -> Sequence[Effect]:

@@ -17,13 +17,22 @@ class Intent:
     """What all intents know.
 
     target        owner/name, "" for what is about an installation as a whole
+    github_id     GitHub's id of the repository, which renames leave as it is; None where it is not told
     installation  the GitHub App's installation there, None where no App is used
-    delivery      the delivery that asked for it
+    delivery      the delivery that asked for it, "" where it was found out by asking
     """
 
     target: str
+    github_id: int | None = None
     installation: int | None = None
     delivery: str = ""
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """What whoever was to carry out an intent answers when nothing was to be done about it, and why."""
+
+    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +45,7 @@ class CampaignIntent(Intent):
     pull          the pull request it is about
     asked_by      the login of whoever asked, "" for an event
     overrides     fields of the configuration that hold for this campaign alone
+    at            GitHub's time of the push, None where none is told
     """
 
     head: str
@@ -45,6 +55,7 @@ class CampaignIntent(Intent):
     pull: int | None = None
     asked_by: str = ""
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +102,10 @@ class CommentIntent(Intent):
 
 @dataclass(frozen=True, kw_only=True)
 class IssueIntent(Intent):
-    """Something happened to an issue: closed, reopened, deleted, transferred, labeled."""
+    """Something happened to an issue: closed, reopened, deleted, transferred, labeled.
+
+    label   the label it was given, "" for other actions
+    """
 
     number: int
     action: str
@@ -100,6 +114,7 @@ class IssueIntent(Intent):
     state: str
     state_reason: str
     updated_at: datetime
+    label: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +123,14 @@ class CheckIntent(Intent):
 
     action       "rerequested", or the identifier of the button that was pressed
     external_id  the key of the effect that made it, "" for a whole suite
+    app          the id and the client id of the App that made it, as far as they are told
     """
 
     action: str
     head: str
     external_id: str
     sender: str
+    app: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +155,10 @@ class Named:
 class InstallationIntent(Intent):
     """The App was installed, changed or removed; `target` is "".
 
-    action   created, deleted, suspend, unsuspend, new_permissions_accepted, added, removed
+    action      created, deleted, suspend, unsuspend, new_permissions_accepted, added, removed, renamed
     added, removed   repositories
+    before      what the account was called before, where it was renamed
+    updated_at  GitHub's time of this state, None where none is told: what is older changes nothing
     """
 
     id: int
@@ -149,6 +168,8 @@ class InstallationIntent(Intent):
     events: tuple[str, ...]
     added: tuple[Named, ...] = ()
     removed: tuple[Named, ...] = ()
+    before: str = ""
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

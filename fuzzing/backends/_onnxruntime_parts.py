@@ -16,7 +16,8 @@ from fuzzing.backends._captured import stderr_captured
 from fuzzing.backends.base import Watch
 
 _INFO = 1
-_CHANGED = re.compile(rb"GraphTransformer (\w+) modified: 1 ")
+#: Those that changed the graph, or failed at it.
+_CHANGED = re.compile(rb"GraphTransformer (\w+) modified: (?:1 |0 with status: (?!OK))")
 _RULE_BASED = "_RuleBasedTransformer"
 RULES = (
     "EliminateIdentity",

@@ -21,7 +21,7 @@ from fuzzing.backends.base import Unsupported, Watch
 CONVERSION = "conversion"
 
 _TRACING = "OV_ENABLE_SERIALIZE_TRACING"
-_FILE = re.compile(r".*?_(\d{3,})_(.+)\.xml")
+_FILE = re.compile(r"(.*?)_(\d{3,})_(.+)\.xml")
 #: Parts of the CPU plugin, with the property that turns each off (intel_cpu/src/config.cpp).
 _PROPERTIES: Dict[str, Tuple[str, str]] = {
     "snippets": ("SNIPPETS_MODE", "DISABLE"),
@@ -60,17 +60,21 @@ def passes_written() -> Iterator[Path]:
 
 
 def stages(folder: Path) -> List[Tuple[str, Path]]:
-    """The passes in their order, with the file of the model after each; one that comes again is counted."""
+    """The passes in their order, with the file of the model after each; one that comes again is counted.
+
+    Passes on the bodies of subgraphs are left out: those are models of other names.
+    """
     found = []
     for path in folder.iterdir():
         match = _FILE.fullmatch(path.name)
         if match:
-            found.append((int(match.group(1)), match.group(2), path))
+            found.append((int(match.group(2)), match.group(1), match.group(3), path))
     named: List[Tuple[str, Path]] = []
     times: Dict[str, int] = {}
-    for _, name, path in sorted(found):
-        times[name] = times.get(name, 0) + 1
-        named.append((name if times[name] == 1 else f"{name} ({times[name]})", path))
+    for _, model, name, path in sorted(found):
+        if model == min(found)[1]:
+            times[name] = times.get(name, 0) + 1
+            named.append((name if times[name] == 1 else f"{name} ({times[name]})", path))
     return named
 
 

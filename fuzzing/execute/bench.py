@@ -39,6 +39,8 @@ class Bench:
     """Judges cases as a shard of these settings does; `shard.corpus` and `shard.cases` do not matter.
 
     A context manager: its workers end with it.
+
+    configuration  that of its outcomes: options and profile that are not the default
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -47,7 +49,7 @@ class Bench:
         options = self._backend.settle(shard.options)
         usual = self._backend.settle({})
         chosen = {name: value for name, value in options.items() if value != usual[name]}
-        self._configuration = configuration(chosen, shard.profile)
+        self.configuration = configuration(chosen, shard.profile)
         command = Command(shard.python, shard.backend, shard.device, dict(options), shard.limits)
         self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
         self._folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
@@ -86,7 +88,10 @@ class Bench:
                 runnable[place] = case
         appeals: dict[int, Appeal] = {}
         for place, execution in self._supervisor.serve(runnable.items(), watch):
-            seen[place] = execution.seen or told(execution.log)
+            if watch:
+                noted, log = told(execution.log)
+                seen[place] = execution.seen or noted
+                execution = replace(execution, log=log)  # noqa: PLW2901 - without what we have put there
             outcome = self._judged(runnable[place], execution)
             found[place] = outcome
             if appealable(outcome, self._shard.profile):
@@ -105,7 +110,7 @@ class Bench:
     def _judged(self, case: TestCase, execution: Execution) -> Outcome:
         shard = self._shard
         outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
-        return replace(outcome, configuration=self._configuration)
+        return replace(outcome, configuration=self.configuration)
 
     def _invalid(self, case: TestCase, why: str) -> Outcome:
         return Outcome(
@@ -117,11 +122,13 @@ class Bench:
             phase=Phase.IMPORT,
             summary=why.splitlines()[0][:200],
             evidence=Evidence(message=why),
-            configuration=self._configuration,
+            configuration=self.configuration,
         )
 
 
-def told(log: str) -> Seen:
-    """What a process that did not live to tell it had written into its log."""
-    lines = [line[len(SEEN) :].partition(" ") for line in log.splitlines() if line.startswith(SEEN)]
-    return tuple((what, name) for what, _, name in lines)
+def told(log: str) -> tuple[Seen, str]:
+    """What a watched process has written into its log of what the case went through, and the rest of it."""
+    lines = log.splitlines(keepends=True)
+    noted = [line[len(SEEN) :].strip().partition(" ") for line in lines if line.startswith(SEEN)]
+    rest = "".join(line for line in lines if not line.startswith(SEEN))
+    return tuple((what, name) for what, _, name in noted), rest

@@ -14,6 +14,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
 from fuzzing.execute.bench import Bench, Seen
 from fuzzing.execute.shard import Shard
+from fuzzing.localise.facts import Fact
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.judging import shows, symptom
@@ -32,8 +33,10 @@ class Failure:
     case, shard  what fails, and how it is run
     backend      the compiler's adapter
     outcome      what the case does when nothing is left out
-    seen         what it went through then (`fuzzing.backends.base.Watch.seen`)
+    seen         what it went through when watched (`fuzzing.backends.base.Watch.seen`)
+    undisturbed  whether it failed alike when watched
     runs         how often the compiler was run
+    facts        what is known by now, by way
 
     Raises UsageError if the case does not fail.
     """
@@ -42,15 +45,18 @@ class Failure:
         self.case, self.shard = case, shard
         self.backend = backends.get(shard.backend)
         self.runs = 0
+        self.facts: dict[str, Fact] = {}
         self._budget = budget
         self._begin = time.monotonic()
         self._open = contextlib.ExitStack()
         self.bench = self._open.enter_context(Bench(replace(shard, workers=1, fresh=False)))
         self._fresh = self._open.enter_context(Bench(replace(shard, workers=1, fresh=True)))
         try:
-            self.outcome, self.seen = self.watched()
+            self.outcome = self.outcome_of(case)
             if not self.outcome.verdict.accuses:
                 raise UsageError(_no_failure(self.outcome, case))
+            watched, self.seen = self.watched()
+            self.undisturbed = self.alike(watched)
         except BaseException:
             self._open.close()
             raise

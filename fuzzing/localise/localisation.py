@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from fuzzing.cases import TestCase
-from fuzzing.errors import UnknownNameError
 from fuzzing.execute.shard import Shard
 from fuzzing.localise.facts import Fact
 from fuzzing.localise.failure import Failure, SpentError
-from fuzzing.localise.ways.base import Way, all_ways
+from fuzzing.localise.ways.base import Way, ways_named
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Budget
 
@@ -43,7 +42,7 @@ def localise(
 
     Raises UsageError if the case does not fail, UnknownNameError for a way that there is not.
     """
-    chosen = chosen_ways(ways)
+    chosen = ways_named(ways)
     facts = []
     with Failure(case, shard, budget) as failure:
         for fact in _facts(failure, chosen):
@@ -51,15 +50,6 @@ def localise(
             if progress is not None:
                 progress(fact)
         return Localisation(failure.outcome, tuple(facts), failure.runs)
-
-
-def chosen_ways(names: Collection[str]) -> dict[str, Way]:
-    """The ways of these names, or all; raises UnknownNameError."""
-    known = all_ways()
-    for name in names:
-        if name not in known:
-            raise UnknownNameError(f"there is no way {name!r} to localise; there are {', '.join(known)}")
-    return {name: way for name, way in known.items() if not names or name in names}
 
 
 def _facts(failure: Failure, ways: dict[str, Way]) -> Iterator[Fact]:
@@ -70,4 +60,5 @@ def _facts(failure: Failure, ways: dict[str, Way]) -> Iterator[Fact]:
         except SpentError:
             fact = Fact(name, (), "the budget was spent before this could be told", failure.runs - before)
         if fact is not None:
+            failure.facts[name] = fact
             yield fact

@@ -51,7 +51,7 @@ def _config(context: Context, campaign: Campaign) -> Config | None:
     config = _configured(context, campaign)
     if config is None or not campaign.overrides:
         return config
-    return context.services.restore_config(config.to_json() | campaign.overrides)
+    return config.overridden(campaign.overrides)
 
 
 def _configured(context: Context, campaign: Campaign) -> Config | None:

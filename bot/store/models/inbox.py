@@ -36,6 +36,8 @@ class Command(Base):
     number: Mapped[int]  # the issue or pull request
     author: Mapped[str]
     text: Mapped[str]
+    head: Mapped[str] = mapped_column(String(64), default="")  # the pull request's, when the comment came
+    role: Mapped[str] = mapped_column(String(16), default="")  # the author's, once it was asked for
     state: Mapped[str] = mapped_column(String(16), default=CommandState.PENDING.value)
     reason: Mapped[str] = mapped_column(default="")
     delivery: Mapped[str] = mapped_column(String(64), default="")

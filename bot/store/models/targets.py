@@ -38,8 +38,10 @@ class Target(Base):
     default_branch: Mapped[str] = mapped_column(default="")
     private: Mapped[bool] = mapped_column(default=False)
     has_issues: Mapped[bool] = mapped_column(default=True)
-    heads: Mapped[dict[str, Any]] = mapped_column(default=dict)  # watched branch → the commit last seen there
-    schedules: Mapped[list[Any]] = mapped_column(default=list)  # of the configuration on the default branch
+    heads: Mapped[dict[str, Any]] = mapped_column(default=dict)  # watched branch → {"commit", "at"}
+    # Of the configuration on the default branch: {"branches", "gate", "commit"}; {} while nobody has read it.
+    policy: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    schedules: Mapped[list[Any]] = mapped_column(default=list)  # of it, too: {"name", "cron", …, "next"}
     last_event_at: Mapped[datetime | None]  # a delivery about it
     reconciled_at: Mapped[datetime | None]
     removed_at: Mapped[datetime | None]

@@ -15,6 +15,8 @@ def raising(failure: Failure) -> Fact | None:
     applies = failure.outcome.verdict is not Verdict.WRONG_RESULT and failure.outcome.phase is Phase.COMPILE
     if not applies or not failure.noted("entered"):
         return None
+    if not failure.undisturbed:
+        return Fact("raising", (), "when it was watched it did not fail, or otherwise")
     inside = begun(failure.seen)
     if not inside:
         return Fact("raising", (), "every pass that began had ended: it is in none of those that tell of it")

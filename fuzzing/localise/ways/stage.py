@@ -26,7 +26,7 @@ def stage(failure: Failure) -> Fact | None:
     place = 0 if not right(0) else first_place(len(stages), lambda place: not right(place))
     runs = failure.runs - before
     if place == len(stages):
-        how = f"evaluated after {stages[-1]}, the last of {len(stages)} stages, it is right: it is what runs that errs"
+        how = f"evaluated after {stages[-1]}, the last of {len(stages)} stages, it is right: what runs errs"
         return Fact("stage", ("execution",), how, runs, True)
     if not failure.alike(seen[place]):
         after = f"right after {stages[place - 1]}; " if place else ""
@@ -41,5 +41,6 @@ def _found(failure: Failure, stages: tuple[str, ...], place: int, before: int) -
         how = "evaluated as the frontend made it, by other kernels than the plugin's, it is wrong already"
         return Fact("stage", (stages[0],), how, failure.runs - before, wrong)
     right = failure.outcome_until(stages[place - 1], fresh=True).verdict is Verdict.PASS
-    how = f"of {len(stages)} stages it is the first after which it is evaluated wrong; right after {stages[place - 1]}"
+    last_right = stages[place - 1]
+    how = f"the first of {len(stages)} stages after which it is evaluated wrong; right after {last_right}"
     return Fact("stage", (stages[place],), how, failure.runs - before, wrong and right)

@@ -31,7 +31,7 @@ def subgraph(failure: Failure) -> Fact | None:
     nodes = subject.graph.nodes
     shortest = 1 + first_place(len(nodes) - 1, lambda place: _differs(failure, subject, range(place + 1)))
     blamed = shortest - 1
-    how = f"of the beginnings of the graph's {len(nodes)} nodes, the shortest that differs ends in {_name(subject, blamed)}"
+    how = f"of {len(nodes)} nodes in order, the first that differs is {_name(subject, blamed)}"
     for part in _growing(subject.graph, blamed):
         if _differs(failure, subject, part):
             confirmed = _differs(failure, subject, part, fresh=True)

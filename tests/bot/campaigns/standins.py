@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -94,6 +94,9 @@ class PlainConfig:
     frontend: str | None = None
     strategy: str | None = None
     reduction: PlainReduction = PlainReduction()
+
+    def overridden(self, changes: Mapping[str, Any]) -> PlainConfig:
+        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -305,6 +308,7 @@ class Tools:
         self.reduced: list[str] = []  # tests, in the order in which they were to be reduced
         self.asked: list[dict[str, str]] = []  # of rankings: option → value
         self.order: Callable[[list[str]], list[str]] = list
+        self.touched: list[dict[str, Any]] = []
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.calls.append(module)
@@ -349,6 +353,8 @@ class Tools:
 
     def rank(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.asked.append(dict(zip(args[::2], args[1::2], strict=True)))
+        for told in self.touched:
+            on_event({"event": "touched", **told})
         for case_id in self.order(catalogued_ids(args)):
             on_event({"event": "ranked", "id": case_id})
         on_event({"event": "end", "cases": len(IDS), "strategy": args[1], "seconds": 0.5})
