@@ -64,11 +64,21 @@ def get(session: Session, campaign_id: int) -> Campaign:
     return campaign
 
 
+#: Where GitHub puts what a merge queue would merge: like a pull request's, its commits may never be.
+_QUEUE = "refs/heads/gh-readonly-queue/"
+
+
+def on_branch(pull: int | None, ref: str) -> bool:
+    """Whether a campaign tested a commit that is in a branch for good, not one that might be merged."""
+    return pull is None and not ref.startswith(_QUEUE)
+
+
 def newest(session: Session, target: str, commit: str) -> Campaign | None:
     """The newest campaign of a branch of the target that had a build of a commit that begins so."""
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull.is_(None),
+        Campaign.ref.not_like(f"{_QUEUE}%"),
         Campaign.head_toolchain.is_not(None),
         Campaign.head.startswith(commit, autoescape=True),
     )
