@@ -87,7 +87,7 @@ class Hub:
         name = "-".join(filter(None, (event, action))).replace("_", "-")
         whole = complete(f"#/webhooks/{name}", whole)
         self.violations += payload_faults(event, whole)
-        number = next(self.world.ids)
+        number = next(self.world.delivery_ids)
         place = repository.id if repository else None
         self.courier.post(
             Delivery(number, new_guid(number), event, whole, self.world.clock(), installation.id, place)
