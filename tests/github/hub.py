@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ class Hub:
 
     def create(self, owner: Account, name: str, of: Repository | None = None, **fields: Any) -> Repository:
         """A new repository, empty or a fork."""
+        assert re.fullmatch(r"[A-Za-z0-9._-]{1,100}", name), f"GitHub takes no repository called {name!r}"
         number = next(self.world.ids)
         git = Git.create(self.folder / owner.login / f"{name}.git", of.git if of else None)
         made = Repository(number, owner, name, git, self.world.clock(), fork_of=of, **fields)
