@@ -302,10 +302,12 @@ def after_commit(session: Session, call: Callable[[], None]) -> None:
 def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str, Any]]) -> int:
     """Inserts the rows whose keys are new and leaves the others as they are; returns how many were new."""
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    key = next(iter(table.__table__.primary_key))
     new = 0
     for chunk in chunks(rows):
-        result = session.execute(dialect.insert(table).values(chunk).on_conflict_do_nothing())
-        new += _rows(result)
+        # Counted by what comes back: psycopg does not say how many rows such an INSERT made.
+        made = dialect.insert(table).values(chunk).on_conflict_do_nothing().returning(key)
+        new += len(session.execute(made).all())
     return new
 
 
