@@ -86,4 +86,5 @@ def _seen(context: Context, config: Config, head: Place, base: Place | None, cas
             base_runs=runs.get(Side.BASE, Runs()),
             repeats=config.repeats,
             compared=base is not None,
+            again=tuple(outcomes.repeats(session, campaign.id, Side.HEAD, case)),
         )

@@ -188,8 +188,9 @@ class ShardMaker(Protocol):
         repeats: int,
         ablate: bool,
         budget_s: float | None,
+        patience: float = 1.0,
     ) -> Any:
-        """The shard of these fields."""
+        """The shard of these fields, with `patience` times the configuration's limits of time and memory."""
 
 
 class Signature(Protocol):

@@ -42,7 +42,8 @@ class Place:
 class Job:
     """What a shard is for: where it runs, whose clock it is charged to, and how.
 
-    ablate  whether the part of the compiler that is to blame is looked for, in what accuses it
+    ablate    whether the part of the compiler that is to blame is looked for, in what accuses it
+    patience  by how much the limits of time and memory are multiplied; above 1 cases run one at a time
     """
 
     place: Place
@@ -51,6 +52,7 @@ class Job:
     fresh: bool = False
     repeats: int = 1
     ablate: bool = False
+    patience: float = 1.0
 
 
 def place_of(session: Session, campaign: Campaign, config: Config, side: Side) -> Place | None:
@@ -114,11 +116,12 @@ def execute(context: Context, config: Config, job: Job, cases: Sequence[str], wr
         device=job.place.key.device,
         profile=config.profile,
         options=dict(config.options),
-        workers=context.settings.workers,
+        workers=context.settings.workers if job.patience <= 1 else 1,
         fresh=job.fresh,
         repeats=job.repeats,
         ablate=job.ablate,
         budget_s=left(context, job),
+        patience=job.patience,
     )
     sink = _Batches(context, job, cases, write)
     attend(context, lambda on_event, stop: context.services.runner.run(shard, on_event, stop), sink)

@@ -112,6 +112,7 @@ class Summary:
     sources    what came of each source, as it stood when the plan was written
     ranking    how the cases were put in order; None if that was not kept
     note       why there is no base, or ""
+    noise      (k, n): n cases that pass at head were run again there, k of them with another verdict
     tried      case → exit code of its reproducer at head, of those that were tried
     """
 
@@ -138,6 +139,7 @@ class Summary:
     sources: tuple[Account, ...]
     ranking: Ranking | None
     note: str
+    noise: tuple[int, int] = (0, 0)
     tried: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -202,7 +204,12 @@ def gather(context: Context) -> Summary:
             sources=tuple(accounts_of(campaign.plan)),
             ranking=ranking_of(campaign.plan),
             note=campaign.reason,
+            noise=_noise(session, campaign.id, sides),
         )
+
+
+def _noise(session: Session, campaign_id: int, sides: dict[Side, Place]) -> tuple[int, int]:
+    return outcomes.noise(session, campaign_id, sides[Side.HEAD].key) if Side.HEAD in sides else (0, 0)
 
 
 def _toolchain(session: Session, place: Place) -> ToolchainFacts:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from bot import pages
 from bot.campaigns.catalogue import catalogued
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.compose.forge import repositories
@@ -35,7 +37,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "try_script": try_script,
         "run_tool": _run_tool,
         "sign": sign,
-        "reports": reports(settings.data_dir),
+        "reports": reports(settings.data_dir, partial(pages.address, settings)),
         "catalogues": catalogued,
     }
     return Services(**(fields | replaced))
@@ -46,9 +48,9 @@ def runner() -> Runner:
     return make_runner("local", 1)
 
 
-def reports(data_dir: Path) -> Reports:
-    """How campaigns are told of."""
-    return CampaignReports(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign))
+def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "") -> Reports:
+    """How campaigns are told of; `page` is the address of a campaign's report, "" where it has none."""
+    return CampaignReports(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign), page=page)
 
 
 def artifacts(data_dir: Path, campaign: int) -> Path:
@@ -56,9 +58,12 @@ def artifacts(data_dir: Path, campaign: int) -> Path:
     return data_dir / "artifacts" / str(campaign)
 
 
-def make_shard(config: RepositoryConfig, **fields: Any) -> Shard:
-    """A shard under the limits of a configuration."""
-    return Shard(limits=Limits.from_json(config.limits.overrides()), **fields)
+def make_shard(config: RepositoryConfig, *, patience: float = 1.0, **fields: Any) -> Shard:
+    """A shard under the limits of a configuration; times and memory are multiplied by `patience`."""
+    limits = Limits.from_json(config.limits.overrides()).to_json()
+    for name in limits.keys() - {"file_bytes"}:
+        limits[name] = type(limits[name])(limits[name] * patience)
+    return Shard(limits=Limits.from_json(limits), **fields)
 
 
 def _run_tool(module: str, args: Sequence[str], on_event: OnEvent, stop: Event) -> None:

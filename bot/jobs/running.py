@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +14,20 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bot.bugs.verdicts import RUNS, Tally, tally
 from bot.campaigns.attend import attend
+from bot.campaigns.provenance import origin
 from bot.campaigns.services import Read
+from bot.campaigns.signing import alike
 from bot.campaigns.steps.planning import CONFIG_FILE
 from bot.config import RepositoryConfig
 from bot.config.sections import exact_pin
 from bot.errors import RefusalError, RunnerError
 from bot.jobs.doing import Doing
-from bot.store import campaigns, findings
+from bot.store import campaigns, findings, retests
 from bot.store.campaigns import Session
 from bot.store.models import Bug, Campaign, Toolchain
+from bot.store.outcomes import CacheKey
 from fuzzing import backends
 from fuzzing.outcomes import Outcome
 
@@ -130,23 +136,7 @@ def run(
     doing: Doing, config: RepositoryConfig, place: Place, cases: Sequence[str], repeats: int
 ) -> dict[str, list[Outcome]]:
     """The outcomes of each case, each run in a process of its own. Raises RunnerError if some are missing."""
-    corpus = doing.services.corpus or doing.settings.data_dir / "corpus"
-    shard = doing.services.make_shard(
-        config,
-        corpus=str(corpus),
-        cases=tuple(cases),
-        backend=config.backend,
-        toolchain=place.toolchain,
-        python=place.python,
-        device=config.device,
-        profile=config.profile,
-        options=dict(config.options),
-        workers=1,
-        fresh=True,
-        repeats=repeats,
-        ablate=False,
-        budget_s=None,
-    )
+    shard = _shard(doing, config, place, cases, fresh=True, repeats=repeats)
     heard = _Heard()
     attend(doing, lambda on_event, stop: doing.services.runner.run(shard, on_event, stop), heard)
     missing = [case for case in cases if len(heard.outcomes[case]) < repeats]
@@ -155,6 +145,94 @@ def run(
             f"{len(missing)} of {len(cases)} cases were not run {repeats} times on {place.label}"
         )
     return dict(heard.outcomes)
+
+
+def control(session: Session, known: Known) -> str:
+    """A case that must pass on every healthy build: the first that passed where the bug was seen last."""
+    key = CacheKey.of(known.campaign.head_toolchain or "", known.campaign.config)
+    return retests.control(session, known.campaign.id, key, known.case)
+
+
+def tallied(doing: Doing, known: Known, control: str, place: Place) -> Tally:
+    """Runs the bug's case, and beside it one that must pass, in fresh processes on a build."""
+    seen = run(doing, known.config, place, [known.case], RUNS)[known.case]
+    beside = run(doing, known.config, place, [control], 1)[control] if control else []
+    return tally(seen, [_same(doing, known, outcome) for outcome in seen], beside)
+
+
+def _same(doing: Doing, known: Known, outcome: Outcome) -> bool:
+    """Whether an outcome shows the bug: the symptom that its signature was made of."""
+    if not outcome.verdict.accuses:
+        return False
+    about = origin(corpus_of(doing), outcome.case)
+    raw = doing.services.sign(outcome, about.operator, about.frontend)
+    small = known.bug.facts.get("signature")  # of a case that was reduced; others go by the key alone
+    return raw.key == known.bug.signature or (bool(small) and alike(raw.fields, small))
+
+
+def tool(
+    doing: Doing, config: RepositoryConfig, place: Place, case: str, module: str, *arguments: str
+) -> list[dict[str, Any]]:
+    """The events of a data-plane program that takes a shard of one case; its progress is told."""
+    shard = _shard(doing, config, place, [case], fresh=False, repeats=1)
+    heard = _Events(doing, module)
+    with tempfile.TemporaryDirectory(prefix="assay-job-") as folder:
+        file = Path(folder) / "shard.json"
+        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+        given = [str(file), *arguments]
+        attend(doing, lambda on_event, stop: doing.services.run_tool(module, given, on_event, stop), heard)
+    return heard.events
+
+
+def corpus_of(doing: Doing) -> Path:
+    """The folder of the corpus."""
+    return doing.services.corpus or doing.settings.data_dir / "corpus"
+
+
+def _shard(
+    doing: Doing,
+    config: RepositoryConfig,
+    place: Place,
+    cases: Sequence[str],
+    *,
+    fresh: bool,
+    repeats: int,
+) -> Any:
+    return doing.services.make_shard(
+        config,
+        corpus=str(corpus_of(doing)),
+        cases=tuple(cases),
+        backend=config.backend,
+        toolchain=place.toolchain,
+        python=place.python,
+        device=config.device,
+        profile=config.profile,
+        options=dict(config.options),
+        workers=1,
+        fresh=fresh,
+        repeats=repeats,
+        ablate=False,
+        budget_s=None,
+    )
+
+
+class _Events:
+    """Keeps what a program says, and passes it on as progress."""
+
+    def __init__(self, doing: Doing, title: str) -> None:
+        self._doing, self._title = doing, title
+        self.events: list[dict[str, Any]] = []
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one event."""
+        self.events.append(event)
+        self._doing.progress(len(self.events), 0, f"{self._title}: {event.get('event', '')}")
+
+    def tick(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """Nothing is written."""
 
 
 class _Heard:

@@ -12,7 +12,7 @@ from bot.github.limits import MAX_TITLE, marker
 from bot.reports import text
 from bot.reports.buttons import MUTE, REDUCE, RERUN, Button, actions
 from bot.reports.issue import tidy
-from bot.reports.report import Report, key
+from bot.reports.report import OPEN, Report, key
 from bot.reports.sections import accused, context
 from bot.reports.templating import counted, render
 from bot.reports.view import CampaignView
@@ -24,8 +24,10 @@ NAME = "assay"
 
 #: Ours: what somebody may still read on a check's page. The report has everything.
 TEXT_BUDGET = 30_000
-#: (groups of a section, rows of a group), from the full text to the least.
-_SIZES = ((30, 30), (12, 10), (4, 4), (1, 1), (0, 0))
+#: With the scripts of what a pull request breaks, folded away: nothing else on GitHub has them.
+PULL_BUDGET = 55_000
+#: (groups of a section, rows of a group, scripts), from the full text to the least.
+_SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4, 0), (1, 1, 0), (0, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
     run = payload(
         view.head,
         check_key(view),
-        _headline(report, setting),
+        headline(report, setting.muted),
         tidy(render("reports/check_summary.md.j2", **told)),
-        _text(told),
+        _text(told, setting),
         conclusion=conclusion(report, setting),
         started=view.started_at,
         ended=view.ended_at,
@@ -79,10 +81,10 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
     return run | {"output": run["output"] | extra}
 
 
-def _headline(report: Report, setting: Setting) -> str:
+def headline(report: Report, muted: Sequence[str]) -> str:
     """The report in one line; what is muted is no news."""
     new = report.of(Standing.REGRESSION)
-    if new and not accused(report, setting.muted):
+    if new and not accused(report, muted):
         return f"Nothing new in {counted(report.ran(), 'case')} but what is muted"
     return report.headline
 
@@ -93,10 +95,9 @@ def conclusion(report: Report, setting: Setting = _PLAIN) -> str:
     A regression is a `failure` only where the repository asked for that: `pull_requests.gate`. What
     maintainers have muted counts for nothing.
     """
-    regressions = accused(report, setting.muted)
-    open_ = report.cases(Standing.FLAKY, Standing.UNJUDGED)
-    if regressions:
+    if accused(report, setting.muted):
         return "failure" if setting.gate else "neutral"
+    open_ = report.cases(*OPEN)
     return "success" if report.ran() and not open_ else "neutral"
 
 
@@ -159,9 +160,12 @@ def _time(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _text(told: Mapping[str, Any]) -> str:
-    for limit, rows in _SIZES:
-        body = tidy(render("reports/check_text.md.j2", **told, limit=limit, rows=rows))
-        if len(body) <= TEXT_BUDGET:
+def _text(told: Mapping[str, Any], setting: Setting) -> str:
+    """Scripts are for pull requests; what a branch breaks has its issue."""
+    most = TEXT_BUDGET if setting.pull is None else PULL_BUDGET
+    for limit, rows, scripts in _SIZES:
+        shown = 0 if setting.pull is None else scripts
+        body = tidy(render("reports/check_text.md.j2", **told, limit=limit, rows=rows, scripts=shown))
+        if len(body) <= most:
             return body
     raise InternalError(f"a check run of {len(body)} characters without a single finding in it")

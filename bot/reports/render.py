@@ -68,6 +68,8 @@ def silence(standing: Standing) -> str:
         Standing.SUPPORT_LOST: "head says it is unsupported: told in the report, never filed",
         Standing.FIXED: "passes at head",
         Standing.FLAKY: "did not repeat in fresh processes",
+        Standing.FLAKY_PROGRAM: "the program itself does not give the same twice",
+        Standing.INFRASTRUCTURE: "the machine's doing; it is run again",
         Standing.UNJUDGED: "base is unknown",
     }[standing]
 
@@ -152,6 +154,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "ranking": view.ranking.to_json() if view.ranking else None,
         "durations": dict(view.durations),
         "phases": {side.value: _by_phase(phases) for side, phases in view.phases.items()},
+        "noise": {"differed": view.noise.failed, "runs": view.noise.runs},
         "cached": {side.value: cases for side, cases in view.cached.items()},
         "work": {step: _work(work) for step, work in view.work.items()},
         "configuration": view.configuration,

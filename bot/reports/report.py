@@ -18,6 +18,8 @@ SHOWN = 200
 #: Standings whose example gets a reproducer: a flaky one would disappoint, a fixed one has nothing to show.
 REPRODUCED = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN, Standing.UNJUDGED})
 
+#: Standings of which nothing is claimed, neither that head is at fault nor that it is not.
+OPEN = (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE, Standing.UNJUDGED)
 #: The exit code of a reproducer that shows its bug.
 SHOWS = 1
 
@@ -154,7 +156,7 @@ class Report:
             kinds = f"{len(failing)} kind{'' if len(failing) == 1 else 's'} of failure"
             return f"{kinds}: {self.cases(Standing.UNJUDGED)} of {ran} fail"
         old = self.cases(Standing.ALREADY_BROKEN)
-        open_ = self.cases(Standing.FLAKY, Standing.UNJUDGED)
+        open_ = self.cases(*OPEN)
         rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} not judged"] * bool(open_)
         return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
 

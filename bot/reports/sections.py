@@ -56,7 +56,7 @@ _SECTIONS = (
     (
         "unjudged",
         "Could not be judged",
-        (Standing.FLAKY, Standing.UNJUDGED),
+        (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE, Standing.UNJUDGED),
         "Did not repeat in fresh processes, or base is unknown. Nothing is claimed about these.",
     ),
 )
@@ -65,7 +65,12 @@ _SECTIONS = (
 #: Where head is compared with nothing, a failure is just that.
 _ALONE = (
     ("failing", "Failing", (Standing.UNJUDGED,), "Fails here, in every fresh process; nothing was compared."),
-    ("flaky", "Did not repeat", (Standing.FLAKY,), "Failed once, and not in every fresh process."),
+    (
+        "flaky",
+        "Did not repeat",
+        (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE),
+        "Failed once, and not in every fresh process.",
+    ),
 )
 
 

@@ -14,6 +14,7 @@ from bot.github.limits import BODY_BUDGET, marker
 from bot.reports.annotations import Touches
 from bot.reports.issue import tidy
 from bot.reports.report import Group, Report, key
+from bot.reports.reproducer import pip_line
 from bot.reports.templating import render
 from bot.store.outbox import Draft
 
@@ -24,10 +25,23 @@ _SIZES = ((20, 50), (10, 20), (3, 5), (0, 0))
 
 @dataclass(frozen=True)
 class Earlier:
-    """Something the comment told of at an earlier head, and how it stands now, as the end of a sentence."""
+    """Something the comment told of at an earlier head.
+
+    now     how it stands now, as the end of a sentence
+    mended  whether the case that showed it was seen to pass
+    """
 
     title: str
     now: str
+    mended: bool = False
+
+
+def command(report: Report, group: Group) -> str:
+    """The line that shows a finding again: its script, which the check run has, else Assay's own replay."""
+    toolchain, outcome = report.view.head_toolchain, group.example.head
+    if not group.script or toolchain is None or outcome is None:
+        return group.replay
+    return f"{pip_line(toolchain, outcome.backend, group.frontend)} && python {group.filename}"
 
 
 def sticky_key(target: str, pull: int) -> str:
@@ -36,11 +50,17 @@ def sticky_key(target: str, pull: int) -> str:
 
 
 def sticky(
-    report: Report, groups: Sequence[Group], earlier: Sequence[Earlier], touches: Touches, check: str
+    report: Report,
+    groups: Sequence[Group],
+    earlier: Sequence[Earlier],
+    touches: Touches,
+    check: str = "",
+    headline: str = "",
 ) -> Draft:
     """The comment as it is to be now.
 
     groups   what is new here; [] once nothing is
+    headline the check run's, where it is not the report's
     check    the address of the check run, "" while it has none
     """
     view = report.view
@@ -51,9 +71,12 @@ def sticky(
             render(
                 "reports/sticky.md.j2",
                 report=report,
+                headline=headline or report.headline,
                 groups=groups,
                 spots={group.signature: touches.spot(group) for group in groups[:shown]},
                 shown=shown,
+                commands={group.signature: command(report, group) for group in groups[:shown]},
+                mended=all(one.mended for one in earlier),
                 earlier=earlier,
                 before=before,
                 check=check,

@@ -136,6 +136,7 @@ def title(seen: Underway) -> str:
         CampaignState.RUNNING: f"Running: {ran}, {_fails(seen.failures)} so far",
         CampaignState.CONFIRMING: f"Repeating what fails beside base: {_fails(seen.failures)} of {ran}",
         CampaignState.COMPARING: f"Comparing with base: {counted(seen.compared, 'case')} there by now",
+        CampaignState.REDUCING: f"Reducing what fails: {_fails(seen.failures)} of {ran}",
         CampaignState.REPORTING: "Writing the report",
     }.get(seen.state, seen.state.value)
 

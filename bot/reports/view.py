@@ -163,6 +163,7 @@ class CampaignView:
     work          step → what its shards cost
     configuration options and profile that are not the default, as `Outcome.configuration`
     config        the configuration in force, as JSON
+    noise         of how many passing cases that were run again at head how many gave another verdict
     tried         case → exit code of its reproducer at head, of those that were tried
     """
 
@@ -192,6 +193,7 @@ class CampaignView:
     configuration: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     pull: int | None = None
+    noise: Tally = Tally()
     tried: Mapping[str, int] = field(default_factory=dict)
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -6,6 +6,7 @@ An installation that was removed never comes back: installing the App again make
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from bot.store import Session, now, targets
@@ -19,9 +20,11 @@ DESELECTED = "the repository was taken from the GitHub App's installation"
 _LISTS = ("added", "removed")
 
 
-def handle(session: Session, intent: InstallationIntent) -> Ignored | None:
+def handle(
+    session: Session, intent: InstallationIntent, clock: Callable[[], datetime] = now
+) -> Ignored | None:
     """Carries out what an event tells of an installation."""
-    at = now()
+    at = clock()
     row, new = targets.ensure_installation(session, intent.id, intent.account, targets.LONG_AGO)
     watching.read_installations_again(session)
     if intent.action == "deleted":

@@ -5,6 +5,7 @@ An event says how things were when it was sent. It is believed for now, and GitH
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from bot.store import Session, now, targets
@@ -15,9 +16,9 @@ from bot.webhooks.intents import Ignored, RepositoryIntent
 DELETED = "the repository was deleted"
 
 
-def handle(session: Session, intent: RepositoryIntent) -> Ignored | None:
+def handle(session: Session, intent: RepositoryIntent, clock: Callable[[], datetime] = now) -> Ignored | None:
     """Carries out what an event tells of a repository."""
-    at = now()
+    at = clock()
     target = _known(session, intent)
     if target is None:
         return Ignored(f"{intent.target} is not under watch")

@@ -17,6 +17,7 @@ from typing import Any
 
 #: GitHub waits so long for an answer ("Handling webhook deliveries").
 PATIENCE_S = 10.0
+PENDING = "pending"  # not tried yet; GitHub does not list such
 
 
 @dataclass
@@ -32,13 +33,18 @@ class Delivery:
     repository: int | None
     redelivery: bool = False
     status_code: int = 0
-    status: str = "pending"
+    status: str = PENDING
     duration: float = 0.0
 
     @property
     def action(self) -> str | None:
         """The payload's action."""
         return self.payload.get("action")
+
+    @property
+    def arrived(self) -> bool:
+        """Whether somebody took it."""
+        return 200 <= self.status_code < 300
 
     @property
     def body(self) -> bytes:
@@ -108,7 +114,7 @@ class Courier:
 
     def again(self, delivery: Delivery, number: int, at: datetime) -> None:
         """Delivers once more, whatever the mischief: somebody asked for it."""
-        fresh = replace(delivery, id=number, at=at, redelivery=True, status="pending", status_code=0)
+        fresh = replace(delivery, id=number, at=at, redelivery=True, status=PENDING, status_code=0)
         with self._changed:
             self.log.append(fresh)
             self._queue.append(fresh)
@@ -120,17 +126,30 @@ class Courier:
             for delivery in self._queue:
                 if event in ("", delivery.event):
                     self._queue.remove(delivery)
+                    delivery.status_code, delivery.status = 200, "OK"
                     return delivery
         raise IndexError(f"no delivery of {event or 'any event'} is waiting")
 
     def __len__(self) -> int:
-        return len(self._queue)
+        with self._changed:
+            return len(self._queue) + self._sending
 
-    def settle(self, patience_s: float = 60.0) -> None:
-        """Lets go of what is held back, and waits until everything has been answered."""
+    def release(self) -> None:
+        """Lets go of what is held back."""
         with self._changed:
             while self._held:
                 self._release()
+
+    def lost(self) -> list[str]:
+        """The guids of deliveries that were tried, and never arrived so far."""
+        with self._changed:
+            arrived = {one.guid for one in self.log if one.arrived or one.status == PENDING}
+            return [one.guid for one in self.log if one.guid not in arrived]
+
+    def settle(self, patience_s: float = 60.0) -> None:
+        """Lets go of what is held back, and waits until everything has been answered."""
+        self.release()
+        with self._changed:
             if not self.url:
                 return
             done = self._changed.wait_for(lambda: not self._queue and not self._sending, patience_s)

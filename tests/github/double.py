@@ -13,6 +13,7 @@ fails if any request, answer or payload was not one that GitHub describes.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -80,6 +81,10 @@ class GitHubDouble:
     def faults(self) -> deque[Fault]:
         """What is to go wrong, each once, at the next request that it fits."""
         return self._door.faults
+
+    def watch(self, watcher: Callable[[Seen], None] | None) -> None:
+        """Has each request told to `watcher` when its work is done and before it is answered."""
+        self._door.watcher = watcher
 
     @property
     def seen(self) -> list[Seen]:

@@ -266,9 +266,7 @@ class RepositoryDouble:
             run.fields | {"head": run.head_sha, "annotations": run.annotations} for run in self.check_runs
         ]
         return {
-            "issues": [
-                (one.title, one.body, one.state, sorted(one.labels)) for one in self.record.issues.values()
-            ],
+            "issues": [(one.title, one.body, one.state, sorted(one.labels)) for one in self.issues],
             "comments": [(one.issue, one.author.login, one.body) for one in self.record.comments.values()],
             "reactions": sorted((one.issue, one.author.login, one.content) for one in self.reactions),
             "check_runs": runs,

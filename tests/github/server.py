@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -60,9 +62,9 @@ class Door:
         self.hub = hub
         self.faults: deque[Fault] = deque()
         self.seen: list[Seen] = []
+        self.watcher: Callable[[Seen], None] | None = None
         self._busy: dict[str, int] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.hub.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="github")
 
@@ -102,6 +104,8 @@ class Door:
                 if fault is not None:
                     answer = Answer(fault.status, fault.body, fault.headers)
             seen.status = answer.status
+            if self.watcher is not None:
+                self.watcher(seen)  # the work is done, and nobody knows of it yet
             return answer
 
     def _renamed(self, target: str) -> str:
@@ -175,6 +179,16 @@ class Door:
             status = 301 if call.method == "GET" else 307  # the method must not change on the way
             raise RefusedError(status, "Moved Permanently", {"location": place})
         return repo
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # more than callers may have under way at once
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Callers who went away before their answer are no news; all else is a fault of the double."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _routed(method: str, path: str) -> tuple[Route, dict[str, str]]:

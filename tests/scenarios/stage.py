@@ -8,11 +8,10 @@ with Stage(tmp_path) as stage:
 
 from __future__ import annotations
 
-import os
-import re
+import json
 import signal
-import subprocess
-import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +22,8 @@ from bot.store import Database
 from bot.store.models import (
     Campaign,
     CampaignState,
+    Command,
+    CommandState,
     Delivery,
     DeliveryState,
     Effect,
@@ -32,6 +33,8 @@ from bot.store.models import (
 )
 from tests.github.double import GitHubDouble
 from tests.github.people import RepositoryDouble
+from tests.github.server import Seen
+from tests.scenarios.service import Life
 from tests.scenarios.toolchain import GOOD, files
 from tests.support.campaigning import await_
 
@@ -39,23 +42,28 @@ _OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
 _ENDED = tuple(state.value for state in CampaignState if state.ended)
 _JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
 PATIENCE_S = 120.0
+POLL_S = 0.05
 
 
 class Stage:
-    """The double, and the service when it runs."""
+    """The double, and the service when it runs; `database` is the service's, opened beside it."""
+
+    database: Database
 
     def __init__(self, folder: Path, **variables: str) -> None:
         self.folder, self.data_dir = folder, folder / "data"
         self.hub = GitHubDouble(folder)
         self.lives = 0
         self._variables = variables
-        self._process: subprocess.Popen[str] | None = None
+        self._life: Life | None = None
+        self._lock = threading.RLock()
 
     def __enter__(self) -> Stage:
         self.data_dir.mkdir(parents=True)
         (self.folder / "key.pem").write_text(self.hub.private_key)
         self.hub.__enter__()
         self.start()
+        self.database = Database(f"sqlite:///{self.data_dir}/assay.db")
         return self
 
     def __exit__(
@@ -64,6 +72,7 @@ class Stage:
         try:
             self.stop()
         finally:
+            self.database.close()
             self.hub.__exit__(kind, error, trace)
 
     def repository(self, name: str = "octo/compiler", mode: str = "auto", **fields: Any) -> RepositoryDouble:
@@ -75,61 +84,61 @@ class Stage:
 
     def start(self) -> None:
         """Starts the service; deliveries go to it."""
-        self.lives += 1
-        command = [sys.executable, "-P", "-m", "tests.scenarios.service"]
-        with open(self.folder / "service.log", "a") as log:
-            self._process = subprocess.Popen(
-                command,
-                env=self._environment(),
-                cwd=Path(__file__).parents[2],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        found = re.search(r"http://\S+/webhooks/github", line)
-        assert found, f"the service did not start: {self.log()[-2000:]}"
-        self.hub.webhook_url = found[0].rstrip(")")
+        with self._lock:
+            self.lives += 1
+            self._life = Life(self._environment(), self.folder / "service.log")
+            self.hub.webhook_url = self._life.url
 
     def stop(self) -> None:
         """Ends the service as an operator would; it must end well."""
-        self._end(signal.SIGTERM)
+        if self._life is not None:
+            code = self._end(signal.SIGTERM)
+            assert code == 0, f"the service ended with {code}: {self.log()[-2000:]}"
 
     def kill(self) -> None:
-        """Kills the service as a power cut would; deliveries find nobody."""
+        """Kills the service as a power cut would, if it lives; deliveries wait for the next life."""
         self._end(signal.SIGKILL)
 
-    def _end(self, how: signal.Signals) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        self.hub.webhook_url = ""
-        process.send_signal(how)
-        code = process.wait(60)
-        assert process.stdout is not None
-        process.stdout.close()
-        if how is signal.SIGTERM:
-            assert code == 0, f"the service ended with {code}: {self.log()[-2000:]}"
+    def revive(self) -> bool:
+        """Starts the service again if it was killed."""
+        if self._life is None:
+            self.start()
+        return True
+
+    def _end(self, how: signal.Signals) -> int | None:
+        with self._lock:
+            life, self._life = self._life, None
+            self.hub.webhook_url = ""
+            return life.end(how) if life is not None else None
 
     def log(self) -> str:
         """What the service logged, over all its lives."""
         return (self.folder / "service.log").read_text()
 
+    def bugs(self, start: int = 0) -> list[str]:
+        """What the service logged as its own fault, from a place in its log on."""
+        lines = (json.loads(line) for line in self.log()[start:].splitlines() if line.startswith("{"))
+        return [json.dumps(line)[:2000] for line in lines if line.get("level") in ("error", "critical")]
+
     def quiet(self, patience_s: float = PATIENCE_S) -> None:
-        """Waits until all is said: nothing undelivered, unread, unfinished or unsent."""
-        self.hub.settle()
-        await_(lambda: not self.busy(), "nothing to be left to do", 0.02, patience_s)
+        """Waits until all is said: nothing undelivered, unread, unfinished or unsent.
+
+        A service that was killed is started again.
+        """
+        self.hub.deliveries.release()
+        await_(lambda: self.revive() and not self.busy(), "nothing to be left to do", POLL_S, patience_s)
 
     def busy(self) -> dict[str, int]:
         """What is left to be done, by kind."""
-        with self.database() as database, database.reading() as session:
+        with self.database.reading() as session:
 
             def count(model: Any, *wheres: Any) -> int:
                 return int(session.scalar(select(func.count()).select_from(model).where(*wheres)) or 0)
 
             left = {
+                "hooks": len(self.hub.deliveries) + len(self.hub.deliveries.lost()),
                 "deliveries": count(Delivery, Delivery.state == DeliveryState.PENDING.value),
+                "commands": count(Command, Command.state == CommandState.PENDING.value),
                 "jobs": count(Job, Job.state.in_(_JOBS)),
                 "campaigns": count(Campaign, Campaign.state.not_in(_ENDED)),
                 "effects": count(Effect, Effect.state.in_(_OPEN)),
@@ -142,19 +151,28 @@ class Stage:
             }
         return {name: number for name, number in left.items() if number}
 
-    def database(self) -> _Opened:
-        """The service's database, opened beside it."""
-        return _Opened(self.data_dir)
+    def campaigns(self, target: str) -> list[Campaign]:
+        """The campaigns of a repository, the oldest first."""
+        with self.database.reading() as session:
+            rows = session.scalars(select(Campaign).where(Campaign.target == target).order_by(Campaign.id))
+            found = list(rows)
+            session.expunge_all()
+        return found
 
-    def campaigns(self) -> list[tuple[str, int | None, str, str]]:
-        """(trigger, pull request, state, reason) of each campaign, the oldest first."""
-        with self.database() as database, database.reading() as session:
-            rows = session.scalars(select(Campaign).order_by(Campaign.id))
-            return [(row.trigger, row.pull, row.state, row.reason) for row in rows]
+    def requests(self, repository: RepositoryDouble, ending: str) -> list[Seen]:
+        """The writes that came in below a repository on paths with this word in them."""
+        return [
+            one
+            for one in self.hub.seen
+            if one.method != "GET" and f"/repos/{repository.name}/" in one.path and ending in one.path
+        ]
+
+    def until(self, look: Callable[[], object], what: str) -> None:
+        """Waits for something to come true."""
+        await_(look, what, 0.01, PATIENCE_S)
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-        return kept | {
+        return {
             "ASSAY_DATA_DIR": str(self.data_dir),
             "ASSAY_GITHUB_MODE": "live",
             "ASSAY_GITHUB_API_URL": self.hub.url,
@@ -164,17 +182,5 @@ class Stage:
             "ASSAY_WEBHOOK_SECRET": self.hub.secret,
             "ASSAY_WORKERS": "1",
             "ASSAY_LOG_FORMAT": "json",
-            "PYTHONPATH": str(Path(__file__).parents[2]),
             **self._variables,
         }
-
-
-class _Opened:
-    def __init__(self, data_dir: Path) -> None:
-        self._database = Database(f"sqlite:///{data_dir}/assay.db")
-
-    def __enter__(self) -> Database:
-        return self._database
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()

@@ -14,8 +14,9 @@ from bot.campaigns.registry import step
 from bot.campaigns.services import Config
 from bot.campaigns.shards import Job, Place, places, run_pending
 from bot.store import findings, outcomes
+from bot.store.campaigns import Session
 from bot.store.models import CampaignState, Finding, Side
-from fuzzing.outcomes import Verdict
+from fuzzing.outcomes import Outcome, Verdict
 
 
 @step(CampaignState.COMPARING, to=(CampaignState.REDUCING,))
@@ -45,10 +46,21 @@ def _findings(context: Context, config: Config, head: Place, base: Place | None)
                 base_runs=Runs(*base_runs.get(at_head.case, (0, 0))),
                 repeats=config.repeats,
                 compared=base is not None,
+                again=_again(session, campaign.id, at_head, head_runs),
             )
             finding = _finding(context, seen)
             if finding is not None:
                 yield finding
+
+
+def _again(
+    session: Session, campaign_id: int, at_head: Outcome, runs: dict[str, tuple[int, int]]
+) -> tuple[Outcome, ...]:
+    """The fresh runs at head, where they do not all agree: only then is asked why."""
+    agreed, total = runs.get(at_head.case, (0, 0))
+    if agreed == total:
+        return ()
+    return tuple(outcomes.repeats(session, campaign_id, Side.HEAD, at_head.case))
 
 
 def _finding(context: Context, seen: Seen) -> Finding | None:

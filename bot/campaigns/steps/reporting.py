@@ -9,9 +9,12 @@ from bot.campaigns import describing
 from bot.campaigns.attend import attend
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
-from bot.campaigns.services import Script
+from bot.campaigns.services import Config, Script
+from bot.campaigns.shards import place_of
 from bot.campaigns.summary import FindingFacts, Summary, gather
-from bot.store.models import CampaignState, Side, Standing
+from bot.store import outcomes
+from bot.store.campaigns import Session
+from bot.store.models import Campaign, CampaignState, Side, Standing
 
 #: Reproducers that are tried, of one campaign: each costs the compiler's import twice.
 SCRIPTS = 10
@@ -26,9 +29,18 @@ def report(context: Context) -> None:
     context.services.reports.write(summary)
     with context.transaction() as (session, campaign):
         context.services.reports.publish(session, summary)
+        _forget(session, campaign, context.config(campaign), summary)
         context.move(campaign, CampaignState.DONE)
     ran = summary.planned - summary.not_run
     context.progress(ran, summary.planned, f"{len(summary.findings)} findings in {ran} cases")
+
+
+def _forget(session: Session, campaign: Campaign, config: Config, summary: Summary) -> None:
+    """What was the machine's doing is no verdict: the next campaign on the toolchain runs it anew."""
+    head = place_of(session, campaign, config, Side.HEAD)
+    if head is not None:
+        cases = [one.case_id for one in summary.standing(Standing.INFRASTRUCTURE)]
+        outcomes.forget(session, campaign.id, head.key, cases)
 
 
 def _described(context: Context, summary: Summary) -> Summary:

@@ -48,7 +48,9 @@ class Standing(str, Enum):
     ALREADY_BROKEN = "already_broken"  # fails at both
     SUPPORT_LOST = "support_lost"  # refused as unsupported at head, passes at base
     FIXED = "fixed"  # failed at base, passes at head
-    FLAKY = "flaky"  # did not repeat in fresh processes
+    FLAKY = "flaky"  # did not repeat in fresh processes, though the library's own answer stays the same
+    FLAKY_PROGRAM = "flaky_program"  # did not repeat, and the library itself answers now so, now so
+    INFRASTRUCTURE = "infrastructure"  # the machine's doing: forgotten, and run again by the next campaign
     UNJUDGED = "unjudged"  # base unknown
 
 

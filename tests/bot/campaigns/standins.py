@@ -196,6 +196,7 @@ class PlainShard:
     repeats: int
     ablate: bool
     budget_s: float | None
+    patience: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
         return {"corpus": self.corpus, "case": self.cases[0], "toolchain": self.toolchain}

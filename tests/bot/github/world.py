@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from bot.errors import InfrastructureError
@@ -60,6 +61,7 @@ class World:
     granted: Mapping[str, str] | None = None
     tokens: list[Json] = field(default_factory=list)
     revoked: int = 0
+    expires: datetime = datetime(2099, 1, 1, tzinfo=UTC)
     _ids: int = 100
 
     def request(
@@ -146,7 +148,7 @@ class World:
         ):
             return answer(422, {"message": "The permissions requested are not granted to this installation."})
         self.tokens.append(body)
-        return answer(201, {"token": f"ghs_{len(self.tokens)}", "expires_at": "2099-01-01T00:00:00Z"})
+        return answer(201, {"token": f"ghs_{len(self.tokens)}", "expires_at": self.expires.isoformat()})
 
     def _revoke(self, *_: Any) -> Answer:
         self.revoked += 1

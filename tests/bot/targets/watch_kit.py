@@ -88,6 +88,10 @@ class Watch:
         while len(self.hub.deliveries):
             self.hub.deliveries.pop()
 
+    def vacate(self, name: str) -> None:
+        """The double leads from a repository's old address to its new one; others may have the name now."""
+        (self.hub.hub.folder / f"{name}.git").unlink()
+
     def do(self, *names: str) -> dict[str, str]:
         """Does these duties now, due or not; what they said."""
         with self.database.transaction() as session:
@@ -145,8 +149,8 @@ def watching(folder: Path, *, token: str = "", url: str = "", watch: tuple[str, 
             PullIntent: hear,
             CommentIntent: hear,
             IssueIntent: hear,
-            InstallationIntent: installations.handle,
-            RepositoryIntent: repositories.handle,
+            InstallationIntent: partial(installations.handle, clock=clock),
+            RepositoryIntent: partial(repositories.handle, clock=clock),
             MergeGroupIntent: partial(merge_groups.handle, start=start),
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.github.calls import Answer, Call, not_found, route
-from tests.github.courier import Delivery
+from tests.github.courier import PENDING, Delivery
 from tests.github.shapes import complete
 from tests.github.state import stamp
 
@@ -28,6 +28,7 @@ def change_config(call: Call) -> Answer:
 def deliveries(call: Call) -> Answer:
     """What was delivered, the newest first; the next page begins at a cursor."""
     known = sorted(call.hub.courier.log, key=lambda one: one.id, reverse=True)
+    known = [one for one in known if one.status != PENDING]
     if call.query.get("status") in ("success", "failure"):
         wanted = call.query["status"] == "success"
         known = [one for one in known if (200 <= one.status_code < 400) is wanted]
