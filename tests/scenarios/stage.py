@@ -50,11 +50,11 @@ class Stage:
 
     database: Database
 
-    def __init__(self, folder: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, *, git_over_http: bool = False, **variables: str) -> None:
         self.folder, self.data_dir = folder, folder / "data"
         self.hub = GitHubDouble(folder)
         self.lives = 0
-        self._variables = variables
+        self._git_over_http, self._variables = git_over_http, variables
         self._life: Life | None = None
         self._lock = threading.RLock()
 
@@ -180,7 +180,7 @@ class Stage:
             "ASSAY_DATA_DIR": str(self.data_dir),
             "ASSAY_GITHUB_MODE": "live",
             "ASSAY_GITHUB_API_URL": self.hub.url,
-            "ASSAY_GIT_URL": self.hub.git_url,
+            "ASSAY_GIT_URL": self.hub.git_http_url if self._git_over_http else self.hub.git_url,
             "ASSAY_GITHUB_APP_ID": self.hub.app_id,
             "ASSAY_GITHUB_PRIVATE_KEY_FILE": str(self.folder / "key.pem"),
             "ASSAY_WEBHOOK_SECRET": self.hub.secret,
