@@ -129,7 +129,9 @@ class Stage:
         try:
             await_(lambda: self.revive() and not self.busy(), "all to be said", POLL_S, patience_s)
         except AssertionError as error:
-            raise AssertionError(f"{error}; left: {self.busy()}; {self.log()[-3000:]}") from None
+            deliveries = [str(one) for one in self.hub.deliveries.log if not one.arrived]
+            left = f"{self.busy()}, not arrived: {deliveries}, sent to {self.hub.webhook_url!r}"
+            raise AssertionError(f"{error}; left: {left}; {self.log()[-1000:]}") from None
 
     def busy(self) -> dict[str, int]:
         """What is left to be done, by kind."""
