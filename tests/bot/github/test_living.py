@@ -211,10 +211,10 @@ def test_a_repository_that_is_gone_is_no_deleted_comment() -> None:
 def test_a_repository_that_another_installation_has_is_found_again() -> None:
     with bench() as its:
         its.post(sticky("1"))
-        its.drain()
+        its.step()
         its.world.installation = 4712
         its.post(sticky("2"))
-        its.drain()
+        its.step()
         assert [one["body"][:1] for one in its.world.comments.values()] == ["2"]
         assert row(its.store, sticky("").key).state == "sent"
 

@@ -63,7 +63,6 @@ class World:
     revoked: int = 0
     expires: datetime = datetime(2099, 1, 1, tzinfo=UTC)
     installation: int = 4711
-    installation: int = 4711
     _ids: int = 100
 
     def request(
