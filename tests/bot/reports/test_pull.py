@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from bot.config import RepositoryConfig
-from bot.reports import annotations, check, pull, underway
-from bot.reports.annotations import Touches, beside_lines
+from bot.reports import check, pull, underway
+from bot.reports.annotations import MAX_TITLE, Touches, beside_lines
 from bot.reports.check import Setting, check_run, conclusion
 from bot.reports.report import Report, build
 from bot.reports.sticky import Earlier, command, sticky, sticky_key
 from bot.reports.underway import Failing, Touch, Underway
 from bot.store import Database, audit, campaigns, mutes, outbox, outcomes
 from bot.store.models import Base, Campaign, CampaignState, Effect, Pull, Side, Standing, Toolchain
-from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.outcomes import Outcome, Phase, Verdict
 from tests.bot.reports import sample
 from tests.bot.reports.test_render import check_golden
 
@@ -85,10 +85,10 @@ class Thread:
             )  # fmt: skip
             campaigns.set_toolchain(session, row, Side.HEAD, toolchain)
             found = (
-                Outcome(case, "openvino", "ab" * 32, "CPU", Verdict.PASS, "run", "", {})  # type: ignore[arg-type]
+                Outcome(case, "openvino", "ab" * 32, "CPU", Verdict.PASS, Phase.RUN, "", {})
                 for case in passing
             )
-            outcomes.record(session, (replace(one, phase=sample.Phase.RUN) for one in found), self.at)
+            outcomes.record(session, found, self.at)
             report = replace(report, view=replace(report.view, campaign=row.id))
             drafts = pull.effects(session, report, config(**settings), self.at)
             outbox.post(session, drafts, campaign_id=row.id, issues_per_day=9, at=self.at)
@@ -223,7 +223,7 @@ def test_a_hostile_title_mentions_nobody_beside_a_line() -> None:
     assert "@octocat" not in spot["title"]
     assert "://" not in spot["title"]
     assert "ghp_" not in spot["title"]
-    assert len(spot["title"]) <= annotations.MAX_TITLE
+    assert len(spot["title"]) <= MAX_TITLE
 
 
 # The comment
