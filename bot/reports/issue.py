@@ -6,7 +6,7 @@ from bot.errors import InternalError
 from bot.github.limits import BODY_BUDGET, marker
 from bot.reports import text
 from bot.reports.report import Group, Report, key
-from bot.reports.reproducer import pip_line
+from bot.reports.reproducer import REDUCED, pip_line
 from bot.reports.templating import render
 from bot.store.outbox import ISSUE
 from fuzzing.outcomes import Outcome, Phase, Verdict
@@ -113,9 +113,11 @@ def _origin(group: Group) -> str:
         return f"Test {text.code(group.example.test)}."
     licence = f", under its licence {text.code(group.licence)}" if group.licence else ""
     seed = f", seed {origin.seed}" if origin.seed is not None else ""
+    made = ", made small by Assay" if origin.test.endswith(REDUCED) else ""
     return (
-        f"{text.code(origin.test)} of {text.code(f'{origin.library} {origin.version}')}{licence}, "
-        f"taken over by Assay's source {text.code(origin.source)}{seed}."
+        f"{text.code(origin.test.removesuffix(REDUCED))} of "
+        f"{text.code(f'{origin.library} {origin.version}')}{licence}, "
+        f"taken over by Assay's source {text.code(origin.source)}{seed}{made}."
     )
 
 
