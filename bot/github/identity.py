@@ -20,7 +20,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth
 
 from bot.errors import AssayError, InternalError, RefusalError, SettingsError
-from bot.github.answers import MissingError
 from bot.github.client import Client, Signer
 from bot.github.facts import time_of
 from bot.github.requests import Request, checked_target
@@ -241,13 +240,7 @@ class AppIdentity:
         """The App's installation in a repository. Raises RefusalError if there is none."""
         name = checked_target(target).lower()
         if name not in self._installations:
-            try:
-                found = self.app.get(f"/repos/{target}/installation")
-            except MissingError as error:
-                raise RefusalError(
-                    f"{error}. {target} is gone or renamed, or the App is not installed there"
-                ) from error
-            self._installations[name] = int(found["id"])
+            self._installations[name] = int(self.app.get(f"/repos/{target}/installation")["id"])
         return self._installations[name]
 
     def mint(self, installation: int, job: Job, repositories: tuple[int, ...] = ()) -> str:

@@ -115,10 +115,11 @@ class Looker:
         past = pulls.campaigns_of(session, pull.target, pull.number, pull.head, decision.base)
         if past and past[-1].state != CampaignState.SUPERSEDED.value and not wish.get("again"):
             return past[-1].id
+        reason = f"superseded: {pull.head[:12]} is tested for #{pull.number} now"
+        for ended in pulls.end(session, pull.target, pull.number, reason, at):
+            audit.record(session, pull.target, "superseded", f"campaign:{ended}", reason, at)
         campaign = intents.handle(session, _intent(pull, decision.base, len(past), wish), wake=self._wake)
         campaign.config = config.to_json()
-        reason = f"superseded: {pull.head[:12]} is the head of #{pull.number} now (campaign {campaign.id})"
-        pulls.end(session, pull.target, pull.number, reason, at, but=campaign.id)
         self._announce(session, campaign, at)
         return campaign.id
 

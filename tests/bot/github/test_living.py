@@ -22,6 +22,7 @@ from bot.github.live import GitHub
 from bot.github.publisher import LEASE, Publisher
 from bot.store import audit, outbox
 from bot.store.database import Database
+from bot.store.models import Effect
 from bot.store.outbox import Draft
 from tests.bot.github import app_kit
 from tests.bot.github.outbox_kit import Clock, campaign, database, post, row
@@ -166,7 +167,7 @@ def test_a_comment_of_ours_is_found_when_the_outbox_was_lost() -> None:
         its.post(sticky("before"))
         its.drain()
         with its.store.transaction() as session:
-            session.delete(session.get_one(outbox.Effect, sticky("").key))
+            session.delete(session.get_one(Effect, sticky("").key))
         quoting = {"id": 1, "on": PULL, "user": {"login": "somebody"}, "body": sticky("").payload["body"]}
         its.world.comments = {1: quoting, **its.world.comments}
         its.post(sticky("after"))

@@ -56,7 +56,7 @@ def test_a_push_ends_the_campaign_before_it_and_its_check(room: Room) -> None:
     room.work()
     old, new = room.campaigns()
     assert (old.state, new.state) == (CampaignState.SUPERSEDED.value, CampaignState.PLANNING.value)
-    assert f"campaign {new.id}" in old.reason
+    assert old.reason == f"superseded: {head(2)[:12]} is tested for #7 now"
     room.checks.look()
     said = {one.payload["head_sha"]: one.payload for one in room.effects()}
     assert said[head(1)]["conclusion"] == "cancelled"

@@ -280,6 +280,8 @@ def test_one_comment_is_edited_until_what_it_told_of_passes(database: Database) 
         (Standing.ALREADY_BROKEN, "fails at base too by now"),
         (Standing.FLAKY, "fails not each time any more"),
         (Standing.UNJUDGED, "could not be judged this time"),
+        (Standing.FLAKY_PROGRAM, "could not be judged this time"),
+        (Standing.INFRASTRUCTURE, "could not be judged this time"),
         (Standing.SUPPORT_LOST, "is refused as unsupported now"),
     ],
 )
