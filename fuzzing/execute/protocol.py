@@ -5,6 +5,15 @@ travel in the blob, in the order in which the header tells of them, so that they
 twice nor turned into text. The worker's side of the pipe is untrusted: lengths are bounded and every
 header is checked before it is used.
 
+Cases and answers travel several to a frame, since some cases take no longer than a frame does to be made,
+sent and read:
+
+    {"cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, program, ...
+    {"answers": [[number, [ns, ...], outputs or error, bytes of the outputs], ...]}   blob: outputs, ...
+
+where ns are the nanoseconds spent in each phase that was entered, and an error is an object. See
+`fuzzing.execute.batches`.
+
 The page answers "what is it doing right now" without a system call on the worker's side, and still
 answers after the worker is dead.
 """
@@ -13,8 +22,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Dict
 
 from fuzzing import jsontext
@@ -98,19 +108,53 @@ def pack_values(values: list[tuple[str, Value]]) -> tuple[list[Any], bytes]:
 
 def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[str, Value]]:
     """The inverse of `pack_values`, reading from `offset` on; raises ProtocolError."""
-    cursor = _Cursor(blob, offset)
-    try:
-        return [(str(name), _restore(item, cursor)) for name, item in described]
-    except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
-        raise ProtocolError(f"a worker sent values that are none: {error}") from None
+    return Cursor(blob, offset).values(described)
 
 
-class _Cursor:
+class Cursor:
+    """A place in a blob, from which what headers tell of is read, one after the other."""
+
     __slots__ = ("blob", "offset")
 
-    def __init__(self, blob: bytes, offset: int) -> None:
+    def __init__(self, blob: bytes, offset: int = 0) -> None:
         self.blob = blob
         self.offset = offset
+
+    def take(self, size: int) -> bytes:
+        """The next `size` bytes; raises ValueError if there are not as many."""
+        begin = self.offset
+        end = self.offset = begin + size
+        if not begin <= end <= len(self.blob):
+            raise ValueError(f"{size} bytes are none of those that were sent")
+        return self.blob[begin:end]
+
+    def holds(self, described: Any, values: Iterable[tuple[str, Value]]) -> bool:
+        """Whether `values` are what comes next, byte for byte, and nothing after; then they are passed over.
+
+        False too where only `values`, read and compared, could tell.
+        """
+        offset = self.offset
+        try:
+            for (name, item), (wanted, value) in zip_longest(described, values, fillvalue=(None, None)):
+                dtype, shape, size = item
+                if name != wanted or type(value) is not Tensor or size != len(value.data):
+                    return False
+                if dtype != value.dtype or tuple(shape) != value.shape:
+                    return False
+                if not self.blob.startswith(value.data, offset):
+                    return False
+                offset += size
+        except (TypeError, ValueError):
+            return False
+        self.offset = offset
+        return True
+
+    def values(self, described: Any) -> list[tuple[str, Value]]:
+        """The next values, as `pack_values` described them; raises ProtocolError."""
+        try:
+            return [(str(name), _restore(item, self)) for name, item in described]
+        except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
+            raise ProtocolError(f"a worker sent values that are none: {error}") from None
 
 
 def _describe(value: Value, blobs: list[bytes]) -> Any:
@@ -122,22 +166,17 @@ def _describe(value: Value, blobs: list[bytes]) -> Any:
     return None
 
 
-def _restore(item: Any, cursor: _Cursor) -> Value:
+def _restore(item: Any, cursor: Cursor) -> Value:
+    if type(item) is list:
+        return _restore_tensor(item, cursor)
     if item is None:
         return Absent()
-    if isinstance(item, dict):
-        return Sequence(tuple(_restore_tensor(inner, cursor) for inner in item["items"]))
-    return _restore_tensor(item, cursor)
+    return Sequence(tuple([_restore_tensor(inner, cursor) for inner in item["items"]]))
 
 
-def _restore_tensor(item: Any, cursor: _Cursor) -> Tensor:
+def _restore_tensor(item: Any, cursor: Cursor) -> Tensor:
     dtype, shape, size = item
-    begin = cursor.offset
-    end = begin + int(size)
-    if not begin <= end <= len(cursor.blob):
-        raise ValueError(f"{size} bytes are none of those that were sent")
-    cursor.offset = end
-    return Tensor(str(dtype), tuple(map(int, shape)), cursor.blob[begin:end])
+    return Tensor(str(dtype), tuple(map(int, shape)), cursor.take(int(size)))
 
 
 PHASES = tuple(Phase)
@@ -160,6 +199,10 @@ class Status:
     phase: Phase
     since: float
     log: int
+
+
+#: Writes (number of the case, phase as an index into PHASES, since when, size of the log) to a page, at 0.
+write_page = _PAGE.pack_into
 
 
 def write_status(page: Any, seq: int, phase: int, since: float, log: int) -> None:

@@ -1,0 +1,99 @@
+"""Cases and answers, several to a frame: some cases take no longer than a frame to be made, sent and read.
+
+The worker's side imports this too: Python 3.8, the standard library and numpy (law 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Tuple, Union
+
+from fuzzing.cases.programs import Program, kind_named
+from fuzzing.cases.values import Value
+from fuzzing.execute.protocol import Cursor, Header, ProtocolError, pack, pack_values
+
+if TYPE_CHECKING:
+    from fuzzing.cases import TestCase
+
+#: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
+FULL = 1 << 15
+
+Named = List[Tuple[str, Value]]
+#: Of an answer: what the header tells of the outputs, or what there is to say of an exception.
+Told = Union[List[Any], Dict[str, Any]]
+
+
+class Job(NamedTuple):
+    """A case as the worker has it."""
+
+    number: int
+    program: Program
+    inputs: Named
+
+
+class Answer(NamedTuple):
+    """What a worker says of a case.
+
+    ns    nanoseconds spent in each phase that was entered
+    told  a list, of the outputs, whose bytes are in `blob`; an object where an exception was raised
+    """
+
+    number: int
+    ns: Tuple[int, ...]
+    told: Told
+    blob: bytes
+
+
+class CaseBatch:
+    """Supervisor: cases that wait to be sent in one frame."""
+
+    def __init__(self) -> None:
+        self._told: List[Any] = []
+        self._blobs: List[bytes] = []
+        self.size = 0
+
+    def __bool__(self) -> bool:
+        """Whether any case waits."""
+        return bool(self._told)
+
+    def add(self, number: int, case: TestCase) -> None:
+        """Has `case` wait."""
+        program = case.program.to_bytes()
+        described, blob = pack_values(case.values())
+        self._told.append([number, case.program.kind, len(program), described])
+        self._blobs += program, blob
+        self.size += len(program) + len(blob)
+
+    def frame(self) -> bytes:
+        """The frame of those that wait, of which there must be one at least; then none waits."""
+        data = pack({"cases": self._told}, b"".join(self._blobs))
+        self.__init__()  # type: ignore[misc]
+        return data
+
+
+def jobs(header: Header, blob: bytes) -> List[Job]:
+    """Worker: the cases of a frame."""
+    cursor = Cursor(blob)
+    return [
+        Job(number, kind_named(kind).from_bytes(cursor.take(size)), cursor.values(described))
+        for number, kind, size, described in header["cases"]
+    ]
+
+
+def pack_answers(answers: List[Answer]) -> bytes:
+    """Worker: the frame of some answers."""
+    told = [(number, ns, said, len(blob)) for number, ns, said, blob in answers]
+    return pack({"answers": told}, b"".join([answer.blob for answer in answers]))
+
+
+def answers(header: Header, blob: bytes) -> Iterator[Answer]:
+    """Supervisor: the answers of a frame, as they can be read; raises ProtocolError.
+
+    Each has its own part of the blob, so that one that lies of its outputs takes none of another's.
+    """
+    cursor = Cursor(blob)
+    try:
+        for number, ns, told, size in header["answers"]:
+            yield Answer(int(number), tuple(map(int, ns)), told, cursor.take(int(size)))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ProtocolError(f"a worker sent answers that are none: {error!r}") from None
