@@ -100,7 +100,7 @@ def _header(data: bytes) -> Header:
     return header
 
 
-def pack_values(values: list[tuple[str, Value]]) -> tuple[list[Any], bytes]:
+def pack_values(values: Iterable[tuple[str, Value]]) -> tuple[list[Any], bytes]:
     """Named values as (what the header tells of them, blob)."""
     blobs: list[bytes] = []
     return [[name, _describe(value, blobs)] for name, value in values], b"".join(blobs)
@@ -152,9 +152,20 @@ class Cursor:
     def values(self, described: Any) -> list[tuple[str, Value]]:
         """The next values, as `pack_values` described them; raises ProtocolError."""
         try:
-            return [(str(name), _restore(item, self)) for name, item in described]
+            return [
+                (str(name), self._tensor(*item) if type(item) is list else self._other(item))
+                for name, item in described
+            ]
         except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
             raise ProtocolError(f"a worker sent values that are none: {error}") from None
+
+    def _tensor(self, dtype: str, shape: list[int], size: int) -> Tensor:
+        return Tensor(str(dtype), tuple(map(int, shape)), self.take(size))
+
+    def _other(self, item: Any) -> Value:
+        if item is None:
+            return Absent()
+        return Sequence(tuple([self._tensor(*inner) for inner in item["items"]]))
 
 
 def _describe(value: Value, blobs: list[bytes]) -> Any:
@@ -164,19 +175,6 @@ def _describe(value: Value, blobs: list[bytes]) -> Any:
     if isinstance(value, Sequence):
         return {"items": [_describe(item, blobs) for item in value.items]}
     return None
-
-
-def _restore(item: Any, cursor: Cursor) -> Value:
-    if type(item) is list:
-        return _restore_tensor(item, cursor)
-    if item is None:
-        return Absent()
-    return Sequence(tuple([_restore_tensor(inner, cursor) for inner in item["items"]]))
-
-
-def _restore_tensor(item: Any, cursor: Cursor) -> Tensor:
-    dtype, shape, size = item
-    return Tensor(str(dtype), tuple(map(int, shape)), cursor.take(int(size)))
 
 
 PHASES = tuple(Phase)

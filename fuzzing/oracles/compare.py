@@ -38,6 +38,8 @@ def compare(
     nobody expects are passed over. `comparison` "shapes" leaves the elements out.
     """
     bounds = profile_named(profile)
+    if outputs is expected:  # as the supervisor says that they are the same bytes
+        return ()
     found: list[Mismatch] = []
     for (name, want), got in zip(expected, matched(expected, outputs), strict=True):
         if got is want or got == want:  # the same bytes
