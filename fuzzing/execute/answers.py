@@ -7,7 +7,8 @@ from typing import Any
 
 from fuzzing.cases import TestCase
 from fuzzing.execute.batches import Answer
-from fuzzing.execute.execution import Execution
+from fuzzing.execute.execution import AsExpected, Execution
+from fuzzing.execute.prepared import PreparedCase
 from fuzzing.execute.protocol import PHASES, Cursor, ProtocolError
 from fuzzing.outcomes import MAX_TEXT, Phase
 
@@ -18,20 +19,15 @@ _NAMES = tuple(phase.value for phase in PHASES[1:])
 
 
 def executed(answer: Answer, case: TestCase, peak: int, log_tail: LogTail) -> Execution:
-    """The execution of `case` that an answer tells of; raises ProtocolError if it tells of none.
-
-    Outputs that are byte for byte what the case expects are its own `expected`, the same object: most are,
-    and whoever compares them need not look again.
-    """
+    """The execution of `case` that an answer tells of; raises ProtocolError if it tells of none."""
     durations = {name: ns / 1e9 for name, ns in zip(_NAMES, answer.ns, strict=False)}
     told = answer.told
     if isinstance(told, dict):
         return _raised(told, durations, peak, log_tail)
+    if isinstance(case, PreparedCase) and case.expects(told, answer.blob):
+        return AsExpected(case, len(told), durations, peak)
     cursor = Cursor(answer.blob)
-    if case.expected is not None and cursor.holds(told, case.expected):
-        outputs = case.expected
-    else:
-        outputs = tuple(cursor.values(told))
+    outputs = tuple(cursor.values(told))
     if cursor.offset != len(answer.blob):
         raise ProtocolError("a worker sent bytes that belong to no output")
     return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Tuple, Union
 
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.values import Value
-from fuzzing.execute.protocol import Cursor, Header, ProtocolError, pack, pack_values
+from fuzzing.execute.protocol import Cursor, Header, ProtocolError, encoded, framed, pack, pack_values
 
 if TYPE_CHECKING:
     from fuzzing.cases import TestCase
@@ -48,7 +48,7 @@ class CaseBatch:
     """Supervisor: cases that wait to be sent in one frame."""
 
     def __init__(self) -> None:
-        self._told: List[Any] = []
+        self._told: List[bytes] = []
         self._blobs: List[bytes] = []
         self.size = 0
 
@@ -56,19 +56,24 @@ class CaseBatch:
         """Whether any case waits."""
         return bool(self._told)
 
-    def add(self, number: int, case: TestCase) -> None:
-        """Has `case` wait."""
-        program = case.program.to_bytes()
-        described, blob = pack_values(case.values())
-        self._told.append([number, case.program.kind, len(program), described])
-        self._blobs += program, blob
-        self.size += len(program) + len(blob)
+    def add(self, number: int, told: bytes, blob: bytes) -> None:
+        """Has a case wait, of which `request` says the rest."""
+        self._told.append(b"[%d,%b" % (number, told))
+        self._blobs.append(blob)
+        self.size += len(blob)
 
     def frame(self) -> bytes:
         """The frame of those that wait, of which there must be one at least; then none waits."""
-        data = pack({"cases": self._told}, b"".join(self._blobs))
-        self.__init__()  # type: ignore[misc]
+        data = framed(b'{"cases":[%b]}' % b",".join(self._told), b"".join(self._blobs))
+        self._told, self._blobs, self.size = [], [], 0
         return data
+
+
+def request(case: TestCase) -> Tuple[bytes, bytes]:
+    """What a worker is told of a case, as it stands in a header behind the number; program and inputs."""
+    program = case.program.to_bytes()
+    described, blob = pack_values(case.values())
+    return encoded([case.program.kind, len(program), described])[1:], program + blob
 
 
 def jobs(header: Header, blob: bytes) -> List[Job]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Literal, Optional, Tuple
 
+from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
 from fuzzing.outcomes import Phase
 
@@ -44,3 +45,42 @@ class Execution:
     log: str = ""
     peak_bytes: int = 0
     missing_inputs: Tuple[str, ...] = ()
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether its outputs are known to be, byte for byte, what the case expects."""
+        return False
+
+    @property
+    def count(self) -> int:
+        """How many outputs there are."""
+        return len(self.outputs)
+
+
+class AsExpected(Execution):
+    """One of which the outputs are what its case expects. They are read when asked for, which is seldom."""
+
+    def __init__(self, case: TestCase, count: int, durations: Dict[str, float], peak_bytes: int) -> None:
+        vars(self).update(
+            ending="returned",
+            phase=Phase.RUN,
+            durations=durations,
+            peak_bytes=peak_bytes,
+            _case=case,
+            _count=count,
+        )
+
+    @property
+    def outputs(self) -> Tuple[Tuple[str, Value], ...]:  # type: ignore[override]
+        """As the case expects them."""
+        return vars(self)["_case"].expected or ()
+
+    @property
+    def as_expected(self) -> bool:
+        """See Execution."""
+        return True
+
+    @property
+    def count(self) -> int:
+        """See Execution."""
+        return int(vars(self)["_count"])

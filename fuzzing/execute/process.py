@@ -28,6 +28,7 @@ from fuzzing.execute.cache import cache_of
 from fuzzing.execute.gpu import VARIABLE
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.nursery import Forked, Nursery
+from fuzzing.execute.prepared import requested
 from fuzzing.execute.scratch import Scratch, sweep
 from fuzzing.outcomes import MAX_TEXT
 
@@ -190,7 +191,7 @@ class WorkerProcess:
 
     def queue(self, number: int, case: TestCase) -> None:
         """Has a case wait for the next `flush`: several at once wake the worker once."""
-        self._batch.add(number, case)
+        self._batch.add(number, *requested(case))
         if self._batch.size >= batches.FULL:
             self._outgoing += self._batch.frame()
 

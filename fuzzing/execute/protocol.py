@@ -24,7 +24,6 @@ import json
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any, Dict
 
 from fuzzing import jsontext
@@ -46,9 +45,18 @@ class ProtocolError(InfrastructureError):
     """What came through the pipe is none of ours; a case may have written there."""
 
 
+def encoded(obj: Any) -> bytes:
+    """JSON as it stands in headers."""
+    return _encode(obj).encode()
+
+
 def pack(header: Header, blob: bytes = b"") -> bytes:
     """One frame."""
-    text = _encode(header).encode()
+    return framed(encoded(header), blob)
+
+
+def framed(text: bytes, blob: bytes) -> bytes:
+    """One frame of a header that is spelled already."""
     return _PREFIX.pack(_MAGIC, len(text), len(blob)) + text + blob
 
 
@@ -127,27 +135,6 @@ class Cursor:
         if not begin <= end <= len(self.blob):
             raise ValueError(f"{size} bytes are none of those that were sent")
         return self.blob[begin:end]
-
-    def holds(self, described: Any, values: Iterable[tuple[str, Value]]) -> bool:
-        """Whether `values` are what comes next, byte for byte, and nothing after; then they are passed over.
-
-        False too where only `values`, read and compared, could tell.
-        """
-        offset = self.offset
-        try:
-            for (name, item), (wanted, value) in zip_longest(described, values, fillvalue=(None, None)):
-                dtype, shape, size = item
-                if name != wanted or type(value) is not Tensor or size != len(value.data):
-                    return False
-                if dtype != value.dtype or tuple(shape) != value.shape:
-                    return False
-                if not self.blob.startswith(value.data, offset):
-                    return False
-                offset += size
-        except (TypeError, ValueError):
-            return False
-        self.offset = offset
-        return True
 
     def values(self, described: Any) -> list[tuple[str, Value]]:
         """The next values, as `pack_values` described them; raises ProtocolError."""

@@ -38,8 +38,6 @@ def compare(
     nobody expects are passed over. `comparison` "shapes" leaves the elements out.
     """
     bounds = profile_named(profile)
-    if outputs is expected:  # as the supervisor says that they are the same bytes
-        return ()
     found: list[Mismatch] = []
     for (name, want), got in zip(expected, matched(expected, outputs), strict=True):
         if got is want or got == want:  # the same bytes
@@ -132,10 +130,9 @@ def within(pair: Pair, bounds: Bounds) -> Array:
 
 def _near(pair: Pair, bounds: Bounds) -> Array:
     wide = np.complex128 if pair.mine.dtype.kind == "c" else np.float64
-    size = np.abs(pair.reference.astype(wide))
-    right: Array = np.abs(pair.mine.astype(wide) - pair.reference.astype(wide)) <= (
-        bounds.atol + bounds.rtol * size
-    )
+    reference = pair.reference.astype(wide)
+    size = np.abs(reference)
+    right: Array = np.abs(pair.mine.astype(wide) - reference) <= bounds.atol + bounds.rtol * size
     if not right.all() or not np.isfinite(size).all():
         right &= np.isfinite(size)  # beside an infinite bound everything would be near
         right |= pair.same

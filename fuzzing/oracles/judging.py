@@ -160,7 +160,7 @@ def ruled(outcome: Outcome, ruling: Ruling) -> Outcome:
 
 
 def _passed(execution: Execution) -> Ruling:
-    count = len(execution.outputs)
+    count = execution.count
     return Ruling(Verdict.PASS, f"{count} output{'' if count == 1 else 's'} as expected")
 
 
