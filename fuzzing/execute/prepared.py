@@ -28,8 +28,9 @@ from fuzzing.execute.batches import request
 from fuzzing.execute.protocol import Cursor, encoded, pack_values
 
 _FOLDER = ".prepared/1"
-#: Magic, CRC-32 of what follows the prefix, and the sizes of request, expected, rest, program and inputs.
+#: Magic, CRC-32 of all that follows it, and the sizes of request, expected, rest, program and inputs.
 _PREFIX = struct.Struct("<8sIIIIQ")
+_SIZES = struct.Struct("<IIIQ")
 _MAGIC = b"assaycs1"
 _LARGEST = 8 << 20  # bytes; what is larger takes long to compile, too
 _scan = json.JSONDecoder().scan_once
@@ -77,6 +78,10 @@ class PreparedCase(TestCase):
 
     data: bytes
     sizes: tuple[int, int, int, int]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> TestCase:  # type: ignore[misc]
+        """A plain case, where one is made of this one by `dataclasses.replace`: it has no record."""
+        return TestCase(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TestCase):
@@ -148,7 +153,7 @@ def _load(case_id: str, path: str) -> TestCase | None:
     if len(data) < _PREFIX.size:
         return None
     magic, checksum, *sizes = _PREFIX.unpack_from(data)
-    if magic != _MAGIC or checksum != zlib.crc32(memoryview(data)[_PREFIX.size :]):
+    if magic != _MAGIC or checksum != zlib.crc32(memoryview(data)[_PREFIX.size - _SIZES.size :]):
         return None
     case = object.__new__(PreparedCase)
     vars(case).update(id=case_id, data=data, sizes=sizes)
@@ -172,12 +177,12 @@ def _store(case: TestCase, path: str) -> None:
             [origin.source, origin.test, origin.operator, origin.library, origin.version, origin.seed],
         ]
     )
-    body = told + expected + rest + given + wanted
-    if len(body) > _LARGEST:
+    sizes = _SIZES.pack(len(told), len(expected), len(rest), len(given))
+    data = sizes + told + expected + rest + given + wanted
+    if len(data) > _LARGEST:
         return
-    sizes = len(told), len(expected), len(rest), len(given)
     temporary = f"{path}.{os.getpid()}"
     with contextlib.suppress(OSError):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(temporary).write_bytes(_PREFIX.pack(_MAGIC, zlib.crc32(body), *sizes) + body)
+        Path(temporary).write_bytes(_MAGIC + zlib.crc32(data).to_bytes(4, "little") + data)
         Path(temporary).replace(path)

@@ -23,17 +23,11 @@ from fuzzing.execute import batches, gpu, isolation, protocol
 from fuzzing.execute.answers import executed
 from fuzzing.execute.execution import Ending, Execution
 from fuzzing.execute.nursery import Nursery
+from fuzzing.execute.pace import Pace
 from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
-#: What a worker has ahead, since it must never wait for us: as many cases as take it so many seconds, going
-#: by its last ones, and two where one takes longer. More would be taken from the other workers, and from a
-#: budget: what is sent is run.
-AHEAD_S = 0.08
-AHEAD = 256
-AHEAD_BYTES = 8 << 20
-_FIRST_AHEAD = 4  # while nothing is known of a worker's pace
-_PACE = 0.25  # what the last case counts for in it
+AHEAD_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
 TICK_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
 #: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
@@ -62,13 +56,7 @@ class _Slot(Generic[Tag]):
     waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
     peak: tuple[int, int] = (0, 0)  # seq, bytes
-    pace: float = 0.0  # seconds that its last cases took each, the very last most; 0 before the first
-    ahead: int = _FIRST_AHEAD  # cases that it should have
-
-    def timed(self, seconds: float) -> None:
-        """Takes note of what a case took."""
-        self.pace += _PACE * (seconds - self.pace) if self.pace else seconds
-        self.ahead = min(AHEAD, max(2, int(AHEAD_S / max(self.pace, AHEAD_S / AHEAD))))
+    pace: Pace = field(default_factory=Pace)
 
 
 class Supervisor(Generic[Tag]):
@@ -164,7 +152,7 @@ class Supervisor(Generic[Tag]):
         return any(slot.waiting for slot in self._slots)
 
     def _has_room(self, slot: _Slot[Tag]) -> bool:
-        ahead = 1 if self._fresh or self._singly else slot.ahead
+        ahead = 1 if self._fresh or self._singly else slot.pace.ahead
         return len(slot.waiting) < ahead and slot.worker.unsent < AHEAD_BYTES
 
     def _next(self, source: Iterator[tuple[Tag, TestCase]]) -> _Job[Tag] | None:
@@ -238,7 +226,7 @@ class Supervisor(Generic[Tag]):
 
     def _wait(self) -> None:
         """Takes what has come within one tick; once a tick looks at clocks and memory."""
-        if all(len(slot.waiting) * slot.pace > 2 * PAUSE_S for slot in self._slots):
+        if all(len(slot.waiting) * slot.pace.seconds > 2 * PAUSE_S for slot in self._slots):
             time.sleep(PAUSE_S)
         for key, _ in self._selector.select(TICK_S):
             slot: _Slot[Tag] = key.data
@@ -283,7 +271,7 @@ class Supervisor(Generic[Tag]):
         execution = executed(answer, job.case, self._peak_of(slot, number), slot.worker.log_tail)
         del slot.waiting[number]  # not before its answer could be read, or it would be lost
         seconds = sum(answer.ns) / 1e9
-        slot.timed(seconds)
+        slot.pace.took(seconds)
         self.busy_s += seconds
         self._idle_deaths = 0
         self._done.append((job.tag, execution))
