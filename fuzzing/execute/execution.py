@@ -71,7 +71,7 @@ class AsExpected(Execution):
         )
 
     @property
-    def outputs(self) -> Tuple[Tuple[str, Value], ...]:  # type: ignore[override]
+    def outputs(self) -> Tuple[Tuple[str, Value], ...]:
         """As the case expects them."""
         return vars(self)["_case"].expected or ()
 

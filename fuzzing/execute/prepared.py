@@ -33,7 +33,7 @@ _PREFIX = struct.Struct("<8sIIIIQ")
 _SIZES = struct.Struct("<IIIQ")
 _MAGIC = b"assaycs1"
 _LARGEST = 8 << 20  # bytes; what is larger takes long to compile, too
-_scan = json.JSONDecoder().scan_once
+_parsed = json.JSONDecoder().raw_decode
 
 
 class Prepared:
@@ -116,17 +116,17 @@ class PreparedCase(TestCase):
         told, expected, rest, _ = self.sizes
         places = list(accumulate((_PREFIX.size, told, expected, rest)))
         texts = [self.data[begin:end].decode("ascii") for begin, end in pairwise(places)]
-        kind, size, described = _scan(f"[{texts[0]}", 0)[0]
+        kind, size, described = _parsed(f"[{texts[0]}")[0]
         cursor = Cursor(self.data, places[-1])
         program = kind_named(kind).from_bytes(cursor.take(size))
         inputs: list[tuple[str, Input]] = [*cursor.values(described)]
-        recipes, tolerance, comparison, origin = _scan(texts[2], 0)[0]
+        recipes, tolerance, comparison, origin = _parsed(texts[2])[0]
         for place, recipe in recipes:
             inputs[place] = inputs[place][0], Recipe.from_json(recipe)
         return {
             "program": program,
             "inputs": tuple(inputs),
-            "expected": tuple(cursor.values(_scan(texts[1], 0)[0])) if texts[1] else None,
+            "expected": tuple(cursor.values(_parsed(texts[1])[0])) if texts[1] else None,
             "tolerance": tolerance and Tolerance(*tolerance),
             "comparison": comparison,
             "provenance": Provenance(*origin),
