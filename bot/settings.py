@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_dir
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -27,6 +30,8 @@ from bot.errors import SettingsError
 PREFIX = "ASSAY_"
 CONFIG_VARIABLE = "ASSAY_CONFIG"
 DEFAULT_FILE = Path("assay.toml")
+
+_TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
 #: GitHub never sends a larger payload (its documentation, "Webhook events and payloads").
 MAX_BODY_BYTES = 25 * 1024 * 1024
@@ -62,6 +67,30 @@ def _git_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _listed(value: object) -> object:
+    """A comma-separated list, or a TOML list."""
+    return (
+        tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    )
+
+
+def _watched(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not _TARGET.fullmatch(name):
+            raise ValueError(f"{name!r} is no repository")
+    return names
+
+
+def web_url(api_url: str) -> str:
+    """Where people see the GitHub whose API is at `api_url`, and where git clones from.
+
+    An Enterprise Server's API is below /api/v3 of the same host; a data-residency host's is at api.HOST.
+    """
+    parts = urlsplit(api_url)
+    host = parts.netloc.removeprefix("api.")
+    return f"{parts.scheme}://{host}{parts.path.rstrip('/').removesuffix('/api/v3')}"
+
+
 class Settings(BaseSettings):
     """Everything a service is told from outside. Descriptions say what is allowed."""
 
@@ -94,7 +123,7 @@ class Settings(BaseSettings):
         default="https://api.github.com", description="an http(s) address"
     )
     git_url: Annotated[str, AfterValidator(_git_url)] = Field(
-        default="https://github.com",
+        default_factory=lambda known: web_url(known["github_api_url"]),
         description="an https, http or file address; {git_url}/{owner}/{name} is cloned",
     )
     github_app_id: str | None = Field(default=None, description="the GitHub App's id or client id")
@@ -103,6 +132,15 @@ class Settings(BaseSettings):
     )
     github_token: SecretStr | None = Field(
         default=None, min_length=1, description="a token, where no GitHub App is used"
+    )
+    watch: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_watched)] = Field(
+        default=(), description="owner/name,owner/name: repositories that are polled, webhooks or not"
+    )
+    forget_after_days: int = Field(
+        default=30, ge=0, le=3650, description="0 to 3650 days a repository's data outlive its installation"
+    )
+    keep_deliveries_days: int = Field(
+        default=14, ge=8, le=365, description="8 to 365 days; GitHub may deliver again what is a week old"
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")

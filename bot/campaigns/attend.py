@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol, TypeVar
 
-from bot.campaigns.context import LOOK_S, Context
+from bot.campaigns.context import LOOK_S
 from bot.campaigns.services import OnEvent
 
 R = TypeVar("R")
@@ -36,10 +36,20 @@ class Sink(Protocol):
         """Writes what is left; also after a failure."""
 
 
+class Attended(Protocol):
+    """Whoever minds a lease while something works: a campaign's Context, or a job's Doing."""
+
+    def look(self) -> None:
+        """Renews the lease; raises Abandoned or Interrupted if the work must end."""
+
+    def progress(self, done: int, total: int, note: str) -> None:
+        """Tells whoever watches."""
+
+
 class Notes:
     """A sink that passes {"note": text} events on as progress."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Attended) -> None:
         self._context = context
 
     def add(self, event: dict[str, Any]) -> None:
@@ -53,7 +63,7 @@ class Notes:
         """Nothing is kept."""
 
 
-def attend(context: Context, work: Callable[[OnEvent, threading.Event], R], sink: Sink | None = None) -> R:
+def attend(context: Attended, work: Callable[[OnEvent, threading.Event], R], sink: Sink | None = None) -> R:
     """Runs `work(on_event, stop)` and returns its result, or raises what it raised.
 
     Raises Abandoned or Interrupted, after the work has ended, if the step must not go on.
@@ -75,7 +85,7 @@ def attend(context: Context, work: Callable[[OnEvent, threading.Event], R], sink
     return future.result()
 
 
-def _mind(context: Context, events: queue.Queue[dict[str, Any] | None], sink: Sink) -> None:
+def _mind(context: Attended, events: queue.Queue[dict[str, Any] | None], sink: Sink) -> None:
     while True:
         try:
             event = events.get(timeout=LOOK_S)

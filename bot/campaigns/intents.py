@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -40,6 +40,18 @@ class CampaignIntent(Protocol):
         """What asked: push, pull_request:7."""
 
     @property
+    def pull(self) -> int | None:
+        """The pull request it is about."""
+
+    @property
+    def asked_by(self) -> str:
+        """The login of whoever asked, "" for an event."""
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Fields of the configuration that hold for this campaign alone."""
+
+    @property
     def delivery(self) -> str:
         """The delivery that brought it."""
 
@@ -66,6 +78,9 @@ def handle(
             base=intent.base,
             ref=intent.ref,
             trigger=intent.trigger,
+            pull=intent.pull,
+            asked_by=intent.asked_by,
+            overrides=dict(intent.overrides),
             delivery=intent.delivery,
             state=CampaignState.PLANNING.value,
             seed=_seed(intent.target, intent.head),

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bot.store.models import Standing
+from bot.campaigns.doubting import eased, full, slow
+from bot.store.models import Finding, Standing
 from fuzzing.outcomes import Outcome, Verdict
 
 NO_BASE = "there is no base to compare with"
 BASE_NOT_RUN = "base was not run within the budget"
 NOT_REPEATED = "not repeated in fresh processes within the budget"
+LATER = "the machine's doing; the next campaign runs it again"
 SUPPORT_LOST = "unsupported at head, passes at base; what a compiler says it lacks is never filed as a bug"
 
 
@@ -39,7 +41,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Seen:
-    """All that was seen of one case. `compared` is whether the campaign has a base at all."""
+    """All that was seen of one case. `compared` is whether the campaign has a base at all.
+
+    again   its fresh runs at head
+    """
 
     head: Outcome
     base: Outcome | None
@@ -47,6 +52,24 @@ class Seen:
     base_runs: Runs
     repeats: int
     compared: bool
+    again: tuple[Outcome, ...] = ()
+
+
+def finding_of(judgement: Judgement, campaign_id: int, case_id: str, signature: str) -> Finding:
+    """The row of a case that amounts to something."""
+    return Finding(
+        campaign_id=campaign_id,
+        case_id=case_id,
+        standing=judgement.standing.value,
+        verdict=judgement.verdict.value,
+        signature=signature,
+        reduced="",
+        head_failed=judgement.head[0],
+        head_runs=judgement.head[1],
+        base_failed=judgement.base[0],
+        base_runs=judgement.base[1],
+        reason=judgement.reason,
+    )
 
 
 def judge(seen: Seen) -> Judgement | None:
@@ -64,6 +87,8 @@ def judge(seen: Seen) -> Judgement | None:
 
 
 def _accused(seen: Seen) -> Judgement:
+    if what := full(seen.head):
+        return _finding(seen, Standing.INFRASTRUCTURE, f"{what}: {LATER}")
     if seen.compared and seen.base is None:
         return _finding(seen, Standing.UNJUDGED, BASE_NOT_RUN)
     if seen.base is not None and seen.base.verdict.accuses:
@@ -72,13 +97,25 @@ def _accused(seen: Seen) -> Judgement:
         return _finding(seen, Standing.UNJUDGED, f"cannot be compared: {seen.base.verdict.value} at base")
     agreed, total = seen.head_runs
     if agreed < total:
-        reason = f"{_words(seen.head)} in {agreed} of {total} fresh runs at head"
-        return _finding(seen, Standing.FLAKY, reason)
+        return _unsteady(seen)
     if total < seen.repeats:
         return _finding(seen, Standing.UNJUDGED, NOT_REPEATED)
     if seen.base is None:
         return _finding(seen, Standing.UNJUDGED, NO_BASE)
     return _beside_passing_base(seen, f"{_words(seen.head)} at head, passes at base")
+
+
+def _unsteady(seen: Seen) -> Judgement:
+    """What did not repeat: the machine's doing, a slow case, a flaky program, or a flaky compiler."""
+    if why := eased(seen.head, seen.again):
+        return _finding(seen, Standing.INFRASTRUCTURE, f"{why}: {LATER}")
+    if why := slow(seen.head, seen.again):
+        return _finding(seen, Standing.UNJUDGED, why)
+    agreed, total = seen.head_runs
+    reason = f"{_words(seen.head)} in {agreed} of {total} fresh runs at head"
+    if any(one.verdict is Verdict.NONDETERMINISTIC for one in seen.again):
+        return _finding(seen, Standing.FLAKY_PROGRAM, f"{reason}; the library itself answers now so, now so")
+    return _finding(seen, Standing.FLAKY, reason)
 
 
 def _beside_passing_base(seen: Seen, reason: str) -> Judgement:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -143,7 +144,7 @@ def _rank(context: Context, config: Config, cases: Sequence[Cases], order: Order
             return ranking.without(last_line(error))
         log.exception("internal_error", **told)
         return ranking.without(type(error).__name__)
-    return ranking
+    return replace(ranking, touched=tuple(order.touched))
 
 
 def _ask(context: Context, words: Sequence[str], order: Order) -> None:

@@ -26,6 +26,8 @@ from bot.store.history import Past
 
 #: Strategies where nobody names one: with something to go by beside the cases, and without.
 INFORMED, PLAIN = "change", "opera"
+#: Operators that a change touches of which is kept why and where; one that touches more says little of any.
+TOUCHED = 100
 _ID_BYTES = 32
 _SUITES = Path("prioritize", "suites")
 
@@ -60,6 +62,7 @@ class Ranking:
     history   `digest` and number of `cases` known from before; None without one
     suites    the compiler's own tests that it knew, such as "openvino.onnx"
     failed    why the ranking failed, "" if it did not
+    touched   what the change touches, as `fuzzing.prioritize --touched` tells it, the surest first
     """
 
     strategy: str
@@ -69,15 +72,17 @@ class Ranking:
     history: Mapping[str, Any] | None = None
     suites: tuple[str, ...] = ()
     failed: str = ""
+    touched: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The ranking as JSON."""
-        return asdict(self) | {"suites": list(self.suites)}
+        return asdict(self) | {"suites": list(self.suites), "touched": list(self.touched)}
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Ranking:
         """The inverse of `to_json`."""
-        return cls(**(dict(obj) | {"suites": tuple(obj["suites"])}))
+        lists = {"suites": tuple(obj["suites"]), "touched": tuple(obj.get("touched", ()))}
+        return cls(**(dict(obj) | lists))
 
     def without(self, why: str) -> Ranking:
         """What is left of it when it fails."""
@@ -118,7 +123,7 @@ class Question:
             folder = Path(name)
             if self.change:
                 (folder / "change.json").write_text(self.change.text(), encoding="utf-8")
-                words += ["--change", str(folder / "change.json")]
+                words += ["--change", str(folder / "change.json"), "--touched", str(TOUCHED)]
                 ranking = replace(ranking, change=self.change.to_json())
             if self.past:
                 digest = self._write_history(folder / "history.jsonl")
@@ -172,6 +177,7 @@ class Order:
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="assay-order-")  # noqa: SIM115
         self.ended = False
+        self.touched: list[Mapping[str, Any]] = []
 
     def __enter__(self) -> Order:
         return self
@@ -183,6 +189,8 @@ class Order:
         """Keeps a ranked id."""
         if event.get("event") == "ranked":
             self.put(event["id"])
+        elif event.get("event") == "touched":
+            self.touched.append({name: told for name, told in event.items() if name != "event"})
         elif event.get("event") == "end":
             self.ended = True
 

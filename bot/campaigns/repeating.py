@@ -13,18 +13,19 @@ from bot.store import outcomes
 from bot.store.campaigns import Session, chunks
 
 
-def repeat(context: Context, config: Config, job: Job, cases: Sequence[str]) -> None:
+def repeat(context: Context, config: Config, job: Job, cases: Sequence[str], runs: int = 0) -> None:
     """Sees that each of `cases` has `config.repeats` fresh runs at the job's place, budget permitting.
 
     Runs that another campaign made on the same toolchain count; after a kill only what is missing is run.
+
+    runs   how many, where it is another number
     """
-    lacking = _lacking(context, config, job, cases)
+    wanted = runs or config.repeats
+    lacking = _lacking(context, job, cases, wanted)
     if lacking:
         with context.transaction() as (session, campaign):
-            outcomes.reuse_repeats(
-                session, campaign.id, job.place.side, job.place.key, list(lacking), config.repeats
-            )
-        lacking = _lacking(context, config, job, list(lacking))
+            outcomes.reuse_repeats(session, campaign.id, job.place.side, job.place.key, list(lacking), wanted)
+        lacking = _lacking(context, job, list(lacking), wanted)
     for count, group in _by_count(lacking).items():
         for chunk in chunks(group, SHARD_CASES):
             if left(context, job) <= 0:
@@ -33,9 +34,9 @@ def repeat(context: Context, config: Config, job: Job, cases: Sequence[str]) -> 
             execute(context, config, fresh, chunk, _Numbered(context, job, lacking))
 
 
-def _lacking(context: Context, config: Config, job: Job, cases: Sequence[str]) -> dict[str, list[int]]:
+def _lacking(context: Context, job: Job, cases: Sequence[str], runs: int) -> dict[str, list[int]]:
     with context.reading() as (session, campaign):
-        return outcomes.missing_repeats(session, campaign.id, job.place.side, cases, config.repeats)
+        return outcomes.missing_repeats(session, campaign.id, job.place.side, cases, runs)
 
 
 def _by_count(lacking: dict[str, list[int]]) -> dict[int, list[str]]:

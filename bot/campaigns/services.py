@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bot.store import now
 from bot.store.campaigns import Session
 from fuzzing.outcomes import Outcome
+from fuzzing.triage.traits import Traits
 
 if TYPE_CHECKING:
     from bot.campaigns.catalogue import Cases
@@ -39,6 +40,18 @@ class Settings(Protocol):
     @property
     def workers(self) -> int:
         """Worker processes of one shard."""
+
+
+class Reducing(Protocol):
+    """What a configuration says of making failing cases small."""
+
+    @property
+    def budget(self) -> float:
+        """Seconds for one case."""
+
+    @property
+    def cases(self) -> int:
+        """Cases of one campaign, at most."""
 
 
 class Config(Protocol):
@@ -83,6 +96,13 @@ class Config(Protocol):
     @property
     def repeats(self) -> int:
         """Fresh-process runs behind an accusation, at least 1."""
+
+    def overridden(self, changes: Mapping[str, Any]) -> Config:
+        """The configuration with some fields set otherwise; raises ConfigError if they do not go together."""
+
+    @property
+    def reduction(self) -> Reducing:
+        """How much is spent on making failing cases small."""
 
     def to_json(self) -> dict[str, Any]:
         """The configuration as JSON, which `Services.restore_config` reads back."""
@@ -168,8 +188,9 @@ class ShardMaker(Protocol):
         repeats: int,
         ablate: bool,
         budget_s: float | None,
+        patience: float = 1.0,
     ) -> Any:
-        """The shard of these fields."""
+        """The shard of these fields, with `patience` times the configuration's limits of time and memory."""
 
 
 class Signature(Protocol):
@@ -182,6 +203,19 @@ class Signature(Protocol):
     @property
     def title(self) -> str:
         """One line, for an issue's title."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the key is made of."""
+
+
+class Sign(Protocol):
+    """What makes an outcome the same bug as others (`fuzzing.triage.signature.sign`)."""
+
+    def __call__(
+        self, outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None
+    ) -> Signature:
+        """The signature; `frontend` as people call it, `reduced` if the case is what a reduction left."""
 
 
 @dataclass(frozen=True)
@@ -201,8 +235,18 @@ class Trouble:
     reason: str
 
 
+class Script(NamedTuple):
+    """A reproducer, and the case it shows."""
+
+    case: str
+    text: str
+
+
 class Reports(Protocol):
     """Turns a campaign's end into files and effects (`bot.reports`)."""
+
+    def scripts(self, summary: Summary) -> Sequence[Sequence[Script]]:
+        """For each bug that is reported, its reproducers; the first that works is offered."""
 
     def write(self, summary: Summary) -> None:
         """Writes the artifacts; outside any transaction, may be repeated after a crash."""
@@ -243,9 +287,10 @@ class Services:
     `resolve`, `provision`, `restore_config` and `make_shard` hand the other rooms' own objects back to
     them, hence `Any`: this room sees them through the protocols above only.
 
-    sign       (outcome, operator, frontend as people call it) → what makes it the same bug as others
+    sign       what makes an outcome the same bug as others
     catalogues the cases of a configuration, by where they come from
     corpus     where they lie; None for the folder in the data folder
+    try_script (script, interpreter) → its exit code, in a fresh process that is shut in
     run_tool   runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
     """
 
@@ -257,8 +302,9 @@ class Services:
     provision: Callable[[Any, Path, Callable[[str], None]], Ready]
     make_shard: ShardMaker
     runner: Runner
+    try_script: Callable[[str, str], int]
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
-    sign: Callable[[Outcome, str, str], Signature]
+    sign: Sign
     reports: Reports
     catalogues: Callable[[Context, Any], Sequence[Cases]]
     corpus: Path | None = None

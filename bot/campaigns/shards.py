@@ -42,7 +42,8 @@ class Place:
 class Job:
     """What a shard is for: where it runs, whose clock it is charged to, and how.
 
-    ablate  whether the part of the compiler that is to blame is looked for, in what accuses it
+    ablate    whether the part of the compiler that is to blame is looked for, in what accuses it
+    patience  by how much the limits of time and memory are multiplied; above 1 cases run one at a time
     """
 
     place: Place
@@ -51,6 +52,7 @@ class Job:
     fresh: bool = False
     repeats: int = 1
     ablate: bool = False
+    patience: float = 1.0
 
 
 def place_of(session: Session, campaign: Campaign, config: Config, side: Side) -> Place | None:
@@ -96,7 +98,7 @@ def run_pending(
             )
         if not cases:
             return
-        execute(context, config, job, cases, lambda session, runs: _record(context, session, runs))
+        execute(context, config, job, cases, lambda session, runs: record(context, session, runs))
 
 
 def execute(context: Context, config: Config, job: Job, cases: Sequence[str], write: Write) -> None:
@@ -114,18 +116,20 @@ def execute(context: Context, config: Config, job: Job, cases: Sequence[str], wr
         device=job.place.key.device,
         profile=config.profile,
         options=dict(config.options),
-        workers=context.settings.workers,
+        workers=context.settings.workers if job.patience <= 1 else 1,
         fresh=job.fresh,
         repeats=job.repeats,
         ablate=job.ablate,
         budget_s=left(context, job),
+        patience=job.patience,
     )
     sink = _Batches(context, job, cases, write)
     attend(context, lambda on_event, stop: context.services.runner.run(shard, on_event, stop), sink)
     sink.check()
 
 
-def _record(context: Context, session: Session, runs: Sequence[Run]) -> None:
+def record(context: Context, session: Session, runs: Sequence[Run]) -> None:
+    """Writes runs as the verdicts of their cases, for `execute`."""
     outcomes.record(session, (outcome for _, outcome in runs), context.services.clock.now())
 
 

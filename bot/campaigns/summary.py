@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +13,14 @@ from bot.campaigns.context import Context
 from bot.campaigns.plans import accounts_of, ranking_of
 from bot.campaigns.provenance import Origin, origin
 from bot.campaigns.ranking import Ranking
+from bot.campaigns.reductions import read
 from bot.campaigns.shards import Place, place_of
-from bot.store import campaigns, findings, outcomes
+from bot.store import campaigns, findings, outcomes, reductions
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, Finding, Side, Standing
 from bot.store.work import Work
-from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.outcomes import Outcome, Phase, Verdict
+from fuzzing.triage.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,30 @@ class ToolchainFacts:
 
 
 @dataclass(frozen=True)
+class ReducedFacts:
+    """What a finding's case was made small to, with all that rests on it.
+
+    head, base  its outcomes, with how often it failed in fresh runs, as in a finding
+    traits      what its program shows of the bug
+    fields      what its signature is made of
+    history     how it went: the program's last event, see `fuzzing.reduce`
+    """
+
+    case_id: str
+    size: int
+    head: Outcome
+    base: Outcome | None
+    head_failed: int
+    head_runs: int
+    base_failed: int
+    base_runs: int
+    traits: Traits
+    fields: dict[str, Any]
+    history: dict[str, Any]
+    program_text: str = ""
+
+
+@dataclass(frozen=True)
 class FindingFacts:
     """A finding with all it rests on.
 
@@ -42,6 +68,8 @@ class FindingFacts:
     head_failed   of head_runs fresh runs at head failed alike; base likewise
     signature     key of the bug it belongs to; title is that bug's one line
     program_text  the program as people read it, "" where it was not asked for
+    reduced       what its case was made small to, None where it was not
+    met           whether a reduction met its case on the way: it is none of those that were planned
     """
 
     case_id: str
@@ -58,6 +86,8 @@ class FindingFacts:
     base_runs: int
     reason: str
     program_text: str = ""
+    reduced: ReducedFacts | None = None
+    met: bool = False
 
     @property
     def accused(self) -> Outcome:
@@ -71,6 +101,7 @@ class FindingFacts:
 class Summary:
     """One campaign, told whole.
 
+    pull       the pull request it is about; None for a branch
     configuration  options and profile that are not the default, as `Outcome.configuration`
     counts     side → verdict → planned cases with it; what was not run is in no count
     operators  operator → side → verdict → cases
@@ -81,6 +112,8 @@ class Summary:
     sources    what came of each source, as it stood when the plan was written
     ranking    how the cases were put in order; None if that was not kept
     note       why there is no base, or ""
+    noise      (k, n): n cases that pass at head were run again there, k of them with another verdict
+    tried      case → exit code of its reproducer at head, of those that were tried
     """
 
     campaign_id: int
@@ -89,6 +122,7 @@ class Summary:
     base: str
     ref: str
     trigger: str
+    pull: int | None
     seed: int
     config: dict[str, Any]
     configuration: str
@@ -105,6 +139,8 @@ class Summary:
     sources: tuple[Account, ...]
     ranking: Ranking | None
     note: str
+    noise: tuple[int, int] = (0, 0)
+    tried: dict[str, int] = field(default_factory=dict)
 
     @property
     def libraries(self) -> tuple[str, ...]:
@@ -148,6 +184,7 @@ def gather(context: Context) -> Summary:
             base=campaign.base,
             ref=campaign.ref,
             trigger=campaign.trigger,
+            pull=campaign.pull,
             seed=campaign.seed,
             config=campaign.config,
             configuration=sides[Side.HEAD].key.configuration if Side.HEAD in sides else "",
@@ -167,7 +204,12 @@ def gather(context: Context) -> Summary:
             sources=tuple(accounts_of(campaign.plan)),
             ranking=ranking_of(campaign.plan),
             note=campaign.reason,
+            noise=_noise(session, campaign.id, sides),
         )
+
+
+def _noise(session: Session, campaign_id: int, sides: dict[Side, Place]) -> tuple[int, int]:
+    return outcomes.noise(session, campaign_id, sides[Side.HEAD].key) if Side.HEAD in sides else (0, 0)
 
 
 def _toolchain(session: Session, place: Place) -> ToolchainFacts:
@@ -205,16 +247,10 @@ def _findings(
         seen = {side: outcomes.get(session, row.case_id, place.key) for side, place in sides.items()}
         head = seen.get(Side.HEAD)
         if head is not None:
-            head = _blamed(head, outcomes.blamed(session, campaign.id, Side.HEAD, row.case_id))
-        yield _finding(context, row, head, seen.get(Side.BASE))
-
-
-def _blamed(outcome: Outcome, evidence: Evidence | None) -> Outcome:
-    """The outcome with the part of the compiler that a repeat found to blame."""
-    if evidence is None:
-        return outcome
-    found = replace(outcome.evidence, rungs=evidence.rungs, component=evidence.component)
-    return replace(outcome, evidence=found)
+            head = outcomes.blamed(session, campaign.id, Side.HEAD, head)
+        facts = _finding(context, row, head, seen.get(Side.BASE))
+        facts = replace(facts, met=not campaigns.plans(session, campaign.id, row.case_id))
+        yield _reduced(context, session, campaign, sides, facts, row.reduced) if row.reduced else facts
 
 
 def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome | None) -> FindingFacts:
@@ -235,3 +271,44 @@ def _finding(context: Context, row: Finding, head: Outcome | None, base: Outcome
     )
     title = context.services.sign(facts.accused, facts.origin.operator, facts.origin.frontend).title
     return replace(facts, title=title)
+
+
+def _reduced(
+    context: Context,
+    session: Session,
+    campaign: Campaign,
+    sides: dict[Side, Place],
+    facts: FindingFacts,
+    case_id: str,
+) -> FindingFacts:
+    """The finding with what its case was made small to, by which it is signed."""
+    row = reductions.get(session, facts.case_id, sides[Side.HEAD].key)
+    small = read(row) if row is not None else None
+    at = {side: outcomes.get(session, case_id, place.key) for side, place in sides.items()}
+    head, base = at[Side.HEAD], at.get(Side.BASE)
+    assert row is not None
+    assert small is not None
+    assert head is not None
+    runs = {
+        side: outcomes.agreement(session, campaign.id, side, place.key, case_id).get(case_id, (0, 0))
+        for side, place in sides.items()
+    }
+    head = outcomes.blamed(session, campaign.id, Side.HEAD, head)
+    origin_ = facts.origin
+    signature = context.services.sign(head, origin_.operator, origin_.frontend, small.traits)
+    base_agreed, base_runs = runs.get(Side.BASE, (0, 0))
+    passes = base is not None and base.verdict is Verdict.PASS
+    found = ReducedFacts(
+        case_id=case_id,
+        size=origin(context.corpus, case_id).size,
+        head=head,
+        base=base,
+        head_failed=runs[Side.HEAD][0],
+        head_runs=runs[Side.HEAD][1],
+        base_failed=base_runs - base_agreed if passes else base_agreed,
+        base_runs=base_runs,
+        traits=small.traits,
+        fields=dict(signature.fields),
+        history=dict(row.body) | {"runs": row.runs, "seconds": row.seconds},
+    )
+    return replace(facts, title=signature.title, reduced=found)

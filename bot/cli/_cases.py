@@ -12,6 +12,18 @@ from fuzzing.cases import Corpus, TestCase, read_case
 
 
 @contextmanager
+def linked(cases: Path) -> Iterator[Path]:
+    """A corpus for the time, with the cases of the folder `cases` in it; what is added stays out of that."""
+    with tempfile.TemporaryDirectory(prefix="assay-cases-") as name:
+        root, given = Path(name), Corpus(cases)
+        for case_id in given.ids():
+            place = Corpus(root).folder(case_id)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(given.folder(case_id))
+        yield root
+
+
+@contextmanager
 def stored_case(case: str, corpus: Path | None) -> Iterator[tuple[Corpus, TestCase]]:
     """The case that `case` names, and a corpus that holds it: a folder, or the beginning of an id.
 

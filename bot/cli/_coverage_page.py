@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from bot.cli._tables import figure
 from bot.reports.templating import render
 
 #: Operators drawn; of larger sets those with most nodes are: more cannot be told apart.
@@ -124,17 +125,6 @@ def html(told: Mapping[str, Any]) -> str:
         top_pairs=_top_pairs(told["pairs"]),
         left_out=told["left_out"][:_FILES_LISTED],
     )
-
-
-def figure(reading: Mapping[str, Any]) -> str:
-    """A metric's value for people: `98.27 %`, `618.4`; never 0 or 100 % for what is not quite."""
-    value = float(reading["value"])
-    if reading["unit"] != "share":
-        return f"{value:,.2f}"
-    percent = 100 * value
-    digits = 2 if percent >= 0.1 or not percent else 2 - math.floor(math.log10(percent))
-    rounded = round(percent, digits)
-    return f"{min(rounded, 99.99) if value < 1 else rounded:.{digits}f} %"
 
 
 def _ordered(by_operator: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,18 @@ from bot.config.parse import mistakes
 from bot.errors import UsageError
 from fuzzing import backends
 from fuzzing.cases.programs import kind_named
+from fuzzing.oracles.profiles import DEFAULT, profile_named
 
+corpus_option = click.option(
+    "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
+)
+python_option = click.option(
+    "--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]"
+)
+workers_option = click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at once."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 option_option = click.option(
     "--option",
     "given",
@@ -22,8 +35,11 @@ option_option = click.option(
     metavar="NAME=VALUE",
     help="Set an option of the backend; may be repeated. `assay doctor` lists them.",
 )
-
-
+_CONFIGURATION = (
+    click.option("--device", help="Device to compile for. [default: the backend's first]"),
+    option_option,
+    click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle."),
+)
 _SELECTION = (
     click.option("--backend", required=True, help="Compiler to test."),
     click.option(
@@ -49,7 +65,16 @@ _SELECTION = (
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: the options that say which cases are meant, and in which order; see `selected`."""
-    for option in reversed(_SELECTION):
+    return _with(_SELECTION, command)
+
+
+def configuration_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the options that say how a backend is run; see `configured`."""
+    return _with(_CONFIGURATION, command)
+
+
+def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -76,6 +101,36 @@ def selected(
     if not config.sources and cases is None:
         raise UsageError(f"no source has cases for {frontend or backend} yet; name a corpus with --cases")
     return config
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A backend and how it is run.
+
+    name     how it was asked for: its name, or a file's
+    options  those that are not its default
+    """
+
+    name: str
+    backend: type[backends.Backend]
+    device: str
+    options: dict[str, str]
+    profile: str
+
+
+def configured(name: str, device: str | None, given: Iterable[str], profile: str) -> Configured:
+    """What --backend, --device, --option and --profile amount to, checked before any work is done.
+
+    Raises UsageError.
+    """
+    profile_named(profile)
+    options = parse_options(given)
+    backend = backends.get(name)
+    backend.settle(options)
+    if device is not None:
+        check_device(name, device)
+    changed = {key: value for key, value in options.items() if value != backend.options[key][0]}
+    return Configured(name, backend, device or backend.devices[0], changed, profile)
 
 
 def parse_options(given: Iterable[str]) -> dict[str, str]:

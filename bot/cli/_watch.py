@@ -22,6 +22,7 @@ _WORDS = {
     "running": "running cases at head",
     "confirming": "repeating failures in fresh processes",
     "comparing": "running cases at base",
+    "reducing": "making failing cases small",
     "reporting": "writing reports",
 }
 

@@ -16,7 +16,12 @@ from bot.bisection.rule import Rule
 from bot.bisection.search import Kind, bisect, most
 from bot.bisection.telling import lines, told
 from bot.cli._cases import stored_case
-from bot.cli._options import check_device, option_option, parse_options
+from bot.cli._options import (
+    configuration_options,
+    configured,
+    corpus_option,
+    json_option,
+)
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.locks import locked
@@ -24,7 +29,6 @@ from bot.runners import LocalRunner
 from bot.settings import load_settings
 from bot.toolchains.installer import Installer
 from fuzzing import backends
-from fuzzing.oracles.profiles import DEFAULT, profile_named
 
 
 @click.command()
@@ -37,12 +41,8 @@ from fuzzing.oracles.profiles import DEFAULT, profile_named
     help="Releases to look through, such as openvino:2023.0..2026.4; both ends belong to them.",
 )
 @click.option("--backend", help="Compiler to use. [default: the one that the package holds]")
-@click.option(
-    "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
-)
-@click.option("--device", help="Device to compile for. [default: the backend's first]")
-@option_option
-@click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle.")
+@corpus_option
+@configuration_options
 @click.option("--fixed-by", is_flag=True, help="Find the release in which it stopped failing.")
 @click.option(
     "--any-failure", is_flag=True, help="Follow every failure of the compiler, not only the same one."
@@ -54,7 +54,7 @@ from fuzzing.oracles.profiles import DEFAULT, profile_named
     type=click.IntRange(2),
     help="Fresh processes for a release whose runs do not agree, and for the one the answer rests on.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     case: str,
     between: str,
@@ -74,25 +74,19 @@ def command(
     environments of their own, as few as it takes, and kept; so is what the case did there, so that a
     bisection that was stopped goes on. Exit code 1 if the change was found, 0 if there is none in the range.
     """
-    profile_named(profile)
     wanted = Range.parse(between)
-    name = backend or _backend(wanted.package)
-    adapter = backends.get(name)
-    options = parse_options(given)
-    adapter.settle(options)
-    if device is not None:
-        check_device(name, device)
+    how = configured(backend or _backend(wanted.package), device, given, profile)
     with stored_case(case, corpus) as (store, found):
-        if found.program.kind not in adapter.kinds:
-            raise UsageError(f"{name} takes {', '.join(adapter.kinds)}, not {found.program.kind}")
+        if found.program.kind not in how.backend.kinds:
+            raise UsageError(f"{how.name} takes {', '.join(how.backend.kinds)}, not {found.program.kind}")
         question = Question(
             corpus=store.root,
             case=found,
-            backend=name,
+            backend=how.name,
             package=wanted.package,
-            device=device or adapter.devices[0],
-            options={key: value for key, value in options.items() if value != adapter.options[key][0]},
-            profile=profile,
+            device=how.device,
+            options=how.options,
+            profile=how.profile,
             fixed_by=fixed_by,
             any_failure=any_failure,
         )

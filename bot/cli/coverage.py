@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from bot.cli import _coverage_page
+from bot.cli._options import json_option
+from bot.cli._tables import console, metrics_table
 from bot.cli._watch import Line
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import counted
 from bot.runners import run_tool
 
-_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 _SHOWN = 12  # operators listed on the terminal; the report and --json have all
 _PAGE = "index.html"
 
@@ -37,7 +35,7 @@ _PAGE = "index.html"
     help="What to measure against: isra, onnx, specified, or a file of names; see docs/coverage.md.",
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that read.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.option(
     "--report",
     type=click.Path(path_type=Path, file_okay=False),
@@ -105,31 +103,23 @@ def _write(path: Path, text: str) -> None:
 
 
 def _show(told: dict[str, Any], report: Path | None) -> None:
-    console = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    screen = console()
     met = [name for name, one in told["by_operator"].items() if one["nodes"]]
-    console.print(
+    screen.print(
         f"[bold]{counted(told['models'], 'model')}[/] of {counted(told['nodes'], 'node')}, with "
         f"{len(met)} of the {counted(len(told['by_operator']), 'operator')} of {escape(told['operators'])}"
     )
-    table = Table("metric", "paper", "released", "what it counts", box=None, pad_edge=False)
-    for column in table.columns[1:3]:
-        column.justify = "right"
-    for name, metric in told["metrics"].items():
-        values = [_coverage_page.figure(metric[reading]) for reading in ("paper", "released")]
-        table.add_row(name, *values, escape(metric["meaning"]))
-    console.print(table)
+    screen.print(metrics_table(told["metrics"]))
     missing = [name for name in told["by_operator"] if name not in met]
     if missing:
-        console.print(escape(f"never met: {_listed(missing)}"))
+        screen.print(escape(f"never met: {_listed(missing)}"))
     if told["outside"]:
         nodes = sum(told["outside"].values())
-        console.print(
-            escape(f"{counted(nodes, 'node')} of other operators: {_listed(list(told['outside']))}")
-        )
+        screen.print(escape(f"{counted(nodes, 'node')} of other operators: {_listed(list(told['outside']))}"))
     if told["broken"]:
-        console.print(f"{counted(told['broken'], 'file')} left out, named above")
+        screen.print(f"{counted(told['broken'], 'file')} left out, named above")
     if report is not None:
-        console.print(f"report: {report / _PAGE}")
+        screen.print(f"report: {report / _PAGE}")
 
 
 def _listed(names: list[str]) -> str:

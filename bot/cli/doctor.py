@@ -26,11 +26,17 @@ _WALLS = {
 @click.command()
 @click.option("--python", default=sys.executable, help="Interpreter to look into. [default: Assay's own]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(python: str, as_json: bool) -> Exit:
+@click.option("--github", is_flag=True, help="Look at the GitHub App instead: what it may do, what arrives.")
+def command(python: str, as_json: bool, github: bool) -> Exit:
     """Say what this machine can test, and what is missing.
 
-    Every compiler is really imported. Exit code 1 if none works.
+    Every compiler is really imported. Exit code 1 if none works. With --github, exit code 1 if the App
+    lacks something that Assay needs.
     """
+    if github:
+        from bot.cli import _github  # half the service, which a look at the machine does without
+
+        return _github.look(as_json)
     with Console(stderr=True).status("importing every compiler once"):
         machine = examine(python)
     if as_json:

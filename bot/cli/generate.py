@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from bot.cli._coverage_page import figure
+from bot.cli._options import json_option
+from bot.cli._tables import console, metrics_table
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import counted
 from bot.runners import run_tool
 from fuzzing import backends
 
-_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 #: Options that are handed on as they are; those without a value under None.
 _FLAGS = ("mixed", "patterns", "initialisers", "joined", "zero_size", "scalars", "no_metrics")
 
@@ -59,7 +57,7 @@ _FLAGS = ("mixed", "patterns", "initialisers", "joined", "zero_size", "scalars",
 @click.option("--scalars", is_flag=True, help="Ranks may be 0 too.")
 @click.option("--no-metrics", is_flag=True, help="Do not count what the models cover.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes that share it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(out: Path, backend: str | None, as_json: bool, **given: Any) -> None:
     """Generate models that every specification of their operators admits.
 
@@ -102,12 +100,12 @@ def _generate(words: list[str]) -> dict[str, Any]:
 
 
 def _show(told: dict[str, Any], out: Path) -> None:
-    console = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
-    console.print(
+    screen = console()
+    screen.print(
         f"[bold]{counted(told['models'], 'model')}[/] of {counted(told['nodes'], 'node')} by "
         f"{escape(told['generator'])}, {told['new']:,} of them new in {escape(str(out))}"
     )
-    console.print(
+    screen.print(
         f"  {told['models_per_second']:,.0f} models and {told['nodes_per_second']:,.0f} nodes a second; "
         f"{told['nodes_per_making_second']:,.0f} nodes a second of making and writing alone, "
         f"{told['nodes_per_cpu_second']:,.0f} a CPU second of it"
@@ -115,15 +113,9 @@ def _show(told: dict[str, Any], out: Path) -> None:
     left_out = told.get("left_out") or {}
     if left_out:
         listed = ", ".join(f"{name} ({', '.join(dtypes)})" for name, dtypes in left_out.items())
-        console.print(escape(f"  left out, for want of support: {listed}"))
+        screen.print(escape(f"  left out, for want of support: {listed}"))
     measured = told["measured"]
     if measured:
-        console.print(f"  measured against the operators of {escape(measured['operators'])}:")
-        table = Table("metric", "paper", "released", "what it counts", box=None, pad_edge=False)
-        for column in table.columns[1:3]:
-            column.justify = "right"
-        for name, metric in measured["metrics"].items():
-            values = [figure(metric[reading]) for reading in ("paper", "released")]
-            table.add_row(name, *values, escape(metric["meaning"]))
-        console.print(table)
-    console.print(escape(f"run them with: assay run --backend BACKEND --cases {out}"))
+        screen.print(f"  measured against the operator set {escape(measured['operators'])}:")
+        screen.print(metrics_table(measured["metrics"]))
+    screen.print(escape(f"run them with: assay run --backend BACKEND --cases {out}"))

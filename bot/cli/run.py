@@ -6,8 +6,8 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import click
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.cli import _campaign_text
+from bot.cli._cases import linked
 from bot.cli._options import option_option, parse_options, program_kinds, selected, selection_options
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
@@ -92,6 +93,14 @@ class _Asked:
     type=click.IntRange(1, 20),
     help="Fresh processes behind each accusation.",
 )
+@click.option(
+    "--reduce",
+    "reduced",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 1000),
+    help="Failing cases to make small, which takes up to two minutes each.",
+)
 @click.option("--workers", type=click.IntRange(1), help="Cases at a time. [default: one for each core]")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of other runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -110,6 +119,7 @@ def command(
     given: tuple[str, ...],
     profile: str,
     repeats: int,
+    reduced: int,
     workers: int | None,
     no_cache: bool,
     as_json: bool,
@@ -137,10 +147,12 @@ def command(
         options=options,
         profile=profile,
         repeats=repeats,
+        reduction={"cases": reduced},
     )
     asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache)
-    with _folder(report) as folder, Watch() as watch:
-        told = _campaign(settings, config, folder, asked, watch)
+    kept = linked(asked.cases) if asked.cases and reduced else nullcontext(asked.cases)
+    with _folder(report) as folder, Watch() as watch, kept as lying:
+        told = _campaign(settings, config, folder, replace(asked, cases=lying), watch)
     if as_json:
         click.echo(json.dumps(told | {"report": str(report) if report else None}))
     else:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
-from bot.cli._options import check_device, option_option, parse_options
+from bot.cli._options import (
+    configuration_options,
+    configured,
+    json_option,
+    python_option,
+    workers_option,
+)
+from bot.cli._shards import Event, installed, run_on, shard_of
+from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import seconds
-from bot.runners import run_tool
 from bot.settings import load_settings
-from bot.toolchains import provision
-from bot.toolchains.existing import existing_spec
-from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
-from fuzzing.oracles.profiles import DEFAULT, profile_named
-
-Event = dict[str, Any]
 
 
 @click.command()
@@ -51,17 +50,15 @@ Event = dict[str, Any]
 @click.option(
     "--budget", default=60.0, show_default=True, type=click.FloatRange(1), help="Seconds for each case."
 )
-@click.option("--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]")
-@click.option("--device", help="Device to compile for. [default: the backend's first]")
-@option_option
-@click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle.")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
+@python_option
+@configuration_options
+@workers_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for reduced cases and what is known of them. [default: triage in the data folder]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     directory: Path,
     backend: str,
@@ -84,27 +81,12 @@ def command(
     of them. What was learnt is remembered: a triage that was stopped runs nothing of its reductions again.
     Exit code 1 if a case fails.
     """
-    profile_named(profile)
-    options = parse_options(given)
-    settled = backends.get(backend).settle(options)
-    if device is not None:
-        check_device(backend, device)
-    cases = _cases(directory, told_by)
-    toolchain = provision(existing_spec(backend, python), Path(), lambda _line: None)
-    shard = Shard(
-        corpus=str(directory.absolute()),
-        cases=tuple(cases),
-        backend=backend,
-        toolchain=toolchain.digest,
-        python=toolchain.python,
-        device=device or backends.get(backend).devices[0],
-        options={name: value for name, value in settled.items() if name in options},
-        profile=profile,
-        workers=workers,
-    )
+    how = configured(backend, device, given, profile)
+    cases, known = _cases(directory, told_by)
+    shard = shard_of(how, installed(how, python), directory, cases, workers=workers)
     folder = (out or load_settings().data_dir / "triage").absolute()
     arguments = ["--strategy", strategy, "--out", str(folder), "--runs", str(runs), "--seconds", str(budget)]
-    told = _group(shard, [*arguments, *([] if reduce else ["--keep"])])
+    told = _group(shard, [*arguments, *([] if reduce else ["--keep"])], known)
     if as_json:
         click.echo(json.dumps(told))
     else:
@@ -112,52 +94,49 @@ def command(
     return Exit.FOUND if told["failing"] else Exit.OK
 
 
-def _cases(directory: Path, told_by: Path | None) -> list[str]:
-    """The ids of the cases that are meant; raises UsageError if there is none."""
-    if told_by is None:
-        found = list(Corpus(directory).ids())
-    else:
-        found = _named(told_by)
+def _cases(directory: Path, told_by: Path | None) -> tuple[list[str], list[Event]]:
+    """The ids of the cases that are meant, and what is known of some; raises UsageError if there is none."""
+    found, known = (list(Corpus(directory).ids()), []) if told_by is None else _told(told_by)
     if not found:
         raise UsageError(
             f"there are no cases in {told_by or directory}; name a corpus folder that holds some"
         )
-    return found
+    return found, known
 
 
-def _named(told_by: Path) -> list[str]:
-    """The ids that what `assay run --json` printed names, in its order."""
+def _told(told_by: Path) -> tuple[list[str], list[Event]]:
+    """The ids that what `assay run --json` printed names, in its order, and the outcomes that it holds."""
     try:
         groups = json.loads(told_by.read_bytes())["groups"]
         rows = [row for group in groups for row in (group["example"], *group["shown"])]
-        return list(dict.fromkeys(str(row["case"]) for row in rows))
+        outcomes = [group["example"]["head"] for group in groups if group["example"].get("head")]
+        return list(dict.fromkeys(str(row["case"]) for row in rows)), outcomes
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"--from {told_by}: not what `assay run --json` prints ({error!r})") from None
 
 
-def _group(shard: Shard, arguments: Sequence[str]) -> Event:
+def _group(shard: Shard, arguments: Sequence[str], known: Sequence[Event]) -> Event:
     """Runs the triage; its last event, with the bugs."""
     ended: Event = {"bugs": [], "runs": 0, "replayed": 0}
-    with tempfile.TemporaryDirectory(prefix="assay-triage-") as scratch:
-        file = Path(scratch) / "shard.json"
-        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
-        with Console(stderr=True).status("triage") as status:
+    with Line() as line, tempfile.NamedTemporaryFile("w", prefix="assay-known-", suffix=".json") as file:
+        json.dump(known, file)
+        file.flush()
 
-            def take(event: Event) -> None:
-                kind = event.pop("event", "")
-                if kind == "outcome":
-                    status.update(f"{event['done']} of {event['of']} cases run, {event['failing']} fail")
-                elif kind == "reduced":
-                    ended["runs"] += event["runs"]
-                    ended["replayed"] += event["replayed"]
-                    status.update(f"{event['from'][:16]} reduced, {ended['runs']} runs by now")
-                elif kind == "bug":
-                    ended["bugs"].append(event)
-                elif kind == "end":
-                    distinct = event.pop("bugs")
-                    ended.update(event, distinct=distinct)
+        def take(event: Event) -> None:
+            kind = event.pop("event", "")
+            if kind == "outcome":
+                line.show(f"{event['done']} of {event['of']} cases run, {event['failing']} fail")
+            elif kind == "reduced":
+                ended["runs"] += event["runs"]
+                ended["replayed"] += event["replayed"]
+                line.show(f"{event['from'][:16]} reduced, {ended['runs']} runs by now")
+            elif kind == "bug":
+                ended["bugs"].append(event)
+            elif kind == "end":
+                distinct = event.pop("bugs")
+                ended.update(event, distinct=distinct)
 
-            run_tool("fuzzing.triage.group", [str(file), *arguments], take)
+        run_on(shard, "fuzzing.triage.group", [*arguments, "--known", file.name], take)
     if "failing" not in ended:
         raise InfrastructureError("the triage stopped before its end; begin it again, it goes on")
     return ended

@@ -1,17 +1,28 @@
 """A repository's configuration, `.github/assay.yml`: its model, its reader, its defaults."""
 
 from bot.config.defaults import default_config
-from bot.config.model import LimitsConfig, ReportsConfig, RepositoryConfig, ToolchainConfig
+from bot.config.model import RepositoryConfig
 from bot.config.parse import CONFIG_PATH, parse_config
 from bot.config.problems import InvalidConfigError, Problem
+from bot.config.sections import (
+    LimitsConfig,
+    PullRequestsConfig,
+    ReductionConfig,
+    ReportsConfig,
+    ScheduleConfig,
+    ToolchainConfig,
+)
 
 __all__ = [
     "CONFIG_PATH",
     "InvalidConfigError",
     "LimitsConfig",
     "Problem",
+    "PullRequestsConfig",
+    "ReductionConfig",
     "ReportsConfig",
     "RepositoryConfig",
+    "ScheduleConfig",
     "ToolchainConfig",
     "default_config",
     "parse_config",

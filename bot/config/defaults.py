@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.config import names
-from bot.config.model import RepositoryConfig, ToolchainConfig
+from bot.config.model import RepositoryConfig
 from bot.config.pins import find_pins
+from bot.config.sections import ToolchainConfig
 from fuzzing import backends
 
 #: Where a pin is looked for, in this order.

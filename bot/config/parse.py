@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -80,10 +80,14 @@ def _message(detail: ErrorDetails, path: Path) -> str:
 def keys_at(path: Path) -> list[str]:
     """The keys that the section at `path` may hold."""
     model: type[BaseModel] = RepositoryConfig
-    for part in path:
+    parts = iter(path)
+    for part in parts:
         inner = next((kind for name, kind in sections(model) if name == part), None)
         if inner is None:
             return []
+        field = next(one for name, one in model.model_fields.items() if (one.alias or name) == part)
+        if get_origin(field.annotation) is dict:
+            next(parts, None)  # a name of the user's own
         model = inner
     return [field.alias or name for name, field in model.model_fields.items()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -28,7 +28,8 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, ...]]:
     for name, field in model.model_fields.items():
         key = field.alias or name
         if key in inner:
-            yield from _rows(inner[key], f"{prefix}{key}.")
+            named = "NAME." if get_origin(field.annotation) is dict else ""
+            yield from _rows(inner[key], f"{prefix}{key}.{named}")
             continue
         example = field.examples[0] if field.examples else None
         yield (f"`{prefix}{key}`", field.description or "", _default(field), f"`{key}: {_yaml(example)}`")

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bot.errors import InfrastructureError
-from bot.github.requests import Request, Sent, checked_target, request_for
+from bot.github.effects import kind_of
+from bot.github.requests import Request, Sent, checked_target
 from bot.store.outbox import Claimed
+
+#: Stands in a request's path for the id that GitHub would have given.
+UNKNOWN_ID = "{id}"
 
 
 class DryRun:
-    """Writes `FOLDER/owner/name/KIND-KEY.json` and `.md`; writing again changes nothing."""
+    """Writes `FOLDER/owner/name/KIND-KEY.json` and `.md`; writing again changes nothing.
+
+    Later contents of a living effect are files of their own, `KIND-KEY.2.json` and so on.
+    """
 
     live = False
 
@@ -22,16 +30,17 @@ class DryRun:
 
     def send(self, effect: Claimed) -> Sent:
         """Writes both files, the request last, so that an effect with a request is complete."""
-        request = request_for(effect)
         path = self._path(effect)
-        text = {"method": request.method, "path": request.path, "body": request.body}
+        kind = kind_of(effect.kind)
+        made = kind.living and effect.revision > 1 and self._made(path, effect)
+        requests = kind.requests(replace(effect, remote=UNKNOWN_ID if made else ""))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if effect.resumed:  # whoever began it died, perhaps inside a file
                 for part in path.parent.glob(f".{path.stem}.*"):
                     part.unlink(missing_ok=True)
-            _write(path.with_suffix(".md"), readable(request))
-            _write(path, json.dumps(text, indent=2, ensure_ascii=False) + "\n")
+            _write(path.with_suffix(".md"), readable(requests[0]))
+            _write(path, json.dumps(_told(requests), indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise InfrastructureError(
                 f"cannot write {path}: {error.strerror}; check the folder's permissions and the disk"
@@ -43,19 +52,41 @@ class DryRun:
         path = self._path(effect)
         return Sent(path.resolve().as_uri()) if path.is_file() else None
 
+    def account(self, target: str) -> str:
+        """Files have no limits."""
+        del target
+        return ""
+
     def _path(self, effect: Claimed) -> Path:
-        return self.folder / checked_target(effect.target) / f"{effect.kind}-{effect.key}.json"
+        revision = f".{effect.revision}" if effect.revision > 1 else ""
+        return self.folder / checked_target(effect.target) / f"{effect.kind}-{effect.key}{revision}.json"
+
+    def _made(self, path: Path, effect: Claimed) -> bool:
+        """Whether an earlier content was written."""
+        stem = f"{effect.kind}-{effect.key}"
+        return any(other != path for other in path.parent.glob(f"{stem}*.json"))
 
 
 def readable(request: Request) -> str:
-    """The request's body as people would read it on GitHub."""
-    body = request.body
+    """The request's body as people would read it on GitHub; the request itself where it has no text."""
+    body = request.body or {}
     output: dict[str, Any] = body.get("output", {})
-    head = [f"# {body.get('title') or output.get('title', '')}"]
-    if "conclusion" in body:
-        head.append(f"Check `{body['name']}` on `{body['head_sha']}`: **{body['conclusion']}**")
     parts = [body.get("body", ""), output.get("summary", ""), output.get("text", "")]
+    title = body.get("title") or output.get("title")
+    head = [f"# {title}"] if title else []
+    if "conclusion" in body:
+        where = f" on `{body['head_sha']}`" if "head_sha" in body else ""
+        head.append(f"Check `{body['name']}`{where}: **{body['conclusion']}**")
+    if not title and not any(parts):
+        values = json.dumps(body, ensure_ascii=False)
+        return f"{request.method} {request.path}\n\n{values}\n"
     return "\n\n".join([*head, *(part.strip("\n") for part in parts if part)]) + "\n"
+
+
+def _told(requests: list[Request]) -> dict[str, Any]:
+    """The first request, and those that follow it under `then`."""
+    first, *rest = [{"method": one.method, "path": one.path, "body": one.body} for one in requests]
+    return {**first, "then": rest} if rest else first
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -52,6 +52,10 @@ _NETWORK = re.compile(
 )
 
 
+#: A token for a repository, None where there is none; fetched anew each time, for tokens end.
+TokenFor = Callable[[str], str | None]
+
+
 class NoSuchCommitError(RefusalError):
     """The server does not give out this commit."""
 
@@ -61,9 +65,12 @@ class DamagedError(InfrastructureError):
 
 
 class Git:
-    """Runs git for one server. `token` goes to that server alone, and never onto a command line."""
+    """Runs git for one server. A token goes to that server alone, and never onto a command line.
 
-    def __init__(self, url: str, token: str | None) -> None:
+    token  one for all repositories, or what gives the one for a repository
+    """
+
+    def __init__(self, url: str, token: str | TokenFor | None) -> None:
         self.url = url.rstrip("/")
         parts = urlsplit(self.url)
         plain_here = parts.scheme == "http" and parts.hostname in _LOOPBACK
@@ -83,7 +90,7 @@ class Git:
         does not give out the commit, InfrastructureError on network trouble, and DamagedError else.
         """
         try:
-            done = self._run(arguments, cwd, FETCH_TIMEOUT_S, self._online(), tether=True)
+            done = self._run(arguments, cwd, FETCH_TIMEOUT_S, self._online(target), tether=True)
         except subprocess.TimeoutExpired:
             raise InfrastructureError(
                 f"fetching {target} from {self.url} did not end within {FETCH_TIMEOUT_S:g} s; "
@@ -125,10 +132,11 @@ class Git:
                 f"cannot start git: {error}; install it, for instance with: apt install git"
             ) from None
 
-    def _online(self) -> dict[str, str]:
+    def _online(self, target: str) -> dict[str, str]:
         settings = dict(_SETTINGS)
-        if self._token:
-            credentials = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
+        token = self._token(target) if callable(self._token) else self._token
+        if token:
+            credentials = base64.b64encode(f"x-access-token:{token}".encode()).decode()
             settings[f"http.{self.url}/.extraHeader"] = f"Authorization: Basic {credentials}"
         return _configuration(settings) | {"GIT_ALLOW_PROTOCOL": self._scheme}
 

@@ -21,14 +21,27 @@ WRITE_GAP_S = 1.0
 SECONDARY_WAIT_S = 60.0
 
 
+#: Annotations that one request of a check run may bring; later requests add to them.
+MAX_ANNOTATIONS = 50
+MAX_DESCRIPTION = 140  # characters of a commit status
+
+
 class ThrottledError(InfrastructureError):
-    """GitHub asks to slow down; nothing arrived. `wait_s` is how long, in seconds."""
+    """GitHub asks to slow down; the request was not carried out. `wait_s` is how long, in seconds.
+
+    begun  whether an earlier request of the same effect was carried out
+    """
 
     def __init__(self, message: str, wait_s: float) -> None:
         super().__init__(message)
         self.wait_s = wait_s
+        self.begun = False
+
+
+#: How the hidden mark of everything we publish begins.
+MARK = "<!-- assay:"
 
 
 def marker(key: str) -> str:
     """The hidden last line of everything we publish."""
-    return f"<!-- assay:{key} -->"
+    return f"{MARK}{key} -->"

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 import structlog
 
 from bot.errors import InfrastructureError, InternalError, RefusalError
+from bot.github.effects import kind_of
 from bot.github.limits import ThrottledError
 from bot.github.requests import Sent, Sink
-from bot.store import outbox
+from bot.store import audit, outbox, spending
 from bot.store.database import Database, now
 from bot.store.outbox import Claimed
 
@@ -58,7 +61,15 @@ class Publisher:
             if not outbox.has_open(session):
                 return False
         with self.database.transaction() as session:
-            effect = outbox.claim(session, self.clock(), LEASE, live=self.sink.live)
+            at = self.clock()
+            paused = spending.pauses(session, at)
+            effect = outbox.claim(
+                session,
+                at,
+                LEASE,
+                live=self.sink.live,
+                paused=lambda target: self.sink.account(target) in paused,
+            )
         if effect is None:
             return False
         sink = self.rehearsal if effect.rehearsal else self.sink
@@ -67,14 +78,15 @@ class Publisher:
             sent = _make(sink, effect)
         except RefusalError as error:
             told.warning("effect refused", reason=str(error))
-            with self.database.transaction() as session:
-                outbox.give_up(session, effect.key, str(error))
+            self._give_up(effect, str(error))
+        except ThrottledError as error:
+            told.info("effect waits", reason=str(error))
+            self._wait(effect, error)
         except InfrastructureError as error:
             told.warning("effect failed", reason=str(error))
-            self._again(effect, error, unsent=not sink.live or isinstance(error, ThrottledError))
+            self._again(effect, error, unsent=not sink.live)
         else:
-            with self.database.transaction() as session:
-                outbox.finish(session, effect.key, sent.url, sent.number, self.clock())
+            self._finish(effect, sent, seen=sink.live)
             told.info("effect sent", url=sent.url, resumed=effect.resumed)
         return True
 
@@ -84,14 +96,49 @@ class Publisher:
             if not self.run_once():
                 stop.wait(poll_s)
 
-    def _again(self, effect: Claimed, error: InfrastructureError, *, unsent: bool) -> None:
+    def _finish(self, effect: Claimed, sent: Sent, *, seen: bool) -> None:
+        at = self.clock()
         with self.database.transaction() as session:
-            if effect.attempts >= MAX_ATTEMPTS:
-                outbox.give_up(session, effect.key, f"given up after {effect.attempts} tries: {error}")
-                return
-            wait = min(FIRST_WAIT * 2 ** (effect.attempts - 1), LONGEST_WAIT)
-            if isinstance(error, ThrottledError):
-                wait = max(wait, timedelta(seconds=error.wait_s))
+            outbox.finish(
+                session,
+                effect.key,
+                sent.url,
+                sent.number,
+                at,
+                remote=sent.remote,
+                revision=effect.revision,
+            )
+            if seen:
+                why = f"{effect.kind} {'changed' if effect.remote else 'published'}"
+                evidence = {"url": sent.url, "revision": effect.revision} | _moved(sent, effect.target)
+                audit.record(
+                    session, effect.target, "sent", f"effect:{effect.key}", why, at, evidence=evidence
+                )
+
+    def _give_up(self, effect: Claimed, reason: str) -> None:
+        at = self.clock()
+        with self.database.transaction() as session:
+            outbox.give_up(session, effect.key, reason, self.clock())
+            audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
+
+    def _wait(self, effect: Claimed, error: ThrottledError) -> None:
+        """GitHub's limits are no fault of the effect's: it may wait for its turn as often as it must."""
+        with self.database.transaction() as session:
+            outbox.retry(
+                session,
+                effect.key,
+                str(error),
+                self.clock() + timedelta(seconds=error.wait_s),
+                unsent=not error.begun and not effect.resumed,
+                tried=False,
+            )
+
+    def _again(self, effect: Claimed, error: InfrastructureError, *, unsent: bool) -> None:
+        if effect.attempts >= MAX_ATTEMPTS:
+            self._give_up(effect, f"given up after {effect.attempts} tries: {error}")
+            return
+        wait = min(FIRST_WAIT * 2 ** (effect.attempts - 1), LONGEST_WAIT)
+        with self.database.transaction() as session:
             # A resumed effect may have arrived in an earlier try, whatever happened in this one.
             outbox.retry(
                 session,
@@ -103,5 +150,18 @@ class Publisher:
 
 
 def _make(sink: Sink, effect: Claimed) -> Sent:
-    there = sink.find(effect) if effect.resumed else None
-    return there or sink.send(effect)
+    kind = kind_of(effect.kind)
+    if kind.living and effect.remote:  # a change made twice is made once: there is nothing to look for
+        return sink.send(effect)
+    there = sink.find(effect) if effect.resumed or kind.seeks else None
+    if there is None:
+        return sink.send(effect)
+    return there if kind.settled(effect) else sink.send(replace(effect, remote=there.remote))
+
+
+def _moved(sent: Sent, target: str) -> dict[str, str]:
+    """What GitHub calls the target now, where that is another name: it was renamed or transferred."""
+    parts = urlsplit(sent.url).path.split("/")
+    name = "/".join(parts[1:3])
+    page = len(parts) > 3 and parts[1] not in ("repos", "api")  # not an address of the API
+    return {"now": name} if page and name.lower() != target.lower() else {}

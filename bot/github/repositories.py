@@ -19,7 +19,7 @@ from urllib.request import url2pathname
 
 from bot.errors import RefusalError, UsageError
 from bot.github.changes import read_change
-from bot.github.git import DamagedError, Git, NoSuchCommitError
+from bot.github.git import DamagedError, Git, NoSuchCommitError, TokenFor
 from bot.locks import locked
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 class Repositories:
     """The repositories of one server, mirrored on demand. Safe for several threads and processes."""
 
-    def __init__(self, git_url: str, cache_dir: Path, token: str | None = None) -> None:
+    def __init__(self, git_url: str, cache_dir: Path, token: str | TokenFor | None = None) -> None:
         self._git = Git(git_url, token)
         self._root = cache_dir.absolute()
 
@@ -67,6 +67,12 @@ class Repositories:
         _check_sha(base)
         self._at(target, base, lambda _: None)
         return self._at(target, head, lambda mirror: self._change(target, mirror, base, head))
+
+    def merge_base(self, target: str, base: str, head: str) -> str:
+        """The commit at which two parted; "" if they have no history in common. Raises as `read` does."""
+        _check_sha(base)
+        self._at(target, base, lambda _: None)
+        return self._at(target, head, lambda mirror: self._merge_base(target, mirror, base, head))
 
     def default_branch(self, target: str) -> str:
         """The branch that HEAD stands for; raises RefusalError if the repository is empty."""
@@ -169,6 +175,15 @@ class Repositories:
             self._git.remote(target, "fetch", *options, "origin", *blobs, cwd=mirror)
 
         return read_change(local, fetch, base, head)
+
+    def _merge_base(self, target: str, mirror: Path, base: str, head: str) -> str:
+        done = self._git.local("merge-base", base, head, cwd=mirror)
+        if done.returncode == 1 and not done.stderr:  # git's way to say that there is none
+            return ""
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()[-600:]
+            raise DamagedError(f"the mirror of {target} in {mirror} cannot be used: {said}")
+        return done.stdout.decode().strip()
 
     def _changed(self, target: str, mirror: Path, base: str, head: str) -> tuple[str, ...]:
         options = ("-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")

@@ -1,7 +1,4 @@
-"""Effects as requests of GitHub's REST API: the one place that knows which kind goes where.
-
-Both sinks use it, so that what dry-run writes down is what live would send.
-"""
+"""What is asked of GitHub's REST API, what comes of it, and where it goes."""
 
 from __future__ import annotations
 
@@ -12,13 +9,7 @@ from typing import Any, Protocol
 from bot.errors import InternalError
 from bot.store.outbox import Claimed
 
-_TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
-
-#: Effect kind → path; every kind is created by POST.
-_PATHS = {
-    "issue": "/repos/{target}/issues",
-    "check_run": "/repos/{target}/check-runs",
-}
+_TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
 
 @dataclass(frozen=True)
@@ -27,15 +18,16 @@ class Request:
 
     method: str
     path: str
-    body: dict[str, Any]
+    body: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What GitHub made of an effect: where it is, and its number if it is an issue."""
+    """What GitHub made of an effect: where it is, its number if it is an issue, and its id there."""
 
     url: str
     number: int | None = None
+    remote: str = ""
 
 
 class Sink(Protocol):
@@ -47,20 +39,17 @@ class Sink(Protocol):
     live: bool
 
     def send(self, effect: Claimed) -> Sent:
-        """Makes the effect. Raises RefusalError if trying again is no use, ThrottledError if nothing
-        arrived, and any other InfrastructureError if nobody knows whether it arrived.
+        """Makes the effect, or gives it its present content where `effect.remote` is known.
+
+        Raises RefusalError if trying again is no use, ThrottledError if it was not carried out, and any
+        other InfrastructureError if nobody knows whether it arrived.
         """
 
     def find(self, effect: Claimed) -> Sent | None:
         """The effect if it was made before; None if it surely was not. Raises as `send` does."""
 
-
-def request_for(effect: Claimed) -> Request:
-    """The request that makes `effect`."""
-    path = _PATHS.get(effect.kind)
-    if path is None:
-        raise InternalError(f"no request makes an effect of kind {effect.kind!r}")
-    return Request("POST", path.format(target=checked_target(effect.target)), effect.payload)
+    def account(self, target: str) -> str:
+        """Whose limits an effect on `target` uses up; "" while that is not known."""
 
 
 def checked_target(target: str) -> str:

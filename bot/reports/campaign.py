@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from bot.campaigns.services import Trouble
-from bot.campaigns.summary import FindingFacts, Summary, ToolchainFacts
+from bot.bugs import changing, filing
+from bot.campaigns.services import Script, Trouble
+from bot.campaigns.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
-from bot.reports import render
+from bot.reports import pull, render
 from bot.reports.check import untested
-from bot.reports.report import Report, build
-from bot.reports.view import CampaignView, Count, FindingView, Tally, ToolchainView
-from bot.store import Session, bugs, now, outbox
+from bot.reports.references import completed
+from bot.reports.report import Group, Report, build
+from bot.reports.templating import counted
+from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
+from bot.store import Session, bugs, findings, now, outbox
 from bot.store.models import Side, Standing
-from fuzzing.cases import Corpus
+from bot.store.outbox import Draft
+from fuzzing.cases import Corpus, TestCase
 
 
 class CampaignReports:
@@ -24,11 +30,17 @@ class CampaignReports:
 
     corpus   where their cases lie
     folder   campaign's id → where its artifacts go
+    page     campaign's id → the address of its report, "" where it has none
     """
 
     def __init__(
-        self, corpus: Path, folder: Callable[[int], Path], clock: Callable[[], datetime] = now
+        self,
+        corpus: Path,
+        folder: Callable[[int], Path],
+        clock: Callable[[], datetime] = now,
+        page: Callable[[int], str] = lambda _: "",
     ) -> None:
+        self._page = page
         self._corpus = Corpus(corpus)
         self._folder = folder
         self._clock = clock
@@ -41,17 +53,61 @@ class CampaignReports:
         """Records the bugs, and the effects that tell of them, by key: twice is once."""
         report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
         present = self._clock()
-        for group in report.groups:
-            reason = render.silence(group.standing)
-            if group.standing in _BUGS:
-                bugs.see(session, summary.target, group.signature, group.title, present, reason)
-        outbox.post(
+        quiet = {
+            group.signature
+            for group in report.groups
+            if group.standing in _BUGS and self._saw(session, summary, group, present)
+        }
+        drafts = self._effects(session, report, config, present)
+        drafts = filing.checked_first(drafts, quiet, config.reports.mode)
+        posted = outbox.post(
             session,
-            render.effects(report, config),
+            drafts,
             campaign_id=summary.campaign_id,
             issues_per_day=config.reports.issues_per_day,
             at=present,
         )
+        filing.ask_all(session, posted, drafts, present)
+        changing.after_campaign(session, summary.campaign_id, present)
+
+    @staticmethod
+    def _saw(session: Session, summary: Summary, group: Group, at: datetime) -> str:
+        """Records a bug of the campaign; why nothing is filed about it, "" if it may be."""
+        quiet = filing.saw(
+            session,
+            summary.target,
+            group.signature,
+            group.title,
+            group.example.operator,
+            at,
+            render.silence(group.standing) or in_pull(summary.pull),
+            _sighting(summary, group.signature),
+        )
+        bug = bugs.find(session, summary.target, group.signature)
+        assert bug is not None
+        findings.belong(session, summary.campaign_id, group.signature, bug.id)
+        return quiet
+
+    def _effects(
+        self, session: Session, report: Report, config: RepositoryConfig, at: datetime
+    ) -> list[Draft]:
+        if report.view.pull is None:
+            return render.effects(report, config)
+        return pull.effects(session, report, config, at, self._page(report.view.campaign))
+
+    def scripts(self, summary: Summary) -> list[list[Script]]:
+        """The reproducers of what is reported: of the reduced case, then of the case as it was found."""
+        report = self._report(replace(summary, tried={}))
+        found = {one.case_id: replace(one, reduced=None) for one in summary.findings}
+        made = []
+        for group in report.groups:
+            if group.standing in _TRIED and group.script:
+                scripts = [Script(group.example.case, group.script)]
+                if group.found != group.example.case:
+                    alone = self._report(replace(summary, tried={}, findings=(found[group.found],)))
+                    scripts += [Script(group.found, one.script) for one in alone.groups if one.script]
+                made.append(scripts)
+        return made
 
     def could_not_test(self, session: Session, trouble: Trouble) -> None:
         """One neutral check run that says what to fix."""
@@ -60,9 +116,44 @@ class CampaignReports:
 
     def _report(self, summary: Summary) -> Report:
         texts = {one.case_id: one.program_text for one in summary.findings if one.program_text}
-        return build(view_of(summary), self._corpus.get, lambda _ids: texts)
+        small = (one.reduced for one in summary.findings if one.reduced is not None)
+        texts |= {one.case_id: one.program_text for one in small if one.program_text}
+        return build(view_of(summary), self._corpus.get, lambda _ids: texts, self._completed)
+
+    def _completed(self, case: TestCase) -> TestCase:
+        return completed(case, self._corpus.root)
 
 
+def _sighting(summary: Summary, signature: str) -> bugs.Sighting:
+    """What the campaign knows of a bug, by that of its reduced cases which needs the least."""
+    pull = summary.pull is not None
+    small = [one.reduced for one in summary.findings if one.signature == signature and one.reduced]
+    if not small:
+        return bugs.Sighting(summary.campaign_id, pull)
+    least = min(small, key=lambda one: (len(one.traits.needs), one.size, one.case_id))
+    return bugs.Sighting(
+        summary.campaign_id,
+        pull,
+        case=least.case_id,
+        backend=least.head.backend,
+        device=least.head.device,
+        configuration=least.head.configuration,
+        traits=asdict(least.traits),
+        fields=least.fields,
+    )
+
+
+def in_pull(pull: int | None) -> str:
+    """Why what a pull request broke becomes no issue; "" for a campaign on a branch.
+
+    What is not merged is nobody's bug but its author's: the pull request is told, and the bug is filed if a
+    campaign on a watched branch sees it.
+    """
+    return "" if pull is None else f"in a pull request, #{pull}: issues are about watched branches"
+
+
+#: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.
+_TRIED = frozenset({Standing.REGRESSION, Standing.UNJUDGED})
 #: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
 _BUGS = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN})
 
@@ -78,6 +169,7 @@ def view_of(summary: Summary) -> CampaignView:
         base=summary.base,
         ref=summary.ref,
         trigger=summary.trigger,
+        pull=summary.pull,
         seed=summary.seed,
         backend=head.backend if head else str(summary.config.get("backend", "")),
         device=str(summary.config.get("device", "")),
@@ -95,6 +187,8 @@ def view_of(summary: Summary) -> CampaignView:
         phases=summary.phases,
         cached=summary.cached,
         work=summary.work,
+        tried=summary.tried,
+        noise=Tally(*summary.noise),
         configuration=summary.configuration,
         config=summary.config,
         started_at=summary.created_at,
@@ -128,4 +222,34 @@ def _finding(facts: FindingFacts) -> FindingView:
         title=facts.title,
         size=facts.origin.size,
         reason=facts.reason,
+        reduced=_reduced(facts.reduced) if facts.reduced else None,
+        met=facts.met,
     )
+
+
+def _reduced(facts: ReducedFacts) -> ReducedView:
+    return ReducedView(
+        case=facts.case_id,
+        head=facts.head,
+        base=facts.base,
+        head_runs=Tally(facts.head_failed, facts.head_runs),
+        base_runs=Tally(facts.base_failed, facts.base_runs),
+        size=facts.size,
+        history=history_of(facts.history),
+        minimal=bool(facts.history.get("minimal", True)),
+    )
+
+
+def history_of(end: Mapping[str, Any]) -> str:
+    """How a case became small, in a line such as "50 → 2 operators, 120 → 4 edges used in 44 runs".
+
+    end   the last event of `fuzzing.reduce`; at most three of its counts are told, those that changed
+    """
+    counts = zip(end.get("words", ()), end.get("before", ()), end.get("after", ()), strict=False)
+    changed = [f"{before:g} → {after:g} {word}" for word, before, after in counts if before != after]
+    told = ", ".join(changed[:3]) or "no less of these, but simpler values"
+    runs = int(end.get("runs", 0)) + int(end.get("replayed", 0))
+    ending = (
+        "" if end.get("minimal", True) else "; the budget was spent before nothing more could be left out"
+    )
+    return f"{told} in {counted(runs, 'run')}{ending}"

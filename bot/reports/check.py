@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from bot.errors import InternalError
 from bot.github.limits import MAX_TITLE, marker
 from bot.reports import text
+from bot.reports.buttons import MUTE, REDUCE, RERUN, Button, actions
 from bot.reports.issue import tidy
-from bot.reports.report import Report, key
-from bot.reports.sections import context
-from bot.reports.templating import render
+from bot.reports.report import OPEN, Report, key
+from bot.reports.sections import accused, context
+from bot.reports.templating import counted, render
 from bot.reports.view import CampaignView
 from bot.store.models import Standing
 from bot.store.outbox import Draft
@@ -21,42 +24,88 @@ NAME = "assay"
 
 #: Ours: what somebody may still read on a check's page. The report has everything.
 TEXT_BUDGET = 30_000
-#: (groups of a section, rows of a group), from the full text to the least.
-_SIZES = ((30, 30), (12, 10), (4, 4), (1, 1), (0, 0))
+#: With the scripts of what a pull request breaks, folded away: nothing else on GitHub has them.
+PULL_BUDGET = 55_000
+#: (groups of a section, rows of a group, scripts), from the full text to the least.
+_SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4, 0), (1, 1, 0), (0, 0, 0))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a check run depends on beside its report.
+
+    page         where the whole report is, "" where it has no address
+    gate         whether a regression fails the check
+    muted        globs over operators that maintainers do not want to hear of
+    pull         the pull request, None for a branch
+    annotations  as GitHub's API describes them
+    """
+
+    page: str = ""
+    gate: bool = False
+    muted: Sequence[str] = ()
+    pull: int | None = None
+    annotations: Sequence[Mapping[str, Any]] = field(default=())
+
+
+_PLAIN = Setting()
 
 
 def check_key(view: CampaignView) -> str:
     """One campaign has one check run."""
-    return _key(view.target, view.head, view.campaign)
+    return campaign_key(view.target, view.head, view.campaign)
 
 
-def _key(target: str, head: str, campaign: int) -> str:
+def campaign_key(target: str, head: str, campaign: int) -> str:
+    """The key of a campaign's check run."""
     return key(CHECK_RUN, target, head, str(campaign))
 
 
-def check_run(report: Report) -> dict[str, Any]:
+def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
     """The body of `POST /repos/{owner}/{repo}/check-runs` for a campaign that has ended."""
     view = report.view
-    summary = tidy(render("reports/check_summary.md.j2", **context(report)))
-    return _payload(
+    told = context(report, muted=setting.muted, pull=setting.pull)
+    extra: dict[str, Any] = {"annotations": list(setting.annotations)} if setting.annotations else {}
+    run = payload(
         view.head,
         check_key(view),
-        conclusion(report),
-        report.headline,
-        summary,
-        _text(report),
-        view.started_at,
-        view.ended_at,
+        _headline(report, setting),
+        tidy(render("reports/check_summary.md.j2", **told)),
+        _text(told, setting),
+        conclusion=conclusion(report, setting),
+        started=view.started_at,
+        ended=view.ended_at,
+        page=setting.page,
+        buttons=_buttons(report, setting),
     )
+    return run | {"output": run["output"] | extra}
 
 
-def conclusion(report: Report) -> str:
+def _headline(report: Report, setting: Setting) -> str:
+    """The report in one line; what is muted is no news."""
+    new = report.of(Standing.REGRESSION)
+    if new and not accused(report, setting.muted):
+        return f"Nothing new in {counted(report.ran(), 'case')} but what is muted"
+    return report.headline
+
+
+def conclusion(report: Report, setting: Setting = _PLAIN) -> str:
     """`success` only if the change was judged and broke nothing; `neutral` for all else.
 
-    Nothing fails a check unless the repository asks for gating, which comes later.
+    A regression is a `failure` only where the repository asked for that: `pull_requests.gate`. What
+    maintainers have muted counts for nothing.
     """
-    open_ = report.cases(Standing.REGRESSION, Standing.FLAKY, Standing.UNJUDGED)
+    if accused(report, setting.muted):
+        return "failure" if setting.gate else "neutral"
+    open_ = report.cases(*OPEN)
     return "success" if report.ran() and not open_ else "neutral"
+
+
+def _buttons(report: Report, setting: Setting) -> list[Button]:
+    """Of a pull request's check; a branch's is too far from anybody who would press one."""
+    if setting.pull is None:
+        return []
+    return [RERUN, REDUCE, MUTE] if accused(report, setting.muted) else [RERUN]
 
 
 def untested(target: str, head: str, campaign: int, reason: str) -> Draft:
@@ -65,44 +114,58 @@ def untested(target: str, head: str, campaign: int, reason: str) -> Draft:
     reason   what failed and what to fix, as the error says it
     """
     summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason)
-    run = _key(target, head, campaign)
+    run = campaign_key(target, head, campaign)
     title = "Could not test this commit"
-    return Draft(CHECK_RUN, run, target, _payload(head, run, "neutral", title, tidy(summary), ""))
+    body = payload(head, run, title, tidy(summary), "", conclusion="neutral")
+    return Draft(CHECK_RUN, run, target, body, living=True)
 
 
-def _payload(
+def payload(
     head: str,
     run: str,
-    verdict: str,
     title: str,
     summary: str,
     body: str,
+    *,
+    status: str = "completed",
+    conclusion: str = "",
     started: datetime | None = None,
     ended: datetime | None = None,
+    page: str = "",
+    buttons: Sequence[Button] = (),
 ) -> dict[str, Any]:
-    payload: dict[str, Any] = {
-        "name": NAME,
-        "head_sha": head,
-        "status": "completed",
-        "conclusion": verdict,
-        "external_id": run,
-        "output": {
-            "title": text.title(title, MAX_TITLE),
-            "summary": summary,
-            "text": f"{body}\n{marker(run)}\n".lstrip("\n"),
-        },
+    """The body of a check run.
+
+    run         the key of its effect, by which the check run is found again
+    status      queued, in_progress or completed; `conclusion` is given with the last alone
+    page        where the whole report is, "" for none
+    """
+    made: dict[str, Any] = {"name": NAME, "head_sha": head, "status": status}
+    if conclusion:
+        made["conclusion"] = conclusion
+    made["external_id"] = run
+    made["output"] = {
+        "title": text.title(title, MAX_TITLE),
+        "summary": summary,
+        "text": f"{body}\n{marker(run)}\n".lstrip("\n"),
     }
     times = {"started_at": started, "completed_at": ended}
-    return payload | {name: _time(at) for name, at in times.items() if at is not None}
+    made |= {name: _time(at) for name, at in times.items() if at is not None}
+    if page:
+        made["details_url"] = page
+    return made | ({"actions": actions(buttons)} if buttons else {})
 
 
 def _time(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _text(report: Report) -> str:
-    for limit, rows in _SIZES:
-        body = tidy(render("reports/check_text.md.j2", **context(report), limit=limit, rows=rows))
-        if len(body) <= TEXT_BUDGET:
+def _text(told: Mapping[str, Any], setting: Setting) -> str:
+    """Scripts are for pull requests; what a branch breaks has its issue."""
+    most = TEXT_BUDGET if setting.pull is None else PULL_BUDGET
+    for limit, rows, scripts in _SIZES:
+        shown = 0 if setting.pull is None else scripts
+        body = tidy(render("reports/check_text.md.j2", **told, limit=limit, rows=rows, scripts=shown))
+        if len(body) <= most:
             return body
     raise InternalError(f"a check run of {len(body)} characters without a single finding in it")

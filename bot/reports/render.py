@@ -42,11 +42,14 @@ class Config(Protocol):
 
 
 def effects(report: Report, config: Config) -> list[Draft]:
-    """The check run, then one issue for each new bug; in held mode the issues wait."""
+    """The check run, then one issue for each new bug; in held mode the issues wait.
+
+    A pull request's campaign has no issues: see `bot.reports.campaign.in_pull`.
+    """
     view = report.view
     hold = HELD if config.reports.mode == "held" else ""
     drafts = [Draft(CHECK_RUN, check_key(view), view.target, check_run(report))]
-    for group in report.of(Standing.REGRESSION):
+    for group in report.of(Standing.REGRESSION) if view.pull is None else ():
         payload = {
             "title": issue_title(group),
             "body": issue_body(report, group),
@@ -65,6 +68,8 @@ def silence(standing: Standing) -> str:
         Standing.SUPPORT_LOST: "head says it is unsupported: told in the report, never filed",
         Standing.FIXED: "passes at head",
         Standing.FLAKY: "did not repeat in fresh processes",
+        Standing.FLAKY_PROGRAM: "the program itself does not give the same twice",
+        Standing.INFRASTRUCTURE: "the machine's doing; it is run again",
         Standing.UNJUDGED: "base is unknown",
     }[standing]
 
@@ -149,6 +154,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "ranking": view.ranking.to_json() if view.ranking else None,
         "durations": dict(view.durations),
         "phases": {side.value: _by_phase(phases) for side, phases in view.phases.items()},
+        "noise": {"differed": view.noise.failed, "runs": view.noise.runs},
         "cached": {side.value: cases for side, cases in view.cached.items()},
         "work": {step: _work(work) for step, work in view.work.items()},
         "configuration": view.configuration,
@@ -203,6 +209,7 @@ def _group(group: Group) -> dict[str, Any]:
         "cases": group.cases,
         "reproducer": f"reproducers/{group.filename}" if group.script or group.page else None,
         "replay": group.replay or None,
+        "tried": group.tried,
         "example": {
             "case": example.case,
             "test": example.test,
@@ -211,6 +218,7 @@ def _group(group: Group) -> dict[str, Any]:
             "base": example.base.to_json() if example.base else None,
             "reason": example.reason,
         },
+        "reduction": {"from": group.found, "history": group.history} if group.history else None,
         "shown": [
             {
                 "case": row.case,

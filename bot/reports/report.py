@@ -18,6 +18,11 @@ SHOWN = 200
 #: Standings whose example gets a reproducer: a flaky one would disappoint, a fixed one has nothing to show.
 REPRODUCED = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN, Standing.UNJUDGED})
 
+#: Standings of which nothing is claimed, neither that head is at fault nor that it is not.
+OPEN = (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE, Standing.UNJUDGED)
+#: The exit code of a reproducer that shows its bug.
+SHOWS = 1
+
 #: Licences of the libraries whose tests we migrate, as their own packages state them.
 LICENCES: Mapping[str, str] = {"onnx": "Apache-2.0", "torch": "BSD-3-Clause", "keras": "Apache-2.0"}
 
@@ -39,11 +44,15 @@ class CaseRow:
 class Group:
     """The findings of one standing that share a signature: one bug, as far as we can tell.
 
-    cases     how many findings there are; `shown` lists up to SHOWN of them, the smallest first
-    example   the finding whose program is the smallest
+    cases     how many findings there are, `met` of them with cases that were not planned
+    shown     up to SHOWN of them, the smallest first
+    example   the finding whose program is the smallest, as its reduced case shows it if it has one
+    found     the case of the example as it was found; its id is the example's where it was not reduced
+    history   how the one became the other, in a line; "" where it was not reduced
     program   its model as text, "" if it could not be had
     script    its reproducer, "" for standings that get none and where there is no template for one
     page      how to replay it with Assay, where there is no script; `filename` is the name of either
+    tried     the exit code of the script when it was tried at head, None if it was not; only 1 is offered
     replay    the command that runs the case again, "" without an outcome at head
     kept      the case's files by name, where a page needs them
     origin    where its case came from, None if the case could not be read
@@ -56,9 +65,13 @@ class Group:
     cases: int
     shown: tuple[CaseRow, ...]
     example: FindingView
+    found: str = ""
+    met: int = 0
+    history: str = ""
     program: str = ""
     script: str = ""
     page: str = ""
+    tried: int | None = None
     replay: str = ""
     kept: Mapping[str, bytes] = field(default_factory=dict)
     origin: Provenance | None = None
@@ -107,8 +120,8 @@ class Report:
         return tuple(group for group in self.groups if group.standing in standings)
 
     def cases(self, *standings: Standing) -> int:
-        """How many findings have one of these standings."""
-        return sum(group.cases for group in self.of(*standings))
+        """How many planned cases became findings of one of these standings."""
+        return sum(group.cases - group.met for group in self.of(*standings))
 
     def verdicts(self, side: Side) -> dict[Verdict, int]:
         """Cases by verdict on one side, in the order of `Verdict`."""
@@ -143,7 +156,7 @@ class Report:
             kinds = f"{len(failing)} kind{'' if len(failing) == 1 else 's'} of failure"
             return f"{kinds}: {self.cases(Standing.UNJUDGED)} of {ran} fail"
         old = self.cases(Standing.ALREADY_BROKEN)
-        open_ = self.cases(Standing.FLAKY, Standing.UNJUDGED)
+        open_ = self.cases(*OPEN)
         rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} not judged"] * bool(open_)
         return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
 
@@ -155,11 +168,13 @@ def build(
     view: CampaignView,
     find_case: Callable[[str], TestCase] | None = None,
     describe: Describe = lambda _: {},
+    complete: Callable[[TestCase], TestCase] = lambda case: case,
 ) -> Report:
     """The report of a campaign that has ended.
 
     find_case  reads a case by its id (`Corpus.get`); without it there are no reproducers
     describe   case ids → models as text; called once, with the ids of all examples
+    complete   a case with the outputs it must give, where it ships none and they are known
     """
     drafts: dict[tuple[Standing, str], _Draft] = {}
     standings: dict[str, Counter[Standing]] = {}
@@ -168,12 +183,12 @@ def build(
         standings.setdefault(finding.operator, Counter())[finding.standing] += 1
     order = list(Standing)
     groups = sorted(
-        (draft.group() for draft in drafts.values()),
+        (draft.group(view.tried) for draft in drafts.values()),
         key=lambda group: (order.index(group.standing), -group.cases, group.title, group.signature),
     )
     programs = describe([group.example.case for group in groups]) if groups else {}
     view = replace(view, findings=())
-    full = tuple(_with_evidence(group, view, find_case, programs) for group in groups)
+    full = tuple(_with_evidence(group, view, find_case, programs, complete) for group in groups)
     return Report(view, full, _operators(view, standings))
 
 
@@ -181,11 +196,12 @@ class _Draft:
     """A group while findings stream by: a count, the smallest example, the smallest rows."""
 
     def __init__(self, first: FindingView) -> None:
-        self.example, self.cases = first, 0
+        self.example, self.cases, self.met = first, 0, 0
         self.rows: list[CaseRow] = []
 
     def add(self, finding: FindingView) -> None:
         self.cases += 1
+        self.met += finding.met
         if _interest(finding) < _interest(self.example):
             self.example = finding
         self.rows.append(
@@ -205,14 +221,29 @@ class _Draft:
     def _trim(self) -> None:
         self.rows = sorted(self.rows, key=lambda row: (row.size, row.test, row.case))[:SHOWN]
 
-    def group(self) -> Group:
+    def group(self, tried: Mapping[str, int]) -> Group:
+        """The group; what was reduced is shown unless its script was tried and did not show the bug."""
         self._trim()
         of = self.example
-        return Group(of.signature, of.title, of.standing, self.cases, tuple(self.rows), of)
+        small = of.small if tried.get(of.small.case, SHOWS) == SHOWS else of
+        history = of.reduced.history if of.reduced and small is not of else ""
+        return Group(
+            of.signature,
+            of.title,
+            of.standing,
+            self.cases,
+            tuple(self.rows),
+            small,
+            found=of.case,
+            met=self.met,
+            history=history,
+        )
 
 
-def _interest(finding: FindingView) -> tuple[int, str, str]:
-    return finding.size, finding.test, finding.case
+def _interest(finding: FindingView) -> tuple[bool, int, str, str]:
+    """What was reduced first, then what is small."""
+    small = finding.small
+    return finding.reduced is None, small.size, finding.test, finding.case
 
 
 def _with_evidence(
@@ -220,6 +251,7 @@ def _with_evidence(
     view: CampaignView,
     find_case: Callable[[str], TestCase] | None,
     programs: Mapping[str, str],
+    complete: Callable[[TestCase], TestCase],
 ) -> Group:
     program = programs.get(group.example.case, "")
     if find_case is None:
@@ -230,10 +262,12 @@ def _with_evidence(
     outcome, toolchain = group.example.head, view.head_toolchain
     if outcome is None or toolchain is None:
         return told
-    told = replace(told, replay=reproducer.replay_command(outcome, case.id[:16]))
+    tried = view.tried.get(case.id)
+    told = replace(told, replay=reproducer.replay_command(outcome, case.id[:16]), tried=tried)
     if group.standing not in REPRODUCED or not outcome.verdict.accuses:
         return told
-    if reproducer.can_render(outcome.backend, frontend):
+    if reproducer.can_render(outcome.backend, frontend) and tried in (None, SHOWS):
+        case = complete(case)
         return replace(told, script=reproducer.render(case, outcome, toolchain, filename=group.filename))
     page = reproducer.replay_page(case, outcome, toolchain, group.folder)
     return replace(told, page=page, kept=case.files())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from bot.reports import text
@@ -54,7 +56,7 @@ _SECTIONS = (
     (
         "unjudged",
         "Could not be judged",
-        (Standing.FLAKY, Standing.UNJUDGED),
+        (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE, Standing.UNJUDGED),
         "Did not repeat in fresh processes, or base is unknown. Nothing is claimed about these.",
     ),
 )
@@ -63,20 +65,61 @@ _SECTIONS = (
 #: Where head is compared with nothing, a failure is just that.
 _ALONE = (
     ("failing", "Failing", (Standing.UNJUDGED,), "Fails here, in every fresh process; nothing was compared."),
-    ("flaky", "Did not repeat", (Standing.FLAKY,), "Failed once, and not in every fresh process."),
+    (
+        "flaky",
+        "Did not repeat",
+        (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE),
+        "Failed once, and not in every fresh process.",
+    ),
 )
 
 
-def sections(report: Report) -> list[Section]:
-    """The sections, in order, the empty ones too; but lost support is rare and told of only where it is."""
+#: What a section is called on a pull request, where it says more there.
+_PULL_TITLES = {"fixed": "Fixed by this pull request"}
+#: Sections that are told of only where there is something in them.
+_RARE = frozenset({"support_lost", "muted"})
+
+
+def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None) -> list[Section]:
+    """The sections, in order, the empty ones too, but those that are rare.
+
+    muted  globs over operators that maintainers do not want to hear of
+    """
     made = [
         Section(name, title, words, report.of(*standings), name in ("new", "failing"))
         for name, title, standings, words in (_SECTIONS if report.view.base else _ALONE)
     ]
-    return [section for section in made if section.groups or section.name != "support_lost"]
+    if muted:
+        made = list(_apart(made, muted))
+    if pull is not None:
+        made = [replace(section, title=_PULL_TITLES.get(section.name, section.title)) for section in made]
+    return [section for section in made if section.groups or section.name not in _RARE]
 
 
-def context(report: Report) -> dict[str, Any]:
+def accused(report: Report, muted: Sequence[str] = ()) -> list[Group]:
+    """The regressions that speak against the change: those of operators nobody has muted."""
+    return [group for group in report.of(Standing.REGRESSION) if not is_muted(group, muted)]
+
+
+def is_muted(group: Group, muted: Sequence[str]) -> bool:
+    """Whether the operator of a group is one that maintainers do not want to hear of."""
+    operator = group.example.operator
+    return bool(operator) and any(fnmatchcase(operator, glob) for glob in muted)
+
+
+def _apart(made: Sequence[Section], muted: Sequence[str]) -> Iterator[Section]:
+    """The sections, what is muted taken out of what is new."""
+    for section in made:
+        if section.name != "new":
+            yield section
+            continue
+        silent = tuple(group for group in section.groups if is_muted(group, muted))
+        yield replace(section, groups=tuple(group for group in section.groups if group not in silent))
+        words = "New here too, of operators that a maintainer has muted: told here and nowhere else."
+        yield Section("muted", "Muted", words, silent, False)
+
+
+def context(report: Report, muted: Sequence[str] = (), pull: int | None = None) -> dict[str, Any]:
     """What the templates of report and check run are filled with."""
     view = report.view
     at_head, at_base = report.verdicts(Side.HEAD), report.verdicts(Side.BASE)
@@ -85,7 +128,7 @@ def context(report: Report) -> dict[str, Any]:
     found = _found(report)
     return {
         "report": report,
-        "sections": sections(report),
+        "sections": sections(report, muted, pull),
         "verdicts": [(name_of(v), at_head.get(v, 0), at_base.get(v, 0)) for v in used],
         "head": Side.HEAD,
         "base": Side.BASE,

@@ -7,7 +7,7 @@ is wrong, not with what ran.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -61,6 +61,25 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class ReducedView:
+    """What the case of a finding was made small to.
+
+    head, base, head_runs, base_runs, size   of the small case, as of a finding
+    history                                  how it became small, in a line
+    minimal                                  whether nothing more of it could be left out
+    """
+
+    case: str
+    head: Outcome
+    base: Outcome | None
+    head_runs: Tally
+    base_runs: Tally
+    size: int
+    history: str
+    minimal: bool = True
+
+
+@dataclass(frozen=True)
 class FindingView:
     """One bad outcome and what it means beside base.
 
@@ -71,6 +90,8 @@ class FindingView:
                           for what was fixed
     size                  bytes of the case's program, 0 if unknown: the smallest is shown first
     reason                why it was passed over, for those that could not be judged
+    reduced               what its case was made small to; None where it was not
+    met                   whether its case was met while others were made small, and was not planned
     """
 
     case: str
@@ -85,11 +106,29 @@ class FindingView:
     title: str
     size: int = 0
     reason: str = ""
+    reduced: ReducedView | None = None
+    met: bool = False
 
     @property
     def outcome(self) -> Outcome | None:
         """The outcome the finding is about: base's for what was fixed, head's otherwise."""
         return self.base if self.standing is Standing.FIXED else self.head
+
+    @property
+    def small(self) -> FindingView:
+        """The finding as its smallest case shows it: the reduced one, where there is one."""
+        reduced = self.reduced
+        if reduced is None:
+            return self
+        return replace(
+            self,
+            case=reduced.case,
+            head=reduced.head,
+            base=reduced.base,
+            head_runs=reduced.head_runs,
+            base_runs=reduced.base_runs,
+            size=reduced.size,
+        )
 
 
 @dataclass(frozen=True)
@@ -108,6 +147,7 @@ class CampaignView:
 
     campaign      its id, 0 outside the service
     base          "" if head was compared with nothing
+    pull          the pull request it is about; None for a branch
     head_toolchain, base_toolchain   None where there is none
     counts        one entry for each (side, operator, verdict) that occurred
     findings      read once, in any order; may be a generator
@@ -123,6 +163,8 @@ class CampaignView:
     work          step → what its shards cost
     configuration options and profile that are not the default, as `Outcome.configuration`
     config        the configuration in force, as JSON
+    noise         of how many passing cases that were run again at head how many gave another verdict
+    tried         case → exit code of its reproducer at head, of those that were tried
     """
 
     target: str
@@ -150,5 +192,8 @@ class CampaignView:
     work: Mapping[str, Work] = field(default_factory=dict)
     configuration: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
+    pull: int | None = None
+    noise: Tally = Tally()
+    tried: Mapping[str, int] = field(default_factory=dict)
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from bot.store.models import Bug, BugState
+from bot.errors import UsageError
+from bot.store import audit
+from bot.store.audit import ASSAY
+from bot.store.life import OVER, Event, after
+from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
-_OVER = (BugState.FIXED.value, BugState.VERIFIED.value, BugState.CLOSED.value)
+
+@dataclass(frozen=True)
+class Sighting:
+    """A campaign that saw a bug, and what it knows of it.
+
+    pull    whether it was about a pull request
+    case    the reduced case, "" where none was reduced; backend, device and configuration are how it is run
+    traits  of that case, as `fuzzing.triage.traits.Traits`
+    fields  what the signature is made of, which tells whether the bug explains other failures
+    """
+
+    campaign: int
+    pull: bool = False
+    case: str = ""
+    backend: str = ""
+    device: str = ""
+    configuration: str = ""
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find(session: Session, target: str, signature: str) -> Bug | None:
@@ -19,21 +44,64 @@ def find(session: Session, target: str, signature: str) -> Bug | None:
     return session.scalars(query).one_or_none()
 
 
-def see(session: Session, target: str, signature: str, title: str, at: datetime, reason: str = "") -> Bug:
+def see(
+    session: Session,
+    target: str,
+    signature: str,
+    title: str,
+    at: datetime,
+    reason: str = "",
+    by: Sighting | None = None,
+) -> Bug:
     """The bug of this signature, made if it is new; it was seen `at`.
 
     reason   why nothing is said of it, "" if an issue is to follow. It is recorded only while no issue
              exists, so that a later silence does not overwrite the reason of a report. A bug that was
              thought fixed begins a new life.
+    by       who saw it. What a pull request shows changes nothing about a known bug: it is not merged.
     """
-    bug = find(session, target, signature) or _add(session, target, signature, title, at)
+    bug = find(session, target, signature)
+    if bug is None:
+        bug = _add(session, target, signature, title, at)
+    elif by is not None and by.pull:
+        return bug
+    if by is not None:
+        _tell(bug, by)
     bug.last_seen = max(bug.last_seen, at)
-    if bug.state in _OVER:
-        bug.reason = f"seen again after it was {bug.state}"
-        bug.state = BugState.NEW.value
-    elif reason and bug.state == BugState.NEW.value:
+    before = bug.state
+    move(session, bug, Event.FAILED, f"seen again after it was {before}", at)
+    if reason and before == bug.state == BugState.NEW.value:
         bug.reason = reason
     return bug
+
+
+def move(
+    session: Session,
+    bug: Bug,
+    event: Event,
+    reason: str,
+    at: datetime,
+    *,
+    who: str = ASSAY,
+    evidence: Mapping[str, Any] | None = None,
+) -> bool:
+    """Lets something happen to a bug; whether its state is another one now.
+
+    A change of state is told in the audit and gives the bug its reason; what changes nothing leaves both.
+    """
+    before = BugState(bug.state)
+    now = after(before, event, issue=bug.issue is not None)
+    if now is before:
+        return False
+    bug.state, bug.reason = now.value, reason
+    facts = {"from": before.value, "event": event.value, **(evidence or {})}
+    audit.record(session, bug.target, now.value, subject(bug), reason, at, who=who, evidence=facts)
+    return True
+
+
+def subject(bug: Bug) -> str:
+    """A bug in the audit."""
+    return f"bug:{bug.id}"
 
 
 def _add(session: Session, target: str, signature: str, title: str, at: datetime) -> Bug:
@@ -47,26 +115,110 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
     return bug
 
 
-def hold(session: Session, bug_id: int, reason: str) -> None:
+def _tell(bug: Bug, by: Sighting) -> None:
+    """What the campaign knows of the bug; its case, if none that is known needs as little."""
+    if bug.campaign_id != by.campaign:
+        bug.campaign_id, bug.seen = by.campaign, bug.seen + 1
+    if by.fields and "signature" not in bug.facts:
+        bug.facts = bug.facts | {"signature": dict(by.fields)}
+    if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):
+        bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
+        bug.configuration, bug.traits = by.configuration, dict(by.traits)
+        bug.facts = bug.facts | {"signature": dict(by.fields)}
+
+
+def _needs(traits: Mapping[str, Any]) -> int:
+    return len(traits.get("needs", ()))
+
+
+def hold(session: Session, bug_id: int, reason: str, at: datetime) -> None:
     """The bug's issue waits; `reason` says for what."""
-    bug = session.get_one(Bug, bug_id)
-    bug.state, bug.reason = BugState.HELD.value, reason
+    _of_issue(session, session.get_one(Bug, bug_id), Event.HELD, reason, at)
 
 
-def reported(session: Session, bug_id: int, issue: int | None, reason: str) -> None:
+def reported(session: Session, bug_id: int, issue: int | None, reason: str, at: datetime) -> None:
     """The bug's issue is out; `issue` is its number on GitHub, None for a rehearsal."""
     bug = session.get_one(Bug, bug_id)
-    bug.state, bug.reason = BugState.REPORTED.value, reason
     bug.issue = issue if issue is not None else bug.issue
+    _of_issue(session, bug, Event.REPORTED, reason, at)
 
 
-def unreported(session: Session, bug_id: int, reason: str) -> None:
+def unreported(session: Session, bug_id: int, reason: str, at: datetime) -> None:
     """The bug's issue could not be sent, or must be sent again; `reason` says why."""
-    bug = session.get_one(Bug, bug_id)
-    bug.state, bug.reason = BugState.NEW.value, reason
+    _of_issue(session, session.get_one(Bug, bug_id), Event.UNSENT, reason, at)
+
+
+def _of_issue(session: Session, bug: Bug, event: Event, reason: str, at: datetime) -> None:
+    """What its issue does is a bug's reason even where its state stays; unless it is over, and says why."""
+    if not move(session, bug, event, reason, at) and BugState(bug.state) not in OVER:
+        bug.reason = reason
 
 
 def of_target(session: Session, target: str) -> list[Bug]:
     """The target's bugs, the latest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
+
+
+def of_issue(session: Session, target: str, issue: int) -> Bug | None:
+    """The bug that this issue of the target is about; None where it is not ours."""
+    return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
+
+
+def learn(session: Session, bug: Bug, what: str, facts: Any) -> None:
+    """Keeps what was found out about a bug, under a name, in place of what was known before."""
+    bug.facts = {**bug.facts, what: facts}
+    session.flush()
+
+
+def make_smaller(session: Session, bug: Bug, by: Sighting) -> bool:
+    """Takes a case that shows the bug and needs less than the one that is known; whether it does."""
+    before = bug.case_id
+    _tell(bug, by)
+    session.flush()
+    return bug.case_id != before
+
+
+def of_id(session: Session, bug_id: int | None) -> Bug | None:
+    """The bug of this id, if there is one."""
+    return session.get(Bug, bug_id) if bug_id is not None else None
+
+
+def rule(session: Session, bug: Bug, ruling: str, reason: str) -> None:
+    """A person decides what the bug is: "invalid", or "" to take that back."""
+    bug.ruling, bug.reason = ruling, reason
+    session.flush()
+
+
+def canonical(session: Session, bug: Bug) -> Bug:
+    """The bug that this one duplicates, through all that lie between; itself where it duplicates none."""
+    while bug.duplicate_of is not None:
+        bug = session.get_one(Bug, bug.duplicate_of)
+    return bug
+
+
+def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
+    """Makes `bug` a duplicate of another bug of its target, or of none.
+
+    Raises UsageError where that would be a circle.
+    """
+    if of is not None and canonical(session, of).id == bug.id:
+        raise UsageError("that one is a duplicate of this one already; `/assay undup` there first")
+    bug.duplicate_of, bug.reason = (of.id if of is not None else None), reason
+    session.flush()
+
+
+def of_pull(session: Session, target: str, pull: int) -> list[Bug]:
+    """The bugs that the newest campaign of a pull request found new, in the order of their first sight."""
+    newest = (
+        select(Campaign.id)
+        .where(Campaign.target == target, Campaign.pull == pull)
+        .order_by(Campaign.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    found = select(Finding.signature).where(
+        Finding.campaign_id == newest, Finding.standing == Standing.REGRESSION.value
+    )
+    query = select(Bug).where(Bug.target == target, Bug.signature.in_(found))
+    return list(session.scalars(query.order_by(Bug.id)))

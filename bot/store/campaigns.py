@@ -64,6 +64,17 @@ def get(session: Session, campaign_id: int) -> Campaign:
     return campaign
 
 
+def newest(session: Session, target: str, commit: str) -> Campaign | None:
+    """The newest campaign of a branch of the target that had a build of a commit that begins so."""
+    query = select(Campaign).where(
+        Campaign.target == target,
+        Campaign.pull.is_(None),
+        Campaign.head_toolchain.is_not(None),
+        Campaign.head.startswith(commit, autoescape=True),
+    )
+    return session.scalars(query.order_by(Campaign.id.desc()).limit(1)).first()
+
+
 def supersede(session: Session, newer: Campaign, at: datetime) -> int:
     """Ends older unfinished campaigns of the same target, trigger and ref; returns how many.
 
@@ -104,6 +115,11 @@ def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campai
 def any_due(session: Session, at: datetime) -> bool:
     """Whether `claim` would find something; needs no write lock."""
     return session.scalar(select(Campaign.id).where(_due(at)).limit(1)) is not None
+
+
+def any_unfinished(session: Session) -> bool:
+    """Whether any campaign has not ended, due or not."""
+    return session.scalar(select(Campaign.id).where(Campaign.state.in_(_UNFINISHED)).limit(1)) is not None
 
 
 def still_held(session: Session, campaign_id: int, owner: str) -> bool:
@@ -223,6 +239,14 @@ def planned_cases(session: Session, campaign_id: int) -> Iterator[str]:
     yield from session.scalars(query)
 
 
+def plans(session: Session, campaign_id: int, case_id: str) -> bool:
+    """Whether a case is planned."""
+    query = select(CampaignCase.rank).where(
+        CampaignCase.campaign_id == campaign_id, CampaignCase.case_id == case_id
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
 def planned(session: Session, campaign_id: int) -> int:
     """How many cases the plan has."""
     counted = select(func.count()).select_from(CampaignCase).where(CampaignCase.campaign_id == campaign_id)
@@ -231,10 +255,15 @@ def planned(session: Session, campaign_id: int) -> int:
 
 def set_toolchain(session: Session, campaign: Campaign, side: Side, row: Toolchain) -> None:
     """Names the toolchain of one side; its row is added, or told where the interpreter lies by now."""
+    record_toolchain(session, row)
+    setattr(campaign, f"{side.value}_toolchain", row.digest)
+
+
+def record_toolchain(session: Session, row: Toolchain) -> None:
+    """Adds the toolchain's row, or tells the one that is there where the interpreter lies by now."""
     values = {column.key: getattr(row, column.key) for column in Toolchain.__table__.columns}
     insert_missing(session, Toolchain, [values])
     session.get_one(Toolchain, row.digest).python = row.python  # the data folder may have moved
-    setattr(campaign, f"{side.value}_toolchain", row.digest)
 
 
 def toolchain(session: Session, digest: str) -> Toolchain:

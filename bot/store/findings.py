@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 
 from bot.store.campaigns import CHUNK, Session, chunks
 from bot.store.models import Finding, Standing
@@ -32,6 +32,23 @@ def of_campaign(session: Session, campaign_id: int) -> Iterator[Finding]:
     yield from session.scalars(query)
 
 
+def copies(session: Session, campaign_id: int) -> list[Finding]:
+    """The campaign's findings as new rows, which may be changed and written by `replace`."""
+    names = [column.key for column in Finding.__table__.columns]
+    return [
+        Finding(**{name: getattr(row, name) for name in names}) for row in of_campaign(session, campaign_id)
+    ]
+
+
+def belong(session: Session, campaign_id: int, signature: str, bug_id: int) -> None:
+    """Names the bug that the campaign's findings of this signature belong to."""
+    session.execute(
+        update(Finding)
+        .where(Finding.campaign_id == campaign_id, Finding.signature == signature)
+        .values(bug_id=bug_id)
+    )
+
+
 def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
     """How many findings of the campaign have each standing; standings that none has are left out."""
     query = (
@@ -40,3 +57,9 @@ def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
         .group_by(Finding.standing)
     )
     return {Standing(standing): count for standing, count in session.execute(query)}
+
+
+def case_of(session: Session, bug_id: int) -> str:
+    """A case that showed the bug, of the newest campaign that saw it; "" if none is known."""
+    query = select(Finding.case_id).where(Finding.bug_id == bug_id)
+    return session.scalar(query.order_by(Finding.campaign_id.desc(), Finding.case_id).limit(1)) or ""

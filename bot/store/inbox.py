@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from bot.store.campaigns import chunks
 from bot.store.models import Delivery, DeliveryState
 
 
@@ -82,6 +84,14 @@ def count_attempt(session: Session, delivery: str, reason: str) -> int:
     return attempts or 0
 
 
+def known(session: Session, ids: Iterable[str]) -> set[str]:
+    """Those of the ids that are stored."""
+    found: set[str] = set()
+    for chunk in chunks(ids):
+        found.update(session.scalars(select(Delivery.id).where(Delivery.id.in_(chunk))))
+    return found
+
+
 def backlog(session: Session) -> tuple[int, datetime | None]:
     """How many deliveries are still to be read, and when the oldest of them came."""
     count, oldest = session.execute(
@@ -96,3 +106,18 @@ def counts(session: Session) -> dict[str, int]:
     """How many deliveries are in each state."""
     rows = session.execute(select(Delivery.state, func.count()).group_by(Delivery.state))
     return dict(rows.all())
+
+
+def payloads(session: Session, after: str, limit: int) -> list[tuple[str, bytes]]:
+    """The ids and payloads of deliveries behind `after`, by id; empty payloads are passed over."""
+    query = select(Delivery.id, Delivery.payload).where(Delivery.id > after, Delivery.payload != b"")
+    return [(row.id, row.payload) for row in session.execute(query.order_by(Delivery.id).limit(limit))]
+
+
+def blank(session: Session, ids: Iterable[str], reason: str) -> None:
+    """Takes the payloads away, and keeps that the deliveries came: a second one changes nothing still."""
+    for chunk in chunks(ids):
+        here = update(Delivery).where(Delivery.id.in_(chunk))
+        session.execute(here.values(payload=b""))
+        pending_ = here.where(Delivery.state == DeliveryState.PENDING.value)
+        session.execute(pending_.values(state=DeliveryState.IGNORED.value, reason=reason))

@@ -6,11 +6,15 @@
     held ──release──▶ intended
 
 While a row is `sending`, `not_before` is the end of its sender's lease.
+
+A living effect (`Draft.living`: a check run, the one comment of a pull request) is changed in place. Posting
+it with other content raises its `revision` and sends it again, however many revisions were passed over: only
+the last one matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,6 +44,13 @@ class Draft:
     payload    the request's body, as GitHub's API describes it
     signature  of the bug an issue is about, "" for other kinds
     hold       why it must wait for a maintainer, "" if it need not
+    number     the issue or pull request it belongs to; None for what stands alone, and where `after` is the
+               issue, whose number is not known yet
+    after      the key of the effect that must be out before, "" for none
+    living     changed in place when it is posted again
+    urgent     somebody waits for it
+    mode       "live" or "dry-run"; "" for what the campaign's configuration says, dry-run without a campaign
+    bug_id     the bug it is about, where the kind is not an issue
     """
 
     kind: str
@@ -48,6 +59,12 @@ class Draft:
     payload: dict[str, Any]
     signature: str = ""
     hold: str = ""
+    number: int | None = None
+    after: str = ""
+    living: bool = False
+    urgent: bool = False
+    mode: str = ""
+    bug_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +83,9 @@ class Claimed:
     rehearsal  its target is in dry-run mode: it may be written down, not sent
     resumed    an earlier sender did not finish: it may be on GitHub already
     attempts   counting this one
+    number     the issue or pull request it belongs to
+    remote     GitHub's id of what is there already and is to be changed; "" for what is new
+    revision   which of its contents this is
     """
 
     key: str
@@ -76,6 +96,9 @@ class Claimed:
     rehearsal: bool
     resumed: bool
     attempts: int
+    number: int | None = None
+    remote: str = ""
+    revision: int = 1
 
 
 def post(
@@ -97,9 +120,11 @@ def post(
 def _post(session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime) -> Posted:
     if draft.kind == ISSUE:
         return _post_issue(session, draft, campaign_id, per_day, at)
-    if _add(session, draft, campaign_id, None, draft.hold, at):
+    if _add(session, draft, campaign_id, draft.bug_id, draft.hold, at):
         return Posted(draft.key, EffectState.HELD if draft.hold else EffectState.INTENDED, draft.hold)
     effect = session.get_one(Effect, draft.key)
+    if draft.living and effect.payload != draft.payload:
+        _revise(effect, draft, campaign_id)
     return Posted(effect.key, EffectState(effect.state), effect.reason)
 
 
@@ -121,9 +146,9 @@ def _post_issue(
     else:
         return Posted(there.key, EffectState(there.state), _known(there, bug))
     if hold:
-        bugs.hold(session, bug.id, hold)
+        bugs.hold(session, bug.id, hold, at)
     else:
-        bugs.unreported(session, bug.id, "its issue is in the outbox")
+        bugs.unreported(session, bug.id, "its issue is in the outbox", at)
     return Posted(draft.key, EffectState.HELD if hold else EffectState.INTENDED, hold)
 
 
@@ -139,6 +164,10 @@ def _add(
         target=draft.target,
         campaign_id=campaign_id,
         bug_id=bug_id,
+        number=draft.number,
+        after=draft.after,
+        urgent=draft.urgent,
+        mode=draft.mode,
         payload=draft.payload,
         state=(EffectState.HELD if hold else EffectState.INTENDED).value,
         reason=hold,
@@ -157,6 +186,14 @@ def _renew(effect: Effect, draft: Draft, campaign_id: int | None, hold: str, at:
     effect.payload, effect.created_at, effect.reason = draft.payload, at, hold
     effect.campaign_id, effect.attempts, effect.url, effect.sent_at = campaign_id, 0, "", None
     effect.state = (EffectState.HELD if hold else EffectState.INTENDED).value
+
+
+def _revise(effect: Effect, draft: Draft, campaign_id: int | None) -> None:
+    """Other content for what lives. What was refused stays so: GitHub is not asked again for each change."""
+    effect.payload, effect.revision = draft.payload, effect.revision + 1
+    effect.campaign_id = campaign_id if campaign_id is not None else effect.campaign_id
+    if effect.state == EffectState.SENT.value:
+        effect.state, effect.attempts, effect.not_before = EffectState.INTENDED.value, 0, None
 
 
 def _waits_for_quota(effect: Effect) -> bool:
@@ -211,11 +248,20 @@ def has_open(session: Session) -> bool:
     return session.scalar(select(Effect.key).where(Effect.state.in_(_OPEN)).limit(1)) is not None
 
 
-def claim(session: Session, at: datetime, lease: timedelta, *, live: bool) -> Claimed | None:
-    """Takes the oldest effect that is due and not braked, for `lease`; None if there is none.
+def claim(
+    session: Session,
+    at: datetime,
+    lease: timedelta,
+    *,
+    live: bool,
+    paused: Callable[[str], bool] = lambda _target: False,
+) -> Claimed | None:
+    """Takes the oldest effect that is due and not braked, the urgent ones first, for `lease`; None if there
+    is none.
 
-    live   whether the sender reaches GitHub. What is only written down may be written twice, so a
-           rehearsal that was left half-way is taken at once, without waiting for its lease to end.
+    live    whether the sender reaches GitHub. What is only written down may be written twice, so a
+            rehearsal that was left half-way is taken at once, without waiting for its lease to end.
+    paused  whether GitHub has asked for a pause where this target is: its effects are passed over
     """
     stopped = {brake.name for brake in brakes(session)}
     if EVERYTHING in stopped:
@@ -224,16 +270,21 @@ def claim(session: Session, at: datetime, lease: timedelta, *, live: bool) -> Cl
         select(Effect, Campaign.config)
         .outerjoin(Campaign, Campaign.id == Effect.campaign_id)
         .where(Effect.state.in_(_OPEN))
-        .order_by(Effect.created_at, Effect.key)
+        .order_by(Effect.urgent.desc(), Effect.created_at, Effect.key)
         .with_for_update(skip_locked=True, of=Effect)
     )
     if stopped:
         query = query.where(Effect.target.not_in(stopped))
     for effect, config in session.execute(query):
-        rehearsal = _mode(config) == REHEARSAL
+        number = _number(session, effect)
+        if effect.after and number is None:
+            continue
+        rehearsal = (effect.mode or _mode(config)) == REHEARSAL
         resumed = effect.state == EffectState.SENDING.value
         waits = effect.not_before is not None and effect.not_before > at
         if waits and not (resumed and (rehearsal or not live)):
+            continue
+        if live and not rehearsal and paused(effect.target):
             continue
         effect.state, effect.not_before = EffectState.SENDING.value, at + lease
         effect.attempts += 1
@@ -246,8 +297,21 @@ def claim(session: Session, at: datetime, lease: timedelta, *, live: bool) -> Cl
             rehearsal=rehearsal,
             resumed=resumed,
             attempts=effect.attempts,
+            number=number,
+            remote=effect.remote,
+            revision=effect.revision,
         )
     return None
+
+
+def _number(session: Session, effect: Effect) -> int | None:
+    """The issue or pull request of an effect; None while the effect before it is not out."""
+    if not effect.after:
+        return effect.number
+    before = session.get(Effect, effect.after)
+    if before is None or before.sent_revision == 0:
+        return None
+    return effect.number if effect.number is not None else before.number or 0
 
 
 def _mode(config: dict[str, Any] | None) -> str:
@@ -255,29 +319,55 @@ def _mode(config: dict[str, Any] | None) -> str:
     return str(((config or {}).get("reports") or {}).get("mode", REHEARSAL))
 
 
-def finish(session: Session, key: str, url: str, number: int | None, at: datetime) -> None:
-    """The effect is out, at `url`; `number` is an issue's, None where GitHub gave none."""
+def finish(
+    session: Session,
+    key: str,
+    url: str,
+    number: int | None,
+    at: datetime,
+    *,
+    remote: str = "",
+    revision: int = 1,
+) -> None:
+    """The effect is out, at `url`.
+
+    number    an issue's, None where GitHub gave none
+    remote    GitHub's id of it, by which it can be changed
+    revision  the content that was sent; if there is a later one by now, that is sent next
+    """
     effect = session.get_one(Effect, key)
-    effect.state, effect.url, effect.sent_at = EffectState.SENT.value, url, at
-    effect.reason, effect.not_before = "", None
-    if effect.bug_id is not None:
+    later = effect.revision > revision
+    effect.state = (EffectState.INTENDED if later else EffectState.SENT).value
+    effect.url, effect.sent_at, effect.sent_revision = url, at, revision
+    effect.reason, effect.not_before, effect.remote = "", None, remote or effect.remote
+    effect.number = number if number is not None else effect.number
+    if later:
+        effect.attempts = 0
+    if effect.kind == ISSUE and effect.bug_id is not None:
         said = "written down, not sent" if _rehearsed(effect) else "reported"
-        bugs.reported(session, effect.bug_id, number, f"{said}: {url}")
+        bugs.reported(session, effect.bug_id, number, f"{said}: {url}", at)
 
 
-def retry(session: Session, key: str, reason: str, not_before: datetime, *, unsent: bool) -> None:
-    """The effect is tried again at `not_before`; `unsent` if it surely did not arrive."""
+def retry(
+    session: Session, key: str, reason: str, not_before: datetime, *, unsent: bool, tried: bool = True
+) -> None:
+    """The effect is tried again at `not_before`.
+
+    unsent  whether it surely did not arrive
+    tried   False if it only waited for its turn, which is no attempt
+    """
     effect = session.get_one(Effect, key)
+    effect.attempts -= 0 if tried else 1
     effect.state = (EffectState.INTENDED if unsent else EffectState.SENDING).value
     effect.reason, effect.not_before = reason, not_before
 
 
-def give_up(session: Session, key: str, reason: str) -> None:
+def give_up(session: Session, key: str, reason: str, at: datetime) -> None:
     """The effect will not be sent unless a person releases it; `reason` says what to do."""
     effect = session.get_one(Effect, key)
     effect.state, effect.reason, effect.not_before = EffectState.FAILED.value, reason, None
-    if effect.bug_id is not None:
-        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}")
+    if effect.kind == ISSUE and effect.bug_id is not None:
+        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}", at)
 
 
 def release(session: Session, key: str) -> None:
@@ -291,12 +381,21 @@ def release(session: Session, key: str) -> None:
     failed = effect.state == EffectState.FAILED.value
     effect.state = (EffectState.SENDING if failed else EffectState.INTENDED).value
     effect.reason, effect.not_before, effect.attempts, effect.url = "", None, 0, ""
+    effect.remote = ""  # what it was changed as may be deleted; if it is not, its marker leads to it
 
 
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
     """The effects a campaign intended, in order."""
     query = select(Effect).where(Effect.campaign_id == campaign_id)
     return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
+
+
+def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) -> list[Effect]:
+    """What is held about a bug, or by the campaigns of a pull request, oldest first."""
+    query = select(Effect).outerjoin(Campaign, Campaign.id == Effect.campaign_id)
+    about = Effect.bug_id == bug_id if bug_id is not None else Campaign.pull == pull
+    query = query.where(Effect.target == target, Effect.state == EffectState.HELD.value, about)
+    return list(session.scalars(query.order_by(Effect.created_at, Effect.key)))
 
 
 def in_state(session: Session, state: EffectState) -> Sequence[Effect]:

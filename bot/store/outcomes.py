@@ -8,17 +8,17 @@ a chunk of a campaign's outcomes at once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, null, select
+from sqlalchemy import ColumnElement, Select, and_, case, delete, func, null, select
 from sqlalchemy.orm import aliased
 
 from bot.store.campaigns import CHUNK, Session, chunks, insert_missing
 from bot.store.models import Campaign, CampaignCase, OutcomeRow, Repeat, Side
 from fuzzing.oracles.profiles import configuration
-from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,13 @@ def reuse_repeats(
     return copied
 
 
-def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> dict[str, tuple[int, int]]:
-    """For each repeated case: (k, n), k of its n repeats having the verdict and phase cached under `key`."""
+def agreement(
+    session: Session, campaign_id: int, side: Side, key: CacheKey, case_id: str | None = None
+) -> dict[str, tuple[int, int]]:
+    """For each repeated case: (k, n), k of its n repeats having the verdict and phase cached under `key`.
+
+    With `case_id`, for that one alone.
+    """
     same = and_(
         Repeat.verdict == OutcomeRow.verdict,
         Repeat.body["phase"].as_string() == OutcomeRow.body["phase"].as_string(),
@@ -250,18 +255,66 @@ def agreement(session: Session, campaign_id: int, side: Side, key: CacheKey) -> 
         .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value)
         .group_by(Repeat.case_id)
     )
-    return {case_id: (int(k), int(n)) for case_id, k, n in session.execute(query)}
+    if case_id is not None:
+        query = query.where(Repeat.case_id == case_id)
+    return {found: (int(k), int(n)) for found, k, n in session.execute(query)}
 
 
-def blamed(session: Session, campaign_id: int, side: Side, case_id: str) -> Evidence | None:
-    """The evidence of the first repeat that looked for the part to blame; None if none did."""
+def repeats(session: Session, campaign_id: int, side: Side, case_id: str) -> list[Outcome]:
+    """The fresh-process runs of a case, in the order in which they were made."""
     query = (
         select(Repeat.body)
         .where(Repeat.campaign_id == campaign_id, Repeat.side == side.value, Repeat.case_id == case_id)
         .order_by(Repeat.number)
     )
-    seen = (Outcome.from_json(body).evidence for body in session.scalars(query))
-    return next((evidence for evidence in seen if evidence.rungs), None)
+    return [Outcome.from_json(body) for body in session.scalars(query)]
+
+
+def noise(session: Session, campaign_id: int, key: CacheKey) -> tuple[int, int]:
+    """(k, n): n planned cases pass at head and were run again there, k of them with another verdict."""
+    query = (
+        select(func.sum(case((Repeat.verdict != OutcomeRow.verdict, 1), else_=0)), func.count())
+        .select_from(CampaignCase)
+        .join(OutcomeRow, _at(OutcomeRow, key))
+        .join(Repeat, and_(Repeat.campaign_id == campaign_id, Repeat.case_id == CampaignCase.case_id))
+        .where(
+            CampaignCase.campaign_id == campaign_id,
+            OutcomeRow.verdict == Verdict.PASS.value,
+            Repeat.side == Side.HEAD.value,
+        )
+    )
+    differ, runs = session.execute(query).one()
+    return int(differ or 0), int(runs)
+
+
+def forget(session: Session, campaign_id: int, key: CacheKey, cases: Collection[str]) -> None:
+    """Takes away what these cases did under `key`, and the campaign's repeats at head: they tell nothing."""
+    for chunk in chunks(cases):
+        session.execute(
+            delete(OutcomeRow).where(
+                OutcomeRow.case_id.in_(chunk),
+                OutcomeRow.toolchain == key.toolchain,
+                OutcomeRow.backend == key.backend,
+                OutcomeRow.device == key.device,
+                OutcomeRow.configuration == key.configuration,
+            )
+        )
+        session.execute(
+            delete(Repeat).where(
+                Repeat.campaign_id == campaign_id,
+                Repeat.side == Side.HEAD.value,
+                Repeat.case_id.in_(chunk),
+            )
+        )
+
+
+def blamed(session: Session, campaign_id: int, side: Side, outcome: Outcome) -> Outcome:
+    """The outcome with the part of the compiler that the first repeat which looked for it found to blame."""
+    for evidence in (again.evidence for again in repeats(session, campaign_id, side, outcome.case)):
+        if evidence.rungs:
+            found = replace(outcome.evidence, rungs=evidence.rungs, component=evidence.component)
+            return replace(outcome, evidence=found)
+    return outcome
 
 
 def get(session: Session, case_id: str, key: CacheKey) -> Outcome | None:

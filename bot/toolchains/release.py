@@ -15,8 +15,8 @@ from packaging.version import Version
 
 from bot.config import RepositoryConfig, names
 from bot.config.defaults import PIN_FILES
-from bot.config.model import exact_pin
 from bot.config.pins import Pin, find_pins
+from bot.config.sections import exact_pin
 from bot.errors import ConfigError, ProvisionError
 from bot.toolchains.cache import make_once
 from bot.toolchains.installer import IndexUnreachableError, Installer

@@ -18,7 +18,7 @@ from bot.store import Database, Session, inbox
 from bot.store.inbox import Place
 from bot.store.models import DeliveryState
 from bot.webhooks import events
-from bot.webhooks.intents import Intent
+from bot.webhooks.intents import Ignored, Intent
 from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
 
 MAX_ATTEMPTS = 3
@@ -28,7 +28,8 @@ PAGE = 100  # deliveries looked up at once
 BACKOFF_S = (5.0, 60.0)
 
 #: Carries out an intent inside the transaction that marks its delivery done. The first argument is
-#: the session to be handed to `bot.store`'s functions; what it returns is not looked at.
+#: the session to be handed to `bot.store`'s functions. An `Ignored` it returns is kept with the delivery;
+#: other answers are not looked at.
 Handler = Callable[[Session, Intent], object]
 
 log = structlog.get_logger(__name__)
@@ -114,11 +115,15 @@ class InboxReader:
             if arrival is None:
                 return
             meaning = events.interpret(arrival.event, arrival.payload)
-            for intent in meaning.intents:
-                self._handle(session, replace(intent, delivery=delivery))
-            state = DeliveryState.IGNORED if meaning.ignored else DeliveryState.DONE
-            inbox.settle(session, delivery, state, meaning.note)
-        log.info("delivery read", state=state.value, intents=len(meaning.intents), note=meaning.note)
+            answers = [
+                self._handle(session, replace(intent, delivery=delivery)) for intent in meaning.intents
+            ]
+            passed = [answer.why for answer in answers if isinstance(answer, Ignored)]
+            idle = meaning.ignored or (bool(passed) and len(passed) == len(answers))
+            state = DeliveryState.IGNORED if idle else DeliveryState.DONE
+            note = "; ".join(text for text in (meaning.note, *passed) if text)
+            inbox.settle(session, delivery, state, note)
+        log.info("delivery read", state=state.value, intents=len(meaning.intents), note=note)
 
     def _retry(self, delivery: str, error: Exception) -> bool:
         with self._database.transaction() as session:

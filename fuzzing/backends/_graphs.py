@@ -36,3 +36,12 @@ def output_dtypes(graph: Any) -> List[str]:
     leaves = [leaf for kind in kinds for leaf in (kind.elements() if kind.kind() == "TupleType" else [kind])]
     dtypes = [leaf.dtype() for leaf in leaves if leaf.kind() == "TensorType"]
     return [str(dtype)[len("torch.") :] for dtype in dtypes if dtype is not None]
+
+
+def operators(graph: Any) -> List[str]:
+    """The operators of a captured graph by torch's names, each once: `aten.add.Tensor`, `aten::add`."""
+    if hasattr(graph, "graph_signature"):
+        found = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+    else:
+        found = [node.kind() for node in graph.inlined_graph.nodes() if not node.kind().startswith("prim::")]
+    return list(dict.fromkeys(found))

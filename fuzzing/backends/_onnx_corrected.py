@@ -20,6 +20,7 @@ from fuzzing.backends import (
     _onnx_attention,
     _onnx_control,
     _onnx_indexing,
+    _onnx_pointwise,
     _onnx_recurrent,
     _onnx_sampling,
     _onnx_statistics,
@@ -154,6 +155,7 @@ CORRECTIONS: Dict[str, Correction] = {
         since=9,
         context=True,
     ),
+    "Softsign": Correction(_onnx_pointwise.softsign, "refuses scalars"),
     "Unique": Correction(
         _onnx_indexing.unique, "takes along axis 0 whatever the axis if sorted is 0, and sorts a lone output"
     ),

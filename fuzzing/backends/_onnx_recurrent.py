@@ -5,7 +5,7 @@ Functions as `_onnx_corrected` wants them. Computed in float64 and rounded once,
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -45,21 +45,19 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _activations(
-    names: Optional[Sequence[str]],
-    usual: Sequence[str],
-    directions: int,
-    alphas: Optional[Sequence[float]],
-    betas: Optional[Sequence[float]],
-    clip: Optional[float],
+    attributes: Mapping[str, Any], usual: Sequence[str], directions: int, clip: Optional[float]
 ) -> List[List[Activation]]:
-    """The activations of each direction.
+    """The activations of each direction, as many as there are `usual` ones.
+
+    More than that are given where RNN's "default" to two, of which one direction needs one.
 
     "The values are consumed in the order of activation functions"; clip "is applied to the input of
     activations".
     """
-    first, second = iter(alphas or ()), iter(betas or ())
-    found = []
-    for name in names or list(usual) * directions:
+    first = iter(attributes.get("activation_alpha") or ())
+    second = iter(attributes.get("activation_beta") or ())
+    size, found = len(usual), []
+    for name in (attributes.get("activations") or list(usual) * directions)[: size * directions]:
         key = name.lower()
         alpha, beta = _PARAMETERS.get(key, (0.0, 0.0))
         if key in _PARAMETERS:
@@ -67,7 +65,6 @@ def _activations(
         if key in ("affine", "scaledtanh", "hardsigmoid"):
             beta = next(second, beta)
         found.append(_clipped(_ACTIVATIONS[key], alpha, beta, clip))
-    size = len(usual)
     return [found[at * size : (at + 1) * size] for at in range(directions)]
 
 
@@ -84,20 +81,19 @@ def _bounded(x: Any, bound: float) -> Any:
 class _Layer:
     """The inputs that the three operators share, in float64 with the time first."""
 
-    def __init__(
-        self, inputs: Sequence[Any], states: Sequence[Any], gates: int, direction: Optional[str], layout: int
-    ) -> None:
-        x, w, r, b, lengths = (*inputs, *(None,) * 5)[:5]
+    def __init__(self, inputs: Sequence[Any], attributes: Mapping[str, Any], states: int, gates: int) -> None:
+        """The states at the beginning, so many, are behind the inputs that all have."""
+        x, w, r, b, lengths, *begin = (*inputs, *(None,) * 7)[: 5 + states]
         self.dtype = x.dtype
-        self.layout = layout
-        self.x = _wide(np.swapaxes(x, 0, 1) if layout else x)
+        self.layout = attributes.get("layout") or 0
+        self.x = _wide(np.swapaxes(x, 0, 1) if self.layout else x)
         self.w, self.r = _wide(w), _wide(r)
         self.steps, self.batch, _ = self.x.shape
         self.count, self.size = self.r.shape[0], self.r.shape[2]
         self.b = np.zeros((self.count, 2 * gates * self.size)) if b is None else _wide(b)
         self.lengths = np.full(self.batch, self.steps) if lengths is None else np.asarray(lengths)
-        self.backward = [False, True] if self.count == 2 else [direction == "reverse"]
-        self.states = [self._state(state) for state in states]
+        self.backward = [False, True] if self.count == 2 else [attributes.get("direction") == "reverse"]
+        self.states = [self._state(state) for state in begin]
 
     def _state(self, given: Any) -> Any:
         if given is None:
@@ -131,22 +127,10 @@ def _wide(array: Any) -> Any:
     return np.asarray(array).astype(np.float64)
 
 
-def rnn(
-    _node: Any,
-    *inputs: Any,
-    activation_alpha: Optional[Sequence[float]] = None,
-    activation_beta: Optional[Sequence[float]] = None,
-    activations: Optional[Sequence[str]] = None,
-    clip: Optional[float] = None,
-    direction: Optional[str] = None,
-    layout: Optional[int] = None,
-    **_: Any,
-) -> Tuple[Any, ...]:
+def rnn(_node: Any, *inputs: Any, **attributes: Any) -> Tuple[Any, ...]:
     """RNN: "Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi)"."""
-    layer = _Layer(inputs, [_at(inputs, 5)], 1, direction, layout or 0)
-    functions = _activations(
-        _last(activations, layer.count), ["Tanh"], layer.count, activation_alpha, activation_beta, clip
-    )
+    layer = _Layer(inputs, attributes, states=1, gates=1)
+    functions = _activations(attributes, ["Tanh"], layer.count, attributes.get("clip"))
 
     def cell(at: int) -> Step:
         w, r, b = layer.w[at], layer.r[at], layer.b[at].reshape(2, -1).sum(axis=0)
@@ -157,22 +141,11 @@ def rnn(
 
 
 def gru(
-    _node: Any,
-    *inputs: Any,
-    activation_alpha: Optional[Sequence[float]] = None,
-    activation_beta: Optional[Sequence[float]] = None,
-    activations: Optional[Sequence[str]] = None,
-    clip: Optional[float] = None,
-    direction: Optional[str] = None,
-    layout: Optional[int] = None,
-    linear_before_reset: Optional[int] = None,
-    **_: Any,
+    _node: Any, *inputs: Any, linear_before_reset: Optional[int] = None, **attributes: Any
 ) -> Tuple[Any, ...]:
     """GRU: "Ht = (1 - zt) (.) ht + zt (.) Ht-1", and the equations for zt, rt and ht."""
-    layer = _Layer(inputs, [_at(inputs, 5)], 3, direction, layout or 0)
-    functions = _activations(
-        activations, ["Sigmoid", "Tanh"], layer.count, activation_alpha, activation_beta, clip
-    )
+    layer = _Layer(inputs, attributes, states=1, gates=3)
+    functions = _activations(attributes, ["Sigmoid", "Tanh"], layer.count, attributes.get("clip"))
 
     def cell(at: int) -> Step:
         wz, wr, wh = np.split(layer.w[at], 3)
@@ -198,26 +171,19 @@ def gru(
 def lstm(
     _node: Any,
     *inputs: Any,
-    activation_alpha: Optional[Sequence[float]] = None,
-    activation_beta: Optional[Sequence[float]] = None,
-    activations: Optional[Sequence[str]] = None,
     clip: Optional[float] = None,
-    direction: Optional[str] = None,
     input_forget: Optional[int] = None,
-    layout: Optional[int] = None,
-    **_: Any,
+    **attributes: Any,
 ) -> Tuple[Any, ...]:
     """LSTM: "Ct = ft (.) Ct-1 + it (.) ct", "Ht = ot (.) h(Ct)", and the equations for it, ft, ct and ot.
 
     clip "is applied to the input of activations": of the gates', that is; onnxruntime and openvino both leave
     the input of h alone.
     """
-    layer = _Layer(inputs, [_at(inputs, 5), _at(inputs, 6)], 4, direction, layout or 0)
-    peepholes = _at(inputs, 7)
+    layer = _Layer(inputs, attributes, states=2, gates=4)
+    peepholes = inputs[7] if len(inputs) > 7 else None
     peeps = np.zeros((layer.count, 3 * layer.size)) if peepholes is None else _wide(peepholes)
-    functions = _activations(
-        activations, ["Sigmoid", "Tanh", "Tanh"], layer.count, activation_alpha, activation_beta, None
-    )
+    functions = _activations(attributes, ["Sigmoid", "Tanh", "Tanh"], layer.count, None)
     bound = clip or np.inf
 
     def cell(at: int) -> Step:
@@ -236,12 +202,3 @@ def lstm(
         return step
 
     return layer.run([cell(at) for at in range(layer.count)])
-
-
-def _at(inputs: Sequence[Any], place: int) -> Any:
-    return inputs[place] if place < len(inputs) else None
-
-
-def _last(activations: Optional[Sequence[str]], count: int) -> Optional[Sequence[str]]:
-    """RNN's activations "default" to two, of which one direction needs one."""
-    return activations[:count] if activations else None

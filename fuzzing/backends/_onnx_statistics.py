@@ -9,7 +9,7 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
-from fuzzing.backends._onnx_windows import Ints, convolve
+from fuzzing.backends._onnx_windows import convolve
 
 #: onnx.TensorProto.DataType of `stash_type`: bfloat16 is computed as float32, which holds more.
 _STASH = {1: np.float32, 10: np.float16, 11: np.float64, 16: np.float32}
@@ -169,21 +169,14 @@ def qlinear_conv(
     y_scale: Any,
     y_zero: Any,
     bias: Any = None,
-    auto_pad: Optional[str] = None,
-    dilations: Optional[Ints] = None,
-    group: int = 1,
-    pads: Optional[Ints] = None,
-    strides: Optional[Ints] = None,
-    **_: Any,
+    **attributes: Any,
 ) -> Tuple[Any, ...]:
     """QLinearConv: the convolution of what is quantised, with scales and zero points of w per tensor or "per
     output channel", and a bias "quantized using scale = input scale * weight scale and zero point as 0".
     """
     rank = x.ndim - 2
     filters = w.astype(np.int64) - _channels(w_zero, rank + 1).astype(np.int64)
-    total = convolve(
-        x.astype(np.int64) - x_zero.astype(np.int64), filters, auto_pad, dilations, group, pads, strides
-    )
+    total = convolve(x.astype(np.int64) - x_zero.astype(np.int64), filters, attributes)
     if bias is not None:
         total = total + bias.astype(np.int64).reshape(-1, *(1,) * rank)
     return (_quantised(total, x_scale * _channels(w_scale, rank) / y_scale, y_zero),)

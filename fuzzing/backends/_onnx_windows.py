@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -56,14 +56,15 @@ class Windows(NamedTuple):
 
 def windows(
     lengths: Ints,
-    kernel: Ints,
-    auto_pad: Optional[str],
-    pads: Optional[Ints],
-    strides: Optional[Ints],
-    dilations: Optional[Ints],
-    ceil_mode: Optional[int],
+    kernel_shape: Ints,
+    auto_pad: Optional[str] = None,
+    pads: Optional[Ints] = None,
+    strides: Optional[Ints] = None,
+    dilations: Optional[Ints] = None,
+    ceil_mode: Optional[int] = None,
+    **_: Any,
 ) -> Windows:
-    """The windows that the attributes of a pool ask for.
+    """The windows over spatial axes of these lengths that the attributes of a pool or convolution ask for.
 
     "SAME_UPPER or SAME_LOWER: output_spatial_shape[i] = ceil(input_spatial_shape[i] / strides[i])"; "the
     extra padding is added at the end for SAME_UPPER and at the beginning for SAME_LOWER". Else "floor((input
@@ -76,10 +77,10 @@ def windows(
     begins, ends = (given or (0,) * rank)[:rank], given[rank:] or (0,) * rank
     along = [
         _along(_Axis(*axis), auto_pad, ceil_mode)
-        for axis in zip(lengths, kernel, steps, spread, begins, ends)
+        for axis in zip(lengths, kernel_shape, steps, spread, begins, ends)
     ]
     counts, starts, stops = zip(*along)
-    return Windows(tuple(lengths), counts, tuple(kernel), steps, spread, starts, stops)
+    return Windows(tuple(lengths), counts, tuple(kernel_shape), steps, spread, starts, stops)
 
 
 class _Axis(NamedTuple):
@@ -109,21 +110,10 @@ def _along(axis: _Axis, auto_pad: Optional[str], ceil_mode: Optional[int]) -> Tu
     return count, -begin, length + end
 
 
-def max_pool(
-    _node: Any,
-    x: Any,
-    auto_pad: Optional[str] = None,
-    ceil_mode: Optional[int] = None,
-    dilations: Optional[Ints] = None,
-    kernel_shape: Ints = (),
-    pads: Optional[Ints] = None,
-    storage_order: Optional[int] = None,
-    strides: Optional[Ints] = None,
-    **_: Any,
-) -> Tuple[Any, ...]:
+def max_pool(_node: Any, x: Any, storage_order: Optional[int] = None, **attributes: Any) -> Tuple[Any, ...]:
     """MaxPool: "maximum number of elements exclude pad"; the indices are those "as flatten 1-D tensor"."""
     space = x.shape[2:]
-    every = windows(space, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    every = windows(space, **attributes)
     found = np.full((*x.shape[:2], *every.counts), _least(x.dtype), x.dtype)
     where = np.zeros(found.shape, np.int64)
     # Axis i steps over the product of the lengths behind it (row major), or before it (column major).
@@ -150,19 +140,10 @@ def _least(dtype: Any) -> Any:
 
 
 def average_pool(
-    _node: Any,
-    x: Any,
-    auto_pad: Optional[str] = None,
-    ceil_mode: Optional[int] = None,
-    count_include_pad: Optional[int] = None,
-    dilations: Optional[Ints] = None,
-    kernel_shape: Ints = (),
-    pads: Optional[Ints] = None,
-    strides: Optional[Ints] = None,
-    **_: Any,
+    _node: Any, x: Any, count_include_pad: Optional[int] = None, **attributes: Any
 ) -> Tuple[Any, ...]:
     """AveragePool: "divided by the number of elements (exclude pad when … count_include_pad is zero)"."""
-    every = windows(x.shape[2:], kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    every = windows(x.shape[2:], **attributes)
     found = np.zeros((*x.shape[:2], *every.counts))
     for window in every.each():
         part = _part(x, every, window)
@@ -171,20 +152,9 @@ def average_pool(
     return (found.astype(x.dtype),)
 
 
-def lp_pool(
-    _node: Any,
-    x: Any,
-    auto_pad: Optional[str] = None,
-    ceil_mode: Optional[int] = None,
-    dilations: Optional[Ints] = None,
-    kernel_shape: Ints = (),
-    p: float = 2,
-    pads: Optional[Ints] = None,
-    strides: Optional[Ints] = None,
-    **_: Any,
-) -> Tuple[Any, ...]:
+def lp_pool(_node: Any, x: Any, p: float = 2, **attributes: Any) -> Tuple[Any, ...]:
     """LpPool: "computing the Lp norm on all values of a subset of the input tensor"; padding adds nothing."""
-    every = windows(x.shape[2:], kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    every = windows(x.shape[2:], **attributes)
     found = np.zeros((*x.shape[:2], *every.counts))
     for window in every.each():
         found[(..., *window)] = (np.abs(_part(x, every, window)) ** p).sum(axis=-1) ** (1 / p)
@@ -221,17 +191,10 @@ def lrn(
     return ((wide / (bias + alpha / size * sums) ** beta).astype(x.dtype),)
 
 
-def convolve(
-    x: Any,
-    weights: Any,
-    auto_pad: Optional[str],
-    dilations: Optional[Ints],
-    group: int,
-    pads: Optional[Ints],
-    strides: Optional[Ints],
-) -> Any:
+def convolve(x: Any, weights: Any, attributes: Mapping[str, Any]) -> Any:
     """The sums of Conv, without a bias, in the type of what is given; padding is 0."""
-    every = windows(x.shape[2:], weights.shape[2:], auto_pad, pads, strides, dilations, None)
+    every = windows(x.shape[2:], **{**attributes, "kernel_shape": weights.shape[2:]})
+    group = attributes.get("group", 1)
     channels = weights.shape[0]
     filters = weights.reshape(group, channels // group, *weights.shape[1:])
     found = np.zeros((x.shape[0], channels, *every.counts), x.dtype)

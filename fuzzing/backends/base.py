@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import os
 import pkgutil
-from typing import Any, ClassVar, Dict, List, NamedTuple, Tuple, TypeVar
+from typing import Any, ClassVar, Dict, Iterable, List, NamedTuple, Tuple, TypeVar
 
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Value
@@ -45,6 +45,38 @@ class Rung(NamedTuple):
     component: str
 
 
+class Watch:
+    """How a backend is to take one case, where somebody asks where in the compiler it goes wrong.
+
+    without  names of parts of the compiler to leave out; names that it does not know mean nothing
+    closely  whether to note what the case goes through
+    until    the stage after which to evaluate the case by another way than the compiler's; "" for none
+    seen     what was noted, in order, as (what it is, its name):
+             part       can be left out by this name, and had something to do
+             entered    a pass that began, each time; `left` where it also ended
+             converter  what of the frontend takes an operator to the compiler's own
+             stage      a point at which `until` can be
+
+    Notes also go to the process's log, in case it does not live to tell them.
+    """
+
+    def __init__(self, without: Iterable[str] = (), closely: bool = False, until: str = "") -> None:
+        self.without = frozenset(without)
+        self.closely = closely
+        self.until = until
+        self.seen: List[Tuple[str, str]] = []
+
+    def note(self, what: str, name: str) -> None:
+        """Notes one thing; each but what is entered and left only the first time that it is seen."""
+        if self.closely and (what in ("entered", "left") or (what, name) not in self.seen):
+            self.seen.append((what, name))
+            os.write(2, f"{SEEN}{what} {name}\n".encode())
+
+
+#: How lines begin that a Watch writes into the log.
+SEEN = "assay-seen "
+
+
 class Unsupported(Exception):  # noqa: N818 - a statement about the case, not an error of ours
     """Raised by a backend's own code: this compiler's API cannot express the case's inputs."""
 
@@ -66,6 +98,8 @@ class Backend:
     packages     distributions whose versions belong into a report
     reference    whether it is the judge rather than a compiler on trial
     forkable     whether a process that has loaded it may be forked, provided that it has one thread
+    translates   whether its frontend has a translator in native code for each operator of ONNX
+    watch        how to take the case in hand; the worker sets it
     """
 
     name: ClassVar[str]
@@ -81,6 +115,8 @@ class Backend:
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
     reference: ClassVar[bool] = False
     forkable: ClassVar[bool] = True
+    translates: ClassVar[bool] = False
+    watch: Watch = Watch()
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:

@@ -21,7 +21,7 @@ import os
 import sys
 from typing import Any, ClassVar, Dict, List, Tuple
 
-from fuzzing.backends import _cuda, _torch
+from fuzzing.backends import _cuda, _inductor_parts, _torch
 from fuzzing.backends._inductor_cache import Kept, kept_in
 from fuzzing.backends.base import Backend, Named, Pattern, Rung, register
 from fuzzing.cases.programs import Program
@@ -100,7 +100,7 @@ class Inductor(Backend):
         before = _State(built.module)
         built.module = torch.compile(built.module, backend=self._rung, fullgraph=False, dynamic=self._dynamic)
         arguments = built.arrange(inputs, self._device)
-        with torch.no_grad():
+        with torch.no_grad(), _inductor_parts.watched(self.watch):
             _torch.reseed()
             built.module(*arguments)
         before.restore()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
+from fuzzing.backends import _iree_parts
 from fuzzing.backends.base import Backend, Named, Pattern, Rung, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, Tensor, Value
@@ -90,6 +91,7 @@ class Iree(Backend):
         Rung({"optimization": "O2"}, "optimiser, level O2"),
         Rung({"optimization": "O3"}, "optimiser, level O3"),
     )
+    translates: ClassVar[bool] = True
     packages: ClassVar[Tuple[str, ...]] = ("iree-base-compiler", "iree-base-runtime", "onnx", "numpy")
     unsupported: ClassVar[Tuple[Pattern, ...]] = (
         # How MLIR's conversion says that no rule takes this operation, or not in this form. Below the torch
@@ -150,16 +152,10 @@ class Iree(Backend):
 
     def compile(self, model: _Imported) -> _Loaded:
         """The module's byte code, loaded."""
-        session = self._api.Session()
-        demote = "false" if _FLOAT64 in model.text else "true"
-        session.set_flags(f"--iree-input-demote-f64-to-f32={demote}", *self._flags)
+        _iree_parts.phases_noted(self.watch, lambda phase: self._invoked(model, [], phase) is not None)
         said: List[str] = []
-        handler = session.context.attach_diagnostic_handler(lambda found: _note(found, said))
-        invocation = session.invocation()
-        source = self._api.Source.wrap_buffer(session, model.text.encode() + b"\0")
-        done = invocation.parse_source(source) and invocation.execute()
-        handler.detach()
-        if not done:
+        invocation = self._invoked(model, said)
+        if invocation is None:
             raise IreeError("\n".join(said) or "the compiler failed and said nothing")
         output = self._api.Output.open_membuffer()
         invocation.output_vm_bytecode(output)
@@ -168,6 +164,24 @@ class Iree(Backend):
         module = runtime.VmModule.copy_buffer(instance, code)
         context = runtime.VmContext(instance, [*self._config.default_vm_modules, module])
         return _Loaded(model, context, module.lookup_function(model.function))
+
+    def _invoked(self, model: _Imported, said: List[str], phase: str = "") -> Any:
+        """A session's invocation that has compiled the model, to a phase if one is named; None if it failed.
+
+        What it complains of is added to `said`.
+        """
+        session = self._api.Session()
+        demote = "false" if _FLOAT64 in model.text else "true"
+        session.set_flags(f"--iree-input-demote-f64-to-f32={demote}", *self._flags)
+        session.set_flags(*_iree_parts.flags(session, self.watch))
+        handler = session.context.attach_diagnostic_handler(lambda found: _note(found, said))
+        invocation = session.invocation()
+        if phase:
+            _iree_parts.compile_to(invocation, phase)
+        source = self._api.Source.wrap_buffer(session, model.text.encode() + b"\0")
+        done = invocation.parse_source(source) and invocation.execute()
+        handler.detach()
+        return invocation if done else None
 
     def run(self, executable: _Loaded, inputs: Named) -> Named:
         """Calls the function on buffers of exactly the inputs' types."""

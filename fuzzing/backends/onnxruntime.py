@@ -6,7 +6,7 @@ from typing import Any, ClassVar, List, NamedTuple
 
 import numpy as np
 
-from fuzzing.backends import _onnx
+from fuzzing.backends import _onnx, _onnxruntime_parts
 from fuzzing.backends.base import Backend, Named, Pattern, Rung, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, Absent, Sequence, Tensor, Value
@@ -48,6 +48,9 @@ class _Loaded(NamedTuple):
 class OnnxRuntime(Backend):
     """`onnxruntime.InferenceSession`. Its constructor parses, optimises and plans at once, so all of that
     is the compile phase, and convert only hands the bytes on.
+
+    Its parts are the optimisers that say in its log that they changed the graph (`disabled_optimizers`
+    leaves one out by the name it has there), the packing of weights ahead of time and the reuse of memory.
 
     options: `optimization`, the level of its graph optimiser.
     """
@@ -102,18 +105,23 @@ class OnnxRuntime(Backend):
 
         onnxruntime.set_default_logger_severity(_FATAL)
         self._ort = onnxruntime
-        self._options = onnxruntime.SessionOptions()
-        self._options.log_severity_level = _FATAL
-        # One case at a time and one worker per core: threads of its own would only fight over them.
-        self._options.intra_op_num_threads = 1
-        self._options.inter_op_num_threads = 1
         level, _ = _LEVELS[self.settle(options)["optimization"]]
-        self._options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+        self._level = getattr(onnxruntime.GraphOptimizationLevel, level)
+        self._options = self._new_options()
         provider = f"{device}ExecutionProvider"
         if provider not in onnxruntime.get_available_providers():
             raise RuntimeError(f"this onnxruntime has no {provider}: for CUDA install onnxruntime-gpu")
         # A node that the provider lacks must run somewhere, as it does for everyone else.
         self._providers = [provider, *(["CPUExecutionProvider"] if device != "CPU" else [])]
+
+    def _new_options(self) -> Any:
+        options = self._ort.SessionOptions()
+        options.log_severity_level = _FATAL
+        # One case at a time and one worker per core: threads of its own would only fight over them.
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = self._level
+        return options
 
     def convert(self, program: Program, inputs: Named) -> _Model:
         """The model's bytes: ONNX Runtime has no step of its own here."""
@@ -121,9 +129,21 @@ class OnnxRuntime(Backend):
 
     def compile(self, model: _Model) -> _Loaded:
         """A session."""
-        session = self._ort.InferenceSession(model.data, self._options, providers=self._providers)
+        if self.watch.closely or self.watch.without:
+            session = self._watched(model)
+        else:
+            session = self._ort.InferenceSession(model.data, self._options, providers=self._providers)
         names = [out.name for out in session.get_outputs()]
         return _Loaded(session, _onnx.places(len(names)) if model.by_place else names)
+
+    def _watched(self, model: _Model) -> Any:
+        """A session without some parts of the compiler; the parts that change the graph are noted."""
+        options = self._new_options()
+        without = _onnxruntime_parts.switch(options, self.watch)
+        with _onnxruntime_parts.optimisers_noted(options, self.watch):
+            return self._ort.InferenceSession(
+                model.data, options, providers=self._providers, disabled_optimizers=without
+            )
 
     def run(self, executable: _Loaded, inputs: Named) -> Named:
         """Runs the session; inputs that it no longer has are left out."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fuzzing.backends import _graphs, _onnx, _torch
+from fuzzing.backends import _graphs, _onnx, _openvino_parts, _torch
 from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
@@ -55,6 +56,7 @@ class OpenVino(Backend):
         "capture": ("exported", "traced"),
         "shapes": ("dynamic", "static"),
     }
+    translates: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy", "torch", "keras", "onnxscript")
     # openvino_telemetry knows no switch but this: it sends nothing from CI (its utils/opt_in_checker.py).
     environment: ClassVar[dict[str, str]] = {"CI": "true", "OMP_NUM_THREADS": "1", **_onnx.ENVIRONMENT}
@@ -123,14 +125,45 @@ class OpenVino(Backend):
         graph = _graphs.capture(built, inputs, self._capture)
         if any(dtype.startswith("complex") for dtype in _graphs.output_dtypes(graph)):
             raise Unsupported("OpenVINO gives no complex tensors")
+        for name in _graphs.operators(graph) if self.watch.closely else ():
+            self.watch.note("converter", name)
         return _Model(self._ov.convert_model(graph), feeds, by_place=True)
 
     def compile(self, model: _Model) -> _Model:
         """The device's compiled model."""
-        return model._replace(model=self._core.compile_model(model.model, self._device, self._config))
+        if self.watch.until:
+            return model._replace(model=self._snapshot(model.model))
+        config = {**self._config, **_openvino_parts.properties(self.watch)}
+        if not self.watch.closely:
+            return model._replace(model=self._core.compile_model(model.model, self._device, config))
+        self.watch.note("stage", _openvino_parts.CONVERSION)
+        with _openvino_parts.passes_written() as folder:
+            try:
+                return model._replace(model=self._core.compile_model(model.model, self._device, config))
+            finally:
+                for name, _ in _openvino_parts.stages(folder):
+                    self.watch.note("stage", name)
+
+    def _snapshot(self, model: Any) -> _openvino_parts.Snapshot:
+        """The model after the stage that is asked for; raises Unsupported where it cannot be read back."""
+        stage = self.watch.until
+        if stage == _openvino_parts.CONVERSION:
+            return _openvino_parts.Snapshot(model, stage)
+        with _openvino_parts.passes_written() as folder:
+            with contextlib.suppress(RuntimeError):  # a later pass may fail
+                self._core.compile_model(model, self._device, self._config)
+            path = dict(_openvino_parts.stages(folder)).get(stage)
+            if path is None:
+                raise Unsupported(f"no pass {stage} is run on this model")
+            try:
+                return _openvino_parts.Snapshot(self._core.read_model(str(path)), stage)
+            except RuntimeError as error:
+                raise Unsupported(f"the model after {stage} cannot be read back") from error
 
     def run(self, executable: _Model, inputs: Named) -> Named:
         """One inference; inputs that the compiler folded away are left out."""
+        if isinstance(executable.model, _openvino_parts.Snapshot):
+            return self._evaluate(executable, inputs)
         compiled = executable.model
         request = compiled.create_infer_request()
         for port, value in self._fed(executable, inputs):
@@ -139,6 +172,16 @@ class OpenVino(Backend):
         ports = list(compiled.outputs)
         names = _onnx.places(len(ports)) if executable.by_place else [_name(port) for port in ports]
         return [(name, self._value(request.get_tensor(port), port)) for name, port in zip(names, ports)]
+
+    def _evaluate(self, executable: _Model, inputs: Named) -> Named:
+        """The outputs of a snapshot, by reference kernels."""
+        snapshot: _openvino_parts.Snapshot = executable.model
+        given = dict(self._fed(executable._replace(model=snapshot.model), inputs))
+        ports = list(snapshot.model.outputs)
+        tensors = [self._tensor(given[port]) for port in snapshot.model.inputs]
+        found = _openvino_parts.evaluated(self._ov, snapshot, tensors)
+        names = _onnx.places(len(ports)) if executable.by_place else [_name(port) for port in ports]
+        return [(name, self._value(tensor, port)) for name, tensor, port in zip(names, found, ports)]
 
     def _fed(self, executable: _Model, inputs: Named) -> list[tuple[Any, Value]]:
         """The compiled model's inputs with their values."""

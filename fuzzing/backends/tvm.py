@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
-from fuzzing.backends import _graphs, _onnx, _torch
-from fuzzing.backends.base import Backend, Named, Pattern, Rung, Unsupported, register
+from fuzzing.backends import _graphs, _onnx, _torch, _tvm_parts
+from fuzzing.backends._calls import calls_noted
+from fuzzing.backends.base import Backend, Named, Pattern, Rung, Unsupported, Watch, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import RAW_DTYPES, STRING, Sequence, Tensor, Value
 
@@ -117,9 +118,9 @@ class Tvm(Backend):
 
     def convert(self, program: Program, inputs: Named) -> _Model:
         """The Relax module of an ONNX model, of a Keras program's export, or of torch's ExportedProgram."""
-        return (
-            self._from_onnx(program, inputs) if program.kind in _onnx.KINDS else _from_torch(program, inputs)
-        )
+        if program.kind in _onnx.KINDS:
+            return self._from_onnx(program, inputs)
+        return _from_torch(program, inputs, self.watch)
 
     def _from_onnx(self, program: Program, inputs: Named) -> _Model:
         import onnx
@@ -130,12 +131,16 @@ class Tvm(Backend):
         given = dict(inputs)
         feeds = [given[port.name] for port in model.graph.input if port.name not in weights]
         names = [out.name for out in model.graph.output]
-        return _Model(from_onnx(model), feeds, names if program.kind == "OnnxModel" else [])
+        with calls_noted(self.watch, _tvm_parts.FRONTENDS, _tvm_parts.onnx_converter):
+            module = from_onnx(model)
+        return _Model(module, feeds, names if program.kind == "OnnxModel" else [])
 
     def compile(self, model: _Model) -> _Model:
         """A virtual machine over what `tvm.compile` gives."""
         module = model.module
-        with self._tvm.transform.PassContext(opt_level=self._level), self._target:
+        instruments = _tvm_parts.instruments(self._tvm, self.watch)
+        context = self._tvm.transform.PassContext(opt_level=self._level, instruments=instruments)
+        with context, self._target:
             if self._pipeline is not None:
                 module = self._pipeline(module)
             executable = self._tvm.compile(module, self._target)
@@ -174,11 +179,13 @@ class Tvm(Backend):
         return Sequence(tuple(Tensor.of(item.numpy()) for item in found))
 
 
-def _from_torch(program: Program, inputs: Named) -> _Model:
+def _from_torch(program: Program, inputs: Named, watch: Watch) -> _Model:
     from tvm.relax.frontend.torch import from_exported_program
 
     built = _torch.build(program)
-    module = from_exported_program(_graphs.capture(built, inputs, "exported"))
+    exported = _graphs.capture(built, inputs, "exported")
+    with calls_noted(watch, _tvm_parts.FRONTENDS, _tvm_parts.torch_converter):
+        module = from_exported_program(exported)
     feeds: List[Value] = [_torch.from_torch(tensor) for tensor in built.arrange(inputs)]
     return _Model(module, feeds, [])
 

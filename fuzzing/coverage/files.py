@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 
 from fuzzing.coverage.models import BrokenModelError, read, scopes_of
 from fuzzing.coverage.operators import OperatorSet
 from fuzzing.coverage.tally import Tally
 from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.processes import shared
 
 _SUFFIX = ".onnx"
 _BATCH = 64  # models; some tenths of a second, of which handing a tally over is a hundredth
@@ -59,7 +57,7 @@ def _in_folder(folder: Path) -> Iterator[Path]:
             yield Path(entry.path)
 
 
-def tally_of(paths: Iterable[Path], operators: OperatorSet) -> Batch:
+def tally_of(operators: OperatorSet, paths: Iterable[Path]) -> Batch:
     """Reads the files, one at a time."""
     batch = Batch(Tally(operators))
     for path in paths:
@@ -78,21 +76,10 @@ def batches(paths: Iterable[Path], operators: OperatorSet, jobs: int) -> Iterato
     Raises InfrastructureError if a process dies, as it does of a model that breaks ONNX itself.
     """
     rest = iter(paths)
-    work = iter(lambda: tuple(islice(rest, _BATCH)), ())
-    if jobs == 1:
-        yield from (tally_of(some, operators) for some in work)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        waiting: deque[Future[Batch]] = deque()
-        try:
-            for some in work:
-                waiting.append(pool.submit(tally_of, some, operators))
-                if len(waiting) > 2 * jobs:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool as error:
-            raise InfrastructureError(
-                "a process that read models died, of memory or of a model that breaks ONNX itself; "
-                "run again with --jobs 1 on parts of the folder to find the model"
-            ) from error
+    return shared(
+        partial(tally_of, operators),
+        iter(lambda: tuple(islice(rest, _BATCH)), ()),
+        jobs,
+        "a process that read models died, of memory or of a model that breaks ONNX itself; "
+        "run again with --jobs 1 on parts of the folder to find the model",
+    )

@@ -23,17 +23,19 @@ def executed(answer: Answer, case: TestCase, peak: int, log_tail: LogTail) -> Ex
     durations = {name: ns / 1e9 for name, ns in zip(_NAMES, answer.ns, strict=False)}
     told = answer.told
     if isinstance(told, dict):
-        return _raised(told, durations, peak, log_tail)
+        return _raised(answer, told, durations, peak, log_tail)
     if isinstance(case, PreparedCase) and case.expects(told, answer.blob):
-        return AsExpected(case, len(told), durations, peak)
+        return AsExpected.of(case, len(told), durations=durations, peak_bytes=peak, seen=answer.seen)
     cursor = Cursor(answer.blob)
     outputs = tuple(cursor.values(told))
     if cursor.offset != len(answer.blob):
         raise ProtocolError("a worker sent bytes that belong to no output")
-    return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak)
+    return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak, seen=answer.seen)
 
 
-def _raised(told: dict[str, Any], durations: dict[str, float], peak: int, log_tail: LogTail) -> Execution:
+def _raised(
+    answer: Answer, told: dict[str, Any], durations: dict[str, float], peak: int, log_tail: LogTail
+) -> Execution:
     try:
         begin, end = map(int, told["log"])
         return Execution(
@@ -45,6 +47,7 @@ def _raised(told: dict[str, Any], durations: dict[str, float], peak: int, log_ta
             traceback=tuple(str(frame)[:500] for frame in told["traceback"]),
             log=log_tail(begin, end),
             peak_bytes=peak,
+            seen=answer.seen,
         )
     except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:  # OSError: before the log
         raise ProtocolError(f"a worker sent an answer that is none: {error!r}") from None

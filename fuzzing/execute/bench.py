@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from fuzzing import backends
+from fuzzing.backends.base import SEEN
 from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
 from fuzzing.execute.appeals import Appeal, Appeals
@@ -30,12 +32,15 @@ from fuzzing.oracles.reference import reference_needed
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 
 Outputs = tuple[tuple[str, Value], ...]
+Seen = tuple[tuple[str, str], ...]
 
 
 class Bench:
     """Judges cases as a shard of these settings does; `shard.corpus` and `shard.cases` do not matter.
 
     A context manager: its workers end with it.
+
+    configuration  that of its outcomes: options and profile that are not the default
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -44,7 +49,7 @@ class Bench:
         options = self._backend.settle(shard.options)
         usual = self._backend.settle({})
         chosen = {name: value for name, value in options.items() if value != usual[name]}
-        self._configuration = configuration(chosen, shard.profile)
+        self.configuration = configuration(chosen, shard.profile)
         command = Command(shard.python, shard.backend, shard.device, dict(options), shard.limits)
         self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
         self._folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
@@ -64,7 +69,17 @@ class Bench:
 
     def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
         """The outcome of each case, in their order."""
+        return [outcome for outcome, _ in self.watched(cases, None)]
+
+    def watched(
+        self, cases: Sequence[TestCase], watch: Mapping[str, Any] | None
+    ) -> list[tuple[Outcome, Seen]]:
+        """The outcome of each case, and what it went through.
+
+        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Watch`; None: as ever
+        """
         found: dict[int, Outcome] = {}
+        seen: dict[int, Seen] = {}
         runnable: dict[int, TestCase] = {}
         for place, (case, error) in enumerate(self._references.complete(cases)):
             if error:
@@ -72,14 +87,20 @@ class Bench:
             else:
                 runnable[place] = case
         appeals: dict[int, Appeal] = {}
-        for place, execution in self._supervisor.serve(runnable.items()):
+        for place, execution in self._supervisor.serve(runnable.items(), watch):
+            if watch:
+                noted, log = told(execution.log)
+                seen[place] = execution.seen or noted
+                execution = replace(execution, log=log)  # noqa: PLW2901 - without what we have put there
             outcome = self._judged(runnable[place], execution)
             found[place] = outcome
             if appealable(outcome, self._shard.profile):
                 computed = reference_needed(cases[place])
                 appeals[place] = Appeal(runnable[place], computed, execution.outputs, outcome)
         found.update(zip(appeals, self._appeals.hear(list(appeals.values())), strict=True))
-        return [replace(found[place], case=cases[place].id) for place in range(len(cases))]
+        return [
+            (replace(found[place], case=case.id), seen.get(place, ())) for place, case in enumerate(cases)
+        ]
 
     def reference(self, case: TestCase) -> Outputs | None:
         """What the library gives for a case that ships no outputs; None if it fails."""
@@ -95,7 +116,7 @@ class Bench:
             shard.toolchain,
             shard.device,
             shard.profile,
-            configuration=self._configuration,
+            configuration=self.configuration,
         )
 
     def _invalid(self, case: TestCase, why: str) -> Outcome:
@@ -108,5 +129,13 @@ class Bench:
             phase=Phase.IMPORT,
             summary=why.splitlines()[0][:200],
             evidence=Evidence(message=why),
-            configuration=self._configuration,
+            configuration=self.configuration,
         )
+
+
+def told(log: str) -> tuple[Seen, str]:
+    """What a watched process has written into its log of what the case went through, and the rest of it."""
+    lines = log.splitlines(keepends=True)
+    noted = [line[len(SEEN) :].strip().partition(" ") for line in lines if line.startswith(SEEN)]
+    rest = "".join(line for line in lines if not line.startswith(SEEN))
+    return tuple((what, name) for what, _, name in noted), rest

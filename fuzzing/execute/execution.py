@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, Literal, Optional, Tuple
+from typing import Any, Dict, Literal, Optional, Tuple
 
 from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
@@ -30,6 +30,7 @@ class Execution:
     log         the end of what the process printed during the case
     peak_bytes  the worker's largest resident set while the case ran, 0 if not sampled
     missing_inputs  inputs of the case that the compiled program would not take
+    seen        what a watched case went through (`fuzzing.backends.base.Watch.seen`)
     """
 
     ending: Ending
@@ -45,6 +46,7 @@ class Execution:
     log: str = ""
     peak_bytes: int = 0
     missing_inputs: Tuple[str, ...] = ()
+    seen: Tuple[Tuple[str, str], ...] = ()
 
     @property
     def as_expected(self) -> bool:
@@ -60,15 +62,16 @@ class Execution:
 class AsExpected(Execution):
     """One of which the outputs are what its case expects. They are read when asked for, which is seldom."""
 
-    def __init__(self, case: TestCase, count: int, durations: Dict[str, float], peak_bytes: int) -> None:
-        vars(self).update(
-            ending="returned",
-            phase=Phase.RUN,
-            durations=durations,
-            peak_bytes=peak_bytes,
-            _case=case,
-            _count=count,
-        )
+    def __new__(cls, *args: Any, **kwargs: Any) -> Execution:  # type: ignore[misc]
+        """A plain one, where one is made of this one by `dataclasses.replace`."""
+        return Execution(*args, **kwargs)
+
+    @classmethod
+    def of(cls, case: TestCase, count: int, **given: Any) -> AsExpected:
+        """One that gave the `count` outputs that `case` expects; `given` are fields of Execution."""
+        execution = object.__new__(cls)
+        vars(execution).update(ending="returned", phase=Phase.RUN, _case=case, _count=count, **given)
+        return execution
 
     @property
     def outputs(self) -> Tuple[Tuple[str, Value], ...]:

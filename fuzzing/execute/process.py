@@ -189,8 +189,14 @@ class WorkerProcess:
         """Bytes that wait to be written."""
         return len(self._outgoing) + self._batch.size
 
-    def queue(self, number: int, case: TestCase) -> None:
-        """Has a case wait for the next `flush`: several at once wake the worker once."""
+    def queue(self, number: int, case: TestCase, watch: Mapping[str, Any]) -> None:
+        """Has a case wait for the next `flush`: several at once wake the worker once.
+
+        watch  how the backend is to take it: arguments of `fuzzing.backends.base.Watch`
+        """
+        if self._batch and self._batch.watch != watch:
+            self._outgoing += self._batch.frame()
+        self._batch.watch = watch
         self._batch.add(number, *requested(case))
         if self._batch.size >= batches.FULL:
             self._outgoing += self._batch.frame()

@@ -12,9 +12,9 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from fuzzing import backends
 from fuzzing.cases import TestCase
@@ -90,6 +90,7 @@ class Supervisor(Generic[Tag]):
         self._sent = 0
         self._idle_deaths = 0
         self._failed_starts = 0
+        self._watch: Mapping[str, Any] = {}
         self._singly = 0  # cases next in turn that must be alone in their worker's pipe
         self._next_look = 0.0
         self._again: deque[_Job[Tag]] = deque()
@@ -112,9 +113,15 @@ class Supervisor(Generic[Tag]):
         finally:
             self.close()
 
-    def serve(self, cases: Iterable[tuple[Tag, TestCase]]) -> Iterator[tuple[Tag, Execution]]:
-        """As `run`, but the workers stay and wait for the next cases, until `close`."""
+    def serve(
+        self, cases: Iterable[tuple[Tag, TestCase]], watch: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Tag, Execution]]:
+        """As `run`, but the workers stay and wait for the next cases, until `close`.
+
+        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Watch`
+        """
         source = iter(cases)
+        self._watch = watch or {}
         while self._feed(source):
             self._wait()
             while self._done:
@@ -171,7 +178,7 @@ class Supervisor(Generic[Tag]):
         if idle:
             slot.heard = time.monotonic()
         slot.waiting[self._sent] = job
-        slot.worker.queue(self._sent, job.case)
+        slot.worker.queue(self._sent, job.case, self._watch)
         if idle:  # it need not wait for those that follow, which may take their time
             self._flush(slot)
 

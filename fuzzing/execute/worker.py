@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from fuzzing.backends.base import Backend
     from fuzzing.execute.batches import Answer, Job, Named
 
-    #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception.
-    _Ended = tuple[int, list[float], Named, dict[str, Any] | None]
+    #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception, what
+    #: was seen of it if it was watched.
+    _Ended = tuple[int, list[float], Named, dict[str, Any] | None, list[tuple[str, str]]]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
@@ -103,9 +104,9 @@ class Worker:
                 return
             frames = list(self._reader.feed(data))
             for job in [job for frame in frames for job in self._batches.jobs(*frame)]:
-                end = self._case(backend, job)
+                end = self._watched(backend, job) if job.watch else self._case(backend, job)
                 ended.append(end)
-                told = end[-1]
+                told = end[3]
                 if told is not None and any(pattern.search(told["message"]) for pattern in sticky):
                     told["sticky"] = True
                     self._flush(ended)
@@ -113,6 +114,17 @@ class Worker:
                 if end[1][-1] - flushed > _FLUSH_S:
                     flushed = self._flush(ended)
             flushed = self._flush(ended)
+
+    def _watched(self, backend: Backend, job: Job) -> _Ended:
+        """A case of which somebody asks where it goes wrong: taken as asked, and what was seen told."""
+        from fuzzing.backends.base import Watch
+
+        assert job.watch is not None
+        backend.watch = Watch(**job.watch)
+        number, marks, outputs, told, _ = self._case(backend, job)
+        seen = backend.watch.seen
+        backend.watch = Watch()
+        return number, marks, outputs, told, seen
 
     def ready(self, versions: dict[str, str], isolation: str) -> None:
         """Says that the compiler is imported, and behind which walls."""
@@ -143,7 +155,7 @@ class Worker:
         This runs between two compiles, when the caches hold nothing of ours and each line takes several times
         as long as usual: what can wait, waits for `_answer`.
         """
-        number, program, inputs = job
+        number, program, inputs, _ = job
         page, write_page = self._page, self._write_page
         log = os.lseek(self._log, 0, os.SEEK_END)  # its size, for a fifth of what fstat takes
         marks = [monotonic()]
@@ -166,16 +178,24 @@ class Worker:
         del model, executable
         marks.append(monotonic())
         write_page(page, 0, self._protocol.IDLE, 0, marks[-1], log)
-        return number, marks, outputs, told
+        return number, marks, outputs, told, []
 
-    def _answer(self, number: int, marks: list[float], outputs: Named, told: dict[str, Any] | None) -> Answer:
+    def _answer(
+        self,
+        number: int,
+        marks: list[float],
+        outputs: Named,
+        told: dict[str, Any] | None,
+        seen: list[tuple[str, str]],
+    ) -> Answer:
+        answer, noted = self._batches.Answer, tuple(seen)
         ns = tuple([int(1e9 * (end - begin)) for begin, end in zip(marks, marks[1:])])
         if told is not None:
-            return self._batches.Answer(number, ns, told, b"")
+            return answer(number, ns, told, b"", noted)
         try:
-            return self._batches.Answer(number, ns, *self._protocol.pack_values(outputs))
+            return answer(number, ns, *self._protocol.pack_values(outputs), noted)
         except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
-            return self._batches.Answer(number, ns, {**self._raised(error), "log": [0, 0]}, b"")
+            return answer(number, ns, {**self._raised(error), "log": [0, 0]}, b"", noted)
 
     def _raised(self, error: BaseException) -> dict[str, Any]:
         frames = []

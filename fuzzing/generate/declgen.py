@@ -5,9 +5,8 @@ from __future__ import annotations
 from fuzzing.draws import Draws
 from fuzzing.errors import UsageError
 from fuzzing.generate.generators import register_generator
-from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
-from fuzzing.generate.syntax import Acceptance, Draft, Validator, Vocabulary
+from fuzzing.generate.syntax import Drafting
 
 #: After so many models thrown away there will be none. The paper's runs took about a hundred each: the mean
 #: of 2.88 nodes left of 1 to 200 means that a node is right two times in three.
@@ -15,30 +14,21 @@ MOST_TRIES = 100_000
 
 
 @register_generator("declgen")
-class DeclGen:
-    """Generates models under some settings.
+class DeclGen(Drafting):
+    """Generates models under some settings; `tries` counts models.
 
     The number of nodes is drawn again with each model, as the release does; so what is left are the small
     ones.
-
-    tries  models drawn so far, those that were accepted included
     """
-
-    def __init__(self, settings: Settings, validator: Validator | None = None) -> None:
-        self.settings = settings
-        self.tries = 0
-        self._acceptance = Acceptance(settings.limits.max_elements, validator)
-        self._vocabulary = Vocabulary(settings)
 
     def generate(self, seed: int) -> Generated:
         """The model of this seed; raises UsageError if none is accepted."""
         draws = Draws(seed)
         for _ in range(MOST_TRIES):
-            self.tries += 1
-            draft = Draft(self._vocabulary, draws)
+            draft = self.begin(draws)
             for _ in range(draws.between(*self.settings.nodes)):
                 draft.node()
-            graph = self._acceptance.typed(draft.graph())
+            graph = self.accepted(draft)
             if graph is not None:
                 return draft.generated(graph)
         low, _ = self.settings.nodes

@@ -6,13 +6,10 @@ made alone, in any process: its seed is `fuzzing.draws.derive(run's seed, 7)`.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import fuzzing.generate
-from fuzzing.errors import UnknownNameError
+from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
     from fuzzing.generate.isra.settings import Settings
@@ -30,18 +27,18 @@ class Generator(Protocol):
 #: Makes a generator; raises UsageError for settings under which it can make no graph.
 Make = Callable[["Settings"], Generator]
 
-_GENERATORS: dict[str, Make] = {}
+_GENERATORS: Registry[Make] = Registry("generator", "fuzzing.generate")
 M = TypeVar("M", bound=Make)
 
 
 def register_generator(name: str) -> Callable[[M], M]:
     """Decorator: makes a class, or a function, known as the generator of this name.
 
-    The file, or the package, must have that name too: `get` imports no other.
+    `get` imports no other file if that, or its package, has the name too.
     """
 
     def register(make: M) -> M:
-        _GENERATORS[name] = make
+        _GENERATORS.add(make, name)
         return make
 
     return register
@@ -49,18 +46,9 @@ def register_generator(name: str) -> Callable[[M], M]:
 
 def names() -> tuple[str, ...]:
     """The names of all generators, sorted. Loads every part of `fuzzing.generate`."""
-    for module in pkgutil.iter_modules(fuzzing.generate.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"fuzzing.generate.{module.name}")
-    return tuple(sorted(_GENERATORS))
+    return _GENERATORS.names()
 
 
 def get(name: str) -> Make:
     """The generator `name`; raises UnknownNameError that lists those there are."""
-    if name not in _GENERATORS and name in {
-        one.name for one in pkgutil.iter_modules(fuzzing.generate.__path__)
-    }:
-        importlib.import_module(f"fuzzing.generate.{name}")
-    if name not in _GENERATORS:
-        raise UnknownNameError(f"no generator is called {name!r}; there are: {', '.join(names())}")
-    return _GENERATORS[name]
+    return _GENERATORS.get(name)

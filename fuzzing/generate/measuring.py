@@ -13,13 +13,13 @@ from fuzzing.graph.onnx_types import DTYPES
 
 
 def operator_set(settings: Settings) -> OperatorSet:
-    """What to measure against: Isra's own set where just that is asked for, else the operators used."""
+    """What to measure against: Isra's own set where just that is asked for, else the operators asked for."""
     used = set(settings.operators or operators.at(settings.opset))
     isra = sets.get("isra")
     if used == isra.in_degrees.keys() & operators.at(settings.opset):
         return isra
     known = sets.get("onnx").in_degrees
-    return OperatorSet("used", {name: known[name] for name in sorted(used & known.keys())})
+    return OperatorSet("as asked for", {name: known[name] for name in sorted(used & known.keys())})
 
 
 def measure(generated: Generated, tally: Tally) -> None:

@@ -6,18 +6,11 @@ and as cases are named by content, a run that was killed is completed by running
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 
 from fuzzing.cases import Corpus, TestCase
@@ -29,9 +22,9 @@ from fuzzing.generate.closing import closers
 from fuzzing.generate.generators import Generator
 from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
+from fuzzing.processes import shared
 
 _BATCH = 64  # models; a second of work at most, and its results are some kilobytes
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -84,36 +77,14 @@ def batches(plan: Plan, count: int, jobs: int) -> Iterator[Batch]:
     cannot be written, or a process dies.
     """
     work = (range(first, min(first + _BATCH, count)) for first in range(0, count, _BATCH))
-    if jobs == 1:
-        yield from (batch(plan, some) for some in work)
-        return
     _generator(plan.generator, plan.settings)  # what cannot be made is told here, once
-    yield from _shared(plan, work, jobs)
-
-
-def _shared(plan: Plan, work: Iterable[range], jobs: int) -> Iterator[Batch]:
-    context = get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=_tether, initargs=(os.getpid(),)) as pool:
-        waiting: deque[Future[Batch]] = deque()
-        try:
-            for some in work:
-                waiting.append(pool.submit(batch, plan, some))
-                if len(waiting) > 2 * jobs:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool as error:
-            raise InfrastructureError(
-                "a process that made models died, perhaps for want of memory; what it had written is kept: "
-                "run again with fewer --jobs"
-            ) from error
-
-
-def _tether(parent: int) -> None:
-    """The process dies with the one that started it: it could not tell anyone what it makes."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
+    return shared(
+        partial(batch, plan),
+        work,
+        jobs,
+        "a process that made models died, perhaps for want of memory; what it had written is kept: "
+        "run again with fewer --jobs",
+    )
 
 
 def batch(plan: Plan, indices: Iterable[int]) -> Batch:

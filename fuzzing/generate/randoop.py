@@ -5,9 +5,8 @@ from __future__ import annotations
 from fuzzing.draws import Draws
 from fuzzing.errors import UsageError
 from fuzzing.generate.generators import register_generator
-from fuzzing.generate.isra.settings import Settings
 from fuzzing.generate.isra.solver import Generated
-from fuzzing.generate.syntax import Acceptance, Draft, Validator, Vocabulary
+from fuzzing.generate.syntax import Draft, Drafting
 from fuzzing.graph.ir import Graph
 
 #: Of one node (released baseline).
@@ -15,34 +14,24 @@ MOST_TRIES = 10_000
 
 
 @register_generator("randoop")
-class Randoop:
-    """Generates models under some settings.
-
-    tries  nodes drawn so far, those that were accepted included
-    """
-
-    def __init__(self, settings: Settings, validator: Validator | None = None) -> None:
-        self.settings = settings
-        self.tries = 0
-        self._acceptance = Acceptance(settings.limits.max_elements, validator)
-        self._vocabulary = Vocabulary(settings)
+class Randoop(Drafting):
+    """Generates models under some settings; `tries` counts nodes."""
 
     def generate(self, seed: int) -> Generated:
         """The model of this seed; raises UsageError if a node is never accepted."""
         draws = Draws(seed)
-        draft = Draft(self._vocabulary, draws)
+        draft = self.begin(draws)
         graph = draft.graph()
         for _ in range(draws.between(*self.settings.nodes)):
-            graph = self._node(draft)
+            graph = self._with_node(draft)
         return draft.generated(graph)
 
-    def _node(self, draft: Draft) -> Graph:
+    def _with_node(self, draft: Draft) -> Graph:
         mark = draft.mark()
         _, sound = mark
         for _ in range(MOST_TRIES):
-            self.tries += 1
             draft.node()
-            graph = self._acceptance.typed(draft.graph(), sound)
+            graph = self.accepted(draft, sound)
             if graph is not None:
                 return graph
             draft.back(mark)

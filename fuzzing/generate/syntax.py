@@ -229,3 +229,25 @@ class Draft:
         """What becomes of an accepted graph. Nothing is known of the values that its operators give."""
         ranges = {edge: self._ranges[edge] for edge in graph.inputs}
         return Generated(joined(graph) if self._settings.joined else graph, ranges)
+
+
+class Drafting:
+    """What the generators share that draw drafts until one is accepted, under some settings.
+
+    tries  drafts looked at so far, those that were accepted included
+    """
+
+    def __init__(self, settings: Settings, validator: Validator | None = None) -> None:
+        self.settings = settings
+        self.tries = 0
+        self._acceptance = Acceptance(settings.limits.max_elements, validator)
+        self._vocabulary = Vocabulary(settings)
+
+    def begin(self, draws: Draws) -> Draft:
+        """A draft without nodes."""
+        return Draft(self._vocabulary, draws)
+
+    def accepted(self, draft: Draft, sound: int = 0) -> Graph | None:
+        """The draft as a graph with types; None if it is refused. See `Acceptance.typed`."""
+        self.tries += 1
+        return self._acceptance.typed(draft.graph(), sound)

@@ -12,9 +12,6 @@ from fuzzing.graph.ir import Array, Constant
 from fuzzing.graph.operator import Auxiliary
 from fuzzing.graph.site import Site
 
-#: `Setting.omit` of an attribute that `Operator.plan` gives, because other choices hang on it.
-PLANNED = 1.0
-
 
 def literal(dtype: str, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Constant:
     """A constant of an element type; a vector if no shape is given.
@@ -50,6 +47,11 @@ def bounds(constant: Constant) -> Interval:
 def whole_numbers(site: Site, position: int) -> list[int] | None:
     """The elements of an input of whole numbers, flat; None if it is no constant, so nobody knows them."""
     return None if site.constants[position] is None else site.numbers(position)
+
+
+def optional_numbers(site: Site, position: int, absent: Sequence[int]) -> list[int] | None:
+    """The same of an optional input; `absent` if it is left out."""
+    return whole_numbers(site, position) if site.given(position) else list(absent)
 
 
 def spelled(

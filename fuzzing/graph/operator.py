@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from fuzzing.draws import Draws
+from fuzzing.graph.domains import Made
 from fuzzing.graph.intervals import Interval, modest
 from fuzzing.graph.ir import Attribute, Builder, Constant
 from fuzzing.graph.site import Limits, Site
@@ -46,6 +47,14 @@ class Setting:
     domain: Domain
     omit: float = 0.0
     default: Any = None
+
+
+def planned(name: str, default: Any = None, domain: Domain | None = None) -> Setting:
+    """An attribute that `Operator.plan` gives, together with what it must agree with, or leaves out.
+
+    domain  what it may be in a graph that is read; None: anything
+    """
+    return Setting(name, domain or Made(lambda site: site.attributes[name]), omit=1.0, default=default)
 
 
 @dataclass(frozen=True)

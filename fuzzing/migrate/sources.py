@@ -6,15 +6,12 @@ nothing is dropped in silence.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-import fuzzing.migrate
 from fuzzing.cases import TestCase
-from fuzzing.errors import UnknownNameError
+from fuzzing.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Source:
     needs: str = ""
 
 
-_SOURCES: dict[str, Source] = {}
+_SOURCES: Registry[Source] = Registry("case source", "fuzzing.migrate")
 M = TypeVar("M", bound=Migrate)
 
 
@@ -56,7 +53,7 @@ def register_source(name: str, *, library: str, needs: str = "") -> Callable[[M]
     """Decorator: makes a function known as the source `name`; its words must be plain text (see Source)."""
 
     def register(function: M) -> M:
-        _SOURCES[name] = Source(name, library, function, needs)
+        _SOURCES.add(Source(name, library, function, needs), name)
         return function
 
     return register
@@ -64,14 +61,9 @@ def register_source(name: str, *, library: str, needs: str = "") -> Callable[[M]
 
 def names() -> tuple[str, ...]:
     """The names of all sources, sorted. Loads every file of this package, none of the libraries."""
-    for module in pkgutil.iter_modules(fuzzing.migrate.__path__):
-        if module.name != "__main__":
-            importlib.import_module(f"fuzzing.migrate.{module.name}")
-    return tuple(sorted(_SOURCES))
+    return _SOURCES.names()
 
 
 def get(name: str) -> Source:
     """The source `name`; raises UnknownNameError that lists those there are."""
-    if name not in names():
-        raise UnknownNameError(f"no case source is called {name!r}; there are: {', '.join(names())}")
-    return _SOURCES[name]
+    return _SOURCES.get(name)

@@ -2,6 +2,8 @@
 
 The instances come from catalogues (JSON lines with "id" and "instance"), from the cases of a corpus, or
 from both; a case met twice counts once. Prints one JSON object a line on stdout, progress on stderr:
+    {"event": "touched", "operator": NAME, "weight": W, "why": TEXT, "places": [{path, line, role}, …]}
+    {"event": "touched", "pass": NAME, "places": […]}   both with --touched N and --change, the surest first
     {"event": "ranked", "id": ID, "why": {…}}        "why" with --explain
     {"event": "end", "cases": N, "strategy": NAME, "seconds": S}      of the ranking, without reading
 Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
@@ -18,7 +20,7 @@ import gc
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,10 @@ def _rank(given: argparse.Namespace) -> None:
     instances = list(distinct(_instances(given.catalogue, given.corpus)))
     context = _context(given)
     gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
+    if given.touched and isinstance(context.change, change.Change):
+        operators = {instance.operator for instance in instances}
+        for one in tell_touched(context.change, operators, given.touched):
+            event(event="touched", **one)
     begin = time.perf_counter()
     ranked = list(strategy(instances, context))
     seconds = time.perf_counter() - begin
@@ -51,6 +57,18 @@ def _rank(given: argparse.Namespace) -> None:
         why: dict[str, Any] = {"why": dict(one.why)} if given.explain else {}
         event(event="ranked", id=instances[one.instance_index].id, **why)
     event(event="end", cases=len(ranked), strategy=given.strategy, seconds=round(seconds, 3))
+
+
+def tell_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:
+    """What a change touches: at most so many operators, the surest first, then as many passes."""
+    said = change.touched(given, operators)
+    surest = sorted(said.operators, key=lambda name: (-said.operators[name], name))
+    for name in surest[:most]:
+        places = [asdict(place) for place in said.places.get(name, ())]
+        weight = round(said.operators[name], 4)
+        yield {"operator": name, "weight": weight, "why": said.reasons[name][0], "places": places}
+    for name, place in list(said.pass_places.items())[:most]:
+        yield {"pass": name, "places": [asdict(place)]}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=base.SEED)
     parser.add_argument("--backend", default="", help="the compiler that the cases are for")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the strategy")
+    parser.add_argument(
+        "--touched", type=int, default=0, metavar="N", help="say first what the change touches, N at most"
+    )
     parser.add_argument("--explain", action="store_true", help="say why each case stands where it does")
     return parser
 

@@ -5,16 +5,13 @@ A strategy gives each instance once, the one to run first first, and says why it
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Protocol
 
-import fuzzing.prioritize
-from fuzzing.errors import UnknownNameError
 from fuzzing.prioritize.instances import Instance
+from fuzzing.registry import Registry
 
 #: The seed of OPERA's released code.
 SEED = 1
@@ -79,14 +76,14 @@ class Ranked:
 
 
 Rank = Callable[[Sequence[Instance], Context], Iterator[Ranked]]
-_STRATEGIES: dict[str, Rank] = {}
+_STRATEGIES: Registry[Rank] = Registry("strategy", "fuzzing.prioritize", deep=True)
 
 
 def register_strategy(*names: str) -> Callable[[Rank], Rank]:
     """Decorator: makes a function known as the strategy of these names."""
 
     def register(function: Rank) -> Rank:
-        _STRATEGIES.update(dict.fromkeys(names, function))
+        _STRATEGIES.add(function, *names)
         return function
 
     return register
@@ -94,17 +91,12 @@ def register_strategy(*names: str) -> Callable[[Rank], Rank]:
 
 def names() -> tuple[str, ...]:
     """The names of all strategies, sorted. Loads every file of this package and of those below it."""
-    for module in pkgutil.walk_packages(fuzzing.prioritize.__path__, "fuzzing.prioritize."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    return tuple(sorted(_STRATEGIES))
+    return _STRATEGIES.names()
 
 
 def get(name: str) -> Rank:
     """The strategy `name`; raises UnknownNameError that lists those there are."""
-    if name not in names():
-        raise UnknownNameError(f"no strategy is called {name!r}; there are: {', '.join(names())}")
-    return _STRATEGIES[name]
+    return _STRATEGIES.get(name)
 
 
 def shuffled(indices: Sequence[int], instances: Sequence[Instance], seed: int) -> list[int]:

@@ -5,7 +5,7 @@ The shard names one case and how it is run. Prints JSON lines on stdout:
     {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
     {"event": "other", "id": ID}                                another bug, met on the way
     {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …, "runs": N,
-     "replayed": N, "before": […], "after": […], "seconds": S, "versions": {…}}
+     "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
     {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
 
 The reduced case, and the others, are added to the shard's corpus. Exit codes: 0 after "end", 2 for a case
@@ -19,6 +19,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from fuzzing.cases import Corpus
@@ -28,6 +29,7 @@ from fuzzing.program import event, note
 from fuzzing.reduce.engine import Budget, Step
 from fuzzing.reduce.lenses import lens_of
 from fuzzing.reduce.reduction import reduce_case
+from fuzzing.triage.traits import traits_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,6 +93,7 @@ def run(shard: Shard, budget: Budget, journal: Path | None) -> None:
         after=lens.format.size(reduction.reduced.best),
         words=lens.words,
         seconds=time.monotonic() - begin,
+        traits=asdict(traits_of(reduction.case)),
     )
 
 

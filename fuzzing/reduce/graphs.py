@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzzing.reduce.engine import Format, Pass
+from fuzzing.reduce.graph_bodies import inside, unfold
 from fuzzing.reduce.graph_cuts import by_nodes, by_outputs, bypass, keep, named, single
 from fuzzing.reduce.graph_plain import plain, shrink, simplify, usual
 from fuzzing.reduce.lenses import Lens, register_lens
@@ -17,6 +18,8 @@ FORMAT = Format[Subject](
         Pass("outputs", by_outputs),
         Pass("nodes", by_nodes),
         Pass("bypass", bypass),
+        Pass("unfold", unfold),
+        Pass("inside", inside),
         Pass("plain", plain),
         Pass("usual", usual),
         Pass("shrink", shrink),

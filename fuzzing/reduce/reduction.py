@@ -63,6 +63,11 @@ class Reducer:
     ) -> None:
         self._open.__exit__(kind, error, trace)
 
+    @property
+    def configuration(self) -> str:
+        """That of the outcomes: options and profile that are not the default."""
+        return self._bench.configuration
+
     def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
         """What cases do before they are reduced."""
         return self._bench.outcomes(cases)

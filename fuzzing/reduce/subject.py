@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from fuzzing.cases.case import Input
 from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import UsageError
 from fuzzing.execute.bench import Bench
-from fuzzing.graph import Constant, Graph, TensorType
+from fuzzing.graph import Constant, Graph, Node, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes
 from fuzzing.outcomes import Outcome
@@ -122,11 +122,15 @@ def _observed(subject: Subject, bench: Bench) -> Subject:
 
 
 def size(subject: Subject) -> tuple[float, ...]:
-    """Nodes, edges, attributes, unusual types, inputs, dimensions, elements; then how plain values are."""
+    """Nodes, edges, attributes, unusual types, inputs, dimensions, elements; then how plain values are.
+
+    Nodes and their edges and attributes are counted in bodies, too.
+    """
     graph = subject.graph
-    uses = sum(len(list(node.uses())) for node in graph.nodes)
-    attributes = sum(len(node.attributes) for node in graph.nodes)
-    outputs = len(graph.outputs) + sum(len(node.outputs) for node in graph.nodes)
+    nodes = list(_all_nodes(graph))
+    uses = sum(len(list(node.uses())) for node in nodes)
+    attributes = sum(len(node.attributes) for node in nodes)
+    outputs = len(graph.outputs) + sum(len(node.outputs) for node in nodes)
     ranks = elements = lengths = broken = odd = 0
     for edge in (*graph.inputs, *graph.constants):
         type_ = graph.types[edge]
@@ -140,7 +144,7 @@ def size(subject: Subject) -> tuple[float, ...]:
     )
     age = OPSETS.index(graph.opset) if graph.opset in OPSETS else len(OPSETS)
     return (
-        len(graph.nodes),
+        len(nodes),
         uses,
         outputs,
         attributes,
@@ -153,6 +157,13 @@ def size(subject: Subject) -> tuple[float, ...]:
         broken,
         odd,
     )
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        yield node
+        for body in node.bodies():
+            yield from _all_nodes(body.graph)
 
 
 def tensor_of_constant(constant: Constant) -> Tensor:

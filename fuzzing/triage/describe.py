@@ -1,6 +1,7 @@
-"""`python -m fuzzing.triage.describe --corpus DIR ID...`: programs as people read them.
+"""`python -m fuzzing.triage.describe --corpus DIR [--traits] ID...`: programs as people read them.
 
-Prints one JSON object a line on stdout, in the order asked: {"id": ID, "program": TEXT}. Exit codes: 0
+Prints one JSON object a line on stdout, in the order asked: {"id": ID, "program": TEXT}, with `--traits` also
+{"traits": {…}}, which tell what may be behind a failure of it (`fuzzing.triage.traits`). Exit codes: 0
 done, 2 a case that is not there or not readable (those before it have been printed). Runs in a process
 of its own because it imports onnx, which the control plane must not.
 """
@@ -13,11 +14,13 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fuzzing.cases import Corpus, OnnxModel, Program
 from fuzzing.errors import UsageError
+from fuzzing.triage.traits import traits_of
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -32,12 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzzing.triage.describe", description="Show programs.")
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
+    parser.add_argument("--traits", action="store_true", help="tell what may be behind a failure")
     parser.add_argument("ids", nargs="+", metavar="ID", help="a case id")
     given = parser.parse_args(arguments)
     corpus = Corpus(given.corpus)
     try:
         for case_id in given.ids:
-            record = {"id": case_id, "program": describe(corpus.get(case_id).program)}
+            case = corpus.get(case_id)
+            record: dict[str, Any] = {"id": case_id, "program": describe(case.program)}
+            if given.traits:
+                record["traits"] = asdict(traits_of(case))
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
     except UsageError as error:
         sys.stderr.write(f"python -m fuzzing.triage.describe: {error}\n")

@@ -1,7 +1,8 @@
-"""`python -m fuzzing.triage.group SHARD.json [--strategy S] [--keep] [--out DIR]`: failures by bug.
+"""`python -m fuzzing.triage.group SHARD.json [--strategy S] [--keep] [--known FILE] [--out DIR]`: bugs.
 
-The shard names cases and how they are run; with no cases named, all of its corpus. Each is run, and each
-that fails is reduced, unless `--keep` is said, within `--runs` candidates and `--seconds` each. Prints JSON
+The shard names cases and how they are run; with no cases named, all of its corpus. Each is run but those of
+which `--known` holds an outcome, as a JSON list, of the shard's toolchain and configuration; each that fails
+is reduced, unless `--keep` is said, within `--runs` candidates and `--seconds` each. Prints JSON
 lines on stdout:
 
     {"event": "outcome", "done": N, "of": N, "failing": N}         after each few cases
@@ -23,15 +24,17 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Evidence, Outcome
 from fuzzing.program import event, note
 from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.reduction import Reducer
@@ -65,10 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true", help="leave the cases as they are")
     parser.add_argument("--runs", type=int, default=Budget.runs, help="candidates to run for each case")
     parser.add_argument("--seconds", type=float, default=Budget.seconds, help="seconds for each case")
+    parser.add_argument("--known", type=Path, help="file of outcomes that need not be seen again")
     parser.add_argument("--out", type=Path, help="folder for reduced cases and journals")
     given = parser.parse_args(arguments)
     try:
-        group(_shard(given.shard), given.strategy, _Reducing(given))
+        shard = _shard(given.shard)
+        group(shard, given.strategy, _Reducing(given), _known(given.known) if given.known else [])
     except UsageError as error:
         event(event="error", kind="usage", message=str(error))
         return 2
@@ -97,14 +102,34 @@ def _shard(path: Path) -> Shard:
         raise UsageError(f"cannot read the shard {path}: {error}") from None
 
 
-def group(shard: Shard, strategy: str, reducing: _Reducing) -> None:
-    """Runs the shard's cases and prints events; see the module."""
+def _known(path: Path) -> list[Outcome]:
+    """The outcomes of a file."""
+    try:
+        return [Outcome.from_json(item) for item in json.loads(path.read_bytes())]
+    except (OSError, ValueError, InfrastructureError) as error:
+        raise UsageError(f"cannot read the outcomes {path}: {error}") from None
+
+
+def _usable(known: Sequence[Outcome], shard: Shard, configuration: str) -> dict[str, Outcome]:
+    """The outcomes, by case, that a run would bring again: with evidence, of this toolchain and settings."""
+    here = (backends.get(shard.backend).name, shard.toolchain, shard.device, configuration)
+    return {
+        item.case: item
+        for item in known
+        if (item.backend, item.toolchain, item.device, item.configuration) == here
+        and item.evidence != Evidence()
+    }
+
+
+def group(shard: Shard, strategy: str, reducing: _Reducing, known: Sequence[Outcome] = ()) -> None:
+    """Runs the shard's cases but those of known outcome, and prints events; see the module."""
     label = strategy_named(strategy)
     begin = time.monotonic()
     corpus = Corpus(shard.corpus)
     ids = list(shard.cases or corpus.ids())
     with Reducer(shard, reducing.budget) as reducer:
-        found = [_reduced(failure, reducer, shard, reducing) for failure in _failing(corpus, ids, reducer)]
+        failing = _failing(corpus, ids, reducer, _usable(known, shard, reducer.configuration))
+        found = [_reduced(failure, reducer, shard, reducing) for failure in failing]
     bugs: dict[str, list[Found]] = {}
     for item, name in zip(found, label([item.last for item in found]), strict=True):
         bugs.setdefault(name, []).append(item)
@@ -114,12 +139,15 @@ def group(shard: Shard, strategy: str, reducing: _Reducing) -> None:
     event(event="end", cases=len(ids), failing=len(found), bugs=len(bugs), strategy=strategy, seconds=seconds)
 
 
-def _failing(corpus: Corpus, ids: Sequence[str], reducer: Reducer) -> Iterator[Failure]:
+def _failing(
+    corpus: Corpus, ids: Sequence[str], reducer: Reducer, known: Mapping[str, Outcome]
+) -> Iterator[Failure]:
     """The cases that fail, as the reductions ask for them."""
     left, done, failing = iter(ids), 0, 0
     while batch := [corpus.get(case_id) for case_id in islice(left, _BATCH)]:
-        outcomes = reducer.outcomes(batch)
-        failures = [Failure(*pair) for pair in zip(batch, outcomes, strict=True) if pair[1].verdict.accuses]
+        ran = reducer.outcomes([case for case in batch if case.id not in known])
+        outcomes = {outcome.case: outcome for outcome in ran} | known
+        failures = [Failure(case, outcomes[case.id]) for case in batch if outcomes[case.id].verdict.accuses]
         done, failing = done + len(batch), failing + len(failures)
         event(event="outcome", done=done, of=len(ids), failing=failing)
         sys.stdout.flush()

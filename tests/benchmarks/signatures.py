@@ -90,11 +90,11 @@ def candidates(fault: Any, name: str, seed: int) -> Iterator[TestCase]:
     """Generated cases that hold what a fault concerns."""
     operators = tuple(dict.fromkeys((*OPERATORS, *fault.operators)))
     solver = Solver(Settings(nodes=(5, 20), opset=18, operators=operators))
-    matched = planted().matched
+    concerns = planted().concerns
     for number in range(_GRAPHS):
         own = derive(seed, name, number)
         made = case(solver.generate(own), own, Origin("isra", "1"), str(number))
-        if matched(made.program.to_bytes(), fault)[1]:
+        if concerns(made.program.to_bytes(), fault):
             yield made
 
 

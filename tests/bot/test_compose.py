@@ -8,6 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot import compose
+from bot.compose import forge
 from bot.campaigns.services import Services
 from bot.config import RepositoryConfig
 from bot.errors import SettingsError
@@ -62,14 +63,14 @@ def test_artifacts_of_two_campaigns_lie_apart(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_never_holds_what_could_reach_github(settings: Settings) -> None:
-    sink, _, rehearsal = compose._sinks(settings)
+    sink, _, rehearsal = compose.sinks(settings, None)
     assert sink is rehearsal
     assert isinstance(sink, DryRun)
 
 
 def test_live_effects_go_to_github_and_rehearsed_ones_do_not(settings: Settings) -> None:
     live = settings.model_copy(update={"github_mode": "live", "github_token": SecretStr("t0ken")})
-    sink, _, rehearsal = compose._sinks(live)
+    sink, _, rehearsal = compose.sinks(live, compose.github_hub(live, None))
     assert isinstance(sink, GitHub)
     assert isinstance(rehearsal, DryRun)
 
@@ -80,12 +81,14 @@ def test_a_key_file_that_cannot_be_read_names_its_variable(settings: Settings, t
         update={"github_mode": "live", "github_app_id": "1", "github_private_key_file": key}
     )
     with pytest.raises(SettingsError, match="ASSAY_GITHUB_PRIVATE_KEY_FILE: cannot read"):
-        compose._sinks(app)
+        compose.github_hub(app, None)
     key.write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match=str(key)):
-        compose._sinks(app)
+        compose.github_hub(app, None)
     key.write_text("PEM")
-    assert compose._credentials(app).private_key == "PEM"
+    credentials = forge._credentials(app)
+    assert credentials is not None
+    assert credentials.private_key == "PEM"
 
 
 def test_a_service_has_its_campaigns_and_its_publisher(settings: Settings) -> None:
@@ -94,6 +97,7 @@ def test_a_service_has_its_campaigns_and_its_publisher(settings: Settings) -> No
     try:
         database.migrate()
         parts = compose.service(settings, database)
-        assert [getattr(one, "name", "") for one in parts.backgrounds] == ["campaigns", "publisher"]
+        names = [getattr(one, "name", "") for one in parts.backgrounds]
+        assert {"campaigns", "publisher", "pulls", "checks"} <= set(names)
     finally:
         database.close()

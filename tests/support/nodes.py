@@ -1,46 +1,37 @@
-"""Nodes made by hand, to ask a specification what it says of them."""
+"""Nodes made by hand, also such as no generator draws, to ask a specification what it says of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
-from fuzzing.graph import TensorType, operators
+from fuzzing.graph import Attribute, Graph, TensorType, operators
 from fuzzing.graph.ir import Builder, Constant
+from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.site import Site
+
+#: A placeholder, a constant, or an input that is left out.
+Given: TypeAlias = TensorType | Constant | np.ndarray[Any, Any] | None
 
 
 def placed(
     name: str,
-    inputs: list[TensorType | np.ndarray[Any, Any] | None],
-    attributes: dict[str, Any] | None = None,
+    inputs: Sequence[Given],
+    attributes: Mapping[str, Attribute] | None = None,
     opset: int = 21,
     outputs: int = 1,
 ) -> Site:
-    """The place of a node whose inputs are placeholders, constants or left out."""
-    operator = operators.named(name, opset)
-    builder = Builder(opset)
-    edges: list[int | None] = []
-    for item in inputs:
-        if item is None:
-            edges.append(None)
-        elif isinstance(item, TensorType):
-            edges.append(builder.placeholder(item))
-        else:
-            edges.append(builder.constant(Constant(item.dtype.name, item)))
-    types = (TensorType("float32", None),) * outputs
-    builder.node(name, tuple(edges), types, attributes or {})
-    graph = builder.finish(())
-    return Site.of(operator, graph, graph.nodes[0])
+    """The place of a node."""
+    return _site(_graph(name, opset, inputs, attributes, outputs))
 
 
 def shapes(
     name: str,
-    inputs: list[TensorType | np.ndarray[Any, Any] | None],
-    attributes: dict[str, Any] | None = None,
+    inputs: Sequence[Given],
+    attributes: Mapping[str, Attribute] | None = None,
     opset: int = 21,
     outputs: int = 1,
 ) -> list[tuple[int | None, ...] | None]:
@@ -49,19 +40,68 @@ def shapes(
     return [type_.shape for type_ in site.operator.infer(site)]
 
 
-def inferred(name: str, lead: tuple[int, ...], constants: list[np.ndarray[Any, Any]]) -> tuple[int, ...]:
-    """What onnx's own inference says of a node's only output; its first input is no constant."""
-    tensors = [numpy_helper.from_array(array, f"c{place}") for place, array in enumerate(constants)]
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node(name, ["x", *(tensor.name for tensor in tensors)], ["y"])],
-        "graph",
-        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, lead)],
-        [onnx.helper.make_empty_tensor_value_info("y")],
-        tensors,
-    )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
-    found = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
-    return tuple(dim.dim_value for dim in found.graph.output[0].type.tensor_type.shape.dim)
+def inferred(
+    name: str,
+    opset: int,
+    inputs: Sequence[Given],
+    attributes: Mapping[str, Attribute] | None = None,
+    outputs: int = 1,
+    known: bool = False,
+) -> tuple[TensorType, ...]:
+    """What the specification infers, after asserting that onnx infers nothing else; all of it, if `known`."""
+    graph = _graph(name, opset, inputs, attributes, outputs)
+    site = _site(graph)
+    found = site.operator.infer(site)
+    for type_, dims in zip(found, _by_onnx(graph), strict=True):
+        assert not known or (dims is not None and None not in dims), (name, dims)
+        if dims is not None:
+            assert len(dims) == type_.rank, (name, dims, type_)
+            agreed = zip(dims, type_.shape or (), strict=True)
+            assert all(theirs in (None, mine) for theirs, mine in agreed), (name, dims, type_)
+    return found
+
+
+def _graph(
+    name: str,
+    opset: int,
+    inputs: Sequence[Given],
+    attributes: Mapping[str, Attribute] | None,
+    outputs: int,
+) -> Graph:
+    """The node alone, of whose outputs nothing is known."""
+    builder = Builder(opset)
+    edges = tuple([_edge(builder, item) for item in inputs])
+    made = builder.node(name, edges, (TensorType("float32", ()),) * outputs, attributes)
+    return builder.finish(made)
+
+
+def _edge(builder: Builder, item: Given) -> int | None:
+    if item is None:
+        return None
+    if isinstance(item, TensorType):
+        return builder.placeholder(item)
+    return builder.constant(item if isinstance(item, Constant) else Constant(item.dtype.name, item))
+
+
+def _site(graph: Graph) -> Site:
+    (node,) = graph.nodes
+    return Site.of(operators.named(node.op, graph.opset), graph, node)
+
+
+def _by_onnx(graph: Graph) -> list[list[int | None] | None]:
+    """The lengths of the outputs as far as onnx infers any."""
+    model = to_onnx(graph)
+    del model.graph.output[:]
+    for edge in graph.outputs:
+        model.graph.output.add().name = f"v{edge}"
+    known = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    tensors = [value.type.tensor_type for value in known.graph.output]
+    return [
+        [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+        if tensor.HasField("shape")
+        else None
+        for tensor in tensors
+    ]
 
 
 def floats(*shape: int | None) -> TensorType:
@@ -72,6 +112,3 @@ def floats(*shape: int | None) -> TensorType:
 def longs(*values: int) -> np.ndarray[Any, Any]:
     """A vector of int64."""
     return np.array(values, np.int64)
-
-
-__all__ = ["floats", "inferred", "longs", "placed", "shapes"]

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.campaigns.context import Context
-from bot.campaigns.judging import Runs, Seen, judge
+from bot.campaigns.judging import Runs, Seen, finding_of, judge
 from bot.campaigns.provenance import origin
 from bot.campaigns.registry import step
 from bot.campaigns.services import Config
 from bot.campaigns.shards import Job, Place, places, run_pending
 from bot.store import findings, outcomes
+from bot.store.campaigns import Session
 from bot.store.models import CampaignState, Finding, Side
-from fuzzing.outcomes import Verdict
+from fuzzing.outcomes import Outcome, Verdict
 
 
-@step(CampaignState.COMPARING, to=(CampaignState.REPORTING,))
+@step(CampaignState.COMPARING, to=(CampaignState.REDUCING,))
 def compare(context: Context) -> None:
     """Reads outcomes and repeats of both sides; writes base's outcomes, and the findings."""
     config, head, base = places(context)
@@ -29,7 +30,7 @@ def compare(context: Context) -> None:
     found = list(_findings(context, config, head, base))
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, found)
-        context.move(campaign, CampaignState.REPORTING)
+        context.move(campaign, CampaignState.REDUCING)
 
 
 def _findings(context: Context, config: Config, head: Place, base: Place | None) -> Iterator[Finding]:
@@ -45,10 +46,21 @@ def _findings(context: Context, config: Config, head: Place, base: Place | None)
                 base_runs=Runs(*base_runs.get(at_head.case, (0, 0))),
                 repeats=config.repeats,
                 compared=base is not None,
+                again=_again(session, campaign.id, at_head, head_runs),
             )
             finding = _finding(context, seen)
             if finding is not None:
                 yield finding
+
+
+def _again(
+    session: Session, campaign_id: int, at_head: Outcome, runs: dict[str, tuple[int, int]]
+) -> tuple[Outcome, ...]:
+    """The fresh runs at head, where they do not all agree: only then is asked why."""
+    agreed, total = runs.get(at_head.case, (0, 0))
+    if agreed == total:
+        return ()
+    return tuple(outcomes.repeats(session, campaign_id, Side.HEAD, at_head.case))
 
 
 def _finding(context: Context, seen: Seen) -> Finding | None:
@@ -59,15 +71,4 @@ def _finding(context: Context, seen: Seen) -> Finding | None:
     assert accused is not None
     about = origin(context.corpus, accused.case)
     signature = context.services.sign(accused, about.operator, about.frontend)
-    return Finding(
-        campaign_id=context.campaign_id,
-        case_id=accused.case,
-        standing=judgement.standing.value,
-        verdict=judgement.verdict.value,
-        signature=signature.key,
-        head_failed=judgement.head[0],
-        head_runs=judgement.head[1],
-        base_failed=judgement.base[0],
-        base_runs=judgement.base[1],
-        reason=judgement.reason,
-    )
+    return finding_of(judgement, context.campaign_id, accused.case, signature.key)

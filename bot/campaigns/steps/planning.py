@@ -47,6 +47,14 @@ def plan(context: Context) -> None:
 
 
 def _config(context: Context, campaign: Campaign) -> Config | None:
+    """The configuration in force, with what whoever asked for the campaign wanted otherwise."""
+    config = _configured(context, campaign)
+    if config is None or not campaign.overrides:
+        return config
+    return config.overridden(campaign.overrides)
+
+
+def _configured(context: Context, campaign: Campaign) -> Config | None:
     """The configuration given with the campaign, else the one at head, else the repository's default."""
     if campaign.config:
         return context.config(campaign)

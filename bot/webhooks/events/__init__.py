@@ -3,8 +3,10 @@
 A file here holds a pydantic model of the few payload fields it uses and a function from the raw
 payload to a `Meaning`:
 
-    @event("push")
-    def push(payload: bytes) -> Meaning: ...
+    @event("issues", actions={"closed", "reopened"})
+    def issues(payload: bytes) -> Meaning: ...
+
+Deliveries with other actions never come to the function: what nobody uses need not fit.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from bot.errors import InternalError, UsageError
 from bot.webhooks.intents import Intent
@@ -37,20 +39,27 @@ class Meaning:
 
 Parser = Callable[[bytes], Meaning]
 
-_parsers: dict[str, Parser] = {}
+_parsers: dict[str, tuple[Parser, frozenset[str]]] = {}
+
+
+class _Action(BaseModel):
+    action: str = ""
 
 
 class PayloadError(UsageError):
     """A payload lacks what its event's description promises; says which field and why."""
 
 
-def event(name: str) -> Callable[[Parser], Parser]:
-    """Registers the parser of an event's payloads. It may raise pydantic's ValidationError."""
+def event(name: str, *, actions: Collection[str] = ()) -> Callable[[Parser], Parser]:
+    """Registers the parser of an event's payloads, those with these actions only where any are named.
+
+    It may raise pydantic's ValidationError.
+    """
 
     def register(parser: Parser) -> Parser:
         if name in _parsers:
             raise InternalError(f"two parsers for the event {name!r}")
-        _parsers[name] = parser
+        _parsers[name] = (parser, frozenset(actions))
         return parser
 
     return register
@@ -63,10 +72,14 @@ def names() -> frozenset[str]:
 
 def interpret(name: str, payload: bytes) -> Meaning:
     """What a delivery means. Raises PayloadError if the payload does not fit the event."""
-    parser = _known().get(name)
-    if parser is None:
+    known = _known().get(name)
+    if known is None:
         return Meaning(note=f"nothing is done about {name!r} events", ignored=True)
+    parser, actions = known
     try:
+        action = _Action.model_validate_json(payload).action if actions else ""
+        if actions and action not in actions:
+            return Meaning(note=f"nothing is done about {action[:64]!r} of {name!r} events", ignored=True)
         return parser(payload)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -75,7 +88,7 @@ def interpret(name: str, payload: bytes) -> Meaning:
 
 
 @functools.cache
-def _known() -> dict[str, Parser]:
+def _known() -> dict[str, tuple[Parser, frozenset[str]]]:
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return _parsers

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from bot.webhooks.intents import Named
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FULL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+_LOGIN = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")
+#: GitHub's own stand-in for an account that was deleted.
+GHOST = "ghost"
 
 
 def _sha(text: str) -> str:
@@ -24,8 +30,38 @@ def _full_name(text: str) -> str:
     return text
 
 
+def _login(text: str) -> str:
+    if not _LOGIN.fullmatch(text):
+        raise ValueError("not an account's name")
+    return text
+
+
+def _moment(value: Any) -> Any:
+    """GitHub tells times as ISO 8601 text in some events and as seconds since 1970 in others."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return datetime.fromtimestamp(value, UTC).isoformat()
+        except (OverflowError, OSError, ValueError):
+            raise ValueError("not a time") from None
+    return value
+
+
+def _utc(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("a time without its zone")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("not a time") from None
+
+
 Sha = Annotated[str, AfterValidator(_sha)]
 FullName = Annotated[str, AfterValidator(_full_name)]
+Login = Annotated[str, AfterValidator(_login)]
+Moment = Annotated[datetime, Field(strict=False), BeforeValidator(_moment), AfterValidator(_utc)]
+#: What GitHub numbers; more would not fit a BIGINT.
+Id = Annotated[int, Field(ge=0, lt=1 << 63)]
+Number = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 def is_zero(sha: str) -> bool:
@@ -43,9 +79,61 @@ class Repository(Payload):
     """The repository an event is about."""
 
     full_name: FullName
+    id: Id | None = None
 
 
 class Installation(Payload):
     """The GitHub App's installation through which an event came."""
 
-    id: int
+    id: Id
+
+
+class Account(Payload):
+    """A user, an organisation, or a program's account."""
+
+    login: Login
+    type: str = "User"
+
+    @property
+    def is_bot(self) -> bool:
+        """Whether a program acts through it."""
+        return self.type == "Bot"
+
+
+class About(Payload):
+    """What every event about a repository tells."""
+
+    repository: Repository
+    installation: Installation | None = None
+
+    def common(self) -> dict[str, Any]:
+        """The fields of `Intent`."""
+        return {
+            "target": self.repository.full_name,
+            "github_id": self.repository.id,
+            "installation": self.installation.id if self.installation else None,
+        }
+
+
+class Acted(About):
+    """Something was done in a repository, by somebody."""
+
+    action: str
+    sender: Account | None = None
+
+    @property
+    def actor(self) -> Account:
+        """Who did it."""
+        return self.sender or Account(login=GHOST)
+
+
+class ListedRepository(Payload):
+    """A repository in the list of an installation event."""
+
+    full_name: FullName
+    id: Id
+    private: bool = False
+
+    def named(self) -> Named:
+        """As intents name it."""
+        return Named(name=self.full_name, github_id=self.id, private=self.private)

@@ -1,39 +1,63 @@
-"""`installation`: somebody installed, suspended or removed the GitHub App."""
+"""`installation`: somebody installed, suspended or removed the GitHub App, or accepted new permissions."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from pydantic import Field
 
 from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import Installation, Payload, Repository
+from bot.webhooks.events.fields import Account, Installation, ListedRepository, Moment, Payload
+from bot.webhooks.intents import InstallationIntent
 
-
-class Account(Payload):
-    """Whose installation it is."""
-
-    login: str
+ACTIONS = frozenset({"created", "deleted", "suspend", "unsuspend", "new_permissions_accepted"})
 
 
 class OwnedInstallation(Installation):
-    """The installation with its owner."""
+    """The installation with its owner and what it allows."""
 
     account: Account
+    permissions: dict[str, str] = Field(default_factory=dict)
+    events: list[str] = Field(default_factory=list)
+    updated_at: Moment | None = None
+
+    def intent(
+        self,
+        action: str,
+        *,
+        added: Sequence[ListedRepository] = (),
+        removed: Sequence[ListedRepository] = (),
+    ) -> InstallationIntent:
+        """What happened to it."""
+        return InstallationIntent(
+            target="",
+            installation=self.id,
+            id=self.id,
+            account=self.account.login,
+            action=action,
+            permissions=self.permissions,
+            events=tuple(self.events),
+            added=tuple(repository.named() for repository in added),
+            removed=tuple(repository.named() for repository in removed),
+            updated_at=self.updated_at,
+        )
 
 
-class InstallationChange(Payload):
+class InstallationEvent(Payload):
     """The fields used; `repositories` comes with some actions only."""
 
     action: str
     installation: OwnedInstallation
-    repositories: list[Repository] = Field(default_factory=list)
+    repositories: list[ListedRepository] | None = None
 
 
-@event("installation")
+@event("installation", actions=ACTIONS)
 def installation(payload: bytes) -> Meaning:
-    """Recorded: what is tested is decided by pushes and each repository's own configuration."""
-    change = InstallationChange.model_validate_json(payload)
-    names = ", ".join(repository.full_name for repository in change.repositories[:10])
-    more = len(change.repositories) - 10
-    listed = names + (f" and {more} more" if more > 0 else "")
-    note = f"installation {change.installation.id} of {change.installation.account.login}: {change.action}"
-    return Meaning(note=f"{note} ({listed})" if listed else note)
+    """The installation as it is now, and the repositories it brings or takes along."""
+    fields = InstallationEvent.model_validate_json(payload)
+    listed = fields.repositories or []
+    gone = fields.action == "deleted"
+    intent = fields.installation.intent(
+        fields.action, added=[] if gone else listed, removed=listed if gone else []
+    )
+    return Meaning(intents=(intent,))

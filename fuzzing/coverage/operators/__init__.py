@@ -5,15 +5,13 @@ A set may also be a file of the user's: see `read`.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-import fuzzing.coverage.operators
-from fuzzing.errors import UnknownNameError, UsageError
+from fuzzing.errors import UsageError
+from fuzzing.registry import Registry
 
 #: In-degrees above this count as this one where an operator takes any number of inputs (Isra, criterion.py).
 MAX_IN_DEGREE = 5
@@ -51,14 +49,14 @@ class OperatorSet:
 
 
 Make = Callable[[], Mapping[str, frozenset[int]]]
-_SETS: dict[str, Make] = {}
+_SETS: Registry[Make] = Registry("operator set", __name__)
 
 
 def register_operators(name: str) -> Callable[[Make], Make]:
     """Decorator: makes a function that gives in-degrees known as the operator set `name`."""
 
     def register(make: Make) -> Make:
-        _SETS[name] = make
+        _SETS.add(make, name)
         return make
 
     return register
@@ -66,9 +64,7 @@ def register_operators(name: str) -> Callable[[Make], Make]:
 
 def names() -> tuple[str, ...]:
     """The names of all operator sets, sorted. Loads every file of this package."""
-    for module in pkgutil.iter_modules(fuzzing.coverage.operators.__path__):
-        importlib.import_module(f"{fuzzing.coverage.operators.__name__}.{module.name}")
-    return tuple(sorted(_SETS))
+    return _SETS.names()
 
 
 def get(name: str) -> OperatorSet:
@@ -76,13 +72,9 @@ def get(name: str) -> OperatorSet:
 
     Raises UnknownNameError where there is neither, UsageError where the file cannot be used.
     """
-    if name in names():
-        return OperatorSet(name, _SETS[name]())
-    if Path(name).is_file():
+    if Path(name).is_file() and name not in names():
         return read(Path(name))
-    raise UnknownNameError(
-        f"no operator set is called {name!r} and there is no such file; there are: {', '.join(names())}"
-    )
+    return OperatorSet(name, _SETS.get(name)())
 
 
 def read(path: Path) -> OperatorSet:

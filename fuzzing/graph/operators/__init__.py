@@ -5,13 +5,11 @@ An entry registers itself; a further file of this package needs no edit elsewher
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from functools import cache
 
-import fuzzing.graph.operators
 from fuzzing.errors import UnknownNameError
 from fuzzing.graph.operator import Operator
+from fuzzing.registry import load
 
 #: The oldest opset that specifications are written for.
 OLDEST = 13
@@ -45,8 +43,7 @@ def patterns(opset: int) -> dict[str, Operator]:
 
 
 def _holding(known: dict[str, list[Operator]], opset: int) -> dict[str, Operator]:
-    for module in pkgutil.iter_modules(fuzzing.graph.operators.__path__):
-        importlib.import_module(f"fuzzing.graph.operators.{module.name}")
+    load(__name__)
     found = {}
     for name in sorted(known):
         fitting = [operator for operator in known[name] if operator.since <= opset]

@@ -14,9 +14,9 @@ from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, add, hull, multiply, widen, within
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, planned
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import planned, room
+from fuzzing.graph.operators.sums import room
 from fuzzing.graph.site import Limits, Site
 from fuzzing.graph.types import Shape, TensorType
 

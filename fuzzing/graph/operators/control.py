@@ -9,10 +9,10 @@ from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import BOOLEAN, Interval, hull
 from fuzzing.graph.ir import Body, Builder, Constant, Graph
 from fuzzing.graph.literals import scalar
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, lead_shape
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, lead_shape, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.bodies import Value, bounded, chain
-from fuzzing.graph.operators.sums import planned, room
+from fuzzing.graph.operators.sums import room
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Dim, Shape, TensorType

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fuzzing.graph.intervals import Interval, add
-from fuzzing.graph.operator import LEAD, Data, Operator
+from fuzzing.graph.operator import LEAD, Data, Operator, planned
 from fuzzing.graph.operators import register, windows
-from fuzzing.graph.operators.sums import addend, factor, multiplied, planned, room, total
+from fuzzing.graph.operators.sums import addend, factor, multiplied, room, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fuzzing.graph.intervals import Interval, cut
-from fuzzing.graph.operator import LEAD, Data, Operator
+from fuzzing.graph.operator import LEAD, Data, Operator, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
-from fuzzing.graph.operators.sums import factor, multiplied, planned, room, summands, total
+from fuzzing.graph.operators.sums import factor, multiplied, room, summands, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fuzzing.graph.domains import Axis, Between, Made
 from fuzzing.graph.intervals import Interval, hull, whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import PLANNED, spelled, whole_numbers
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.literals import spelled, whole_numbers
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
 from fuzzing.graph.site import Site, int64
@@ -204,13 +204,13 @@ register(
              dtypes=ANY, empty=True, settings=(Setting("axis", Made(_concat_axis)),), torch=_torch_concat),
     Operator("Split", 13, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=whole, dtypes=ANY, empty=True,
-             settings=(Setting("axis", Axis(), omit=PLANNED, default=0),), torch=spelled(_torch_split)),
+             settings=(planned("axis", 0, Axis()),), torch=spelled(_torch_split)),
     # No empty tensors: onnxruntime refuses `num_outputs` along an axis of length 0, perhaps the only one.
     Operator("Split", 18, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), degrees=(1, 2),
              ranks=_RANKED, plan=_split_plan, infer=_split, within=whole, dtypes=ANY,
-             settings=(Setting("axis", Axis(), omit=PLANNED, default=0),
-                       Setting("num_outputs", Between(1, lambda site: max(1, site.dims(0)[site.axis()])),
-                               omit=PLANNED)),
+             settings=(planned("axis", 0, Axis()),
+                       planned("num_outputs",
+                               domain=Between(1, lambda site: max(1, site.dims(0)[site.axis()])))),
              torch=spelled(_torch_split)),
     Operator("Expand", 13, slots=(LEAD, Auxiliary(_expanded_entries)), infer=_expanded, within=whole,
              dtypes=ANY, empty=True, torch=spelled(_torch_expand)),

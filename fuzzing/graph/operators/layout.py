@@ -9,8 +9,8 @@ from fuzzing.draws import Draws
 from fuzzing.graph.domains import Axis, Choice, Permutation
 from fuzzing.graph.intervals import whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import PLANNED, whole_numbers
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.literals import whole_numbers
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.site import Limits, Site, int64
 from fuzzing.graph.types import ANY, Dim, TensorType
@@ -232,7 +232,7 @@ register(
              dtypes=ANY, empty=True, dynamic=True,
              settings=(Setting("allowzero", Choice(0, 0, 1), omit=0.7, default=0),), torch=_torch_reshape),
     Operator("Flatten", 13, infer=_flattened, within=whole, dtypes=ANY, empty=True, dynamic=True,
-             plan=_flatten_plan, settings=(Setting("axis", _FLATTEN_AXIS, omit=PLANNED, default=1),),
+             plan=_flatten_plan, settings=(planned("axis", 1, _FLATTEN_AXIS),),
              torch=_torch_flatten),
     Operator("Squeeze", 13, slots=(LEAD, Auxiliary(_ones)), degrees=(1, 2), ranks=tuple(range(1, 9)),
              takes=_has_one, fresh=_with_one, infer=_squeezed, within=whole, dtypes=ANY, empty=True,

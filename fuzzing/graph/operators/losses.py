@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.intervals import WHOLE, Interval, hull, multiply, scale, widen
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, planned
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import planned
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType

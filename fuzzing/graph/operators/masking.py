@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fuzzing.graph.domains import Between, Choice, Made
 from fuzzing.graph.intervals import UNIT, Interval, hull, whole
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, spelled, whole_numbers
+from fuzzing.graph.literals import bounds, literal, numbers, scalar, spelled, whole_numbers
 from fuzzing.graph.onnx_writer import DTYPES
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.operators.joining import growth, repeated
@@ -170,8 +170,8 @@ def _reverse_sequence(since: int, dtypes: tuple[str, ...]) -> Operator:
         dtypes=dtypes,
         plan=_reverse_plan,
         settings=(
-            Setting("time_axis", axis, omit=PLANNED, default=0),
-            Setting("batch_axis", axis, omit=PLANNED, default=1),
+            planned("time_axis", 0, axis),
+            planned("batch_axis", 1, axis),
         ),
         torch=spelled(_torch_reverse),
     )

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from fuzzing.draws import Draws
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import Interval, add, multiply, scale, widen, within
-from fuzzing.graph.operator import LEAD, Data, Operator, Setting
+from fuzzing.graph.operator import LEAD, Data, Operator, Setting, planned
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import addend, multiplied, planned
+from fuzzing.graph.operators.sums import addend, multiplied
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Limits, Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType

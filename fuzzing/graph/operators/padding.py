@@ -8,8 +8,8 @@ from typing import NamedTuple
 from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull, whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import PLANNED, bounds, numbers, scalar, spelled, whole_numbers
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.literals import bounds, numbers, optional_numbers, scalar, spelled, whole_numbers
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.operators.joining import growth
@@ -81,10 +81,7 @@ def _pad_value(site: Site) -> Constant:
 
 def _margins(site: Site) -> dict[int, tuple[int, int]] | None:
     """The margins of each axis that has any; None if they are not constants."""
-    pads = whole_numbers(site, 1)
-    axes: list[int] | None = list(range(site.rank))
-    if site.given(3):
-        axes = whole_numbers(site, 3)
+    pads, axes = whole_numbers(site, 1), optional_numbers(site, 3, range(site.rank))
     if pads is None or axes is None:
         return None
     half = len(pads) // 2
@@ -154,7 +151,7 @@ def _pad(since: int) -> Operator:
         within=whole,
         dtypes=ANY,
         plan=_pad_plan,
-        settings=(Setting("mode", Choice(*modes), omit=PLANNED, default="constant"),),
+        settings=(planned("mode", "constant", Choice(*modes)),),
         torch=spelled(_torch_pad),
     )
 
@@ -214,6 +211,6 @@ register(
     # int32 lengths are allowed, but ONNX's own expansion of the operator mixes them with int64.
     Operator("CenterCropPad", 18, slots=(LEAD, Auxiliary(lambda site: int64(*site.plan))), ranks=_RANKED,
              infer=_cropped, values=with_zero, within=whole, dtypes=ANY, plan=_crop_plan,
-             settings=(Setting("axes", Made(lambda site: (0,), _each_axis_once), omit=PLANNED),),
+             settings=(planned("axes", domain=Made(lambda site: (0,), _each_axis_once)),),
              torch=spelled(_torch_crop)),
 )  # fmt: skip

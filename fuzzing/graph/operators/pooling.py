@@ -10,9 +10,9 @@ import numpy as np
 from fuzzing.graph.domains import Choice
 from fuzzing.graph.intervals import Interval, hull, whole, widen
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, Torch, Values
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, Torch, Values, planned
 from fuzzing.graph.operators import register, windows
-from fuzzing.graph.operators.sums import planned, room, squared, summands
+from fuzzing.graph.operators.sums import room, squared, summands
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import FLOATS, TensorType

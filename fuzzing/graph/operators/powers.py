@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from fuzzing.graph.domains import Choice
 from fuzzing.graph.intervals import Interval, cut, hull, modest, whole
-from fuzzing.graph.literals import PLANNED
-from fuzzing.graph.operator import LEAD, Data, Operator, Setting
+from fuzzing.graph.operator import LEAD, Data, Operator, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcasting, companion, signed, together
 from fuzzing.graph.rounding import rounded
@@ -91,7 +90,7 @@ broadcasting(
     within=_dividend,
     second=_modulus,
     plan=_plan_mod,
-    settings=(Setting("fmod", Choice(0, 1), omit=PLANNED, default=0),),
+    settings=(planned("fmod", 0, Choice(0, 1)),),
 )
 # The form of opset 15 only adds bfloat16 to the exponent's types.
 register(

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from fuzzing.draws import Draws
 from fuzzing.graph.domains import Made
 from fuzzing.graph.intervals import MODEST, Interval, add, cut, scale, widen
-from fuzzing.graph.operator import LEAD, Data, Operator, Setting
+from fuzzing.graph.operator import LEAD, Data, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
-from fuzzing.graph.operators.sums import addend, factor, multiplied, planned, room, total
+from fuzzing.graph.operators.sums import addend, factor, multiplied, room, total
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Limits, Site
 from fuzzing.graph.types import FLOATS, Dim, Shape, TensorType

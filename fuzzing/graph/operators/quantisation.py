@@ -15,9 +15,8 @@ from fuzzing.graph.intervals import WHOLE, Interval, modest, subtract, whole, wi
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import bounds, literal
 from fuzzing.graph.onnx_types import DTYPES
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, planned
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import planned
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import INTEGERS, TensorType
 

@@ -12,9 +12,9 @@ from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull, within
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import literal
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, Slot, Torch
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, Slot, Torch, planned
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import planned, room
+from fuzzing.graph.operators.sums import room
 from fuzzing.graph.operators.windows import NARROW
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, Shape, TensorType

@@ -11,8 +11,8 @@ import numpy as np
 from fuzzing.graph.domains import Between, Choice, Each, Made
 from fuzzing.graph.intervals import WHOLE, Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, literal, spelled, whole_numbers
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.literals import literal, spelled, whole_numbers
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import listed
 from fuzzing.graph.operators.joining import growth
@@ -138,8 +138,7 @@ def _positive(value: Attribute, _site: Site) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
 
 
-def _planned(name: str) -> Setting:
-    return Setting(name, Made(lambda site: (1,) * 2, _positive), omit=PLANNED)
+_POSITIVE = Made(lambda site: (1,) * 2, _positive)
 
 
 # RoiAlign, MaxRoiPool
@@ -266,7 +265,8 @@ register(
     Operator("Col2Im", 18, ranks=(3,), infer=_folded, values=_fold_bounds, within=_terms, dtypes=NUMBERS,
              slots=(LEAD, Auxiliary(lambda site: int64(*[fold.image for fold in site.plan])),
                     Auxiliary(lambda site: int64(*[fold.block for fold in site.plan]))),
-             plan=_fold_plan, settings=(_planned("strides"), _planned("dilations"), _planned("pads")),
+             plan=_fold_plan,
+             settings=tuple([planned(name, domain=_POSITIVE) for name in ("strides", "dilations", "pads")]),
              torch=spelled(_torch_fold)),
     _roi_align(10, _BUT_BFLOAT16),
     _roi_align(16, _BUT_BFLOAT16),

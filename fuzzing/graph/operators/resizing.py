@@ -10,8 +10,8 @@ import numpy as np
 from fuzzing.graph.domains import Choice, Made
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, literal, numbers, whole_numbers
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.literals import literal, numbers, whole_numbers
+from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.resize_draws import COORDINATES, NEAREST, common_factor, draw
 from fuzzing.graph.rounding import rounded, share
@@ -146,7 +146,7 @@ def _torch_mode(site: Site, shortest: int) -> str | None:
 
 
 def _choice(name: str, *values: Attribute, default: Attribute) -> Setting:
-    return Setting(name, Choice(*values), omit=PLANNED, default=default)
+    return planned(name, default, Choice(*values))
 
 
 def _some_axes(value: Attribute, site: Site) -> bool:
@@ -156,9 +156,7 @@ def _some_axes(value: Attribute, site: Site) -> bool:
 
 
 def _number(name: str, default: float) -> Setting:
-    return Setting(
-        name, Made(lambda site: default, lambda value, site: isinstance(value, float)), PLANNED, default
-    )
+    return planned(name, default, Made(lambda site: default, lambda value, site: isinstance(value, float)))
 
 
 def _resize(since: int) -> Operator:
@@ -175,7 +173,7 @@ def _resize(since: int) -> Operator:
         settings += [
             _choice("antialias", 0, 1, default=0),
             _choice("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller", default="stretch"),
-            Setting("axes", Made(lambda site: tuple(range(site.rank)), _some_axes), omit=PLANNED),
+            planned("axes", domain=Made(lambda site: tuple(range(site.rank)), _some_axes)),
         ]
     return Operator(
         "Resize",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.domains import Axis, Choice, Made
 from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, add, hull, multiply, whole
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, literal, spelled
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.literals import literal, spelled
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import (
     constant,
@@ -203,8 +203,7 @@ register(
     Operator("TensorScatter", 24, slots=(LEAD, Data(_new_entries, within=as_lead), Auxiliary(_write_indices)),
              degrees=(2, 3), ranks=tuple(range(2, 9)), values=all_ranges, within=whole, dtypes=ANY,
              plan=_cache_plan,
-             settings=(Setting("axis", Made(_sequence_axis, lambda value, site: isinstance(value, int)),
-                               omit=PLANNED, default=-2),
+             settings=(planned("axis", -2, Made(_sequence_axis, lambda value, site: isinstance(value, int))),
                        Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear")),
              torch=spelled(_torch_cache)),
 )  # fmt: skip

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from fuzzing.graph.domains import Made
 from fuzzing.graph.intervals import Interval, whole
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import PLANNED, bounds, literal, numbers, scalar, spelled, whole_numbers
-from fuzzing.graph.operator import Auxiliary, Operator, Setting
+from fuzzing.graph.literals import bounds, literal, numbers, scalar, spelled, whole_numbers
+from fuzzing.graph.operator import Auxiliary, Operator, Setting, planned
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.layout import product
 from fuzzing.graph.site import Site, int64
@@ -198,7 +198,7 @@ _KINDS: dict[str, tuple[Callable[[Site], Attribute], type]] = {
 
 def _kind(name: str) -> Setting:
     make, held = _KINDS[name]
-    return Setting(name, Made(make, lambda value, site: isinstance(value, held)), omit=PLANNED)
+    return planned(name, domain=Made(make, lambda value, site: isinstance(value, held)))
 
 
 def _literal_type(site: Site) -> tuple[TensorType, ...]:
@@ -216,8 +216,7 @@ register(
     Operator("Shape", 15, ranks=tuple(range(1, 9)), values=_lengths, within=whole, dtypes=ANY,
              infer=lambda site: (TensorType("int64", (len(_shape_slice(site)),)),), empty=True, dynamic=True,
              plan=_shape_plan,
-             settings=(Setting("start", _BOUND, omit=PLANNED, default=0),
-                       Setting("end", _BOUND, omit=PLANNED)),
+             settings=(planned("start", 0, _BOUND), planned("end", domain=_BOUND)),
              torch=_torch_shape),
     Operator("Size", 13, values=_elements, within=whole, dtypes=ANY, empty=True, dynamic=True,
              infer=lambda site: (TensorType("int64", ()),),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fuzzing.graph.intervals import whole
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import literal, spelled, whole_numbers
+from fuzzing.graph.literals import literal, optional_numbers, spelled, whole_numbers
 from fuzzing.graph.operator import LEAD, Auxiliary, Operator
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import NEGATIVE, index_dtype
@@ -92,12 +92,8 @@ def _cuts(site: Site) -> dict[int, _Cut] | None:
     starts, ends = whole_numbers(site, 1), whole_numbers(site, 2)
     if starts is None or ends is None:
         return None
-    axes: list[int] | None = list(range(len(starts)))
-    steps: list[int] | None = [1] * len(starts)
-    if site.given(3):
-        axes = whole_numbers(site, 3)
-    if site.given(4):
-        steps = whole_numbers(site, 4)
+    axes = optional_numbers(site, 3, range(len(starts)))
+    steps = optional_numbers(site, 4, [1] * len(starts))
     if axes is None or steps is None:
         return None
     return {

@@ -10,9 +10,9 @@ from fuzzing.graph.domains import Choice
 from fuzzing.graph.intervals import Interval, widen
 from fuzzing.graph.ir import Constant
 from fuzzing.graph.literals import scalar
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, planned
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import factor, planned, room, summands, total
+from fuzzing.graph.operators.sums import factor, room, summands, total
 from fuzzing.graph.site import Limits, Site
 from fuzzing.graph.types import FLOATS, Dim, Shape, TensorType
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 
-from fuzzing.graph.domains import Made
 from fuzzing.graph.intervals import MODEST, WHOLE, Interval, multiply, widen
-from fuzzing.graph.operator import Setting
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS, TensorType
 
 #: The share of what a type carries that a sum of products may use; the rest is for what is added to it.
 _SHARE = 0.4
 _FIRST = dict.fromkeys(("float32", "float64", "bfloat16"), Interval(-1e15, 1e15))
-
-
-def planned(name: str, default: object = None) -> Setting:
-    """An attribute that `Operator.plan` gives, together with those it must agree with, or leaves out."""
-    return Setting(name, Made(lambda site: site.attributes[name]), omit=1.0, default=default)
 
 
 def room(site: Site) -> int:

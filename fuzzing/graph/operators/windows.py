@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzzing.graph.operator import Setting
-from fuzzing.graph.operators.sums import planned
+from fuzzing.graph.operator import Setting, planned
 from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS
 

@@ -21,14 +21,11 @@ Its wrappers keep to this order, so that most calls cost no more than a key:
 from __future__ import annotations
 
 import hashlib
-import importlib
-import pkgutil
 from collections.abc import Hashable
 from typing import ClassVar, Protocol, TypeVar
 
-import fuzzing.migrate.recorders
 from fuzzing.cases import Absent, Input, Sequence, TestCase
-from fuzzing.errors import UnknownNameError
+from fuzzing.registry import Registry
 
 #: What provenance names as the source of a recorded case.
 SOURCE = "collected"
@@ -99,32 +96,21 @@ def _meta(value: Input) -> str:
     return "absent" if isinstance(value, Absent) else f"{value.dtype}{list(value.shape)}"
 
 
-_RECORDERS: dict[str, type[Recorder]] = {}
+_RECORDERS: Registry[type[Recorder]] = Registry("recorder", "fuzzing.migrate.recorders")
 R = TypeVar("R", bound=type[Recorder])
 
 
 def register_recorder(cls: R) -> R:
     """Class decorator: makes a recorder known by its library."""
-    _RECORDERS[cls.library] = cls
+    _RECORDERS.add(cls, cls.library)
     return cls
 
 
 def names() -> tuple[str, ...]:
     """The libraries that there are recorders for, sorted. Imports none of them."""
-    for module in pkgutil.iter_modules(fuzzing.migrate.recorders.__path__):
-        if module.name != "__main__":
-            importlib.import_module(f"fuzzing.migrate.recorders.{module.name}")
-    return tuple(sorted(_RECORDERS))
+    return _RECORDERS.names()
 
 
 def get(library: str) -> type[Recorder]:
     """The recorder of `library`; raises UnknownNameError that lists those there are."""
-    if library.isidentifier() and library not in _RECORDERS:
-        try:
-            importlib.import_module(f"fuzzing.migrate.recorders.{library}")
-        except ModuleNotFoundError as error:
-            if error.name != f"fuzzing.migrate.recorders.{library}":
-                raise
-    if library not in _RECORDERS:
-        raise UnknownNameError(f"no recorder is for {library!r}; there are: {', '.join(names())}")
-    return _RECORDERS[library]
+    return _RECORDERS.get(library)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -50,11 +50,21 @@ _COMMON = frozenset(_COMMON_TEXT.split())
 
 
 @dataclass(frozen=True)
+class Place:
+    """A changed line of the file as it is at head, and the file's role (`areas.ROLES`)."""
+
+    path: str
+    line: int
+    role: str
+
+
+@dataclass(frozen=True)
 class Mark:
     """Something was touched that `spelling` names.
 
     weight     in (0, 1]
     frontends  the libraries whose operators can be meant; empty: all
+    place      the first changed line behind it; None where that is gone at head, or a whole file is meant
     """
 
     spelling: str
@@ -62,6 +72,7 @@ class Mark:
     reason: str
     frontends: frozenset[str] = frozenset()
     degree: str = WHOLE
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,7 @@ class Evidence:
     frontends: Mapping[str, float] = field(default_factory=dict)
     shared: bool = False
     reason: str = ""
+    pass_places: Mapping[str, Place] = field(default_factory=dict)
 
 
 def marks_of(file: FileChange) -> Evidence:
@@ -88,9 +100,9 @@ def marks_of(file: FileChange) -> Evidence:
         return Evidence()
     gone, come = file.changed()
     sides = [
-        side
+        _Side.of(text, lines, path, at_head=text is file.new)
         for text, lines, path in ((file.new, come, file.path), (file.old, gone, file.old_path or file.path))
-        if text is not None and (side := _Side.of(text, lines, path)) is not None
+        if text is not None
     ]
     known = file.new is not None or file.old is not None
     if known and not any(side.lines for side in sides):
@@ -105,16 +117,17 @@ class _Side:
     outline: Outline | None
     lines: frozenset[int]
     text: str
+    at_head: bool
 
     @classmethod
-    def of(cls, text: str, lines: frozenset[int], path: str) -> _Side:
+    def of(cls, text: str, lines: frozenset[int], path: str, *, at_head: bool) -> _Side:
         suffix = PurePosixPath(path).suffix.lower()
         outline = None
         if lines and suffix in _PYTHON:
             outline = python_code.outline(text)
         elif lines and suffix in _CPP:
             outline = cpp_code.outline(text)
-        return cls(outline, lines if outline is None else lines & outline.code, text)
+        return cls(outline, lines if outline is None else lines & outline.code, text, at_head)
 
 
 class _Reader:
@@ -127,9 +140,10 @@ class _Reader:
     def evidence(self) -> Evidence:
         marks: dict[tuple[str, str], Mark] = {}
         passes: dict[str, float] = {}
+        pass_places: dict[str, Place] = {}
         for side in self._sides:
             if side.outline is not None and side.lines:
-                for mark in self._structure(side.outline, side.lines, passes):
+                for mark in self._structure(side.outline, side, passes, pass_places):
                     key = mark.spelling, mark.degree
                     if key not in marks or marks[key].weight < mark.weight:
                         marks[key] = mark
@@ -140,18 +154,22 @@ class _Reader:
             frontends=dict.fromkeys(sorted(self._area.frontends), _SHARED * self._role),
             shared=self._area.shared,
             reason=f"{self._path} was changed, which no operator could be told from",
+            pass_places=pass_places,
         )
 
-    def _structure(self, outline: Outline, lines: frozenset[int], passes: dict[str, float]) -> Iterator[Mark]:
+    def _structure(
+        self, outline: Outline, side: _Side, passes: dict[str, float], pass_places: dict[str, Place]
+    ) -> Iterator[Mark]:
         """Marks from definitions and registrations."""
+        lines = side.lines
         for entry in outline.registrations:
             hit = sorted(line for line in lines if entry.first <= line <= entry.last)
             if hit:
                 told = f"{self._where(hit)}: the registration of {entry.operator} was changed"
-                yield self._mark(entry.operator, 1.0, told)
+                yield self._mark(entry.operator, 1.0, told, place=self._place(side, hit))
         reached = Graph(outline).reached(lines)
         if self._area.role in ("pass", "test"):
-            yield from self._spoken(reached, passes)
+            yield from self._spoken(reached, side, passes, pass_places)
         bound: dict[str, set[str]] = defaultdict(set)
         for entry in outline.registrations:
             for symbol in entry.symbols:
@@ -165,27 +183,36 @@ class _Reader:
             for one, spelling in found:
                 named = spelling == one.symbol.name and spelling not in bound
                 told = self._told(one, "" if named else spelling)
-                yield self._mark(spelling, weight * (_NAMED if named else 1.0), told)
+                place = self._place(side, one.lines)
+                yield self._mark(spelling, weight * (_NAMED if named else 1.0), told, place=place)
 
-    def _spoken(self, reached: list[Reached], passes: dict[str, float]) -> Iterator[Mark]:
+    def _spoken(
+        self, reached: list[Reached], side: _Side, passes: dict[str, float], pass_places: dict[str, Place]
+    ) -> Iterator[Mark]:
         """Marks for the operators that a touched pass or test speaks of."""
         for one in reached:
             if one.level:
                 continue
+            place = self._place(side, one.lines)
             if self._area.role == "pass":
-                passes[one.symbol.owner or one.symbol.name] = self._role
+                label = one.symbol.owner or one.symbol.name
+                passes[label] = self._role
+                if place is not None:
+                    pass_places.setdefault(label, place)
             weight = _SPOKEN / math.sqrt(max(1, len(one.symbol.names)))
             for spelling in sorted(one.symbol.names):
                 told = f"{self._where(one.lines)}: {_label(one)}, which speaks of {spelling}, was changed"
-                yield self._mark(spelling, weight, told)
+                yield self._mark(spelling, weight, told, place=place)
 
     def _guesses(self) -> Iterator[Mark]:
         """Marks for where no structure tells: the file's name, the folders', names on changed lines."""
         path = PurePosixPath(self._path)
         stem = path.name.partition(".")[0]
         told = f"{self._path}: the file is called so"
-        yield self._mark(stem, _STEM, told, FILE)
-        yield self._mark(stem, _STEM, told, WORD)
+        first = next((side for side in self._sides if side.at_head), None)
+        place = None if first is None else self._place(first, sorted(first.lines)[:1])
+        yield self._mark(stem, _STEM, told, FILE, place)
+        yield self._mark(stem, _STEM, told, WORD, place)
         for folder in path.parts[-3:-1]:
             yield self._mark(folder, _GUESS, f"{self._path}: a folder is called so", WORD)
         seen: set[str] = set()
@@ -196,12 +223,17 @@ class _Reader:
                     if spelling.lower() in _COMMON or spelling in seen or len(seen) >= _MOST_NAMES:
                         continue
                     seen.add(spelling)
-                    yield self._mark(
-                        spelling, _GUESS, f"{self._path}, line {line}: {spelling} is named there"
-                    )
+                    told = f"{self._path}, line {line}: {spelling} is named there"
+                    yield self._mark(spelling, _GUESS, told, place=self._place(side, [line]))
 
-    def _mark(self, spelling: str, weight: float, reason: str, degree: str = WHOLE) -> Mark:
-        return Mark(spelling, weight * self._role, reason, self._area.frontends, degree)
+    def _mark(
+        self, spelling: str, weight: float, reason: str, degree: str = WHOLE, place: Place | None = None
+    ) -> Mark:
+        return Mark(spelling, weight * self._role, reason, self._area.frontends, degree, place)
+
+    def _place(self, side: _Side, lines: Sequence[int]) -> Place | None:
+        """The first of these lines, if they are those of head."""
+        return Place(self._path, min(lines), self._area.role) if side.at_head and lines else None
 
     def _told(self, one: Reached, operator: str = "") -> str:
         """The sentence for a symbol that was reached, perhaps for an operator registered with it."""

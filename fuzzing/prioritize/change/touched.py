@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from fuzzing.prioritize.change.evidence import FILE, WORD, Mark, marks_of
+from fuzzing.prioritize.change.evidence import FILE, WORD, Mark, Place, marks_of
 from fuzzing.prioritize.change.model import Change
 from fuzzing.prioritize.change.names import Name, library, name
 
@@ -35,12 +35,16 @@ class Touched:
     passes     of the passes touched, by name, the same
     frontends  a weight in (0, 1] for each frontend all of whose operators go through what was changed
     reasons    for each operator and frontend touched, sentences; the strongest first
+    places     for each operator touched, changed lines at head behind that, the strongest first
+    pass_places  the same for each pass, one line each
     """
 
     operators: Mapping[str, float] = field(default_factory=dict)
     passes: Mapping[str, float] = field(default_factory=dict)
     frontends: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
+    pass_places: Mapping[str, Place] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.operators or self.frontends)
@@ -62,6 +66,8 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
     """What `change` says of `operators`, spelled as cases spell them."""
     index = _Index(operators)
     found: dict[str, dict[str, float]] = defaultdict(dict)
+    places: dict[str, dict[Place, float]] = defaultdict(dict)
+    pass_places: dict[str, Place] = {}
     passes: dict[str, float] = {}
     frontends: dict[str, tuple[float, str]] = {}
     unnamed: dict[str, tuple[float, str]] = {}  # the same, but what other files name says more
@@ -75,9 +81,13 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
                 if weight >= _LEAST:
                     told = found[operator]
                     told[mark.reason] = max(weight, told.get(mark.reason, 0.0))
+                    if mark.place is not None:
+                        there = places[operator]
+                        there[mark.place] = max(weight, there.get(mark.place, 0.0))
         named = any(met.values())
         for label, weight in evidence.passes.items():
             passes[label] = max(weight, passes.get(label, 0.0))
+        pass_places |= evidence.pass_places
         if evidence.shared or not named:
             where = frontends if evidence.shared else unnamed
             for frontend, weight in evidence.frontends.items():
@@ -90,7 +100,13 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
         {frontend: weight for frontend, (weight, _) in sorted(frontends.items())},
         {operator: _strongest(told) for operator, told in sorted(found.items())}
         | {frontend: (reason,) for frontend, (_, reason) in sorted(frontends.items())},
+        {operator: _nearest(there) for operator, there in sorted(places.items())},
+        dict(sorted(pass_places.items())),
     )
+
+
+def _nearest(there: Mapping[Place, float]) -> tuple[Place, ...]:
+    return tuple(sorted(there, key=lambda place: (-there[place], place.path, place.line))[:_MOST_REASONS])
 
 
 def _strongest(told: Mapping[str, float]) -> tuple[str, ...]:

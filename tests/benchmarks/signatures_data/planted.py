@@ -1,7 +1,6 @@
 """A compiler with many faults planted in it, some of them in one converter and under one message.
 
-onnxruntime behind a rewriter that errs, as in tests/fuzzing/reduce/faulty_backend.py. Each fault has one
-cause, named by the option `fault`. What a fault does where a node matches:
+Each fault has one cause, named by the option `fault`. What it does where a node matches:
 
     crash  raises in a converter that serves several operators, with a message that others use too, and that
            names the node, its shapes and an address
@@ -12,33 +11,34 @@ cause, named by the option `fault`. What a fault does where a node matches:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import onnx
 
-from fuzzing.backends.base import Backend, Named, Pattern, get, register
-from fuzzing.cases.programs import OnnxModel, Program
+from fuzzing.backends.base import register
 
-Node = Any
-
-
-class Scene(NamedTuple):
-    """A model as converters see it: who makes a tensor, and of what shape it is."""
-
-    makers: dict[str, Node]
-    shapes: dict[str, tuple[int, ...]]
-
-    def maker(self, node: Node, place: int = 0) -> str:
-        """The operator that makes an input of a node; "" for an input of the model."""
-        found = self.makers.get(node.input[place]) if place < len(node.input) else None
-        return found.op_type if found is not None else ""
-
-    def shape(self, node: Node, place: int = 0) -> tuple[int, ...]:
-        return self.shapes.get(node.input[place], ())
-
-
-Match = Callable[[Node, Scene], bool]
+sys.path.append(str(Path(__file__).parents[3]))
+from tests.support.faults import (
+    Match,
+    Node,
+    Rewriter,
+    Scene,
+    after,
+    broadcast,
+    having,
+    insert_behind,
+    is_a,
+    matching,
+    negate,
+    of_rank,
+    spoil,
+    twice,
+    understood,
+    wide,
+)
 
 
 class Fault(NamedTuple):
@@ -51,49 +51,6 @@ class Fault(NamedTuple):
     message: int = 0
 
 
-def _is(op: str) -> Match:
-    return lambda node, scene: node.op_type == op
-
-
-def _after(op: str, *before: str) -> Match:
-    """An operator behind one of some others."""
-    return lambda node, scene: (
-        node.op_type == op and any(scene.maker(node, place) in before for place in range(len(node.input)))
-    )
-
-
-def _with(op: str, attribute: str, test: Callable[[Any], bool] = lambda value: True) -> Match:
-    def match(node: Node, scene: Scene) -> bool:
-        given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-        return node.op_type == op and attribute in given and bool(test(given[attribute]))
-
-    return match
-
-
-def _of_rank(op: str, rank: int) -> Match:
-    return lambda node, scene: node.op_type == op and len(scene.shape(node)) == rank
-
-
-def _twice(op: str) -> Match:
-    """An operator that is given one tensor twice."""
-    return lambda node, scene: node.op_type == op and len(node.input) > 1 and node.input[0] == node.input[1]
-
-
-def _wide(op: str, axis: int, least: int) -> Match:
-    """An operator whose input is at least so long in one direction."""
-
-    def match(node: Node, scene: Scene) -> bool:
-        shape = scene.shape(node)
-        return node.op_type == op and len(shape) > axis and shape[axis] >= least
-
-    return match
-
-
-def _broadcast(op: str) -> Match:
-    """An operator whose two operands differ in shape."""
-    return lambda node, scene: node.op_type == op and scene.shape(node, 0) != scene.shape(node, 1)
-
-
 def _crash(match: Match, *operators: str, by: str, message: int) -> Fault:
     return Fault("crash", match, operators, by, message)
 
@@ -102,52 +59,52 @@ _ACTIVATION, _POOL, _SHAPE, _BINARY, _MATRIX, _SCAN = "activation", "pool", "lay
 
 #: By name. Faults of one converter, of one message, of one operator are among them on purpose.
 FAULTS: dict[str, Fault] = {
-    "crash-elu": _crash(_is("Elu"), "Elu", by=_ACTIVATION, message=0),
-    "crash-selu-gamma": _crash(_with("Selu", "gamma"), "Selu", by=_ACTIVATION, message=0),
-    "crash-leaky-alpha": _crash(_with("LeakyRelu", "alpha"), "LeakyRelu", by=_ACTIVATION, message=1),
-    "crash-softmax-4d": _crash(_of_rank("Softmax", 4), "Softmax", by=_ACTIVATION, message=1),
-    "crash-hardsigmoid-beta": _crash(_with("HardSigmoid", "beta"), "HardSigmoid", by=_ACTIVATION, message=2),
-    "crash-tile": _crash(_is("Tile"), "Tile", by=_SHAPE, message=1),
-    "crash-lppool": _crash(_is("LpPool"), "LpPool", by=_POOL, message=0),
-    "crash-maxpool-dilations": _crash(_with("MaxPool", "dilations"), "MaxPool", by=_POOL, message=0),
-    "crash-maxpool-ceil": _crash(_with("MaxPool", "ceil_mode", bool), "MaxPool", by=_POOL, message=2),
-    "crash-gather-axis": _crash(_with("Gather", "axis", bool), "Gather", by=_SHAPE, message=1),
+    "crash-elu": _crash(is_a("Elu"), "Elu", by=_ACTIVATION, message=0),
+    "crash-selu-gamma": _crash(having("Selu", "gamma"), "Selu", by=_ACTIVATION, message=0),
+    "crash-leaky-alpha": _crash(having("LeakyRelu", "alpha"), "LeakyRelu", by=_ACTIVATION, message=1),
+    "crash-softmax-4d": _crash(of_rank("Softmax", 4), "Softmax", by=_ACTIVATION, message=1),
+    "crash-hardsigmoid-beta": _crash(having("HardSigmoid", "beta"), "HardSigmoid", by=_ACTIVATION, message=2),
+    "crash-tile": _crash(is_a("Tile"), "Tile", by=_SHAPE, message=1),
+    "crash-lppool": _crash(is_a("LpPool"), "LpPool", by=_POOL, message=0),
+    "crash-maxpool-dilations": _crash(having("MaxPool", "dilations"), "MaxPool", by=_POOL, message=0),
+    "crash-maxpool-ceil": _crash(having("MaxPool", "ceil_mode", bool), "MaxPool", by=_POOL, message=2),
+    "crash-gather-axis": _crash(having("Gather", "axis", bool), "Gather", by=_SHAPE, message=1),
     "crash-transpose-reshape": _crash(
-        _after("Reshape", "Transpose"), "Transpose", "Reshape", by=_SHAPE, message=0
+        after("Reshape", "Transpose"), "Transpose", "Reshape", by=_SHAPE, message=0
     ),
-    "crash-concat-of-split": _crash(_after("Concat", "Split"), "Split", "Concat", by=_SHAPE, message=0),
-    "crash-add-itself": _crash(_twice("Add"), "Add", by=_BINARY, message=2),
-    "crash-add-of-mul": _crash(_after("Add", "Mul"), "Add", "Mul", by=_BINARY, message=2),
-    "crash-pad-4d": _crash(_of_rank("Pad", 4), "Pad", by=_SHAPE, message=2),
-    "crash-conv-group": _crash(_with("Conv", "group", lambda n: n > 1), "Conv", by=_MATRIX, message=1),
-    "crash-topk-smallest": _crash(_with("TopK", "largest", lambda n: n == 0), "TopK", by=_SCAN, message=0),
-    "crash-gemm-transa": _crash(_with("Gemm", "transA", bool), "Gemm", by=_MATRIX, message=1),
-    "crash-gemm-beta": _crash(_with("Gemm", "beta"), "Gemm", by=_MATRIX, message=1),
-    "crash-cumsum-reverse": _crash(_with("CumSum", "reverse", bool), "CumSum", by=_SCAN, message=1),
-    "crash-cumsum-exclusive": _crash(_with("CumSum", "exclusive", bool), "CumSum", by=_SCAN, message=1),
-    "wrong-sigmoid": Fault("wrong", _is("Sigmoid"), ("Sigmoid",)),
-    "wrong-prelu": Fault("wrong", _is("PRelu"), ("PRelu",)),
-    "wrong-globalmaxpool": Fault("wrong", _is("GlobalMaxPool"), ("GlobalMaxPool",)),
-    "wrong-slice": Fault("wrong", _is("Slice"), ("Slice",)),
-    "wrong-reducemean-3d": Fault("wrong", _of_rank("ReduceMean", 3), ("ReduceMean",)),
-    "wrong-relu-of-conv": Fault("wrong", _after("Relu", "Conv"), ("Relu", "Conv")),
-    "wrong-conv-pads": Fault("wrong", _with("Conv", "pads", any), ("Conv",)),
-    "wrong-mul-of-tanh": Fault("wrong", _after("Mul", "Tanh", "Sigmoid"), ("Mul", "Tanh", "Sigmoid")),
-    "wrong-matmul-of-transpose": Fault("wrong", _after("MatMul", "Transpose"), ("MatMul", "Transpose")),
-    "wrong-wide-sin": Fault("wrong", _wide("Sin", 0, 3), ("Sin",)),
-    "wrong-max-itself": Fault("wrong", _twice("Max"), ("Max",)),
-    "wrong-sub-broadcast": Fault("wrong", _broadcast("Sub"), ("Sub",)),
-    "wrong-sub-of-abs": Fault("wrong", _after("Sub", "Abs"), ("Sub", "Abs")),
-    "wrong-reducesum-flat": Fault("wrong", _with("ReduceSum", "keepdims", lambda n: n == 0), ("ReduceSum",)),
-    "wrong-neg-of-neg": Fault("wrong", _after("Neg", "Neg"), ("Neg",)),
-    "nan-exp-of-neg": Fault("nan", _after("Exp", "Neg"), ("Exp", "Neg")),
-    "nan-sqrt": Fault("nan", _is("Sqrt"), ("Sqrt",)),
-    "nan-erf-2d": Fault("nan", _of_rank("Erf", 2), ("Erf",)),
-    "nan-layernorm": Fault("nan", _is("LayerNormalization"), ("LayerNormalization",)),
-    "late-hardswish": Fault("late", _is("HardSwish"), ("HardSwish",)),
-    "late-celu-alpha": Fault("late", _with("Celu", "alpha"), ("Celu",)),
-    "late-transpose-twice": Fault("late", _after("Transpose", "Transpose"), ("Transpose",)),
-    "late-floor-1d": Fault("late", _of_rank("Floor", 1), ("Floor",)),
+    "crash-concat-of-split": _crash(after("Concat", "Split"), "Split", "Concat", by=_SHAPE, message=0),
+    "crash-add-itself": _crash(twice("Add"), "Add", by=_BINARY, message=2),
+    "crash-add-of-mul": _crash(after("Add", "Mul"), "Add", "Mul", by=_BINARY, message=2),
+    "crash-pad-4d": _crash(of_rank("Pad", 4), "Pad", by=_SHAPE, message=2),
+    "crash-conv-group": _crash(having("Conv", "group", lambda n: n > 1), "Conv", by=_MATRIX, message=1),
+    "crash-topk-smallest": _crash(having("TopK", "largest", lambda n: n == 0), "TopK", by=_SCAN, message=0),
+    "crash-gemm-transa": _crash(having("Gemm", "transA", bool), "Gemm", by=_MATRIX, message=1),
+    "crash-gemm-beta": _crash(having("Gemm", "beta"), "Gemm", by=_MATRIX, message=1),
+    "crash-cumsum-reverse": _crash(having("CumSum", "reverse", bool), "CumSum", by=_SCAN, message=1),
+    "crash-cumsum-exclusive": _crash(having("CumSum", "exclusive", bool), "CumSum", by=_SCAN, message=1),
+    "wrong-sigmoid": Fault("wrong", is_a("Sigmoid"), ("Sigmoid",)),
+    "wrong-prelu": Fault("wrong", is_a("PRelu"), ("PRelu",)),
+    "wrong-globalmaxpool": Fault("wrong", is_a("GlobalMaxPool"), ("GlobalMaxPool",)),
+    "wrong-slice": Fault("wrong", is_a("Slice"), ("Slice",)),
+    "wrong-reducemean-3d": Fault("wrong", of_rank("ReduceMean", 3), ("ReduceMean",)),
+    "wrong-relu-of-conv": Fault("wrong", after("Relu", "Conv"), ("Relu", "Conv")),
+    "wrong-conv-pads": Fault("wrong", having("Conv", "pads", any), ("Conv",)),
+    "wrong-mul-of-tanh": Fault("wrong", after("Mul", "Tanh", "Sigmoid"), ("Mul", "Tanh", "Sigmoid")),
+    "wrong-matmul-of-transpose": Fault("wrong", after("MatMul", "Transpose"), ("MatMul", "Transpose")),
+    "wrong-wide-sin": Fault("wrong", wide("Sin", 0, 3), ("Sin",)),
+    "wrong-max-itself": Fault("wrong", twice("Max"), ("Max",)),
+    "wrong-sub-broadcast": Fault("wrong", broadcast("Sub"), ("Sub",)),
+    "wrong-sub-of-abs": Fault("wrong", after("Sub", "Abs"), ("Sub", "Abs")),
+    "wrong-reducesum-flat": Fault("wrong", having("ReduceSum", "keepdims", lambda n: n == 0), ("ReduceSum",)),
+    "wrong-neg-of-neg": Fault("wrong", after("Neg", "Neg"), ("Neg",)),
+    "nan-exp-of-neg": Fault("nan", after("Exp", "Neg"), ("Exp", "Neg")),
+    "nan-sqrt": Fault("nan", is_a("Sqrt"), ("Sqrt",)),
+    "nan-erf-2d": Fault("nan", of_rank("Erf", 2), ("Erf",)),
+    "nan-layernorm": Fault("nan", is_a("LayerNormalization"), ("LayerNormalization",)),
+    "late-hardswish": Fault("late", is_a("HardSwish"), ("HardSwish",)),
+    "late-celu-alpha": Fault("late", having("Celu", "alpha"), ("Celu",)),
+    "late-transpose-twice": Fault("late", after("Transpose", "Transpose"), ("Transpose",)),
+    "late-floor-1d": Fault("late", of_rank("Floor", 1), ("Floor",)),
 }  # fmt: skip
 
 MESSAGES: tuple[str, ...] = (
@@ -158,49 +115,23 @@ MESSAGES: tuple[str, ...] = (
 
 
 @register
-class Planted(Backend):
+class Planted(Rewriter):
+    """See the head of this file."""
+
     name: ClassVar[str] = "planted"
-    package: ClassVar[str] = "onnxruntime"
-    import_name: ClassVar[str] = "onnxruntime"
     options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": tuple(FAULTS)}
-    unsupported: ClassVar[tuple[Pattern, ...]] = (
-        Pattern("NotImplemented", "", "onnxruntime lacks a kernel"),
-    )
 
-    def load(self, device: str, options: dict[str, Any]) -> None:
-        self._honest = get("onnxruntime")()
-        self._honest.load(device, {})
-        self._fault = FAULTS[options["fault"]]
-
-    def convert(self, program: Program, inputs: Named) -> Any:
-        model, nodes, scene = matched(program.to_bytes(), self._fault)
-        if nodes and self._fault.effect == "crash":
-            CONVERTERS[self._fault.converter](nodes[0], scene, MESSAGES[self._fault.message])
-        for node in nodes:
-            _EFFECTS[self._fault.effect](model.graph, node)
-        return self._honest.convert(OnnxModel(model.SerializeToString()), inputs)
-
-    def compile(self, model: Any) -> Any:
-        return self._honest.compile(model)
-
-    def run(self, executable: Any, inputs: Named) -> Named:
-        return self._honest.run(executable, inputs)
+    def rewrite(self, fault: str, model: Any, scene: Scene) -> None:
+        found = FAULTS[fault]
+        for node in matching(found.match, model, scene):
+            if found.effect == "crash":
+                CONVERTERS[found.converter](node, scene, MESSAGES[found.message])
+            _EFFECTS[found.effect](model.graph, node)
 
 
-def matched(model: bytes, fault: Fault) -> tuple[Any, list[Node], Scene]:
-    """The model with its shapes, the nodes that a fault concerns, and what converters see."""
-    proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
-    scene = _scene(proto.graph)
-    return proto, [node for node in proto.graph.node if fault.match(node, scene)], scene
-
-
-def _scene(graph: Any) -> Scene:
-    shapes = {}
-    for item in (*graph.input, *graph.value_info, *graph.output):
-        shapes[item.name] = tuple(dim.dim_value for dim in item.type.tensor_type.shape.dim)
-    for item in graph.initializer:
-        shapes[item.name] = tuple(item.dims)
-    return Scene({name: node for node in graph.node for name in node.output}, shapes)
+def concerns(model: bytes, fault: Fault) -> bool:
+    """Whether a fault shows anywhere in a model."""
+    return bool(matching(fault.match, *understood(model)))
 
 
 def _raise(node: Node, scene: Scene, message: str) -> None:
@@ -243,26 +174,6 @@ CONVERTERS: dict[str, Callable[[Node, Scene, str], None]] = {
 }
 
 
-def _behind(graph: Any, node: Node, *chain: str) -> None:
-    """Puts operators of one operand behind the first output of a node."""
-    name = node.output[0]
-    node.output[0] = f"{name}_right"
-    place = list(graph.node).index(node)
-    links = [f"{name}_right", *(f"{name}_{number}" for number in range(len(chain) - 1)), name]
-    for number, op in enumerate(chain):
-        made = onnx.helper.make_node(op, [links[number]], [links[number + 1]])
-        graph.node.insert(place + 1 + number, made)
-
-
-def _negate(graph: Any, node: Node) -> None:
-    _behind(graph, node, "Neg")
-
-
-def _spoil(graph: Any, node: Node) -> None:
-    """NaN, whatever the number: the logarithm of a number below zero."""
-    _behind(graph, node, "Sigmoid", "Neg", "Log")
-
-
 def _break(graph: Any, node: Node) -> None:
     """Adds the element behind the last one, which only shows when it runs."""
     name = node.output[0]
@@ -278,9 +189,7 @@ def _break(graph: Any, node: Node) -> None:
         for op, given, to, attributes in links
     ]
     made.append(onnx.helper.make_node("Add", [right, f"{name}_beyond"], [name]))
-    place = list(graph.node).index(node)
-    for number, item in enumerate(made):
-        graph.node.insert(place + 1 + number, item)
+    insert_behind(graph, node, made)
 
 
-_EFFECTS: dict[str, Callable[[Any, Node], None]] = {"wrong": _negate, "nan": _spoil, "late": _break}
+_EFFECTS: dict[str, Callable[[Any, Node], None]] = {"wrong": negate, "nan": spoil, "late": _break}

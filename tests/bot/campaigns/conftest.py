@@ -53,7 +53,7 @@ class World:
             on_failure=lambda _, error: self.failures.append(error),
         )
 
-    def push(self, **fields: str) -> int:
+    def push(self, **fields: Any) -> int:
         """Creates a campaign as a push would; returns its id."""
         with self.database.transaction() as session:
             return handle(session, standins.Intent(**fields)).id

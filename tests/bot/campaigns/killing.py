@@ -41,6 +41,7 @@ PASSING = {
     "clock",
     "work",
     "sent_at",
+    "seconds",
 }
 PASSING |= {"received_at", "first_seen", "last_seen"}
 #: No campaign needs more lives than this; one that does makes no progress.
@@ -62,11 +63,18 @@ def standin_world(folder: Path) -> World:
     standins.TESTS["Gelu_flaky_at_base"] = (("pass", "crash"), ("crash",))
     standins.write_corpus(folder / "corpus")
     runner = standins.Runner()
+    reducing = standins.PlainConfig(reduction=standins.PlainReduction(cases=10))
+    files = {standins.CONFIG: standins.to_bytes(reducing), standins.PIN: b"standin==2"}
+    repositories = standins.Repositories({"2" * 40: files})
 
     def before_run(call: Callable[[], None]) -> None:
         runner.before = lambda _case, _stop: call()
 
-    return World(standins.PlainSettings(folder), standins.services(runner=runner), before_run)
+    return World(
+        standins.PlainSettings(folder),
+        standins.services(runner=runner, repositories=repositories),
+        before_run,
+    )
 
 
 #: The place for worlds with real collaborators: a name, and how to build one below a folder. Their outcomes

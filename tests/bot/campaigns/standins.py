@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from bot.campaigns.catalogue import catalogued
-from bot.campaigns.services import OnEvent, Read, Services, Trouble
+from bot.campaigns.services import OnEvent, Read, Script, Services, Trouble
 from bot.campaigns.summary import Summary
-from bot.errors import ConfigError
+from bot.errors import ConfigError, RunnerError, UsageError
 from bot.store.campaigns import Session
 from bot.store.models import Effect, Standing
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
 from fuzzing.oracles.profiles import configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.triage.signature import Signature
+from fuzzing.triage.traits import Traits
 
 CONFIG = ".github/assay.yml"
 PIN = "requirements.txt"
@@ -67,7 +69,16 @@ class Intent:
     base: str = "1" * 40
     ref: str = "refs/heads/main"
     trigger: str = "push"
+    pull: int | None = None
+    asked_by: str = ""
+    overrides: dict[str, Any] = field(default_factory=dict)
     delivery: str = "d-1"
+
+
+@dataclass(frozen=True)
+class PlainReduction:
+    budget: float = 60.0
+    cases: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,10 @@ class PlainConfig:
     repeats: int = 3
     frontend: str | None = None
     strategy: str | None = None
+    reduction: PlainReduction = PlainReduction()
+
+    def overridden(self, changes: Mapping[str, Any]) -> PlainConfig:
+        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -89,7 +104,8 @@ class PlainConfig:
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> PlainConfig:
         tuples = {key: tuple(value) for key, value in obj.items() if isinstance(value, list)}
-        return cls(**(obj | tuples))
+        reduction = PlainReduction(**obj.get("reduction", {}))
+        return cls(**(obj | tuples | {"reduction": reduction}))
 
 
 def parse_config(text: bytes, name: str) -> PlainConfig:
@@ -180,6 +196,10 @@ class PlainShard:
     repeats: int
     ablate: bool
     budget_s: float | None
+    patience: float = 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"corpus": self.corpus, "case": self.cases[0], "toolchain": self.toolchain}
 
 
 def case_of(test: str) -> TestCase:
@@ -189,6 +209,27 @@ def case_of(test: str) -> TestCase:
 
 IDS = {test: case_of(test).id for test in TESTS}
 NAMES = {case_id: test for test, case_id in IDS.items()}
+
+#: Tests that a reduction leaves, and how they behave; their cases are in no plan.
+SMALL: dict[str, tuple[Behaviour, Behaviour]] = {
+    "Add_small": (("pass",), ("crash",)),
+    "Conv_small": (("wrong_result",), ("wrong_result",)),  # broken at base too: another bug
+    "Div_small": (("wrong_result",), ("crash",)),
+    "Sub_other": (("pass",), ("crash",)),  # met on the way from Add_regressed
+    "Sub_small": (("pass",), ("crash",)),
+}
+SMALL_IDS = {test: case_of(test).id for test in SMALL}
+NAMES |= {case_id: test for test, case_id in SMALL_IDS.items()}
+
+#: Test → what it is reduced to, and what is met on the way; of others the reducer says that they cannot be.
+REDUCED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Add_regressed": ("Add_small", ("Sub_other",)),
+    "Conv_regressed_wrong": ("Conv_small", ()),
+    "Div_already_broken": ("Div_small", ()),
+    "Sub_other": ("Sub_small", ()),
+}
+#: Of which the reducer itself dies.
+DEADLY = "Cos_regressed_hang"
 
 
 def write_corpus(root: Path) -> None:
@@ -202,7 +243,7 @@ def outcome_of(
 ) -> Outcome:
     """What the case's `run`-th run gives there; run 0 is the ordinary one."""
     test = NAMES[case_id]
-    behaviour = TESTS[test][0 if toolchain == digest_of("1") else 1]
+    behaviour = (TESTS | SMALL)[test][0 if toolchain == digest_of("1") else 1]
     verdict = Verdict(behaviour[min(run, len(behaviour) - 1)])
     evidence = (
         Evidence() if verdict is Verdict.PASS else Evidence(error="RuntimeError", message=f"{test} fails")
@@ -264,8 +305,10 @@ class Tools:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.reduced: list[str] = []  # tests, in the order in which they were to be reduced
         self.asked: list[dict[str, str]] = []  # of rankings: option → value
         self.order: Callable[[list[str]], list[str]] = list
+        self.touched: list[dict[str, Any]] = []
 
     def __call__(self, module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.calls.append(module)
@@ -273,10 +316,33 @@ class Tools:
             self.migrate(args, on_event, stop)
         elif module == "fuzzing.prioritize":
             self.rank(args, on_event, stop)
+        elif module == "fuzzing.reduce":
+            self.reduce(json.loads(Path(args[0]).read_bytes()), on_event)
         elif module == "fuzzing.triage.describe":
             assert args[0] == "--corpus"
             for case_id in args[2:]:
-                on_event({"id": case_id, "program": f"program of {NAMES[case_id]}"})
+                if case_id != "--traits":
+                    traits = traits_of(NAMES[case_id])
+                    on_event({"id": case_id, "program": f"program of {NAMES[case_id]}", "traits": traits})
+
+    def reduce(self, shard: dict[str, Any], on_event: OnEvent) -> None:
+        test = NAMES[shard["case"]]
+        self.reduced.append(test)
+        if test == DEADLY:
+            raise RunnerError("fuzzing.reduce was killed by SIGSEGV and logged nothing")
+        if test not in REDUCED:
+            raise UsageError(f"fuzzing.reduce: {test} cannot be reduced")
+        small, others = REDUCED[test]
+        for name in (small, *others):
+            Corpus(shard["corpus"]).add(case_of(name))
+        on_event({"event": "step", "run": 3, "by": "nodes", "size": [1, 2]})
+        for name in others:
+            on_event({"event": "other", "id": SMALL_IDS[name]})
+        outcome = outcome_of(SMALL_IDS[small], shard["toolchain"], 1).to_json()
+        end = {"id": SMALL_IDS[small], "from": shard["case"], "outcome": outcome, "traits": traits_of(small)}
+        sizes = {"before": [7, 12], "after": [1, 2], "words": ["operators", "edges used"]}
+        counts = {"runs": 9, "replayed": 0, "seconds": 1.5, "minimal": True, "confirmed": True}
+        on_event({"event": "end", **end, **sizes, **counts})
 
     def migrate(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         for test, case_id in IDS.items():
@@ -287,6 +353,8 @@ class Tools:
 
     def rank(self, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         self.asked.append(dict(zip(args[::2], args[1::2], strict=True)))
+        for told in self.touched:
+            on_event({"event": "touched", **told})
         for case_id in self.order(catalogued_ids(args)):
             on_event({"event": "ranked", "id": case_id})
         on_event({"event": "end", "cases": len(IDS), "strategy": args[1], "seconds": 0.5})
@@ -299,15 +367,20 @@ def catalogued_ids(args: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(line["id"] for line in lines if "id" in line))
 
 
-@dataclass(frozen=True)
-class PlainSignature:
-    key: str
-    title: str
+def traits_of(test: str) -> dict[str, Any]:
+    operator = test.split("_")[0]
+    return {"pattern": operator, "dtypes": ["float"], "needs": [], "operators": [operator]}
 
 
-def sign(outcome: Outcome, operator: str, frontend: str) -> PlainSignature:
+def sign(outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None) -> Signature:
     text = f"{outcome.verdict.value} {outcome.phase.value} {operator}"
-    return PlainSignature(hashlib.sha256(text.encode()).hexdigest()[:16], text)
+    fields: dict[str, Any] = {
+        "verdict": outcome.verdict.value, "phase": outcome.phase.value, "operator": operator, "complaint": "",
+    }  # fmt: skip
+    if reduced is not None:
+        text += " reduced"
+        fields |= {"operator": reduced.pattern, "dtypes": list(reduced.dtypes), "needs": list(reduced.needs)}
+    return Signature(hashlib.sha256(text.encode()).hexdigest()[:16], text, fields)
 
 
 class Reports:
@@ -317,6 +390,12 @@ class Reports:
         self.written: list[Summary] = []
         self.published: list[Summary] = []
         self.troubles: list[Trouble] = []
+
+    def scripts(self, summary: Summary) -> list[list[Script]]:
+        return [
+            [Script(one.reduced.case_id if one.reduced else one.case_id, "script")]
+            for one in summary.standing(Standing.REGRESSION)
+        ]
 
     def write(self, summary: Summary) -> None:
         self.written.append(summary)
@@ -383,6 +462,7 @@ def services(**replaced: Any) -> Services:
         "provision": provision,
         "make_shard": PlainShard,
         "runner": Runner(),
+        "try_script": lambda text, python: 1,
         "run_tool": Tools(),
         "sign": sign,
         "reports": Reports(),

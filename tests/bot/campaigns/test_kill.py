@@ -52,8 +52,9 @@ def _check_undisturbed(one: dict[str, Any]) -> None:
     rows = one["rows"]
     assert one["lives"] == 1
     assert [campaign["state"] for campaign in rows["campaigns"]] == ["done"]
-    assert len(rows["findings"]) == len(EXPECTED)
-    assert len(rows["effects"]) == 4  # a check run, and an issue for each of three regressions
+    assert len(rows["findings"]) == len(EXPECTED) + 2  # and what reductions met on the way
+    assert len(rows["reductions"]) == 4
+    assert len(rows["effects"]) == 5  # a check run, and an issue for each of four regressions
     assert rows["outcomes"]
     assert rows["repeats"]
 

@@ -164,6 +164,22 @@ def test_the_strategy_by_default(world: World) -> None:
     assert ["--history" in asked for asked in world.tools.asked] == [False, True, True]
 
 
+def test_what_the_change_touches_is_kept_with_the_ranking(world: World) -> None:
+    told = {
+        "operator": "Add",
+        "weight": 0.8,
+        "why": "add.cc, line 3",
+        "places": [{"path": "add.cc", "line": 3}],
+    }
+    world.tools.touched = [told]
+    campaign_id = world.push()
+    world.run()
+    ranking = plans.ranking_of(world.campaign(campaign_id).plan)
+    assert ranking is not None
+    assert ranking.touched == (told,)
+    assert world.tools.asked[0]["--touched"] == "100"
+
+
 def test_the_strategy_that_was_asked_for(world: World) -> None:
     configure(world, strategy="random")
     campaign_id = world.push()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from bot.cli import _coverage_page as page
 from bot.cli import coverage
+from bot.cli._tables import figure
 from bot.errors import UsageError
 from fuzzing.coverage.__main__ import to_json
 from tests.bot.cli.commands_kit import Ran, assay
@@ -195,7 +196,7 @@ def test_sets_of_many_operators_are_drawn_in_part() -> None:
     ],
 )
 def test_figures_for_people(value: float, unit: str, text: str) -> None:
-    assert page.figure({"value": value, "unit": unit}) == text
+    assert figure({"value": value, "unit": unit}) == text
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
+import venv
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -77,12 +80,51 @@ def test_a_case_that_passes_is_the_callers_mistake(data: Path) -> None:
     assert "nothing to reduce" in ran.err
 
 
-@pytest.mark.compiler_openvino
-def test_the_reproducer_runs_without_assay(data: Path) -> None:
-    """On a real compiler, with an expectation that no compiler meets: the reference is then ONNX's."""
-    wrong = assay(data, "reduce", GOOD.id, "--backend", "openvino")
-    assert wrong.code == 2, "it passes"
-    assert not list(data.glob("reduced/**/*.py"))
+#: Stands in the real one's place: what becomes of a module is what it leaves in sys.modules.
+FAULTY = """
+import os, sys
+here = os.path.dirname(__file__)
+sys.path.remove(here)
+del sys.modules["onnxruntime"]
+import onnxruntime
+sys.path.insert(0, here)
+
+class Session(onnxruntime.InferenceSession):
+    def __init__(self, model, *rest, **given):
+        if b"Elu" in model:
+            raise RuntimeError("cannot lower Elu")
+        super().__init__(model, *rest, **given)
+
+onnxruntime.InferenceSession = Session
+"""
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    """The interpreter of an environment whose onnxruntime fails, and which holds nothing of Assay."""
+    folder = tmp_path / "faulty"
+    venv.create(folder, with_pip=False, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    (packages / "here.pth").write_text(str(Path(onnx.__file__).parents[1]))  # no .pth of that folder is read
+    (packages / "onnxruntime.py").write_text(FAULTY)
+    return folder / "bin" / "python"
+
+
+def test_the_reproducer_runs_without_assay(data: Path, faulty: Path) -> None:
+    ran = assay(data, "reduce", failing().id, "--backend", "onnxruntime", "--python", faulty, "--json")
+    assert ran.code == 1, ran.err
+    assert (ran.told["after"][0], ran.told["confirmed"]) == (1, True)
+
+    def pasted(python: str | Path, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [python, "-I", *words]
+        return subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=120, check=False)
+
+    assert "No module named 'fuzzing'" in pasted(faulty, "-c", "import fuzzing").stderr
+    shown = pasted(faulty, ran.told["reproducer"])
+    assert shown.returncode == 1, shown.stdout + shown.stderr
+    assert "cannot lower Elu" in shown.stdout + shown.stderr
+    right = pasted(sys.executable, ran.told["reproducer"])
+    assert right.returncode == 0, right.stdout + right.stderr
 
 
 def test_killed_and_begun_again_it_ends_the_same(data: Path) -> None:
@@ -90,7 +132,8 @@ def test_killed_and_begun_again_it_ends_the_same(data: Path) -> None:
     env = os.environ | {"ASSAY_DATA_DIR": str(data)}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and not _lines(data / "a"):
-            pass
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
         process.kill()
     known = _lines(data / "a")
     told = assay(data, "reduce", failing().id, *ELU, "--out", data / "a", "--json").told

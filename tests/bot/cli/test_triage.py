@@ -81,6 +81,18 @@ def test_of_the_cases_that_a_run_named_no_others_are_taken(data: Path) -> None:
     assert (ran.told["cases"], ran.told["distinct"], ran.told["runs"]) == (2, 1, 0)
 
 
+def test_what_a_run_has_seen_of_this_compiler_is_not_run_again(data: Path) -> None:
+    keep = ("--no-reduce", "--json")
+    [bug, _] = assay(data, "triage", data / "cases", *ELU, *keep, "--strategy", "opera").told["bugs"]
+    seen = bug["outcome"] | {"case": GOOD.id}  # a case that passes: only from here can it be known to fail
+    report = data / "run.json"
+    for outcome, failing in ((seen, 1), (seen | {"toolchain": "another"}, 0)):
+        groups = [{"example": {"case": GOOD.id, "head": outcome}, "shown": []}]
+        report.write_text(json.dumps({"groups": groups}), encoding="utf-8")
+        ran = assay(data, "triage", data / "cases", *ELU, "--from", report, *keep)
+        assert (ran.told["cases"], ran.told["failing"]) == (1, failing), ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -30,8 +30,12 @@ def test_every_example_file_is_valid() -> None:
 def test_every_example_of_the_table_is_valid(row: str) -> None:
     key, *_, example = re.findall(r"`([^`]+)`", row)
     if "." in key:
-        section = key.partition(".")[0]
-        parse_config(f"{SMALLEST}{section}:\n  {example}\n".encode())
+        *sections, _ = key.split(".")
+        lines = [f"{'  ' * depth}{name}:" for depth, name in enumerate(sections)]
+        if key.startswith("schedules.") and not key.endswith(".cron"):
+            example = f"{{{example}, cron: 0 3 * * *}}"
+        text = "\n".join([*lines, f"{'  ' * len(sections)}{example}"])
+        parse_config(f"{SMALLEST}{text}\n".replace("NAME", "nightly").encode())
     elif key not in ("version", "backend"):
         parse_config(f"{SMALLEST}{example}\n".encode())
     else:

@@ -130,6 +130,8 @@ def test_the_error_carries_the_place_of_the_first_mistake() -> None:
         (b"budget: 25h", "less than or equal to 86400"),
         (b"limits: {memory: 4GB}", "B, KiB, MiB or GiB"),
         (b"reports: {mode: loud}", "'dry-run', 'held' or 'auto'; it is 'loud'"),
+        (b"schedules: {nightly: {cron: 99 3 * * *}}", "schedules.nightly.cron is no cron line"),
+        (b"schedules: {nightly: {cron: 0 3 * * *, budgt: 1h}}", "did you mean 'budget'?"),
         (b"reports: {issues_per_day: 1.5}", "must be a whole number; it is '1.5'"),
         (b"repeats: true", "must be a whole number; it is true"),
         (b"repeats: '3'", "must be a whole number; it is '3'"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from bot.store import bugs, outbox
@@ -27,10 +31,23 @@ class Clock:
         self.now += timedelta(**by)
 
 
+@cache
+def _empty() -> sqlite3.Connection:
+    """The tables without rows; copying them is ten times as fast as making them."""
+    kept = sqlite3.connect(":memory:", check_same_thread=False)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Database(f"sqlite:///{folder}/assay.db")
+        Base.metadata.create_all(made.engine)
+        made.close()
+        with closing(sqlite3.connect(f"{folder}/assay.db")) as source:
+            source.backup(kept)
+    return kept
+
+
 def database(folder: Path) -> Database:
-    made = Database(f"sqlite:///{folder}/assay.db")
-    Base.metadata.create_all(made.engine)
-    return made
+    with closing(sqlite3.connect(f"{folder}/assay.db")) as made:
+        _empty().backup(made)
+    return Database(f"sqlite:///{folder}/assay.db")
 
 
 def campaign(database: Database, mode: str = "auto", target: str = sample.TARGET, number: int = 1) -> int:

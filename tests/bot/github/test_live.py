@@ -8,16 +8,17 @@ from pathlib import Path
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.errors import AssayError, InfrastructureError, InternalError, RefusalError
 from bot.github.dry_run import DryRun
+from bot.github.hub import Hub
+from bot.github.identity import Credentials
 from bot.github.limits import ThrottledError
-from bot.github.live import Credentials, GitHub
+from bot.github.live import GitHub
 from bot.github.publisher import FIRST_WAIT, Publisher
 from bot.reports import render
 from bot.store.outbox import Claimed, Draft
+from tests.bot.github import app_kit
 from tests.bot.github.outbox_kit import START, Clock, campaign, check_run, database, issue, post, row
 from tests.bot.reports import sample
 from tests.github_api.server import ME, FakeGitHub, Fault
@@ -31,8 +32,8 @@ def server() -> Iterator[FakeGitHub]:
 
 
 def sink(server: FakeGitHub, credentials: Credentials | None = None) -> GitHub:
-    who = credentials or Credentials(token="t0ken")
-    return GitHub(who, server.url, timeout_s=5, write_gap_s=0, clock=Clock())
+    who = credentials or app_kit.credentials()
+    return GitHub(Hub(who, server.url, timeout_s=5, clock=Clock()))
 
 
 @pytest.fixture
@@ -50,11 +51,11 @@ def test_issues_and_check_runs_are_created_as_dry_run_writes_them(server: FakeGi
     drafts = render.effects(sample.report(), sample.config("auto"))
     for draft in drafts:
         github.send(claimed(draft))
-    posts = [(seen.path, seen.body) for seen in server.seen if seen.method == "POST"]
+    posts = [(seen.path, seen.body) for seen in server.seen if seen.path.startswith("/repos") and seen.body]
     suffix = {"issue": "issues", "check_run": "check-runs"}
     assert posts == [(f"/repos/{sample.TARGET}/{suffix[d.kind]}", d.payload) for d in drafts]
-    assert server.seen[0].headers["authorization"] == "token t0ken"
-    assert server.seen[0].headers["user-agent"].startswith("assay")
+    assert server.seen[-1].headers["authorization"] == "token ghs_installation"
+    assert server.seen[-1].headers["user-agent"].startswith("assay")
 
 
 def test_what_is_there_is_found_by_marker_and_author(server: FakeGitHub, github: GitHub) -> None:
@@ -84,23 +85,18 @@ def test_check_runs_are_found_by_their_external_id(server: FakeGitHub, github: G
 
 
 def test_an_app_signs_in_as_the_targets_installation(server: FakeGitHub) -> None:
-    private = rsa.generate_private_key(65537, 2048)
-    pem = private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-        serialization.NoEncryption(),
-    ).decode()
-    app = sink(server, Credentials(app_id="99", private_key=pem))
+    app = sink(server)
     app.send(claimed(issue("a")))
     app.send(claimed(issue("b")))
     assert app.find(claimed(issue("b"))) is not None
-    app.close()
     installed = [seen for seen in server.seen if seen.path.endswith("/installation")]
     assert len(installed) == 1
     assert len(server.posts("/access_tokens")) == 1
     signed = installed[0].headers["authorization"].removeprefix("Bearer ")
-    claims = jwt.decode(signed, private.public_key(), algorithms=["RS256"], options={"verify_iat": False})
-    assert claims["iss"] == "99"
+    claims = jwt.decode(
+        signed, app_kit.key().public_key(), algorithms=["RS256"], options={"verify_iat": False}
+    )
+    assert claims["iss"] == app_kit.APP_ID
     assert server.posts("/issues")[0].headers["authorization"] == "token ghs_installation"
 
 
@@ -110,11 +106,10 @@ LIMIT = {"message": "You have exceeded a secondary rate limit."}
 @pytest.mark.parametrize(
     ("fault", "error", "words"),
     [
-        (Fault(401), InfrastructureError, "does not accept our credentials. Check ASSAY_GITHUB_TOKEN"),
-        (Fault(403), RefusalError, "the App lacks a permission (issues=write and checks=write)"),
+        (Fault(403), RefusalError, "the App lacks a permission (issues=write)"),
         (Fault(403, {"x-accepted-github-permissions": "issues=write"}), RefusalError, "(issues=write)"),
         (Fault(404), RefusalError, "the App is not installed there. Install it"),
-        (Fault(410), RefusalError, "issues switched off. Switch them on"),
+        (Fault(410), RefusalError, "issues switched off, or this one was deleted. Switch them on"),
         (Fault(422, body={"message": "Validation Failed", "errors": [{"message": "body is too long"}]}),
          RefusalError, "Validation Failed; body is too long"),
         (Fault(418), RefusalError, "GitHub answered 418"),
@@ -134,8 +129,18 @@ def test_every_answer_becomes_an_error_that_says_what_to_do(
     server.faults.append(fault)
     with pytest.raises(error, match=re.escape(words)) as caught:
         github.send(claimed(issue("a")))
-    assert type(caught.value) is error
+    assert isinstance(caught.value, error)
+    assert isinstance(caught.value, ThrottledError) is (error is ThrottledError)
     assert len(server.posts("/issues")) == 1  # a POST is never repeated by itself
+
+
+def test_a_token_that_ends_in_the_middle_is_renewed_once(server: FakeGitHub, github: GitHub) -> None:
+    server.faults.append(Fault(401))
+    assert github.send(claimed(issue("a"))).number == 1
+    assert (len(server.posts("/access_tokens")), len(server.posts("/issues"))) == (2, 2)
+    server.faults += [Fault(401), Fault(401)]
+    with pytest.raises(InfrastructureError, match="does not accept our credentials"):
+        github.send(claimed(issue("b")))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_the_publisher_makes_it_once_over_a_bad_line(
     made = [*server.issues.get(sample.TARGET, []), *server.check_runs.get(sample.TARGET, [])]
     assert len(made) == 1
     assert row(store, draft.key).url == made[0]["html_url"]
-    assert any(seen.method == "GET" for seen in server.seen) is asked
+    assert any(seen.method == "GET" and "installation" not in seen.path for seen in server.seen) is asked
 
 
 def test_live_needs_credentials() -> None:

@@ -48,6 +48,9 @@ class Wall:
         self.on_find()
         return Sent("found", 1) if effect.key in self.shown else None
 
+    def account(self, target: str) -> str:
+        return target.partition("/")[0]
+
 
 class Died(BaseException):
     """Stands for the end of the process: nobody catches it."""

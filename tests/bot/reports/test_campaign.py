@@ -18,7 +18,7 @@ from bot.campaigns.summary import FindingFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
 from bot.reports.campaign import CampaignReports, view_of
 from bot.store import Database, bugs, campaigns, outbox
-from bot.store.models import Base, Campaign, Side, Standing
+from bot.store.models import Base, BugState, Campaign, Side, Standing
 from bot.store.work import Work
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
@@ -78,7 +78,7 @@ def summary(*findings: FindingFacts, planned: int = 12) -> Summary:
     }  # fmt: skip
     return Summary(
         campaign_id=1, target="acme/graphs", head="a" * 40, base="b" * 40, ref="main", trigger="push",
-        seed=7, config=RepositoryConfig(version=1, backend="openvino").to_json(), toolchains=sides,
+        pull=None, seed=7, config=RepositoryConfig(version=1, backend="openvino").to_json(), toolchains=sides,
         created_at=NOW, planned=planned, counts={Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}},
         operators={"Add": {Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}}}, findings=findings,
         configuration="optimization=basic", phases={Side.HEAD: {Phase.CONVERT: {Verdict.CRASH: 2}}},
@@ -123,6 +123,30 @@ def test_a_regression_becomes_a_bug_an_issue_and_a_check_run(
     kinds, known = publish(database, reports, given)
     assert (kinds, list(known)) == (["check_run", "issue"], ["Add-regression"])
     assert publish(database, reports, given) == (kinds, known), "twice is once"
+
+
+def test_what_a_pull_request_broke_becomes_no_issue(
+    database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    given = summary(finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
+    kinds, known = publish(database, reports, dataclasses.replace(given, pull=7))
+    assert kinds == ["check_run", "sticky"]
+    assert known == {"Add-regression": "in a pull request, #7: issues are about watched branches"}
+    assert publish(database, reports, given)[0] == ["check_run", "issue", "sticky"], "once a branch has it, it does"
+
+
+def test_a_pull_request_does_not_revive_what_is_closed(
+    database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    given = summary(finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
+    publish(database, reports, given)
+    with database.transaction() as session:
+        [bug] = bugs.of_target(session, "acme/graphs")
+        bug.state = BugState.CLOSED.value
+    publish(database, reports, dataclasses.replace(given, pull=7))
+    with database.reading() as session:
+        [bug] = bugs.of_target(session, "acme/graphs")
+    assert (bug.state, bug.seen) == ("closed", 1)
 
 
 @pytest.mark.parametrize(

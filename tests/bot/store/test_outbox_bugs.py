@@ -75,7 +75,7 @@ def test_the_quota_holds_back_and_lets_go_the_next_day(store: Database) -> None:
 def test_quotas_count_what_failed_as_nothing(store: Database) -> None:
     post(store, issue("a"), per_day=1)
     with store.transaction() as session:
-        outbox.give_up(session, issue("a").key, "gone")
+        outbox.give_up(session, issue("a").key, "gone", START)
     assert post(store, issue("b"), per_day=1)[0].state is EffectState.INTENDED
     assert bug_reason(store, "a") == ("new", "its issue could not be sent: gone")
 
@@ -174,7 +174,7 @@ def test_without_a_campaign_nothing_goes_live(store: Database) -> None:
 def test_a_failed_effect_that_is_released_is_looked_up_first(store: Database) -> None:
     post(store, check_run())
     with store.transaction() as session:
-        outbox.give_up(session, "c0ffee", "no")
+        outbox.give_up(session, "c0ffee", "no", START)
         outbox.release(session, "c0ffee")
         claimed = outbox.claim(session, START, LEASE, live=True)
         assert claimed is not None

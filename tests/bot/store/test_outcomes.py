@@ -246,6 +246,7 @@ def test_the_first_repeat_that_looked_says_who_is_to_blame(database: Database) -
     with database.transaction() as session:
         outcomes.record_repeats(session, campaign_id, Side.HEAD, runs)
     with database.reading() as session:
-        assert outcomes.blamed(session, campaign_id, Side.HEAD, "c0") == blamed
-        assert outcomes.blamed(session, campaign_id, Side.BASE, "c0") is None
-        assert outcomes.blamed(session, campaign_id, Side.HEAD, "c1") is None
+        first, other = outcome("c0", "crash"), outcome("c1", "crash")
+        assert outcomes.blamed(session, campaign_id, Side.HEAD, first) == replace(first, evidence=blamed)
+        assert outcomes.blamed(session, campaign_id, Side.BASE, first) == first
+        assert outcomes.blamed(session, campaign_id, Side.HEAD, other) == other

@@ -28,12 +28,20 @@ def push(**changes: Any) -> bytes:
 
 
 def test_a_push_asks_for_a_campaign() -> None:
-    intent = CampaignIntent("octo-org/compiler", NEW, OLD, "refs/heads/main", "push", 42)
+    intent = CampaignIntent(
+        target="octo-org/compiler",
+        head=NEW,
+        base=OLD,
+        ref="refs/heads/main",
+        trigger="push",
+        installation=42,
+    )
     assert interpret("push", push()) == Meaning(intents=(intent,))
 
 
 def test_a_new_branch_has_no_base() -> None:
     (intent,) = interpret("push", push(before=ZERO)).intents
+    assert isinstance(intent, CampaignIntent)
     assert intent.base == ""
 
 

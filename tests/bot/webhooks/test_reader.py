@@ -56,6 +56,7 @@ def state(database: Database, delivery: str) -> tuple[str, str, int]:
 
 def record(session: Session, intent: Intent) -> None:
     """A handler that leaves a row behind."""
+    assert isinstance(intent, CampaignIntent)
     session.add(
         Campaign(
             target=intent.target,
@@ -96,7 +97,12 @@ def test_the_intent_names_its_delivery(database: Database) -> None:
     InboxReader(database, lambda _session, intent: seen.append(intent)).drain()
     assert seen == [
         CampaignIntent(
-            "octo-org/compiler", f"{1:040x}", "", "refs/heads/main", "push", installation=None, delivery="d"
+            target="octo-org/compiler",
+            head=f"{1:040x}",
+            base="",
+            ref="refs/heads/main",
+            trigger="push",
+            delivery="d",
         )
     ]
 

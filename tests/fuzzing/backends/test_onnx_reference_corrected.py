@@ -311,6 +311,12 @@ CASES: dict[str, tuple[int, str, list[Array], Outputs]] = {
         [np.array([[[[2.5]]]], F)],
     ),
     "Scan": (13, SCAN, [np.arange(6, dtype=F).reshape(2, 3)], [-np.array([[2, 5], [1, 4], [0, 3]], F)]),
+    "Softsign": (
+        13,
+        "(float x) => (float y) { y = Softsign(x) }",
+        [np.array(-3, F)],
+        [np.array(-0.75, F)],
+    ),
     "Unique": (
         11,
         "(int64[2,3] x) => (int64[N] y) { y = Unique<sorted = 0>(x) }",

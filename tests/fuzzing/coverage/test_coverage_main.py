@@ -110,7 +110,7 @@ def test_the_same_files_in_batches_of_any_size(folder: Path, monkeypatch: pytest
     merged = batches[0].tally
     for batch in batches[1:]:
         merged.merge(batch.tally)
-    assert merged == files.tally_of(find([folder]), isra).tally
+    assert merged == files.tally_of(isra, find([folder])).tally
 
 
 @pytest.mark.parametrize(

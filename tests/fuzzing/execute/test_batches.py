@@ -52,15 +52,17 @@ def test_what_was_raised_comes_as_an_object() -> None:
         None,
         3,
         [3],
-        [[1, [2], []]],
-        [["x", [2], [], 0]],
-        [[None, [2], [], 0]],
-        [[1, 2, [], 0]],
-        [[1, ["x"], [], 0]],
-        [[1, [2], [], 9]],
-        [[1, [2], [], -1]],
-        [[1, [2], [], None]],
-        [[float("inf"), [2], [], 0]],
+        [[1, [2], [], 0]],
+        [[1, [2], [], 0, [3]]],
+        [[1, [2], [], 0, [["x"]]]],
+        [["x", [2], [], 0, []]],
+        [[None, [2], [], 0, []]],
+        [[1, 2, [], 0, []]],
+        [[1, ["x"], [], 0, []]],
+        [[1, [2], [], 9, []]],
+        [[1, [2], [], -1, []]],
+        [[1, [2], [], None, []]],
+        [[float("inf"), [2], [], 0, []]],
     ],
     ids=str,
 )
@@ -75,7 +77,17 @@ def test_a_frame_without_answers_is_refused() -> None:
 
 
 def test_those_before_a_wrong_one_are_given_first() -> None:
-    found = answers({"answers": [[1, [5], [], 2], [2, [5], [], 99]]}, b"ab")
+    found = answers({"answers": [[1, [5], [], 2, []], [2, [5], [], 99, []]]}, b"ab")
     assert next(found) == Answer(1, (5,), [], b"ab")
     with pytest.raises(ProtocolError):
         next(found)
+
+
+def test_how_cases_are_watched_and_what_was_seen_travel_with_them() -> None:
+    batch, watch = CaseBatch(), {"closely": True}
+    batch.watch = watch
+    batch.add(1, b'"OnnxModel",1,[]]', b"m")
+    [frame] = FrameReader().feed(batch.frame())
+    assert [job.watch for job in jobs(*frame)] == [watch]
+    [frame] = FrameReader().feed(pack_answers([Answer(1, (), [], b"", (("pass", "fold"),))]))
+    assert [answer.seen for answer in answers(*frame)] == [(("pass", "fold"),)]

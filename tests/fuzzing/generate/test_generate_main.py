@@ -88,7 +88,7 @@ def test_what_is_measured_is_what_the_written_models_show(run: Run, tmp_path: Pa
     names = [name for name in sets.get("isra").in_degrees if name != "Compress"]
     _, events = run("--count", "40", "--nodes", "1:30", "--operators", ",".join(names), "--out", tmp_path)
     measured = events[-1]["measured"]
-    assert measured["operators"] == "used"
+    assert measured["operators"] == "as asked for"
     tally = Tally(measuring.operator_set(Settings(operators=tuple(names))))
     for event in events[:-1]:
         tally.add(scopes_of(read(Corpus(tmp_path).folder(event["id"]) / "model.onnx")))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from fuzzing.errors import UnknownNameError
@@ -12,8 +10,10 @@ from fuzzing.generate.isra import Generated, Settings, Solver
 
 
 @pytest.fixture
-def registered() -> Iterator[str]:
+def registered(monkeypatch: pytest.MonkeyPatch) -> str:
     name = "mine"
+    known = generators._GENERATORS
+    monkeypatch.setattr(known, "_known", dict(known._known))
 
     @generators.register_generator(name)
     class Mine:
@@ -23,8 +23,7 @@ def registered() -> Iterator[str]:
         def generate(self, seed: int) -> Generated:
             return self._solver.generate(seed + 1)
 
-    yield name
-    del generators._GENERATORS[name]
+    return name
 
 
 def test_isra_is_found_by_name() -> None:

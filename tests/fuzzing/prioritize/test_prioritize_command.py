@@ -43,6 +43,24 @@ def test_why_is_told_if_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     }  # fmt: skip
 
 
+def test_what_a_change_touches_is_told_first_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _catalogue(tmp_path / "one.jsonl", [instance(1, "Add", a=1), instance(2, "Resize", a=1)])
+    source = "def resize(node):\n    return node\n"
+    file = {"path": "frontend/onnx/resize.py", "old_path": None, "binary": False, "hunks": [[2, 1, 2, 1]]}
+    file |= {"old": source, "new": source.replace("return node", "return None")}
+    given = tmp_path / "change.json"
+    given.write_text(json.dumps({"base": "a", "head": "b", "truncated": False, "files": [file]}))
+    words = ["--strategy", "change", "--catalogue", str(path), "--change", str(given)]
+    assert main([*words, "--touched", "5"]) == 0
+    touched, *others = _events(capsys)
+    assert (touched["event"], touched["operator"]) == ("touched", "Resize")
+    assert [(one["path"], one["line"]) for one in touched["places"]] == [("frontend/onnx/resize.py", 2)]
+    assert main(words) == 0
+    assert _events(capsys)[:2] == others[:2], "nobody is told who did not ask"
+
+
 def test_a_corpus_is_ranked_without_a_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     provenance = Provenance("toy", "test", "", "torch", "1")
     call = TorchCall("torch.neg", (TensorArg("x"),))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.cases import KerasLayer, OnnxModel, Provenance, Tensor, TestCase, TorchCall, TorchProgram
+from fuzzing.cases import KerasLayer, OnnxModel, Provenance, Tensor, TestCase, TorchCall
 from fuzzing.cases.arguments import TensorArg
 from fuzzing.triage.traits import Traits, dtype_class, shape_needs, traits_of
 
@@ -152,8 +152,8 @@ def test_of_a_layer_the_class_and_its_parameters() -> None:
     assert (read.pattern, "units" in read.needs) == ("keras.layers.Dense", True)
 
 
-def test_of_a_kind_that_nobody_reads_what_it_was_made_to_test() -> None:
-    case = replace(call(TensorArg("x")), program=TorchProgram("def forward(x): return x\n"), inputs=())
+def test_of_a_program_that_nobody_reads_what_it_was_made_to_test() -> None:
+    case = replace(call(TensorArg("x")), program=OnnxModel(b"no model"), inputs=())
     assert traits_of(case) == Traits("Op", operators=("Op",))
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from fuzzing.graph.site import Limits
 from tests.support.extremes import push
+from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
-from tests.support.shapes import floats, inferred
 
 NAMES = ("Attention", "RotaryEmbedding")
 #: All inputs, those of what was there before too.

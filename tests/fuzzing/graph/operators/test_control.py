@@ -9,8 +9,8 @@ from fuzzing.graph.literals import scalar
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.site import Site
 from tests.support.extremes import push
+from tests.support.nodes import floats, inferred
 from tests.support.operators import check, single
-from tests.support.shapes import floats, inferred
 
 NAMES = ("If", "Loop", "Scan")
 NUMBER, YES = TensorType("int64", ()), TensorType("bool", ())

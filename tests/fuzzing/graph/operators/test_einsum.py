@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.operators.einsum import parse
 from tests.support.extremes import push
+from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
-from tests.support.shapes import floats, inferred
 
 
 def test_nodes_are_what_onnx_and_onnxruntime_say() -> None:

@@ -6,8 +6,8 @@ import pytest
 from fuzzing.graph import Attribute, Constant, TensorType, operators
 from fuzzing.graph.literals import literal, scalar
 from tests.support.extremes import push
+from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
-from tests.support.shapes import floats, inferred
 
 STEP = scalar("float32", 0.1)
 

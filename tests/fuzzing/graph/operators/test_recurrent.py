@@ -9,8 +9,8 @@ from fuzzing.graph import Attribute, Graph, Node
 from fuzzing.graph.site import Limits
 from fuzzing.graph.torch_writer import to_torch
 from tests.support.extremes import push
+from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
-from tests.support.shapes import floats, inferred
 
 NAMES = ("RNN", "GRU", "LSTM")
 WIDE = Limits(max_inputs=8)

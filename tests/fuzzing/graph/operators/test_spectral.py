@@ -7,8 +7,8 @@ from fuzzing.graph import TensorType
 from fuzzing.graph.literals import scalar
 from fuzzing.graph.onnx_reader import from_onnx
 from tests.support.extremes import push
+from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch
-from tests.support.shapes import floats, inferred
 
 TRANSFORMS = ("DFT", "STFT")
 WINDOWS = ("HannWindow", "HammingWindow", "BlackmanWindow")

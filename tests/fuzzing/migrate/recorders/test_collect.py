@@ -125,7 +125,7 @@ def test_a_command_without_the_library_gives_nothing_and_says_why(
     ("library", "command", "message"),
     [
         ("torch", "/no/such/command", "cannot run /no/such/command: No such file or directory"),
-        ("nothing", "true", "no recorder is for 'nothing'; there are: "),
+        ("nothing", "true", "no recorder is called 'nothing'; there are: "),
     ],
 )
 def test_mistakes_are_told(

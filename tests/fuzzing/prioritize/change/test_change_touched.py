@@ -322,3 +322,39 @@ def test_the_order_of_operators_and_files_does_not_matter() -> None:
     other = touched(Change(tuple(files[::-1])), (ONNX + TORCH)[::-1])
     assert one == other
     assert list(one.operators) == sorted(one.operators)
+
+
+class TestPlaces:
+    """Where, in the commit at head, a change touches an operator."""
+
+    PATH = "src/frontends/onnx/frontend/src/op/resize.cpp"
+    OLD = """\
+namespace ov {
+ov::OutputVector resize(const Node& node) {
+    const auto mode = node.get_attribute_value<std::string>("mode");
+    return {mode};
+}
+ONNX_OP("Resize", OPSET_SINCE(1), ai_onnx::opset_1::resize);
+}
+"""
+
+    def test_of_a_converter_it_is_the_changed_line_at_head(self) -> None:
+        new = self.OLD.replace("    return {mode};", "    // why\n    return {mode, mode};")
+        found = touched(Change((FileChange(self.PATH, self.PATH, self.OLD, new),)), ONNX)
+        place = found.places["Resize"][0]
+        assert (place.path, place.line, place.role) == (self.PATH, 5, "converter")
+        assert new.split("\n")[place.line - 1] == "    return {mode, mode};"
+
+    def test_what_was_only_taken_away_has_no_place(self) -> None:
+        new = self.OLD.replace('    const auto mode = node.get_attribute_value<std::string>("mode");\n', "")
+        found = touched(Change((FileChange(self.PATH, self.PATH, self.OLD, new),)), ONNX)
+        assert found.operators["Resize"] > 0
+        assert found.places.get("Resize", ()) == ()
+
+    def test_a_pass_has_one_of_its_own(self) -> None:
+        path = "src/common/transformations/src/transformations/common_optimizations/fold_softmax.cpp"
+        old = "bool FoldSoftmax::run(const M& m) {\n    auto p = make<v1::Softmax>();\n    return true;\n}\n"
+        new = old.replace("true", "p.matches(m)")
+        found = touched(Change((FileChange(path, path, old, new),)), ONNX)
+        place = found.pass_places["FoldSoftmax"]
+        assert (place.path, place.line, place.role) == (path, 3, "pass")

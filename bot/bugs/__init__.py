@@ -1,0 +1,1 @@
+"""Bugs: the life they lead between campaigns, and what their issues are told of it."""

@@ -1,0 +1,86 @@
+"""What happens to bugs between campaigns: who is asked again, what came of it, what their issues are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from bot.bugs import telling
+from bot.bugs.verdicts import Tally
+from bot.store import Session, audit, bugs, campaigns, jobs, outbox, retests
+from bot.store.life import OVER, Event
+from bot.store.models import Bug, BugState, Campaign, Retest
+
+RETEST = "retest"
+#: Ours: bugs that one campaign's head is asked about. Each costs three fresh processes.
+MAX_RETESTS = 20
+
+
+def after_campaign(session: Session, campaign_id: int, at: datetime) -> int:
+    """Has the head of a branch's campaign asked about the bugs it did not see; how many that are.
+
+    In the transaction that ends the campaign. A pull request's head says nothing: it is not merged.
+    """
+    campaign = campaigns.get(session, campaign_id)
+    if campaign.pull is not None or campaign.head_toolchain is None:
+        return 0
+    asked = retests.wanted(session, campaign, MAX_RETESTS)
+    for bug in asked:
+        jobs.ask(
+            session,
+            RETEST,
+            bug.target,
+            f"{RETEST}:{bug.id}:{campaign.head[:40]}",
+            at,
+            bug_id=bug.id,
+            campaign_id=campaign.id,
+            arguments={"purpose": "fix", "commit": campaign.head},
+        )
+    return len(asked)
+
+
+def seen(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: datetime) -> None:
+    """A campaign saw the bug; if that was thought mended, its issue is told and opened again."""
+    if before in OVER and bug.issue is not None:
+        why = f"fails again at {campaign.head[:12]}"
+        _post(session, bug, telling.back(bug, why, campaign.head, reopen=before is BugState.CLOSED), at)
+
+
+def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: datetime) -> None:
+    """Lets a retest happen to its bug. A build that is not healthy says nothing about it."""
+    bug = session.get_one(Bug, row.bug_id)
+    before = BugState(bug.state)
+    evidence = {"commit": row.commit, "toolchain": row.toolchain, "runs": row.runs, "failed": row.failed}
+    if seen.failed:
+        if bugs.move(session, bug, Event.FAILED, said, at, evidence=evidence):
+            _post(session, bug, telling.back(bug, said, row.commit, reopen=before is BugState.CLOSED), at)
+    elif seen.passed:
+        _passed(session, bug, said, at, evidence)
+    else:
+        audit.record(session, bug.target, "undecided", bugs.subject(bug), said, at, evidence=evidence)
+
+
+def _passed(session: Session, bug: Bug, said: str, at: datetime, evidence: Mapping[str, Any]) -> None:
+    state = BugState(bug.state)
+    if state not in OVER:
+        bugs.move(session, bug, Event.PASSED, said, at, evidence=evidence)
+        return
+    proofs = retests.passed_since(session, bug.id)
+    if state is BugState.FIXED and len({row.commit for row in proofs}) >= 2:
+        bugs.move(session, bug, Event.PASSED_ELSEWHERE, said, at, evidence=evidence)
+        close(session, bug, proofs, at)
+
+
+def close(session: Session, bug: Bug, proofs: list[Retest], at: datetime) -> None:
+    """Tells the bug's issue that it is mended, and closes both where the repository wants that."""
+    campaign = campaigns.get(session, bug.campaign_id) if bug.campaign_id is not None else None
+    wanted = bool(((campaign.config if campaign else {}).get("reports") or {}).get("close", True))
+    if bug.issue is not None:
+        _post(session, bug, telling.mended(session, bug, proofs, close=wanted), at)
+    if wanted:
+        bugs.move(session, bug, Event.CLOSED, "its fix was verified", at)
+
+
+def _post(session: Session, bug: Bug, drafts: list[outbox.Draft], at: datetime) -> None:
+    outbox.post(session, drafts, campaign_id=bug.campaign_id, issues_per_day=0, at=at)

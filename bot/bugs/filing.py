@@ -1,0 +1,100 @@
+"""Before an issue is filed: what is not to be heard of, and what has to be checked right before it goes out.
+
+In mode `auto` an issue waits, held, for the job `filing`: it looks for the same on GitHub and runs the case
+on the newest commit. In mode `held` it waits for a maintainer, whose `/assay upstream` asks for the same job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from bot.bugs import changing
+from bot.reports.report import key
+from bot.store import Session, bugs, campaigns, jobs, mutes, outbox
+from bot.store.bugs import Sighting
+from bot.store.models import Bug, BugState, EffectState
+from bot.store.outbox import ISSUE, Draft
+
+FILING = "filing"
+#: Why an issue is held for the moment.
+CHECKING = "being checked before it is filed"
+
+
+def saw(
+    session: Session,
+    target: str,
+    signature: str,
+    title: str,
+    operator: str,
+    at: datetime,
+    reason: str,
+    by: Sighting,
+) -> str:
+    """A campaign saw a bug: its row, what its issue is told, and why nothing is filed, "" if it may be.
+
+    operator  what the failing program is about, for mutes
+    reason    why nothing is filed about any bug of this kind
+    """
+    known = bugs.find(session, target, signature)
+    before = BugState(known.state) if known is not None else None
+    quiet = reason or _quiet(session, target, known, operator, at)
+    bug = bugs.see(session, target, signature, title, at, quiet, by)
+    if before is not None and not by.pull and not _ruled(session, bug):
+        changing.seen(session, bug, before, campaigns.get(session, by.campaign), at)
+    return quiet
+
+
+def _quiet(session: Session, target: str, bug: Bug | None, operator: str, at: datetime) -> str:
+    if bug is not None and (why := _ruled(session, bug)):
+        return why
+    mute = mutes.over(session, target, operator, at)
+    if mute is None:
+        return ""
+    return f"{mute.operator} is muted by {mute.by} until {mute.until:%Y-%m-%d}"
+
+
+def _ruled(session: Session, bug: Bug) -> str:
+    """What people said of the bug that ends all talk of it."""
+    if bug.duplicate_of is not None:
+        first = bugs.canonical(session, bug)
+        where = f"#{first.issue}" if first.issue is not None else f"bug {first.id}"
+        return f"a duplicate of {where}"
+    return f"ruled {bug.ruling}" if bug.ruling else ""
+
+
+def checked_first(drafts: Iterable[Draft], quiet: Collection[str], mode: str) -> list[Draft]:
+    """The drafts, none about quiet bugs; an issue that nobody has to release waits for its checks."""
+    loud = [one for one in drafts if one.kind != ISSUE or one.signature not in quiet]
+    if mode != "auto":
+        return loud
+    return [replace(one, hold=CHECKING) if one.kind == ISSUE and not one.hold else one for one in loud]
+
+
+def ask(
+    session: Session, effect: str, target: str, bug: Bug | None, at: datetime, asked_by: str = ""
+) -> None:
+    """Asks for the checks of a held issue; anew where they are over, whatever came of them."""
+    name = key(FILING, effect)
+    known = jobs.of_key(session, name)
+    jobs.ask(
+        session,
+        FILING,
+        target,
+        name,
+        at,
+        again=known is not None and (asked_by != "" or not jobs.at_work(known)),
+        bug_id=bug.id if bug is not None else None,
+        arguments={"effect": effect},
+        asked_by=asked_by,
+    )
+
+
+def ask_all(session: Session, posted: Iterable[outbox.Posted], drafts: Iterable[Draft], at: datetime) -> None:
+    """Asks for the checks of those issues that wait for them."""
+    signatures = {draft.key: draft for draft in drafts if draft.kind == ISSUE}
+    for one in posted:
+        if one.key in signatures and one.state is EffectState.HELD and CHECKING in one.reason:
+            draft = signatures[one.key]
+            ask(session, one.key, draft.target, bugs.find(session, draft.target, draft.signature), at)

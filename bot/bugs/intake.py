@@ -1,0 +1,57 @@
+"""What people do to our issues: closing, opening again, deleting. In the transaction of the delivery."""
+
+from __future__ import annotations
+
+import structlog
+
+from bot.store import Session, audit, bugs, now
+from bot.store.life import Event
+from bot.store.models import Bug
+from bot.webhooks.intents import IssueIntent
+
+log = structlog.get_logger(__name__)
+
+#: GitHub's reason of an issue that was closed as something nobody will work on, and as one that is another.
+_NOT_PLANNED = frozenset({"not_planned", "duplicate"})
+
+
+def handle(session: Session, intent: IssueIntent) -> bool:
+    """Lets it happen to the bug the issue is about; whether it is one of ours. Our own doing is known."""
+    bug = bugs.of_issue(session, intent.target, intent.number)
+    if bug is None or intent.bot:
+        return False
+    log.info("issue", bug=bug.id, action=intent.action, sender=intent.sender)
+    if intent.action == "closed":
+        _closed(session, bug, intent)
+    elif intent.action == "reopened":
+        _reopened(session, bug, intent)
+    elif intent.action in ("deleted", "transferred"):
+        _gone(session, bug, intent)
+    return True
+
+
+def _closed(session: Session, bug: Bug, intent: IssueIntent) -> None:
+    """As not planned it is over and nothing more is said; as completed it comes back if it fails again."""
+    at = now()
+    if intent.state_reason in _NOT_PLANNED:
+        why = f"{intent.sender} closed #{intent.number} as {intent.state_reason.replace('_', ' ')}"
+        bugs.rule(session, bug, "invalid", why)
+    else:
+        why = f"{intent.sender} closed #{intent.number}"
+    bugs.move(session, bug, Event.CLOSED, why, at, who=intent.sender)
+
+
+def _reopened(session: Session, bug: Bug, intent: IssueIntent) -> None:
+    why = f"{intent.sender} opened #{intent.number} again"
+    if bug.ruling:
+        bugs.rule(session, bug, "", why)
+    bugs.move(session, bug, Event.REOPENED, why, now(), who=intent.sender)
+
+
+def _gone(session: Session, bug: Bug, intent: IssueIntent) -> None:
+    """An issue that was taken away is not filed again: whoever did that does not want it here."""
+    why = f"{intent.sender} {intent.action} #{intent.number}"
+    bugs.rule(session, bug, "invalid", why)
+    bug.issue = None
+    audit.record(session, bug.target, intent.action, bugs.subject(bug), why, now(), who=intent.sender)
+    bugs.move(session, bug, Event.CLOSED, why, now(), who=intent.sender)

@@ -1,0 +1,62 @@
+"""What a bug's own issue is told of its life: comments, and that it is closed or open again.
+
+Nothing of this waits for a maintainer: an issue that is out was released once, and this is its due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.github.limits import marker
+from bot.reports import text
+from bot.reports.issue import tidy
+from bot.reports.report import key
+from bot.reports.templating import render
+from bot.store import Session, campaigns
+from bot.store.models import Bug, Retest
+from bot.store.outbox import Draft
+
+COMMENT, ISSUE_STATE = "comment", "issue_state"
+#: Ours: what a comment needs at most; the evidence page has the rest.
+MAX_COMMENT = 10_000
+
+
+def back(bug: Bug, why: str, commit: str, *, reopen: bool) -> list[Draft]:
+    """It fails again: one comment for each commit that shows it; its issue is opened where we closed it."""
+    body = render("bugs/back.md.j2", why=why, commit=commit, title=bug.title)
+    drafts = [_comment(bug, "back", commit, body)]
+    return [*drafts, _state(bug, "open", "reopened")] if reopen else drafts
+
+
+def mended(session: Session, bug: Bug, proofs: Sequence[Retest], *, close: bool) -> list[Draft]:
+    """Its fix was verified: the evidence, and the issue closed where that is wanted."""
+    shown = [(row, campaigns.toolchain(session, row.toolchain).label) for row in proofs]
+    body = render("bugs/mended.md.j2", proofs=shown, fixed_by=bug.fixed_by, close=close)
+    drafts = [_comment(bug, "mended", proofs[-1].commit, body)]
+    return [*drafts, _state(bug, "closed", "completed")] if close else drafts
+
+
+def silent(bug: Bug, why: str) -> list[Draft]:
+    """Nothing shows it any more: said once, and closed as what nobody will work on."""
+    body = render("bugs/silent.md.j2", why=why)
+    return [_comment(bug, "silent", str(bug.seen), body), _state(bug, "closed", "not_planned")]
+
+
+def _comment(bug: Bug, what: str, which: str, body: str) -> Draft:
+    name = key(COMMENT, bug.target, "bug", str(bug.id), what, which)
+    payload = {"body": f"{text.cut(tidy(body), MAX_COMMENT)}\n\n{marker(name)}\n"}
+    return Draft(COMMENT, name, bug.target, payload, number=bug.issue, bug_id=bug.id)
+
+
+def _state(bug: Bug, state: str, reason: str) -> Draft:
+    name = key(ISSUE_STATE, bug.target, "bug", str(bug.id))
+    payload = {"state": state, "state_reason": reason}
+    return Draft(
+        ISSUE_STATE,
+        name,
+        bug.target,
+        payload,
+        number=bug.issue,
+        bug_id=bug.id,
+        living=True,
+    )

@@ -1,0 +1,58 @@
+"""What a retest means for its bug: pure, but for the rows it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.reports.templating import counted
+from fuzzing.outcomes import Outcome, Verdict
+
+#: Fresh runs of a retest. syzbot asks for three that reproduce; as many must not.
+RUNS = 3
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The runs of a bug's case on one build.
+
+    failed   runs that showed the bug
+    other    runs that ended badly in another way: no fix, and another bug
+    healthy  whether the build did with a case it must pass what it has to
+    """
+
+    runs: int
+    failed: int
+    other: int
+    healthy: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bug is not on this build."""
+        return self.healthy and self.runs >= RUNS and not self.failed and not self.other
+
+    def told(self, label: str) -> str:
+        """One sentence."""
+        if not self.healthy:
+            return f"{label} cannot be trusted: a case that it passed before fails on it now"
+        if self.failed:
+            return f"fails in {self.failed} of {counted(self.runs, 'fresh run')} on {label}"
+        if self.other:
+            return f"fails in another way in {self.other} of {counted(self.runs, 'fresh run')} on {label}"
+        return f"passes in all of {counted(self.runs, 'fresh run')} on {label}"
+
+
+def tally(outcomes: Sequence[Outcome], same: Sequence[bool], control: Sequence[Outcome]) -> Tally:
+    """Counts a retest.
+
+    same     whether each outcome shows the bug, as its signature tells
+    control  the outcomes of a case that must pass; none where there is no such case, and then the runs of
+             the bug's own must have reached a verdict for the build to count as healthy
+    """
+    failed = sum(one.verdict.accuses and alike for one, alike in zip(outcomes, same, strict=True))
+    passed = sum(one.verdict is Verdict.PASS for one in outcomes)
+    if control:
+        healthy = all(one.verdict is Verdict.PASS for one in control)
+    else:
+        healthy = failed + passed > 0
+    return Tally(len(outcomes), failed, len(outcomes) - failed - passed, healthy)

@@ -1,0 +1,201 @@
+"""Reductions: one failing case made small by the data plane's program, and what it left written down.
+
+Each is a transaction of its own, and the program's journal lies on disk: a kill costs the candidate at hand.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from bot.campaigns.attend import attend
+from bot.campaigns.context import Context
+from bot.campaigns.services import Config
+from bot.campaigns.shards import Place
+from bot.errors import RunnerError, UsageError
+from bot.store import campaigns, outcomes, reductions
+from bot.store.models import Reduction
+from fuzzing.errors import InfrastructureError
+from fuzzing.outcomes import Outcome
+from fuzzing.triage.traits import Traits
+
+log = structlog.get_logger(__name__)
+
+PROGRAM = "fuzzing.reduce"
+#: Digits of a case's id and of a toolchain's digest in the name of a journal: enough to tell files apart.
+_NAME = 16
+
+
+@dataclass(frozen=True)
+class Small:
+    """What a reduction left.
+
+    case      the reduced case's id
+    outcome   what it did in a fresh process
+    traits    what its program shows of the bug
+    others    cases that fail otherwise, met on the way, the smallest first
+    """
+
+    case: str
+    outcome: Outcome
+    traits: Traits
+    others: tuple[str, ...]
+
+
+def read(row: Reduction) -> Small | None:
+    """What a row tells; None where the case could not be made small."""
+    if not row.reduced:
+        return None
+    body = row.body
+    others = tuple(map(str, body.get("others", ())))
+    return Small(row.reduced, Outcome.from_json(body["outcome"]), traits_from_json(body["traits"]), others)
+
+
+def traits_from_json(obj: Mapping[str, Any]) -> Traits:
+    """The inverse of `dataclasses.asdict`. Raises RunnerError: a program sent something else."""
+    try:
+        lists = {name: tuple(map(str, obj[name])) for name in ("dtypes", "needs", "operators")}
+        return Traits(pattern=str(obj["pattern"]), **lists)
+    except (TypeError, KeyError) as error:
+        raise RunnerError(f"{PROGRAM} sent traits that are none: {error!r}") from None
+
+
+def reduce(
+    context: Context, config: Config, place: Place, case_id: str, seconds: float, title: str
+) -> tuple[Reduction | None, str]:
+    """Makes one case small, within `seconds`; the row that is written, or None and why there is none.
+
+    A case that cannot be made small has a row too, which says why. What fails for reasons of the machine's,
+    or of the reducer's own, has none: it may go better the next time.
+    """
+    began = context.services.clock.monotonic()
+    row, small, trouble = None, None, ""
+    try:
+        row = _run(context, config, place, case_id, seconds, _Heard(context, title))
+        small = read(row)
+    except (RunnerError, InfrastructureError) as error:
+        log.warning("reduction_failed", case=case_id, error=str(error))
+        row, trouble = None, f"reducing it failed: {str(error).splitlines()[0]} (Assay's log has more)"
+    elapsed = context.services.clock.monotonic() - began
+    with context.transaction() as (session, campaign):
+        campaigns.spend(campaign, context.step.state.value, elapsed)
+        if small is not None:
+            outcomes.record(session, [small.outcome], context.services.clock.now())
+        if row is not None:
+            row.seconds = round(elapsed, 3)
+            reductions.record(session, row)
+    return row, trouble
+
+
+def _run(
+    context: Context, config: Config, place: Place, case_id: str, seconds: float, heard: _Heard
+) -> Reduction:
+    trouble = ""
+    try:
+        _start(context, config, place, case_id, seconds, heard)
+    except UsageError as error:
+        trouble = str(error)
+    try:
+        return _row(context, place, case_id, heard, trouble)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunnerError(f"{PROGRAM} sent an end event that is none: {error!r}") from None
+
+
+def _start(
+    context: Context, config: Config, place: Place, case_id: str, seconds: float, heard: _Heard
+) -> None:
+    shard = context.services.make_shard(
+        config,
+        corpus=str(context.corpus),
+        cases=(case_id,),
+        backend=place.key.backend,
+        toolchain=place.key.toolchain,
+        python=place.python,
+        device=place.key.device,
+        profile=config.profile,
+        options=dict(config.options),
+        workers=context.settings.workers,
+        fresh=False,
+        repeats=1,
+        ablate=False,
+        budget_s=None,
+    )
+    journal = journal_of(context.settings.data_dir, place, case_id)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as folder:
+        file = Path(folder) / "shard.json"
+        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+        arguments = [str(file), "--seconds", f"{seconds:.3f}", "--journal", str(journal)]
+        run_tool = context.services.run_tool
+        attend(context, lambda *ends: run_tool(PROGRAM, arguments, *ends), heard)
+
+
+def journal_of(data_dir: Path, place: Place, case_id: str) -> Path:
+    """Where a reduction remembers what candidates showed."""
+    key = place.key
+    how = "-".join(filter(None, [key.backend, key.device, key.configuration.replace(" ", "-")]))
+    name = f"{case_id[:_NAME]}-{key.toolchain[:_NAME]}-{how}.jsonl"
+    return data_dir / "reductions" / name.replace("/", "_")
+
+
+def _row(context: Context, place: Place, case_id: str, heard: _Heard, trouble: str) -> Reduction:
+    """The row that the program's last event amounts to. Raises RunnerError if it makes no sense."""
+    end, key = heard.end, place.key
+    row = Reduction(
+        case_id=case_id,
+        toolchain=key.toolchain,
+        backend=key.backend,
+        device=key.device,
+        configuration=key.configuration,
+        reduced="",
+        reason=trouble,
+        runs=0,
+        seconds=0.0,
+        body={},
+        recorded_at=context.services.clock.now(),
+    )
+    if trouble:
+        return row
+    if end is None:
+        raise RunnerError(f"{PROGRAM} returned before its end event; see the log of its machine")
+    row.runs, row.body = int(end["runs"]), end | {"others": heard.others}
+    outcome = Outcome.from_json(end["outcome"])
+    if not end["confirmed"]:
+        row.reason = "the smallest one did not fail in a fresh process"
+    elif outcome.case != end["id"] or not key.fits(outcome):
+        raise RunnerError(f"{PROGRAM} sent an outcome nobody asked for: {outcome.case!r:.100}")
+    else:
+        row.reduced = str(end["id"])
+    return row
+
+
+class _Heard:
+    """What the program says: progress is passed on, the end is kept."""
+
+    def __init__(self, context: Context, title: str) -> None:
+        self._context, self._title = context, title
+        self.others: list[str] = []
+        self.end: dict[str, Any] | None = None
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one event."""
+        kind = event.get("event")
+        if kind == "step":
+            size = event["size"]
+            self._context.progress(0, 0, f"{self._title}: size {size[0]:g} after {event['run']} runs")
+        elif kind == "other":
+            self.others.append(str(event["id"]))
+        elif kind == "end":
+            self.end = {name: value for name, value in event.items() if name != "event"}
+
+    def tick(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """Nothing is written."""

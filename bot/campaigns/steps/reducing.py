@@ -1,0 +1,69 @@
+"""Reducing: make failing cases small, see that the small ones show the same at head and base, sign by them.
+
+Regressions come first, one of each kind before others of it. What was broken already is reduced only while
+the step has taken less than the campaign's budget, and only if no earlier reduction of it holds. A case that
+cannot be reduced is reported as it is, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bot.campaigns import choosing
+from bot.campaigns.context import Context
+from bot.campaigns.reducing import Reducing
+from bot.campaigns.registry import step
+from bot.campaigns.services import Signature
+from bot.campaigns.shards import places
+from bot.campaigns.signing import Known
+from bot.store import bugs, findings, outcomes
+from bot.store.models import Bug, CampaignState, Standing
+
+
+@step(CampaignState.REDUCING, to=(CampaignState.REPORTING,))
+def reduce(context: Context) -> None:
+    """Reads the findings; writes reductions as they come, then the findings with their bugs."""
+    config, head, base = places(context)
+    with context.reading() as (session, campaign):
+        found = {row.case_id: row for row in findings.copies(session, campaign.id)}
+        there = _known(bugs.of_target(session, campaign.target))
+    work = Reducing(context, config, head, base, found, there)
+    if config.reduction.cases:
+        work.reduce(choosing.wanted(found.values(), work.size))
+        work.reduce(work.settle())  # what was met on the way and is new
+        work.settle()
+    _sign(work)
+    asked = len(work.adopted) + len(work.why)
+    context.progress(asked, asked, f"{len(work.adopted)} of {asked} failing cases made small")
+    with context.transaction() as (session, campaign):
+        findings.replace(session, campaign.id, work.found.values())
+        context.move(campaign, CampaignState.REPORTING)
+
+
+def _known(target: Iterable[Bug]) -> list[Known]:
+    """The bugs that are known by a reduced case, whose signature says what they need."""
+    return [Known(one.signature, one.facts["signature"]) for one in target if "signature" in one.facts]
+
+
+def _sign(work: Reducing) -> None:
+    """Gives each finding the key of the bug it belongs to."""
+    for case, known in work.signed().items():
+        work.found[case].signature, work.found[case].reduced = known.key, work.small[case].case
+    for case, key in work.behind(dict(_raw(work))).items():
+        work.found[case].signature = key
+    for case, why in work.why.items():
+        row = work.found[case]
+        row.reason = f"{row.reason}; not reduced: {why}"
+
+
+def _raw(work: Reducing) -> Iterator[tuple[str, Signature]]:
+    """The signatures of the findings whose cases were not reduced."""
+    for case, row in work.found.items():
+        if row.reduced or Standing(row.standing) is Standing.SUPPORT_LOST:
+            continue
+        place = work.base if Standing(row.standing) is Standing.FIXED else work.head
+        assert place is not None
+        with work.context.reading() as (session, _):
+            outcome = outcomes.get(session, case, place.key)
+        assert outcome is not None
+        yield case, work.sign(case, outcome)

@@ -1,0 +1,40 @@
+"""What commands print in columns."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
+
+
+def console() -> Console:
+    """Stdout, as wide as the terminal; elsewhere no row is broken."""
+    return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+
+
+def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
+    """What `fuzzing.coverage` told of its metrics: both readings of each, and what it counts."""
+    table = Table("metric", "paper", "released", "what it counts", box=None, pad_edge=False)
+    for column in table.columns[1:3]:
+        column.justify = "right"
+    for name, metric in metrics.items():
+        table.add_row(name, figure(metric["paper"]), figure(metric["released"]), escape(metric["meaning"]))
+    return table
+
+
+def figure(reading: Mapping[str, Any]) -> str:
+    """A metric's value for people: `98.27 %`, `618.4`; never 0 or 100 % for what is not quite."""
+    value = float(reading["value"])
+    if reading["unit"] != "share":
+        return f"{value:,.2f}"
+    percent = 100 * value
+    digits = 2 if percent >= 0.1 or not percent else 2 - math.floor(math.log10(percent))
+    rounded = round(percent, digits)
+    return f"{min(rounded, 99.99) if value < 1 else rounded:.{digits}f} %"

@@ -1,0 +1,71 @@
+"""Delete all that is kept of a repository: rows, reports, mirror, cases of its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from bot.cli.exits import Exit
+from bot.errors import UsageError
+from bot.logs import configure
+from bot.settings import load_settings
+from bot.store import Database, erasing, now, targets
+from bot.store.models import TargetState
+from bot.targets.forgetting import Forgotten, forget
+
+
+@click.command()
+@click.argument("target", metavar="OWNER/NAME")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--reason", default="an operator asked for it", show_default=True, help="Kept in the audit.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(target: str, yes: bool, reason: str, as_json: bool) -> Exit:
+    """Delete all that is kept of a repository: rows, reports, mirror, cases of its own.
+
+    The audit stays, and says that it was done. Verdicts of cases that other repositories share stay, too. A
+    service may be running. Repositories whose App is uninstalled are forgotten by themselves, after
+    ASSAY_FORGET_AFTER_DAYS.
+    """
+    settings = load_settings()
+    configure("console", "error")
+    database = Database(settings.database_url)
+    try:
+        if not database.is_migrated():
+            raise UsageError(
+                f"{settings.database_url} is no database of this version; start `assay serve` once"
+            )
+        name, installed = _known(database, target)
+        if not yes:
+            click.confirm(f"Delete all that is kept of {name}? This cannot be undone.", abort=True)
+        told = forget(database, settings.data_dir, name, reason, now(), who="operator")
+    finally:
+        database.close()
+    if as_json:
+        click.echo(json.dumps({"target": name} | asdict(told)))
+    else:
+        _print(name, told)
+    if installed:
+        click.echo(
+            f"The GitHub App is still installed there: uninstall it, or {name} is watched again.", err=True
+        )
+    return Exit.OK
+
+
+def _known(database: Database, target: str) -> tuple[str, bool]:
+    """The target's name as rows have it, and whether an installation sees it. Raises UsageError."""
+    with database.reading() as session:
+        row = targets.find_any_case(session, target)
+        if row is not None:
+            return row.name, row.installation_id is not None and row.state == TargetState.WATCHED.value
+        if erasing.is_known(session, target):
+            return target, False
+    raise UsageError(f"nothing is known of {target!r}; write owner/name as `assay` and GitHub do")
+
+
+def _print(name: str, told: Forgotten) -> None:
+    rows = ", ".join(f"{count} {table}" for table, count in sorted(told.rows.items()))
+    click.echo(f"{name} is forgotten: {rows or 'no rows'}")
+    mirror = "its git mirror" if told.mirror else "no git mirror"
+    click.echo(f"files: {told.campaigns} campaigns' reports, {told.cases} cases of its own, {mirror}")

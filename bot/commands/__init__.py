@@ -1,0 +1,1 @@
+"""Commands: `/assay …` in comments on issues and pull requests."""

@@ -1,0 +1,1 @@
+"""What is done at each command, one small file each; `bot.commands.registry` finds them."""

@@ -1,0 +1,74 @@
+"""The commands by name: one small file each in `bot/commands/actions`, registered by decorator (law 4)."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from bot.commands.asking import Asked, Place, Receipt
+from bot.commands.grammar import Argument, Verb
+from bot.errors import InternalError
+from bot.store import Session
+
+Do = Callable[[Session, Asked], Receipt]
+
+EVERYWHERE = frozenset(Place)
+OURS = frozenset({Place.BUG})
+PULLS = frozenset({Place.PULL})
+
+
+class Need(Enum):
+    """Who may give a command. GitHub's roles: read, triage, write, maintain, admin."""
+
+    READER = "read"  # whoever may see the repository's issues and has a part in this one: its author, too
+    WRITER = "write"
+
+
+@dataclass(frozen=True)
+class Action:
+    """One command: what may be said, where, by whom, and what is done."""
+
+    verb: Verb
+    places: frozenset[Place]
+    need: Need
+    do: Do
+
+
+_ACTIONS: dict[str, Action] = {}
+
+
+def action(
+    name: str,
+    help: str,  # noqa: A002 (what it is)
+    *arguments: Argument,
+    places: frozenset[Place] = EVERYWHERE,
+    need: Need = Need.WRITER,
+) -> Callable[[Do], Do]:
+    """Decorator: makes a function what is done at `/assay NAME …`."""
+
+    def register(do: Do) -> Do:
+        if name in _ACTIONS:
+            raise InternalError(f"two commands are called {name!r}")
+        _ACTIONS[name] = Action(Verb(name, help, arguments), places, need, do)
+        return do
+
+    return register
+
+
+@cache
+def actions() -> Mapping[str, Action]:
+    """All commands by name."""
+    package = importlib.import_module("bot.commands.actions")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return dict(sorted(_ACTIONS.items()))
+
+
+@cache
+def verbs() -> Mapping[str, Verb]:
+    """What may be said, by name."""
+    return {name: action.verb for name, action in actions().items()}

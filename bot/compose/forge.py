@@ -1,0 +1,58 @@
+"""GitHub: who we are there, and where effects go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bot.errors import InternalError, SettingsError
+from bot.github.dry_run import DryRun
+from bot.github.governor import Governor
+from bot.github.hub import Hub
+from bot.github.identity import Credentials
+from bot.github.live import GitHub
+from bot.github.repositories import Repositories
+from bot.github.requests import Sink
+from bot.settings import Settings
+from bot.store import Database, now
+
+
+def sinks(settings: Settings, hub: Hub | None) -> tuple[Sink, Callable[[], datetime], Sink]:
+    """Where effects go, the clock, and where those of targets in dry-run mode go."""
+    rehearsal = DryRun(settings.data_dir / "outbox")
+    if settings.github_mode == "dry-run":
+        return rehearsal, now, rehearsal
+    if hub is None:
+        raise InternalError("GitHub's live mode without anything to sign in with")
+    return GitHub(hub), now, rehearsal
+
+
+def github_hub(settings: Settings, database: Database | None) -> Hub | None:
+    """GitHub as the settings' App or token; None without either. A database makes all processes share limits.
+
+    Raises SettingsError: the private key cannot be read.
+    """
+    credentials = _credentials(settings)
+    if credentials is None:
+        return None
+    governor = Governor(database) if database is not None else None
+    return Hub(credentials, settings.github_api_url, governor=governor)
+
+
+def _credentials(settings: Settings) -> Credentials | None:
+    key_file = settings.github_private_key_file
+    if settings.github_app_id and key_file:
+        try:
+            key = key_file.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"ASSAY_GITHUB_PRIVATE_KEY_FILE: cannot read {key_file}: {error}") from None
+        return Credentials(app_id=settings.github_app_id, private_key=key)
+    token = settings.github_token
+    return Credentials(token=token.get_secret_value()) if token else None
+
+
+def repositories(settings: Settings, hub: Hub | None = None) -> Repositories:
+    """Where commits are read from; `hub` gives the tokens for private ones."""
+    hub = hub or github_hub(settings, None)
+    token = hub.git_token if hub is not None else None
+    return Repositories(settings.git_url, settings.data_dir / "git", token)

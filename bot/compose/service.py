@@ -1,0 +1,144 @@
+"""A whole Assay process: deliveries become rows, rows become work, work becomes effects, effects go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from threading import Event
+from typing import Any
+
+from bot import service as service_parts
+from bot.bugs import intake as issues
+from bot.campaigns import intents
+from bot.campaigns.engine import Engine
+from bot.commands import intake as comments
+from bot.commands.worker import Worker as Commands
+from bot.compose.campaigns import campaign_services
+from bot.compose.forge import github_hub, repositories, sinks
+from bot.compose.tools import CommandTools, Unasked
+from bot.config import CONFIG_PATH, RepositoryConfig, default_config, parse_config
+from bot.errors import InternalError
+from bot.github.publisher import Publisher
+from bot.github.reading import Reader
+from bot.github.repositories import Repositories
+from bot.jobs.registry import Lane
+from bot.jobs.worker import Worker as Jobs
+from bot.pulls import intake as pulls
+from bot.pulls import pressing
+from bot.pulls.checking import Checks
+from bot.pulls.deciding import Decider
+from bot.pulls.looking import Looker
+from bot.pulls.pressing import Presser
+from bot.pulls.watch import CheckRuns, Desk
+from bot.settings import Settings
+from bot.store import Database, Session
+from bot.store.pulls import LOOK, PRESS
+from bot.targets import installations, merge_groups
+from bot.targets import repositories as repository_events
+from bot.targets.gate import Gate
+from bot.targets.keeper import Keeper
+from bot.targets.world import Keeping, World
+from bot.webhooks.intents import (
+    CampaignIntent,
+    CheckIntent,
+    CommentIntent,
+    InstallationIntent,
+    Intent,
+    IssueIntent,
+    MergeGroupIntent,
+    PullIntent,
+    RepositoryIntent,
+)
+from bot.webhooks.reader import Handler
+
+#: A second push to the same branch within this time spares the first one's campaign; people do it to mend a
+#: slip, tools when they push many commits one by one.
+SETTLE = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Thread:
+    """Something that runs as long as the service does, under a name."""
+
+    name: str
+    run_forever: Callable[[Event], None]
+
+
+def service(settings: Settings, database: Database) -> service_parts.Services:
+    """All of it. The embedded database belongs to one process, which holds the lock on its folder by now."""
+    hub = github_hub(settings, database)
+    reader = Reader(hub) if hub is not None else None
+    mirrors = repositories(settings, hub)
+    services = campaign_services(settings, repositories=mirrors)
+    engine = Engine(database, settings, services)
+    looker = Looker(database, Decider(mirrors, parse_config, default_config, reader), reader, engine.wake)
+    jobs = Jobs(database, settings, services, Lane.LONG, forge=reader)
+    corpus = settings.data_dir / "corpus"
+    presser = Presser(database, reader, corpus, engine.wake, jobs.wake)
+    desk = Desk(database, {LOOK: looker.look, PRESS: presser.press})
+    tools = CommandTools(wake=desk.wake, wake_jobs=jobs.wake)
+    commands = Commands(database, reader or Unasked(), looker.refresh, tools)
+    start = partial(intents.handle, wake=engine.wake, settle=SETTLE)
+    handle = dispatch(
+        {
+            CampaignIntent: start,
+            PullIntent: partial(pulls.handle, wake=desk.wake),
+            CheckIntent: partial(pressing.handle, wake=desk.wake),
+            IssueIntent: issues.handle,
+            CommentIntent: partial(comments.handle, wake=commands.wake),
+            InstallationIntent: installations.handle,
+            RepositoryIntent: repository_events.handle,
+            MergeGroupIntent: partial(merge_groups.handle, start=start),
+        }
+    )
+    gate = Gate(handle, app=settings.github_app_id or "", asks=reader is not None)
+    world = World(
+        database=database,
+        carry_out=gate,
+        start=start,
+        configure=partial(_configuration, mirrors),
+        data_dir=settings.data_dir,
+        github=reader,
+        watch=settings.watch,
+        keeping=Keeping(
+            timedelta(days=settings.forget_after_days), timedelta(days=settings.keep_deliveries_days)
+        ),
+    )
+    keeper = Keeper(world)
+    for part in (engine, desk, jobs, keeper):
+        part.start(steal=database.is_sqlite)
+    publisher = Publisher(database, *sinks(settings, hub))
+    return service_parts.Services(
+        handle=gate,
+        backgrounds=(
+            *((Thread("github", hub.run_forever),) if hub is not None else ()),
+            Thread("campaigns", engine.run_forever),
+            Thread("publisher", publisher.run_forever),
+            desk,
+            jobs,
+            commands,
+            keeper,
+            CheckRuns(Checks(database, corpus)),
+        ),
+    )
+
+
+def dispatch(handlers: Mapping[type[Any], Callable[[Session, Any], object]]) -> Handler:
+    """Carries out each intent by the handler of its class."""
+
+    def handle(session: Session, intent: Intent) -> object:
+        handler = handlers.get(type(intent))
+        if handler is None:
+            raise InternalError(f"nothing carries out a {type(intent).__name__}")
+        return handler(session, intent)
+
+    return handle
+
+
+def _configuration(mirrors: Repositories, target: str, commit: str) -> RepositoryConfig | None:
+    """The configuration of a repository at a commit; None where it says nothing of us."""
+    read = partial(mirrors.read, target, commit)
+    text = read(CONFIG_PATH)
+    return default_config(read) if text is None else parse_config(text, CONFIG_PATH)

@@ -1,0 +1,72 @@
+"""What commands may set going in other rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.errors import RefusalError
+from bot.pulls import intake
+from bot.store import Session, jobs, now, pulls
+from bot.store.campaigns import after_commit
+from bot.store.models import Pull
+
+Wake = Callable[[], None]
+
+
+class CommandTools:
+    """`bot.commands.asking.Tools`, over the rooms of pull requests and jobs."""
+
+    def __init__(self, *, wake: Wake, wake_jobs: Wake) -> None:
+        self._wake, self._wake_jobs = wake, wake_jobs
+
+    def run(
+        self, session: Session, pull: Pull, *, asked_by: str, name: str, overrides: Mapping[str, Any]
+    ) -> str:
+        """Releases the head of a pull request and has it tested, once for each `name`; what is to happen."""
+        at = now()
+        intake.approve(session, pull, pull.head, asked_by, at)
+        intake.look(
+            session,
+            pull.target,
+            pull.number,
+            at,
+            at,
+            again=f"asked for by {asked_by} ({name})",
+            asked_by=asked_by,
+            overrides=overrides,
+            wake=self._wake,
+        )
+        return f"{asked_by} released commit {pull.head[:12]} and asked for its test"
+
+    def stop(self, session: Session, pull: Pull, reason: str) -> int:
+        """Ends the unfinished campaigns of a pull request; how many there were."""
+        return len(pulls.end(session, pull.target, pull.number, reason, now()))
+
+    def ask(
+        self,
+        session: Session,
+        kind: str,
+        target: str,
+        key: str,
+        *,
+        bug_id: int | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        asked_by: str = "",
+    ) -> object:
+        """Asks for a job, once for each key."""
+        after_commit(session, self._wake_jobs)
+        return jobs.ask(
+            session, kind, target, key, now(), bug_id=bug_id, arguments=arguments, asked_by=asked_by
+        )
+
+
+class Unasked:
+    """GitHub where there is nothing to sign in with: who may do what cannot be known, so nobody may."""
+
+    def permission(self, target: str, login: str) -> str:
+        """Raises RefusalError."""
+        raise RefusalError(
+            f"whether {login} may give commands in {target} cannot be asked: set ASSAY_GITHUB_APP_ID and "
+            "ASSAY_GITHUB_PRIVATE_KEY_FILE, or ASSAY_GITHUB_TOKEN"
+        )

@@ -1,0 +1,192 @@
+"""The sections of `.github/assay.yml`: what stands under one key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from bot.config.cron import triggers
+from bot.config.names import provisioner_name, source_name
+from bot.config.units import Duration, Size
+
+
+def exact_pin(requirement: Requirement) -> str | None:
+    """The version of a requirement written `name==version`; None for any looser one, or a URL."""
+    specifiers = list(requirement.specifier)
+    if requirement.url or len(specifiers) != 1 or specifiers[0].operator != "==":
+        return None
+    try:
+        return str(Version(specifiers[0].version))
+    except InvalidVersion:  # 2024.0.*
+        return None
+
+
+def _pinned(text: str) -> str:
+    # The text comes from a repository anyone may write to: no options, no URLs, nothing to be built.
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        raise ValueError("is no requirement; write name==version, such as numpy==1.26.4") from None
+    if exact_pin(requirement) is None:
+        raise ValueError("must be pinned exactly and come from the index: write name==version")
+    return str(requirement)
+
+
+def _relative(text: str) -> str:
+    parts = text.split("/")
+    if text.startswith("/") or any(part in ("", ".", "..") for part in parts) or not text.isprintable():
+        raise ValueError("must be the path of a file in this repository, such as requirements.txt")
+    return text
+
+
+_NO_PROJECT = "must be the name of a package on the index, without a version"
+
+
+def _project(text: str) -> str:
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        raise ValueError(_NO_PROJECT) from None
+    if requirement.name != text:
+        raise ValueError(_NO_PROJECT)
+    return text
+
+
+def _cron(text: str) -> str:
+    try:
+        triggers(text)
+    except ValueError as error:
+        raise ValueError(f"is no cron line: {error}; write five fields, such as 0 3 * * *") from None
+    return text
+
+
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+Path = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_relative)]
+Project = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_project)]
+Pinned = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_pinned)]
+Cron = Annotated[str, Field(max_length=100), AfterValidator(_cron)]
+
+
+class Section(BaseModel):
+    """Base of all sections: no unknown keys, no conversions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class LimitsConfig(Section):
+    """`limits`: how long and how large one case may become; what is left out keeps Assay's own limit."""
+
+    import_: Duration | None = Field(
+        None, alias="import", description="Starting the compiler.", examples=["2m"]
+    )
+    convert: Duration | None = Field(None, description="Loading one model.", examples=["60s"])
+    compile: Duration | None = Field(None, description="Compiling one model.", examples=["2m"])
+    run: Duration | None = Field(None, description="Running one compiled model.", examples=["30s"])
+    memory: Size | None = Field(None, description="Memory of one worker.", examples=["4GiB"])
+    file: Size | None = Field(None, description="The largest file a case may write.", examples=["1GiB"])
+
+    def overrides(self) -> dict[str, float | int]:
+        """The limits set here, under the names that `fuzzing.execute.limits.Limits` uses."""
+        names = {
+            "import_": "import_s",
+            "convert": "convert_s",
+            "compile": "compile_s",
+            "run": "run_s",
+            "memory": "memory_bytes",
+            "file": "file_bytes",
+        }
+        values = self.model_dump(exclude_none=True)
+        return {names[key]: value for key, value in values.items()}
+
+
+class ToolchainConfig(Section):
+    """`toolchain`: how to get a runnable build of the compiler at a commit."""
+
+    provisioner: Annotated[str, AfterValidator(provisioner_name)] = Field(
+        "release", description="How a toolchain is made.", examples=["release"]
+    )
+    package: Project | None = Field(
+        None,
+        description="The package that holds the compiler. Default: the backend's own.",
+        examples=["openvino"],
+    )
+    pin: Path = Field(
+        "requirements.txt",
+        description="The file that pins the package, in the style of requirements.txt or pyproject.toml.",
+        examples=["ci/requirements.txt"],
+    )
+    extra: list[Pinned] = Field(
+        default_factory=list,
+        max_length=20,
+        description="Further packages the compiler needs, each pinned exactly.",
+        examples=[["numpy==1.26.4"]],
+    )
+
+
+class ReportsConfig(Section):
+    """`reports`: what may be said on GitHub, and how often."""
+
+    mode: Literal["dry-run", "held", "auto"] = Field(
+        "dry-run",
+        description="`dry-run` writes reports to files only, `held` waits for a maintainer to release each, "
+        "`auto` files them.",
+        examples=["held"],
+    )
+    issues_per_day: int = Field(2, ge=0, le=100, description="New issues a day, at most.", examples=[2])
+    labels: list[Text] = Field(
+        default_factory=lambda: ["assay"],
+        max_length=10,
+        description="Labels of our issues, made where they are missing.",
+        examples=[["assay", "bug"]],
+    )
+    close: bool = Field(
+        True, description="Whether we close our own issues once a fix is verified.", examples=[False]
+    )
+
+
+class PullRequestsConfig(Section):
+    """`pull_requests`: what is done about pull requests."""
+
+    test: bool = Field(True, description="Whether pull requests are tested.", examples=[False])
+    drafts: bool = Field(False, description="Whether drafts are tested too.", examples=[True])
+    comment: bool = Field(
+        True,
+        description="Whether a comment tells of what is new; the check run always does.",
+        examples=[False],
+    )
+    gate: bool = Field(
+        False,
+        description="Whether a regression fails the check; without it the check is neutral.",
+        examples=[True],
+    )
+    budget: Duration | None = Field(
+        None, description="Time a pull request's campaign may run tests. Default: `budget`.", examples=["2m"]
+    )
+
+
+class ReductionConfig(Section):
+    """`reduction`: how much is spent on making failing cases small."""
+
+    budget: Duration = Field(120.0, description="Time for one failing case.", examples=["2m"])
+    cases: int = Field(
+        20,
+        ge=0,
+        le=1000,
+        description="Failing cases a campaign reduces, at most; 0 reduces none.",
+        examples=[20],
+    )
+
+
+class ScheduleConfig(Section):
+    """One of `schedules`: a campaign on the default branch at certain times."""
+
+    cron: Cron = Field(description="When, as a cron line in UTC.", examples=["0 3 * * *"])
+    budget: Duration | None = Field(
+        None, description="Time it may run tests. Default: `budget`.", examples=["1h"]
+    )
+    sources: list[Annotated[str, AfterValidator(source_name)]] | None = Field(
+        None, max_length=20, description="Where its cases come from. Default: `sources`.", examples=[["isra"]]
+    )

@@ -1,0 +1,129 @@
+"""GitHub's answers, and which of our errors each of them is: what happened, why, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.errors import AssayError, InfrastructureError, RefusalError
+from bot.github.limits import SECONDARY_WAIT_S, ThrottledError
+
+#: What GitHub says when content comes too fast: its own documentation of secondary limits, and the answer to
+#: many comments in a row, which has status 403 or 422.
+_TOO_FAST = re.compile(r"rate limit|abuse detection|submitted too quickly|try again later", re.IGNORECASE)
+_SPAM = re.compile(r"spam|flagged", re.IGNORECASE)
+_LOCKED = re.compile(r"\blocked\b", re.IGNORECASE)
+_BLOCKED = re.compile(r"\bblocked\b", re.IGNORECASE)
+
+
+class MissingError(RefusalError):
+    """What was asked for is not there (any more), or is hidden from us; `said` is GitHub's own message."""
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(message)
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer. Names of headers are in lower case; `data` is the parsed body; `moved` tells of a redirect,
+    which GitHub gives where a repository was renamed or transferred.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    data: Any
+    moved: bool = False
+
+    @property
+    def said(self) -> str:
+        """GitHub's message and the details it adds to it."""
+        data = self.data if isinstance(self.data, dict) else {}
+        errors = data.get("errors")
+        items = errors if isinstance(errors, list) else [errors] if isinstance(errors, str) else []
+        details = [
+            str(one.get("message") or one.get("code")) if isinstance(one, dict) else str(one) for one in items
+        ]
+        return "; ".join([str(data.get("message") or "no reason given"), *details])[:500]
+
+    @property
+    def throttles(self) -> bool:
+        """Whether GitHub asks to slow down: the request was not carried out."""
+        if self.status == 429:
+            return True
+        told = "retry-after" in self.headers or bool(_TOO_FAST.search(self.said))
+        return (self.status == 403 and told) or (self.status == 422 and "too quickly" in self.said)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the primary limit is used up: nothing more until `x-ratelimit-reset`."""
+        return self.headers.get("x-ratelimit-remaining") == "0"
+
+    def wait_s(self, at: datetime) -> float:
+        """How long GitHub wants us to wait: `retry-after`, else until the limit is reset, else a minute."""
+        if self.headers.get("retry-after", "").isdigit():
+            return float(self.headers["retry-after"])
+        if self.spent and self.headers.get("x-ratelimit-reset", "").isdigit():
+            return max(1.0, float(self.headers["x-ratelimit-reset"]) - at.timestamp())
+        return SECONDARY_WAIT_S
+
+
+def error_of(answer: Answer, about: str, need: str, at: datetime) -> AssayError:
+    """The error an answer of status 400 or more is.
+
+    about  what was asked about, such as acme/graphs
+    need   the permission the request needs, as GitHub writes it (`issues=write`); its own word wins
+    """
+    status, said = answer.status, answer.said
+    if answer.throttles:
+        return throttled(answer, at)
+    where = f"GitHub answered {status} for {about}"
+    if status == 401:
+        return InfrastructureError(
+            f"{where}: {said}; it does not accept our credentials. Check ASSAY_GITHUB_TOKEN, or "
+            "ASSAY_GITHUB_APP_ID, ASSAY_GITHUB_PRIVATE_KEY_FILE and this machine's clock"
+        )
+    if status >= 500:
+        return InfrastructureError(f"{where}: {said}; tried again later")
+    advice = _forbidden(answer, need) if status == 403 else _ADVICE.get(status, "nothing more is known")
+    if status == 422 and _SPAM.search(said):
+        advice = "GitHub takes the text for spam. Ask GitHub's support to clear the App's account"
+    message = f"{where}: {said}; {advice}"
+    return MissingError(message, said) if status in (404, 410) else RefusalError(message)
+
+
+def throttled(answer: Answer, at: datetime) -> ThrottledError:
+    """The error of an answer that `throttles`."""
+    wait = answer.wait_s(at)
+    limit = "the hour's requests are used up" if answer.spent else "too much at once"
+    return ThrottledError(
+        f"GitHub asks to slow down ({limit}): {answer.said}; tried again in {wait:.0f} s", wait
+    )
+
+
+def _forbidden(answer: Answer, need: str) -> str:
+    said = answer.said
+    if "archived" in said.lower():
+        return "the repository is archived and takes nothing. Unarchive it, or take the target off the list"
+    if _LOCKED.search(said):
+        return "the conversation is locked. Unlock it, or leave it: nothing more is said there"
+    if _BLOCKED.search(said):
+        return "the repository's owner has blocked us. Take the target off the list"
+    wanted = answer.headers.get("x-accepted-github-permissions") or need
+    return (
+        f"the App lacks a permission ({wanted}). Grant it in the App's settings; the repository's owner must "
+        "then accept it. Only Apps may create check runs, tokens may not"
+    )
+
+
+_ADVICE = {
+    404: "the repository is gone or renamed, or the App is not installed there. Install it, or take the "
+    "target off the list",
+    410: "the repository has issues switched off, or this one was deleted. Switch them on, or set "
+    "reports.mode to dry-run",
+    422: "it does not accept the content. That is likely a bug of Assay: please report it",
+    451: "the repository is closed for legal reasons. Take the target off the list",
+}

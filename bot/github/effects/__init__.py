@@ -1,0 +1,13 @@
+"""The kinds of effects: each file here is one, registered by its decorator."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from bot.github.effects.kind import Kind, kind, kind_of, kinds
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["Kind", "kind", "kind_of", "kinds"]

@@ -1,0 +1,92 @@
+"""Small signs: reactions, labels, and whether an issue is open. Doing them twice is doing them once."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from bot.errors import RefusalError
+from bot.github.client import Client
+from bot.github.effects.kind import Kind, in_public, kind, thread
+from bot.github.requests import Request, Sent, checked_target
+from bot.store.outbox import Claimed
+
+#: Of labels that we make: GitHub's own pale violet, which none of its default labels has.
+COLOUR = "d4c5f9"
+DESCRIPTION = "Found by Assay"
+
+
+@kind
+class Reaction(Kind):
+    """A receipt: `POST /repos/{owner}/{repo}/issues/comments/{id}/reactions`, 201 at first, then 200."""
+
+    name = "reaction"
+    need = "issues=write"
+
+    def create(self, effect: Claimed) -> Request:
+        """The reaction to `payload.comment`."""
+        target, comment = checked_target(effect.target), int(effect.payload["comment"])
+        path = f"/repos/{target}/issues/comments/{comment}/reactions"
+        return Request("POST", path, {"content": effect.payload["content"]})
+
+    def sent(self, answer: Any) -> Sent:
+        """It has no page of its own."""
+        return Sent("", remote=str(answer["id"]))
+
+
+@kind
+class IssueState(Kind):
+    """`PATCH /repos/{owner}/{repo}/issues/{number}`: open or closed, and why."""
+
+    name = "issue_state"
+    need = "issues=write"
+    living = True
+
+    def create(self, effect: Claimed) -> Request:
+        """The state to be."""
+        return Request("PATCH", thread(effect), effect.payload)
+
+    def change(self, effect: Claimed) -> Request:
+        """The same: an issue has one state."""
+        return self.create(effect)
+
+    def send(self, client: Client, effect: Claimed) -> Sent:
+        """Sets it, where there is an issue."""
+        in_public(effect)
+        return super().send(client, effect)
+
+    def sent(self, answer: Any) -> Sent:
+        """The issue's page."""
+        return Sent(answer["html_url"], remote=str(answer["number"]))
+
+
+@kind
+class Labels(Kind):
+    """`POST /repos/{owner}/{repo}/issues/{number}/labels`; labels that are missing are made before."""
+
+    name = "labels"
+    need = "issues=write"
+
+    def create(self, effect: Claimed) -> Request:
+        """Adds them to those that are there."""
+        return Request("POST", f"{thread(effect)}/labels", {"labels": effect.payload["labels"]})
+
+    def send(self, client: Client, effect: Claimed) -> Sent:
+        """Makes what is missing, then adds all."""
+        in_public(effect)
+        for name in effect.payload["labels"]:
+            _ensure(client, effect.target, name)
+        client.send(self.create(effect), self.need)
+        return Sent("")
+
+
+def _ensure(client: Client, target: str, name: str) -> None:
+    path = f"/repos/{checked_target(target)}/labels"
+    if client.maybe(f"{path}/{quote(name, safe='')}") is not None:
+        return
+    body = {"name": name, "color": COLOUR, "description": DESCRIPTION}
+    try:
+        client.send(Request("POST", path, body), Labels.need)
+    except RefusalError:
+        if client.maybe(f"{path}/{quote(name, safe='')}") is None:  # else somebody else was first
+            raise

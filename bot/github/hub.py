@@ -1,0 +1,88 @@
+"""The hub: one GitHub or GitHub Enterprise Server, and who we are there. The sink and the reader share it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+
+import structlog
+
+from bot.errors import RefusalError
+from bot.github.client import Carrier, Client, Signer
+from bot.github.governor import Governor
+from bot.github.identity import READER, AppIdentity, Credentials, Identity, Job, TokenIdentity, app_auth
+from bot.github.limits import TIMEOUT_S
+from bot.github.transport import PUBLIC_API, Transport
+from bot.store.database import now
+
+log = structlog.get_logger(__name__)
+
+
+class Hub:
+    """A server's API under one identity. For any number of threads.
+
+    governor  None where nothing is limited and no answer kept: for a look around, not for a service
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        api_url: str = PUBLIC_API,
+        *,
+        governor: Governor | None = None,
+        timeout_s: float = TIMEOUT_S,
+        transport: Carrier | None = None,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self.url = api_url.rstrip("/")
+        self.clock = clock
+        self.governor = governor
+        self._transport = transport or Transport(api_url, timeout_s)
+        self._app: AppIdentity | None = None
+        if credentials.token:
+            self.identity: Identity = TokenIdentity(credentials.token, self._connect)
+        else:
+            self.identity = self._app = AppIdentity(app_auth(credentials), self._connect, clock)
+
+    @property
+    def is_app(self) -> bool:
+        """Whether we are an App."""
+        return self.identity.is_app
+
+    @property
+    def app(self) -> AppIdentity:
+        """The App. Raises RefusalError where a token is used."""
+        if self._app is None:
+            raise RefusalError(
+                "a token belongs to no App, which alone has installations and deliveries; "
+                "set ASSAY_GITHUB_APP_ID and ASSAY_GITHUB_PRIVATE_KEY_FILE"
+            )
+        return self._app
+
+    def client(self, target: str, job: Job) -> Client:
+        """A client that may do `job` for a repository."""
+        return self.identity.client(target, job)
+
+    def git_token(self, target: str) -> str | None:
+        """A token to fetch with; None where we are not let in, which a public repository does not mind."""
+        try:
+            return self.identity.token(target, READER)
+        except RefusalError as error:
+            log.info("fetched without a token", target=target, reason=str(error))
+            return None
+
+    def run_forever(self, stop: threading.Event, every_s: float = 3600.0) -> None:
+        """Tidies up now and then until `stop` is set, then gives back every token."""
+        while not stop.wait(every_s):
+            if self.governor is not None:
+                self.governor.tidy()
+        self.close()
+
+    def close(self) -> None:
+        """Gives tokens back and closes all connections."""
+        self.identity.close()
+        self._transport.close()
+
+    def _connect(self, signer: Signer) -> Client:
+        return Client(self._transport, signer, self.governor, self.clock)

@@ -1,0 +1,323 @@
+"""Who we are on GitHub: an App with its installations, or, for trying out, the owner of a token.
+
+An installation's token can do only what its job needs (`Job`), for an hour; it is kept until shortly before
+that, given back at the end, and never written anywhere.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import jwt
+import structlog
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from github import Auth
+
+from bot.errors import AssayError, InternalError, RefusalError, SettingsError
+from bot.github.answers import MissingError
+from bot.github.client import Client, Signer
+from bot.github.facts import time_of
+from bot.github.requests import Request, checked_target
+
+TOKEN_ACCOUNT = "token"  # whose limits a token uses up
+APP_ACCOUNT = "app"
+#: A token that ends within this time is not handed out any more: a fetch or a report may take minutes.
+RENEW_BEFORE = timedelta(minutes=5)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a token is for, and what it may do for that."""
+
+    name: str
+    permissions: Mapping[str, str] = field(hash=False)
+
+
+READER = Job("reader", {"contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read"})
+REPORTER = Job(
+    "reporter", {"checks": "write", "issues": "write", "metadata": "read", "pull_requests": "write"}
+)
+PROPOSER = Job("proposer", {"contents": "write", "metadata": "read", "pull_requests": "write"})
+JOBS = (READER, REPORTER, PROPOSER)
+
+
+class Credentials:
+    """Who we are on GitHub: a token, or an App with its private key (PEM text)."""
+
+    def __init__(self, *, token: str = "", app_id: str = "", private_key: str = "") -> None:
+        if not token and not (app_id and private_key):
+            raise InternalError("GitHub's live mode without a token or an App's id and key")
+        self.token, self.app_id, self.private_key = token, app_id, private_key
+
+
+class Identity(Protocol):
+    """Who acts, and for whom.
+
+    is_app   whether it is an App: only those have installations, deliveries and check runs
+    """
+
+    is_app: bool
+
+    def client(self, target: str, job: Job) -> Client:
+        """A client that may do `job` for a repository. Raises RefusalError if we are not let in there."""
+        ...
+
+    def token(self, target: str, job: Job) -> str:
+        """A token for git."""
+        ...
+
+    def account(self, target: str) -> str:
+        """Whose limits count there, "" while nobody has asked."""
+        ...
+
+    def login(self) -> str:
+        """The name our texts appear under."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what was handed out."""
+        ...
+
+
+#: Makes a client of a signer.
+Connect = Callable[[Signer], Client]
+
+
+@dataclass(frozen=True)
+class TokenSigner:
+    """Signs in with a token as it is."""
+
+    value: str = field(repr=False)
+    account: str = TOKEN_ACCOUNT
+
+    def authorization(self) -> str:
+        """The header's value."""
+        return f"token {self.value}"
+
+    def renew(self) -> bool:
+        """There is no other token."""
+        return False
+
+
+@dataclass(frozen=True)
+class AppSigner:
+    """Signs in as the App itself, with a JWT of a few minutes."""
+
+    auth: Auth.AppAuth
+    account: str = APP_ACCOUNT
+
+    def authorization(self) -> str:
+        """The header's value. Raises SettingsError: the private key is none."""
+        return f"Bearer {self.auth.token}"
+
+    def renew(self) -> bool:
+        """A JWT is new each time: if it is refused, the key or the clock is wrong."""
+        return False
+
+
+def app_auth(credentials: Credentials) -> Auth.AppAuth:
+    """How the App signs in. Its key is parsed once: that takes a tenth of a second."""
+
+    def sign(claims: dict[str, Any]) -> str:
+        return jwt.encode(claims, _key(credentials.private_key), algorithm="RS256")
+
+    return Auth.AppAuth(credentials.app_id, sign_func=sign)
+
+
+@functools.lru_cache(maxsize=4)
+def _key(pem: str) -> RSAPrivateKey:
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError) as error:
+        raise SettingsError(f"ASSAY_GITHUB_PRIVATE_KEY_FILE holds no private key: {error}") from error
+    if not isinstance(key, RSAPrivateKey):
+        raise SettingsError(
+            "ASSAY_GITHUB_PRIVATE_KEY_FILE holds a private key, but not the RSA key of an App"
+        )
+    return key
+
+
+class TokenIdentity:
+    """The owner of a token. It may do everywhere what its owner may; there are no check runs for it."""
+
+    is_app = False
+
+    def __init__(self, token: str, connect: Connect) -> None:
+        self._token, self._login = token, ""
+        self._client = connect(TokenSigner(token))
+
+    def client(self, target: str, job: Job) -> Client:
+        """The same client for everything: a token cannot be narrowed."""
+        del job
+        checked_target(target)
+        return self._client
+
+    def token(self, target: str, job: Job) -> str:
+        """The token itself."""
+        del target, job
+        return self._token
+
+    def account(self, target: str) -> str:
+        """Always the same."""
+        del target
+        return TOKEN_ACCOUNT
+
+    def login(self) -> str:
+        """The token's owner."""
+        if not self._login:
+            self._login = str(self._client.get("/user")["login"])
+        return self._login
+
+    def close(self) -> None:
+        """Nothing was handed out."""
+
+
+@dataclass(frozen=True)
+class _Token:
+    value: str = field(repr=False)
+    ends: datetime
+
+
+class AppIdentity:
+    """An App: one client for each installation and job. For any number of threads."""
+
+    is_app = True
+
+    def __init__(self, auth: Auth.AppAuth, connect: Connect, clock: Callable[[], datetime]) -> None:
+        self.app = connect(AppSigner(auth))
+        self._connect, self._clock = connect, clock
+        self._login = ""
+        self._installations: dict[str, int] = {}
+        self._tokens: dict[tuple[int, str, tuple[int, ...]], _Token] = {}
+        self._lock = threading.RLock()
+
+    def client(self, target: str, job: Job) -> Client:
+        """A client of the target's installation; a proposer's reaches that repository alone."""
+        installation = self.installation(target)
+        repositories = (self._repository(target, installation),) if job is PROPOSER else ()
+        return self._connect(InstallationSigner(self, installation, job, repositories))
+
+    def of_installation(self, installation: int, job: Job) -> Client:
+        """A client for all repositories of an installation."""
+        return self._connect(InstallationSigner(self, installation, job))
+
+    def token(self, target: str, job: Job) -> str:
+        """A token for git, good for some minutes at least."""
+        return self.mint(self.installation(target), job)
+
+    def account(self, target: str) -> str:
+        """The installation's id, as far as it is known."""
+        return str(self._installations.get(target.lower(), ""))
+
+    def login(self) -> str:
+        """The App's name among users."""
+        if not self._login:
+            self._login = f"{self.app.get('/app')['slug']}[bot]"
+        return self._login
+
+    def close(self) -> None:
+        """Revokes every token that was handed out and is still good."""
+        with self._lock:
+            tokens, self._tokens = self._tokens, {}
+        for one in tokens.values():
+            if one.ends <= self._clock():
+                continue
+            try:
+                self._connect(TokenSigner(one.value, APP_ACCOUNT)).send(
+                    Request("DELETE", "/installation/token", None)
+                )
+            except AssayError as error:
+                log.warning("a token was not given back; it ends by itself", reason=str(error))
+
+    def installation(self, target: str) -> int:
+        """The App's installation in a repository. Raises RefusalError if there is none."""
+        name = checked_target(target).lower()
+        if name not in self._installations:
+            try:
+                found = self.app.get(f"/repos/{target}/installation")
+            except MissingError as error:
+                raise RefusalError(
+                    f"{error}. {target} is gone or renamed, or the App is not installed there"
+                ) from error
+            self._installations[name] = int(found["id"])
+        return self._installations[name]
+
+    def mint(self, installation: int, job: Job, repositories: tuple[int, ...] = ()) -> str:
+        """A token for a job, from the cache while it is good."""
+        key = (installation, job.name, repositories)
+        with self._lock:
+            there = self._tokens.get(key)
+            if there is None or there.ends - RENEW_BEFORE <= self._clock():
+                there = self._tokens[key] = self._minted(installation, job, repositories)
+            return there.value
+
+    def forget(self, installation: int, value: str) -> None:
+        """A token that GitHub refused; its installation may have been made anew, too."""
+        with self._lock:
+            self._tokens = {key: one for key, one in self._tokens.items() if one.value != value}
+            known = self._installations.items()
+            self._installations = {name: number for name, number in known if number != installation}
+
+    def _minted(self, installation: int, job: Job, repositories: tuple[int, ...]) -> _Token:
+        body: dict[str, Any] = {"permissions": dict(job.permissions)}
+        if repositories:
+            body["repository_ids"] = list(repositories)
+        path = f"/app/installations/{installation}/access_tokens"
+        try:
+            made = self.app.send(Request("POST", path, body)).data
+        except RefusalError:
+            granted = self.app.get(f"/app/installations/{installation}").get("permissions") or {}
+            body["permissions"] = _allowed(job, granted)
+            if body["permissions"] == job.permissions:
+                raise  # it was not for want of a permission
+            lacking = sorted(set(job.permissions.items()) - set(body["permissions"].items()))
+            log.warning("an installation lacks permissions", installation=installation, lacking=lacking)
+            made = self.app.send(Request("POST", path, body)).data
+        return _Token(str(made["token"]), time_of(made["expires_at"]))
+
+    def _repository(self, target: str, installation: int) -> int:
+        reader = self.of_installation(installation, READER)
+        return int(reader.get(f"/repos/{checked_target(target)}")["id"])
+
+
+class InstallationSigner:
+    """Signs in as one installation for one job."""
+
+    def __init__(
+        self, identity: AppIdentity, installation: int, job: Job, repositories: tuple[int, ...] = ()
+    ) -> None:
+        self.account = str(installation)
+        self._identity, self._installation = identity, installation
+        self._job, self._repositories = job, repositories
+        self._used = ""
+
+    def authorization(self) -> str:
+        """The header's value."""
+        self._used = self._identity.mint(self._installation, self._job, self._repositories)
+        return f"token {self._used}"
+
+    def renew(self) -> bool:
+        """The next token is another one."""
+        self._identity.forget(self._installation, self._used)
+        return True
+
+
+def _allowed(job: Job, granted: Mapping[str, str]) -> dict[str, str]:
+    """What of a job's permissions an installation has granted."""
+    rank = {"read": 1, "write": 2, "admin": 3}
+    found = {}
+    for name, wanted in job.permissions.items():
+        has = granted.get(name, "")
+        if rank.get(has, 0) >= rank[wanted]:
+            found[name] = wanted
+        elif has:
+            found[name] = has
+    return found

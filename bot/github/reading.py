@@ -1,0 +1,136 @@
+"""Reading GitHub: what is there now, as plain facts. Webhooks are hints; this is what they hint at.
+
+Every method may raise what a `Client` raises: MissingError (a RefusalError) for what is not there,
+RefusalError where we are not let in, ThrottledError and InfrastructureError where it is worth asking again
+later. Asking again for what has not changed costs nothing of the limit.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from bot.github.client import Client
+from bot.github.facts import (
+    AppFacts,
+    CommentFacts,
+    DeliveryFacts,
+    FileFacts,
+    HookFacts,
+    InstallationFacts,
+    IssueFacts,
+    PullFacts,
+    RepositoryFacts,
+    each,
+)
+from bot.github.hub import Hub
+from bot.github.identity import READER
+from bot.github.requests import Request, checked_target
+
+MAX_FOUND = 30  # results of one search: nobody reads more
+#: Letters of a search: GitHub refuses more than 256 characters, operators not counted.
+MAX_WORDS = 200
+
+
+class Reader:
+    """Reads through a hub. For any number of threads."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    @property
+    def is_app(self) -> bool:
+        """Whether installations, deliveries and the App itself can be asked for."""
+        return self._hub.is_app
+
+    def login(self) -> str:
+        """The login our own texts appear under."""
+        return self._hub.identity.login()
+
+    def repository(self, target: str) -> RepositoryFacts:
+        """A repository, under its present name, which may be another than `target`."""
+        return RepositoryFacts.of(self._client(target).get(f"/repos/{target}"))
+
+    def branch_head(self, target: str, branch: str) -> str:
+        """The commit a branch stands at."""
+        found = self._client(target).get(f"/repos/{target}/git/ref/heads/{quote(branch)}")
+        return str(found["object"]["sha"])
+
+    def pull(self, target: str, number: int) -> PullFacts:
+        """A pull request."""
+        return PullFacts.of(self._client(target).get(f"/repos/{target}/pulls/{number}"))
+
+    def pulls(self, target: str) -> list[PullFacts]:
+        """The open pull requests, the one that changed last first."""
+        path = f"/repos/{target}/pulls"
+        found = self._client(target).pages(path, state="open", sort="updated", direction="desc")
+        return each(PullFacts, list(found))
+
+    def pull_files(self, target: str, number: int) -> list[FileFacts]:
+        """The files a pull request touches, at most 3,000 of them."""
+        return each(FileFacts, list(self._client(target).pages(f"/repos/{target}/pulls/{number}/files")))
+
+    def permission(self, target: str, login: str) -> str:
+        """What somebody may do in a repository: admin, maintain, write, triage, read or none."""
+        path = f"/repos/{target}/collaborators/{quote(login, safe='')}/permission"
+        found = self._client(target).maybe(path)
+        if found is None:
+            return "none"
+        # An organisation's own roles have other names; GitHub says what they come down to.
+        role = str(found.get("role_name") or found["permission"])
+        return role if role in _ROLES else str(found["permission"])
+
+    def issue(self, target: str, number: int) -> IssueFacts:
+        """An issue or a pull request."""
+        return IssueFacts.of(self._client(target).get(f"/repos/{target}/issues/{number}"))
+
+    def search_issues(self, target: str, words: str, *, state: str = "") -> list[IssueFacts]:
+        """Issues that hold all the words, the best match first, at most MAX_FOUND; state "" is any."""
+        terms = " ".join(words.replace('"', " ").split())[:MAX_WORDS]
+        query = f"{terms} repo:{checked_target(target)} is:issue" + (f" state:{state}" if state else "")
+        found = self._client(target).get("/search/issues", q=query, per_page=MAX_FOUND)
+        return each(IssueFacts, found["items"])
+
+    def comments_since(self, target: str, since: datetime) -> list[CommentFacts]:
+        """Comments on issues and pull requests written or changed since, the oldest change first."""
+        path, when = f"/repos/{target}/issues/comments", since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        found = self._client(target).pages(path, since=when, sort="updated", direction="asc")
+        return each(CommentFacts, list(found))
+
+    def app(self) -> AppFacts:
+        """The App. This and what follows raise RefusalError where `is_app` is false."""
+        return AppFacts.of(self._hub.app.app.get("/app"), self.hook_config())
+
+    def hook_config(self) -> HookFacts:
+        """Where the App's webhooks are sent."""
+        return HookFacts.of(self._hub.app.app.get("/app/hook/config"))
+
+    def deliveries(self, since: datetime) -> list[DeliveryFacts]:
+        """Attempts at deliveries since then, the newest first; GitHub keeps those of three days."""
+        found = []
+        for item in self._hub.app.app.pages("/app/hook/deliveries"):
+            delivery = DeliveryFacts.of(item)
+            if delivery.delivered_at < since:
+                break
+            found.append(delivery)
+        return found
+
+    def redeliver(self, delivery: int) -> None:
+        """Asks GitHub to deliver once more."""
+        self._hub.app.app.send(Request("POST", f"/app/hook/deliveries/{delivery}/attempts", None))
+
+    def installations(self) -> list[InstallationFacts]:
+        """Where the App is installed."""
+        return each(InstallationFacts, list(self._hub.app.app.pages("/app/installations")))
+
+    def installation_repositories(self, installation: int) -> list[RepositoryFacts]:
+        """The repositories of an installation."""
+        client = self._hub.app.of_installation(installation, READER)
+        return each(RepositoryFacts, list(client.pages("/installation/repositories", "repositories")))
+
+    def _client(self, target: str) -> Client:
+        return self._hub.client(checked_target(target), READER)
+
+
+_ROLES: Any = frozenset({"admin", "maintain", "write", "triage", "read", "none"})

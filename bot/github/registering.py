@@ -1,0 +1,41 @@
+"""Registering the App from its manifest: the last step, in which GitHub hands out its key and secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from bot.errors import UsageError
+from bot.github.answers import error_of
+from bot.github.transport import Transport
+from bot.store.database import now
+
+
+@dataclass(frozen=True)
+class Registered:
+    """The App that GitHub made."""
+
+    id: int
+    url: str
+    private_key: str = field(repr=False)
+    webhook_secret: str = field(repr=False)
+
+
+def register(api_url: str, code: str) -> Registered:
+    """`POST /app-manifests/{code}/conversions`, which needs no other credentials.
+
+    Raises UsageError: the code is wrong, or was used before, or is older than an hour.
+    """
+    transport = Transport(api_url)
+    try:
+        answer = transport.request("POST", f"/app-manifests/{quote(code, safe='')}/conversions", "")
+    finally:
+        transport.close()
+    if answer.status in (404, 422):
+        raise UsageError(
+            f"GitHub does not know the code ({answer.said}): it is good once and for an hour; register again"
+        )
+    if answer.status >= 300:
+        raise error_of(answer, "the App's manifest", "", now())
+    made = answer.data
+    return Registered(made["id"], made["html_url"], made["pem"], made["webhook_secret"] or "")

@@ -1,0 +1,153 @@
+"""Requests over HTTP to one server's REST API, and nothing of what they mean.
+
+Not PyGithub's own requester: it follows redirects without the query, which makes a list of a renamed
+repository's issues another list; it takes 307, GitHub's answer to a POST there, for success; it sleeps
+through `retry-after`; and it is not for two threads. Signing in is PyGithub's part (`bot.github.identity`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from bot.errors import InfrastructureError, RefusalError
+from bot.github.answers import Answer
+from bot.github.limits import TIMEOUT_S
+
+USER_AGENT = "assay (https://docs.github.com/rest)"
+#: The version we were written for. GitHub's own site alone is asked for it: others' servers may be older.
+PUBLIC_API, API_VERSION = "https://api.github.com", "2022-11-28"
+_REDIRECTS = frozenset({301, 302, 307, 308})
+_MAX_REDIRECTS = 3  # GitHub: "clients should follow", renames of renames lead straight to the last name
+#: Only what changes nothing is repeated at once, after 0.5 and 1 s; `retry-after` is the governor's business.
+_RETRY = Retry(
+    total=3,
+    allowed_methods=["GET"],
+    status_forcelist=[500, 502, 503, 504],
+    backoff_factor=0.5,
+    respect_retry_after_header=False,
+    raise_on_status=False,
+)
+
+
+class Transport:
+    """Sends requests to the API at `url`. For any number of threads: each has its own connection."""
+
+    def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
+        self.url = url.rstrip("/")
+        self._timeout = timeout_s
+        self._own = threading.local()
+        self._sessions: list[requests.Session] = []
+        self._lock = threading.Lock()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        authorization: str,
+        *,
+        body: object = None,
+        parameters: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer, whatever its status, redirects followed with method and body as they are.
+
+        path  below the API's root, or an address that GitHub gave
+        Raises InfrastructureError if there is no answer, RefusalError if it leads to another server.
+        """
+        url = path if path.startswith(f"{self.url}/") else self.url + path
+        data = None if body is None else json.dumps(body)
+        sent = {"Authorization": authorization, **(headers or {})} | (
+            {"Content-Type": "application/json"} if data else {}
+        )
+        for hop in range(_MAX_REDIRECTS + 1):
+            answer = self._once(method, url, data, parameters if not hop else None, sent)
+            if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
+                return _answer(answer, moved=hop > 0)
+            url = self._followed(answer.headers["location"])
+        raise InfrastructureError(f"{url} leads in circles; tried again later")
+
+    def close(self) -> None:
+        """Closes all connections."""
+        with self._lock:
+            sessions, self._sessions = self._sessions, []
+        for session in sessions:
+            session.close()
+
+    def _once(
+        self,
+        method: str,
+        url: str,
+        data: str | None,
+        parameters: Mapping[str, Any] | None,
+        headers: Mapping[str, str],
+    ) -> requests.Response:
+        try:
+            return self._session().request(
+                method,
+                url,
+                params=parameters,
+                data=data,
+                headers=headers,
+                timeout=self._timeout,
+                allow_redirects=False,
+            )
+        except requests.RequestException as error:
+            raise InfrastructureError(
+                f"GitHub did not answer: {type(error).__name__}; tried again later"
+            ) from error
+
+    def _session(self) -> requests.Session:
+        session: requests.Session | None = getattr(self._own, "session", None)
+        if session is None:
+            session = requests.Session()
+            session.auth = _as_it_is
+            session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/vnd.github+json"})
+            if self.url == PUBLIC_API:
+                session.headers["X-GitHub-Api-Version"] = API_VERSION
+            adapter = HTTPAdapter(max_retries=_RETRY)
+            session.mount("https://", adapter)
+            session.mount("http://", adapter)
+            self._own.session = session
+            with self._lock:
+                self._sessions.append(session)
+        return session
+
+    def _followed(self, location: str) -> str:
+        """The address a redirect leads to; our credentials go to no other server."""
+        here, there = urlsplit(self.url), urlsplit(location)
+        if not there.netloc:
+            return f"{here.scheme}://{here.netloc}{location}"
+        if (here.scheme, here.netloc) != (there.scheme, there.netloc):
+            raise RefusalError(
+                f"{self.url} sends us on to {there.scheme}://{there.netloc}; if that is right, name it in "
+                "ASSAY_GITHUB_API_URL"
+            )
+        return location
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """No authentication but the header: without this, requests would look into ~/.netrc."""
+    return request
+
+
+def _answer(response: requests.Response, *, moved: bool) -> Answer:
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(response.status_code, headers, _data(response), moved)
+
+
+def _data(response: requests.Response) -> Any:
+    """The JSON of the answer; a page of a proxy or load balancer counts as a message."""
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError:
+        return {"message": response.text[:200]}

@@ -1,0 +1,1 @@
+"""The kinds of jobs, one small file each; `bot.jobs.registry` finds them."""

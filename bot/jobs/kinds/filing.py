@@ -1,0 +1,131 @@
+"""`filing`: the last look before an issue goes out: is it on GitHub already, is it still there?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.bugs.filing import FILING
+from bot.bugs.verdicts import RUNS
+from bot.github.limits import BODY_BUDGET, MARK, marker
+from bot.jobs import running
+from bot.jobs.doing import Doing, IssueFacts
+from bot.jobs.registry import kind
+from bot.jobs.running import Known
+from bot.reports import text
+from bot.store import Session, audit, bugs, outbox
+from bot.store.life import Event
+from bot.store.models import Effect, EffectState, Job
+
+#: Ours: relatives that an issue names, and words of a message that are looked for.
+RELATIVES, WORDS = 3, 6
+#: Words that say nothing about which error it is.
+_COMMON = frozenset({"error", "exception", "failed", "the", "with", "from", "and", "for", "not", "model"})
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was found out: why the issue is not filed, "" if it is; and what is like it."""
+
+    hold: str = ""
+    gone: str = ""
+    relatives: tuple[IssueFacts, ...] = ()
+
+
+@kind(FILING)
+def file(doing: Doing) -> None:
+    """Releases a held issue, or says why it stays here."""
+    name = str(doing.errand.arguments["effect"])
+    with doing.database.reading() as session:
+        effect = session.get(Effect, name)
+        waits = effect is not None and effect.state == EffectState.HELD.value
+        payload = dict(effect.payload) if effect is not None else {}
+        known = running.known(session, doing) if waits and doing.errand.bug_id is not None else None
+    if not waits or known is None:
+        with doing.transaction() as (session, job):
+            doing.done(session, job, "there is nothing that waits to be filed")
+        return
+    seen = _seen(doing, known, payload)
+    with doing.transaction() as (session, job):
+        _settle(session, job, doing, name, seen)
+
+
+def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
+    gone = _gone(doing, known)
+    if gone:
+        return _Seen(gone=gone)
+    found = _similar(doing, known, payload)
+    title = str(payload.get("title", ""))
+    same = [one for one in found if _words(one.title) == _words(title) and one.state == "open"]
+    if same:
+        return _Seen(
+            hold=f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
+        )
+    return _Seen(relatives=tuple(found[:RELATIVES]))
+
+
+def _gone(doing: Doing, known: Known) -> str:
+    """Why the newest commit does not show it any more; "" where it does, or is the campaign's own."""
+    newest = doing.newest(known.campaign)
+    if not newest or newest == known.campaign.head:
+        return ""
+    place = running.at_commit(doing, known.campaign, newest)
+    if place.toolchain == known.campaign.head_toolchain:
+        return ""
+    outcomes = running.run(doing, known.config, place, [known.case], RUNS)[known.case]
+    if any(one.verdict.accuses for one in outcomes):
+        return ""
+    return f"it does not fail any more on {place.label}, commit {newest[:12]}, the newest there is"
+
+
+def _similar(doing: Doing, known: Known, payload: dict[str, object]) -> list[IssueFacts]:
+    """People's issues that hold the same words, the best match first; none where GitHub cannot be asked."""
+    words = _words(str(payload.get("title", "")))[:WORDS]
+    if doing.forge is None or not words:
+        return []
+    found = doing.forge.search_issues(known.campaign.target, " ".join(words))
+    return [one for one in found if MARK not in one.body and not one.pull]
+
+
+def _words(title: str) -> list[str]:
+    return [word for word in _WORD.findall(title) if word.lower() not in _COMMON]
+
+
+def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) -> None:
+    effect = session.get_one(Effect, name)
+    if effect.state != EffectState.HELD.value:
+        doing.done(session, job, "it was released meanwhile")
+    elif seen.gone or (seen.hold and not job.asked_by):
+        _keep(session, job, doing, effect, seen)
+    else:
+        effect.payload = {
+            **effect.payload,
+            "body": _related(str(effect.payload["body"]), name, seen.relatives),
+        }
+        outbox.release(session, name)
+        doing.done(session, job, "checked: it is still there, and nothing open says the same")
+
+
+def _keep(session: Session, job: Job, doing: Doing, effect: Effect, seen: _Seen) -> None:
+    why, at = seen.gone or seen.hold, doing.services.clock.now()
+    bug = bugs.of_id(session, effect.bug_id)
+    effect.reason = why
+    if bug is not None:
+        if seen.gone:
+            bugs.move(session, bug, Event.PASSED, why, at)
+        else:
+            bugs.hold(session, bug.id, why, at)
+        audit.record(session, bug.target, "silent", bugs.subject(bug), why, at)
+    doing.done(session, job, why)
+
+
+def _related(body: str, name: str, relatives: Sequence[IssueFacts]) -> str:
+    """The body with what is like it, before its mark; as long as there is room."""
+    if not relatives:
+        return body
+    head, mark, _ = body.rpartition(marker(name))
+    lines = "\n".join(f"- #{one.number}: {text.plain(one.title)} ({one.state})" for one in relatives)
+    longer = f"{head.rstrip()}\n\n### Perhaps related\n\n{lines}\n\n{mark}\n"
+    return longer if len(longer) <= BODY_BUDGET else body

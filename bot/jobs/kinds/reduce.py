@@ -1,0 +1,71 @@
+"""`reduce`: more time for making a bug's case small. What has less in it takes the place of what is known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from bot.campaigns.provenance import origin
+from bot.campaigns.reductions import PROGRAM, traits_from_json
+from bot.errors import RunnerError
+from bot.jobs import running
+from bot.jobs.doing import Doing
+from bot.jobs.registry import kind
+from bot.reports import text
+from bot.reports.templating import counted
+from bot.store import bugs, outcomes
+from bot.store.bugs import Sighting
+from bot.store.models import Bug
+from fuzzing.outcomes import Outcome
+
+#: Seconds where whoever asks names none, and at most: a machine is for everybody.
+BUDGET_S, MAX_BUDGET_S = 600.0, 3600.0
+
+
+@kind("reduce")
+def reduce(doing: Doing) -> None:
+    """Reduces the smallest case that is known of the bug further."""
+    with doing.database.reading() as session:
+        known = running.known(session, doing)
+    place = running.at_head(doing, known.campaign)
+    seconds = min(float(doing.errand.arguments.get("budget") or BUDGET_S), MAX_BUDGET_S)
+    name = f"{known.case[:16]}-{place.toolchain[:16]}-job.jsonl"
+    journal = doing.settings.data_dir / "reductions" / name
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    given = ["--seconds", f"{seconds:.0f}", "--journal", str(journal)]
+    end = _end(running.tool(doing, known.config, place, known.case, PROGRAM, *given))
+    outcome = Outcome.from_json(end["outcome"])
+    traits = traits_from_json(end["traits"])
+    about = origin(running.corpus_of(doing), outcome.case)
+    signature = doing.services.sign(outcome, about.operator, about.frontend, traits)
+    by = Sighting(
+        known.campaign.id,
+        case=outcome.case,
+        backend=outcome.backend,
+        device=outcome.device,
+        configuration=outcome.configuration,
+        traits=asdict(traits),
+        fields=signature.fields,
+    )
+    with doing.transaction() as (session, job):
+        outcomes.record(session, [outcome], doing.services.clock.now())
+        smaller = bool(end["confirmed"]) and bugs.make_smaller(
+            session, session.get_one(Bug, known.bug.id), by
+        )
+        said = _said(end, smaller=smaller)
+        doing.done(session, job, said, case=outcome.case, answer=text.plain(said))
+
+
+def _end(events: list[dict[str, Any]]) -> dict[str, Any]:
+    found = [one for one in events if one.get("event") == "end"]
+    if not found:
+        raise RunnerError(f"{PROGRAM} ended before its end event; Assay's log has more")
+    return found[-1]
+
+
+def _said(end: dict[str, Any], *, smaller: bool) -> str:
+    runs = counted(int(end["runs"]), "run")
+    if smaller:
+        return f"smaller after {runs}: size {end['before'][0]:g} is {end['after'][0]:g} now"
+    minimal = "; nothing more can be taken away" if end.get("minimal") else ""
+    return f"no smaller after {runs}{minimal}"

@@ -1,0 +1,227 @@
+"""What jobs run: a few cases in fresh processes, on the build of a commit, a release or a campaign."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bot.campaigns.attend import attend
+from bot.campaigns.services import Read
+from bot.campaigns.steps.planning import CONFIG_FILE
+from bot.config import RepositoryConfig
+from bot.config.sections import exact_pin
+from bot.errors import RefusalError, RunnerError
+from bot.jobs.doing import Doing
+from bot.store import campaigns, findings
+from bot.store.campaigns import Session
+from bot.store.models import Bug, Campaign, Toolchain
+from fuzzing import backends
+from fuzzing.outcomes import Outcome
+
+_PIN = "requirements.txt"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A build to run cases on.
+
+    commit  the target's commit that it is of, "" for a release that nobody pinned
+    """
+
+    toolchain: str
+    python: str
+    label: str
+    commit: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A bug, the campaign that saw it last, and its case: the reduced one, or one as it was found."""
+
+    bug: Bug
+    campaign: Campaign
+    config: RepositoryConfig
+    case: str
+
+
+def known(session: Session, doing: Doing) -> Known:
+    """The bug that the job is about. Raises RefusalError where there is nothing to run."""
+    assert doing.errand.bug_id is not None
+    bug = session.get_one(Bug, doing.errand.bug_id)
+    campaign = session.get(Campaign, bug.campaign_id) if bug.campaign_id is not None else None
+    case = bug.case_id or findings.case_of(session, bug.id)
+    if campaign is None or not case:
+        raise RefusalError("there is no failing program of it to run: the campaign that found it is gone")
+    return Known(bug, campaign, RepositoryConfig.from_json(campaign.config), case)
+
+
+def at_head(doing: Doing, campaign: Campaign) -> Place:
+    """The build that a campaign tested; made again where it is gone from the disk."""
+    digest = campaign.head_toolchain
+    if digest is None:
+        raise RefusalError(f"campaign {campaign.id} has no build: it ended before it had one")
+    with doing.database.reading() as session:
+        row = campaigns.toolchain(session, digest)
+    if Path(row.python).exists():
+        return Place(digest, row.python, row.label, campaign.head)
+    return at_commit(doing, campaign, campaign.head)
+
+
+def at_commit(doing: Doing, campaign: Campaign, commit: str) -> Place:
+    """The build of a commit of the campaign's repository. Raises as the provisioner does."""
+    read = partial(doing.services.repositories.read, campaign.target, commit)
+    config = doing.services.restore_config(campaign.config)
+    text = attend(doing, lambda *_: read(CONFIG_FILE))
+    if text is not None:
+        config = doing.services.parse_config(text, CONFIG_FILE)
+    return _made(doing, config, read, commit)
+
+
+def at_release(doing: Doing, campaign: Campaign, release: str) -> Place:
+    """The build of a released version, as if the campaign's repository pinned it, all else as at its head."""
+    config = RepositoryConfig.from_json(campaign.config)
+    package = config.toolchain.package or backends.get(config.backend).package
+    with doing.database.reading() as session:
+        told = campaigns.toolchain(session, campaign.head_toolchain or "").requirements
+    others = [
+        str(pin) for pin in told if exact_pin(Requirement(str(pin))) and _name(str(pin)) != _name(package)
+    ]
+    text = "\n".join([f"{package}=={release}", *others]).encode()
+    pinned = config.model_copy(update={"toolchain": config.toolchain.model_copy(update={"pin": _PIN})})
+    return _made(doing, pinned, lambda path: text if path == _PIN else None, "")
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def _made(doing: Doing, config: Any, read: Read, commit: str) -> Place:
+    services = doing.services
+    spec = attend(doing, lambda *_: services.resolve(config, read))
+    ready = attend(
+        doing,
+        lambda on_event, _: services.provision(
+            spec, doing.settings.data_dir, lambda note: on_event({"note": note})
+        ),
+    )
+    row = Toolchain(
+        digest=ready.digest,
+        backend=ready.spec.backend,
+        provisioner=ready.spec.provisioner,
+        label=ready.spec.label,
+        python=str(ready.python),
+        versions=dict(ready.versions),
+        requirements=list(ready.requirements),
+        created_at=services.clock.now(),
+    )
+    with doing.database.transaction() as session:
+        campaigns.record_toolchain(session, row)
+    return Place(ready.digest, str(ready.python), ready.spec.label, commit)
+
+
+def run(
+    doing: Doing, config: RepositoryConfig, place: Place, cases: Sequence[str], repeats: int
+) -> dict[str, list[Outcome]]:
+    """The outcomes of each case, each run in a process of its own. Raises RunnerError if some are missing."""
+    shard = _shard(doing, config, place, cases, fresh=True, repeats=repeats)
+    heard = _Heard()
+    attend(doing, lambda on_event, stop: doing.services.runner.run(shard, on_event, stop), heard)
+    missing = [case for case in cases if len(heard.outcomes[case]) < repeats]
+    if missing:
+        raise RunnerError(
+            f"{len(missing)} of {len(cases)} cases were not run {repeats} times on {place.label}"
+        )
+    return dict(heard.outcomes)
+
+
+def tool(
+    doing: Doing, config: RepositoryConfig, place: Place, case: str, module: str, *arguments: str
+) -> list[dict[str, Any]]:
+    """The events of a data-plane program that takes a shard of one case; its progress is told."""
+    shard = _shard(doing, config, place, [case], fresh=False, repeats=1)
+    heard = _Events(doing, module)
+    with tempfile.TemporaryDirectory(prefix="assay-job-") as folder:
+        file = Path(folder) / "shard.json"
+        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+        given = [str(file), *arguments]
+        attend(doing, lambda on_event, stop: doing.services.run_tool(module, given, on_event, stop), heard)
+    return heard.events
+
+
+def corpus_of(doing: Doing) -> Path:
+    """The folder of the corpus."""
+    return doing.services.corpus or doing.settings.data_dir / "corpus"
+
+
+def _shard(
+    doing: Doing,
+    config: RepositoryConfig,
+    place: Place,
+    cases: Sequence[str],
+    *,
+    fresh: bool,
+    repeats: int,
+) -> Any:
+    return doing.services.make_shard(
+        config,
+        corpus=str(corpus_of(doing)),
+        cases=tuple(cases),
+        backend=config.backend,
+        toolchain=place.toolchain,
+        python=place.python,
+        device=config.device,
+        profile=config.profile,
+        options=dict(config.options),
+        workers=1,
+        fresh=fresh,
+        repeats=repeats,
+        ablate=False,
+        budget_s=None,
+    )
+
+
+class _Events:
+    """Keeps what a program says, and passes it on as progress."""
+
+    def __init__(self, doing: Doing, title: str) -> None:
+        self._doing, self._title = doing, title
+        self.events: list[dict[str, Any]] = []
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one event."""
+        self.events.append(event)
+        self._doing.progress(len(self.events), 0, f"{self._title}: {event.get('event', '')}")
+
+    def tick(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """Nothing is written."""
+
+
+class _Heard:
+    """Collects the outcomes of a shard."""
+
+    def __init__(self) -> None:
+        self.outcomes: defaultdict[str, list[Outcome]] = defaultdict(list)
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one outcome; other events say nothing here."""
+        if event.get("event") == "outcome":
+            outcome = Outcome.from_json(event.get("outcome", {}))
+            self.outcomes[outcome.case].append(outcome)
+
+    def tick(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """Nothing is written."""

@@ -1,0 +1,163 @@
+"""What GitHub and people say of a pull request becomes rows, in the transaction that brought it.
+
+Nothing here reaches the network: what has to be asked of GitHub or git is done by `bot.pulls.looking`,
+which a row of `jobs` sets going.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+
+from bot.reports.report import key
+from bot.store import Session, audit, jobs, now, pulls
+from bot.store.campaigns import after_commit
+from bot.store.models import Job, JobState, Pull
+from bot.store.pulls import LOOK, OPEN
+from bot.webhooks.intents import PullIntent
+
+log = structlog.get_logger(__name__)
+
+#: A push within this time after another one spares the first one's campaign: in a storm only the last counts.
+SETTLE = timedelta(seconds=1)
+
+#: What somebody wants of a pull request's head, beside what every event brings about.
+_WISH = ("again", "overrides", "asked_by", "head")
+
+Wake = Callable[[], None]
+
+
+def handle(
+    session: Session, intent: PullIntent, *, wake: Wake | None = None, settle: timedelta = SETTLE
+) -> Pull:
+    """Keeps what was told, unless something later is known.
+
+    Closing ends the campaigns; after all else the pull request is looked at.
+    """
+    at = now()
+    told = Pull(
+        target=intent.target,
+        number=intent.number,
+        head=intent.head,
+        base=intent.base,
+        base_ref=intent.base_ref,
+        head_repository=intent.head_repository,
+        author=intent.author,
+        association=intent.association,
+        draft=intent.draft,
+        state=intent.state,
+        updated_at=intent.updated_at,
+    )
+    return follow(session, told, at, wake=wake, settle=settle)
+
+
+def follow(
+    session: Session, told: Pull, at: datetime, *, wake: Wake | None = None, settle: timedelta = SETTLE
+) -> Pull:
+    """What `handle` does, for whoever learned of the pull request in another way."""
+    known = remembered(session, told, at)
+    if known is None:
+        log.info("pull_stale", target=told.target, pull=told.number)
+    elif known.state == OPEN:
+        look(session, known.target, known.number, at + settle, at, wake=wake)
+    else:
+        close(session, known, at)
+    return known or told
+
+
+def remembered(session: Session, told: Pull, at: datetime) -> Pull | None:
+    """The row, brought up to date; None where something later is known.
+
+    A push voids the last head's release.
+    """
+    known = pulls.remember(session, told)
+    if known.voided:
+        why = f"a new push: {told.head[:12]} has not been released"
+        audit.record(session, told.target, "voided", subject(told.number), why, at)
+    return None if known.stale else known.pull
+
+
+def close(session: Session, pull: Pull, at: datetime) -> None:
+    """Ends the campaigns of a pull request that is closed or merged.
+
+    Their check runs are finished by `bot.pulls.checking`.
+    """
+    ended = pulls.end(session, pull.target, pull.number, f"pull request #{pull.number} was {pull.state}", at)
+    for campaign in ended:
+        why = f"pull request #{pull.number} was {pull.state}"
+        audit.record(session, pull.target, "ended", f"campaign:{campaign}", why, at)
+
+
+def look(
+    session: Session,
+    target: str,
+    number: int,
+    due: datetime,
+    at: datetime,
+    *,
+    again: str = "",
+    asked_by: str = "",
+    overrides: Mapping[str, Any] | None = None,
+    wake: Wake | None = None,
+) -> Job:
+    """Has the pull request looked at when `due` has come.
+
+    again      why the head it has now is to be tested even if it has been, "" if that is no reason
+    overrides  fields of the configuration that whoever asks wants otherwise
+    """
+    name = key(LOOK, target, str(number))
+    wish = _wish(session, target, number, again, overrides or {}, asked_by) if again else _kept(session, name)
+    arguments = {"number": number, **wish}
+    job = jobs.ask(
+        session, LOOK, target, name, at, due=due, again=True, arguments=arguments, asked_by=asked_by
+    )
+    if wake is not None:
+        after_commit(session, wake)
+    return job
+
+
+def _wish(
+    session: Session, target: str, number: int, again: str, overrides: Mapping[str, Any], asked_by: str
+) -> dict[str, Any]:
+    """What somebody wants of the present head."""
+    known = pulls.get(session, target, number)
+    head = known.head if known is not None else ""
+    return {"again": again, "overrides": dict(overrides), "asked_by": asked_by, "head": head}
+
+
+def _kept(session: Session, name: str) -> dict[str, Any]:
+    """A wish that nobody has looked at yet: no event may wipe it out."""
+    job = jobs.of_key(session, name)
+    if job is None or job.state not in (JobState.PENDING.value, JobState.RUNNING.value):
+        return {}
+    return {field: job.arguments[field] for field in _WISH if field in job.arguments}
+
+
+def approve(
+    session: Session,
+    pull: Pull,
+    head: str,
+    by: str,
+    at: datetime,
+    *,
+    wake: Wake | None = None,
+) -> bool:
+    """Releases commit `head` of a pull request, and no other; False if it is not its head any more.
+
+    The caller has made sure that `by` has write access.
+    """
+    if pull.head != head:
+        return False
+    pull.approved_head, pull.approved_by = head, by
+    why = f"{by} released commit {head[:12]}"
+    audit.record(session, pull.target, "approved", subject(pull.number), why, at, who=by)
+    look(session, pull.target, pull.number, at, at, asked_by=by, wake=wake)
+    return True
+
+
+def subject(number: int) -> str:
+    """A pull request in the audit."""
+    return f"pull:{number}"

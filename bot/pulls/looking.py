@@ -1,0 +1,166 @@
+"""A pull request is looked at: re-read, judged, and made a campaign, or a word why there is none.
+
+Everything that is asked of GitHub or git is asked before the transaction that writes; if the pull request
+has moved meanwhile, that transaction writes nothing, for the move has set the job going again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from bot.campaigns import intents
+from bot.errors import RefusalError, UsageError
+from bot.jobs.doing import Errand
+from bot.pulls import intake
+from bot.pulls.deciding import BROKEN, LEAVE, TEST, WAIT, Decider, Decision
+from bot.pulls.forge import Forge
+from bot.reports import underway
+from bot.reports.pull import unreadable, waiting
+from bot.store import Database, Session, audit, jobs, now, outbox, pulls
+from bot.store.models import Campaign, CampaignState, Job, JobState, Pull
+from bot.store.outbox import Draft
+from bot.store.pulls import OPEN
+from bot.webhooks.intents import CampaignIntent
+
+log = structlog.get_logger(__name__)
+
+
+class Looker:
+    """Looks at pull requests; `wake` is called once there is a campaign to run."""
+
+    def __init__(self, database: Database, decider: Decider, forge: Forge | None, wake: intake.Wake) -> None:
+        self._database, self._decider, self._forge, self._wake = database, decider, forge, wake
+
+    def look(self, errand: Errand, owner: str, at: datetime) -> None:
+        """Does what is to be done about one. Raises InfrastructureError where it is worth trying again."""
+        number = int(errand.arguments["number"])
+        try:
+            pull = self._read_again(errand.target, number, at)
+            decision = self._decided(pull)
+        except (RefusalError, UsageError) as error:
+            pull, decision = None, Decision(LEAVE, str(error))
+        with self._database.transaction() as session:
+            job = jobs.held(session, errand.id, owner, errand.turn)
+            known = pulls.get(session, errand.target, number)
+            if job is None or known is None or (pull is not None and not _same(pull, known)):
+                return
+            done = self._carry_out(session, errand, known, decision, at)
+            self._audit(session, job, known, decision, at)
+            told = {"what": decision.what, "head": known.head, "why": decision.why}
+            jobs.settle(job, JobState.DONE, decision.why, told | done, at)
+        log.info("pull_looked_at", target=errand.target, pull=number, what=decision.what, why=decision.why)
+
+    def refresh(self, target: str, number: int) -> Pull | None:
+        """The pull request as GitHub tells it now, kept; None where nothing is known of it."""
+        return self._read_again(target, number, now())
+
+    def _read_again(self, target: str, number: int, at: datetime) -> Pull | None:
+        """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked."""
+        if self._forge is not None:
+            facts = self._forge.pull(target, number)
+            told = Pull(
+                target=target,
+                number=number,
+                head=facts.head,
+                base=facts.base,
+                base_ref=facts.base_ref,
+                head_repository=facts.head_repository,
+                author=facts.author,
+                association=facts.association,
+                draft=facts.draft,
+                state=facts.state,
+                updated_at=facts.updated_at,
+            )
+            with self._database.transaction() as session:
+                known = intake.remembered(session, told, at)
+                if known is not None and known.state != OPEN:
+                    intake.close(session, known, at)
+        with self._database.reading() as session:
+            return pulls.get(session, target, number)
+
+    def _decided(self, pull: Pull | None) -> Decision:
+        if pull is None or pull.state != OPEN:
+            return Decision(LEAVE, f"it is {pull.state}" if pull else "nothing is known of it")
+        return self._decider.decide(pull)
+
+    def _carry_out(
+        self, session: Session, errand: Errand, pull: Pull, decision: Decision, at: datetime
+    ) -> dict[str, Any]:
+        """Writes the campaign or the check run; returns what the job keeps."""
+        if decision.what == TEST:
+            return {"campaign": self._test(session, errand, pull, decision, at)}
+        if decision.what == WAIT:
+            pulls.end(session, pull.target, pull.number, "its new head has not been released", at)
+            self._post(session, waiting(pull, decision.why), decision, at)
+        elif decision.what == BROKEN and decision.audible:
+            self._post(session, unreadable(pull, decision.why), decision, at)
+        return {}
+
+    @staticmethod
+    def _post(session: Session, draft: Draft, decision: Decision, at: datetime) -> None:
+        if decision.audible:
+            outbox.post(session, [draft], campaign_id=None, issues_per_day=0, at=at)
+
+    def _test(
+        self, session: Session, errand: Errand, pull: Pull, decision: Decision, at: datetime
+    ) -> int | None:
+        """The campaign that tests the head, made if there is none to speak of yet."""
+        config = decision.config
+        assert config is not None
+        wish = errand.arguments if errand.arguments.get("head") == pull.head else {}
+        past = pulls.campaigns_of(session, pull.target, pull.number, pull.head, decision.base)
+        if past and past[-1].state != CampaignState.SUPERSEDED.value and not wish.get("again"):
+            return past[-1].id
+        campaign = intents.handle(session, _intent(pull, decision.base, len(past), wish), wake=self._wake)
+        campaign.config = config.to_json()
+        reason = f"superseded: {pull.head[:12]} is the head of #{pull.number} now (campaign {campaign.id})"
+        pulls.end(session, pull.target, pull.number, reason, at, but=campaign.id)
+        self._announce(session, campaign, at)
+        return campaign.id
+
+    @staticmethod
+    def _announce(session: Session, campaign: Campaign, at: datetime) -> None:
+        queued = underway.Underway.queued(campaign, pulls.before(session, campaign))
+        outbox.post(session, [underway.draft(queued)], campaign_id=campaign.id, issues_per_day=0, at=at)
+
+    @staticmethod
+    def _audit(session: Session, job: Job, pull: Pull, decision: Decision, at: datetime) -> None:
+        """Tells what was decided, unless that is what was decided for this head before."""
+        told = {"what": decision.what, "head": pull.head, "why": decision.why}
+        if {name: job.result.get(name) for name in told} == told:
+            return
+        words = {TEST: "tested", WAIT: "held", LEAVE: "silent", BROKEN: "silent"}
+        audit.record(
+            session,
+            pull.target,
+            words[decision.what],
+            intake.subject(pull.number),
+            decision.why,
+            at,
+            evidence={"head": pull.head, "base": decision.base},
+        )
+
+
+def _same(read: Pull, known: Pull) -> bool:
+    """Whether the decision that was made of one holds for the other."""
+    names = ("head", "base", "draft", "state", "approved_head", "association", "author", "head_repository")
+    return all(getattr(read, name) == getattr(known, name) for name in names)
+
+
+def _intent(pull: Pull, base: str, past: int, wish: Mapping[str, Any]) -> CampaignIntent:
+    """What asks for the campaign; later ones of the same commits have a trigger of their own."""
+    again = f":{past + 1}" if past else ""
+    return CampaignIntent(
+        target=pull.target,
+        head=pull.head,
+        base=base,
+        ref=f"refs/pull/{pull.number}/head",
+        trigger=f"pull_request:{pull.number}{again}",
+        pull=pull.number,
+        asked_by=str(wish.get("asked_by", "")),
+        overrides=wish.get("overrides") or {},
+    )

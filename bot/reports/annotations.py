@@ -1,0 +1,103 @@
+"""Annotations: a finding told beside the changed line that it comes from, as far as the diff tells.
+
+Which lines those are was found when the plan was made: `python -m fuzzing.prioritize --touched` names, for
+each operator and pass that a change touches, changed lines at head (docs/change-aware.md says how). A
+finding whose operator nothing in the diff serves gets none: better no line than a wrong one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.reports import text
+from bot.reports.report import Group
+from bot.reports.templating import counted
+
+MAX_TITLE = 255  # of an annotation, and 64 KB of its message: GitHub's REST API, checks
+_MESSAGE = 4_000  # ours: what is read beside a line of a diff
+_LEAST_NAME = 6  # letters of a pass's name that may be looked for in a sentence
+_LETTERS = re.compile(r"[^a-z0-9]")
+#: What a file does, in the words of a sentence; a compiler's own tests are not where its bugs come from.
+_ROLES = {"converter": "converter", "kernel": "kernel", "pass": "pass", "other": "code"}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A changed line at head, and why a finding is told there."""
+
+    path: str
+    line: int
+    why: str
+
+
+class Touches:
+    """What a change touches, as a ranking keeps it."""
+
+    def __init__(self, touched: Iterable[Mapping[str, Any]]) -> None:
+        self._operators: dict[str, list[Spot]] = {}
+        self._passes: dict[str, list[Spot]] = {}
+        for one in touched:
+            if "operator" in one:
+                name = str(one["operator"])
+                self._operators[name] = list(_spots(one, f" of {name}"))
+            elif "pass" in one:
+                name = str(one["pass"])
+                self._passes[name] = list(_spots(one, f" {name}"))
+
+    def spot(self, group: Group) -> Spot | None:
+        """The line that a group of findings most likely comes from; None where the diff does not tell."""
+        outcome = group.example.outcome
+        component = _letters(outcome.evidence.component) if outcome is not None else ""
+        for name, spots in self._passes.items():
+            if spots and len(_letters(name)) >= _LEAST_NAME and _letters(name) in component:
+                return spots[0]
+        operators = dict.fromkeys([group.example.operator, *(row.operator for row in group.shown)])
+        return next((spot for name in operators for spot in self._operators.get(name, ())), None)
+
+
+def beside_lines(groups: Sequence[Group], touches: Touches, *, gate: bool) -> list[dict[str, Any]]:
+    """The annotations of these groups, one each at most, as GitHub's API describes them.
+
+    gate  whether a finding fails the check
+    """
+    made = []
+    for group in groups:
+        spot = touches.spot(group)
+        if spot is not None:
+            made.append(_annotation(group, spot, "failure" if gate else "warning"))
+    return made
+
+
+def _annotation(group: Group, spot: Spot, level: str) -> dict[str, Any]:
+    head, base = group.example.head_runs, group.example.base_runs
+    lines = [
+        f"{counted(group.cases, 'case')} of {group.example.operator or 'several operators'} "
+        f"{'fails' if group.cases == 1 else 'fail'} since this change: "
+        f"{head.failed} of {head.runs} runs at head, {base.failed} of {base.runs} at base.",
+        f"Told here because {spot.why}.",
+        *([f"Again: {group.replay}"] if group.replay else []),
+    ]
+    # Shown as it is, without Markdown; what mentions or links all the same is broken as in a title.
+    message = "\n".join(text.title(line, _MESSAGE // len(lines)) for line in lines)
+    return {
+        "path": spot.path,
+        "start_line": spot.line,
+        "end_line": spot.line,
+        "annotation_level": level,
+        "title": text.title(group.title, MAX_TITLE),
+        "message": message,
+    }
+
+
+def _spots(one: Mapping[str, Any], whose: str) -> Iterator[Spot]:
+    for place in one.get("places", ()):
+        role = _ROLES.get(str(place["role"]))
+        if role is not None:
+            yield Spot(str(place["path"]), int(place["line"]), f"the {role}{whose} was changed on this line")
+
+
+def _letters(name: str) -> str:
+    return _LETTERS.sub("", name.lower())

@@ -1,0 +1,81 @@
+"""The one comment about a pull request: written when it breaks something, edited in place ever after.
+
+It never says that something is mended because nothing was heard of it: what it once told of is looked up at
+the new head, and where that was not run, the comment says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.errors import InternalError
+from bot.github.limits import BODY_BUDGET, marker
+from bot.reports.annotations import Touches
+from bot.reports.issue import tidy
+from bot.reports.report import Group, Report, key
+from bot.reports.reproducer import pip_line
+from bot.reports.templating import render
+from bot.store.outbox import Draft
+
+STICKY = "sticky"
+#: (groups, rows of what was told before), from the full text to the least.
+_SIZES = ((20, 50), (10, 20), (3, 5), (0, 0))
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Something the comment told of at an earlier head.
+
+    now     how it stands now, as the end of a sentence
+    mended  whether the case that showed it was seen to pass
+    """
+
+    title: str
+    now: str
+    mended: bool = False
+
+
+def command(report: Report, group: Group) -> str:
+    """The line that shows a finding again: its script, which the check run has, else Assay's own replay."""
+    toolchain, outcome = report.view.head_toolchain, group.example.head
+    if not group.script or toolchain is None or outcome is None:
+        return group.replay
+    return f"{pip_line(toolchain, outcome.backend, group.frontend)} && python {group.filename}"
+
+
+def sticky_key(target: str, pull: int) -> str:
+    """A pull request has one comment."""
+    return key(STICKY, target, f"pull:{pull}")
+
+
+def sticky(
+    report: Report, groups: Sequence[Group], earlier: Sequence[Earlier], touches: Touches, check: str
+) -> Draft:
+    """The comment as it is to be now.
+
+    groups   what is new here; [] once nothing is
+    check    the address of the check run, "" while it has none
+    """
+    view = report.view
+    assert view.pull is not None
+    name = sticky_key(view.target, view.pull)
+    for shown, before in _SIZES:
+        body = tidy(
+            render(
+                "reports/sticky.md.j2",
+                report=report,
+                groups=groups,
+                spots={group.signature: touches.spot(group) for group in groups[:shown]},
+                shown=shown,
+                commands={group.signature: command(report, group) for group in groups[:shown]},
+                mended=all(one.mended for one in earlier),
+                earlier=earlier,
+                before=before,
+                check=check,
+            )
+        )
+        body = f"{body}\n{marker(name)}\n"
+        if len(body) <= BODY_BUDGET:
+            return Draft(STICKY, name, view.target, {"body": body}, number=view.pull, living=True)
+    raise InternalError(f"a comment of {len(body)} characters without a single finding in it")

@@ -1,0 +1,37 @@
+"""Reproducers tried before they are offered: under the toolchain's interpreter, in a process shut in."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import fuzzing
+from bot import processes
+from bot.errors import RunnerError
+
+#: A reproducer ends by itself after the limits of its phases; those of `bot.reports.reproducer` together, and
+#: the interpreter's start twice.
+TIMEOUT_S = 400.0
+_PACKAGE = Path(next(iter(fuzzing.__path__)))
+_SEEN = ("PATH", "LANG", "LANGUAGE", "LC_*", "LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*")
+
+
+def try_script(text: str, python: str) -> int:
+    """The exit code of a script under the interpreter `python`; 124, as of `timeout`, if it does not end.
+
+    It gets a folder of its own and nothing of our environment. Raises RunnerError if it cannot be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="assay-script-") as name:
+        folder = Path(name)
+        script = folder / "reproducer.py"
+        script.write_text(text, encoding="utf-8")
+        env = processes.scrubbed(*_SEEN, extra={"HOME": name, "TMPDIR": name, "OMP_NUM_THREADS": "1"})
+        command = [python, "-I", str(_PACKAGE / "execute" / "script.py"), str(_PACKAGE), name, str(script)]
+        try:
+            done = processes.run(command, env=env, cwd=folder, timeout=TIMEOUT_S, tether=True)
+        except subprocess.TimeoutExpired:
+            return 124
+        except OSError as error:
+            raise RunnerError(f"cannot start {python}: {error.strerror}") from error
+    return done.returncode

@@ -1,0 +1,50 @@
+"""The audit: what was done or left, by whom, why, on what evidence. Rows are only ever added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from bot.store.models import Act
+
+ASSAY = "assay"  # who, where no person asked for it
+
+
+def record(
+    session: Session,
+    target: str,
+    what: str,
+    subject: str,
+    why: str,
+    at: datetime,
+    *,
+    who: str = ASSAY,
+    evidence: Mapping[str, Any] | None = None,
+) -> None:
+    """Adds one row, in the transaction of what it tells of.
+
+    what     a verb in the past: "filed", "held", "muted", "approved", "silent"
+    subject  "bug:12", "campaign:4", "pull:7", "effect:KEY", "command:COMMENT", "target"
+    why      one sentence for people
+    """
+    act = Act(
+        at=at, target=target, who=who, what=what, subject=subject, why=why, evidence=dict(evidence or {})
+    )
+    session.add(act)
+    session.flush()
+
+
+def of(session: Session, target: str, subject: str, limit: int = 100) -> Sequence[Act]:
+    """The last acts about one subject, oldest first."""
+    query = select(Act).where(Act.target == target, Act.subject == subject)
+    return session.scalars(query.order_by(Act.id.desc()).limit(limit)).all()[::-1]
+
+
+def of_target(session: Session, target: str, limit: int = 100) -> Sequence[Act]:
+    """The last acts about anything of a target, the newest first."""
+    query = select(Act).where(Act.target == target)
+    return session.scalars(query.order_by(Act.id.desc()).limit(limit)).all()

@@ -1,0 +1,58 @@
+"""Commands in the database: each comes in once, and keeps what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from bot.store.campaigns import insert_missing
+from bot.store.models import Command, CommandState
+
+
+def store(session: Session, rows: Iterable[Command]) -> int:
+    """Adds the commands that are new; how many were."""
+    columns = [column.key for column in Command.__table__.columns]
+    given = ({key: value for key in columns if (value := getattr(row, key)) is not None} for row in rows)
+    return insert_missing(session, Command, given)
+
+
+def waiting(session: Session) -> list[int]:
+    """The comments that hold commands still to be carried out, the oldest first."""
+    query = (
+        select(Command.comment)
+        .where(Command.state == CommandState.PENDING.value)
+        .group_by(Command.comment)
+        .order_by(func.min(Command.created_at), Command.comment)
+    )
+    return list(session.scalars(query))
+
+
+def of_comment(session: Session, comment: int) -> Sequence[Command]:
+    """The pending commands of one comment in order, locked until the transaction ends."""
+    query = (
+        select(Command)
+        .where(Command.comment == comment, Command.state == CommandState.PENDING.value)
+        .order_by(Command.position)
+        .with_for_update(skip_locked=True)
+    )
+    return session.scalars(query).all()
+
+
+def refused_before(session: Session, row: Command) -> bool:
+    """Whether this person was told before, in this thread, that something cannot be done."""
+    query = select(func.count()).where(
+        Command.target == row.target,
+        Command.number == row.number,
+        Command.author == row.author,
+        Command.state == CommandState.REFUSED.value,
+        Command.comment != row.comment,
+    )
+    return (session.scalar(query) or 0) > 0
+
+
+def settle(row: Command, state: CommandState, reason: str, at: datetime) -> None:
+    """What became of a command."""
+    row.state, row.reason, row.done_at = state.value, reason, at

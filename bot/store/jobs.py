@@ -1,0 +1,142 @@
+"""Jobs in the database: what is to be done about a bug, a pull request or a campaign, long or short.
+
+A job has a key: asked for again under it, a job that waits or runs stays one job, and one that is over is set
+going again only where that is wanted. While it is pending, `lease_until` is when it is due; while it runs,
+when its worker is given up. Its `turn` counts how often it was set going: whose turn is over changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session
+
+from bot.store.campaigns import insert_missing
+from bot.store.models import Job, JobState
+
+#: A key is 64 characters at most.
+MAX_KEY = 64
+
+_AT_WORK = (JobState.PENDING.value, JobState.RUNNING.value)
+
+
+def ask(
+    session: Session,
+    kind: str,
+    target: str,
+    key: str,
+    at: datetime,
+    *,
+    due: datetime | None = None,
+    again: bool = False,
+    bug_id: int | None = None,
+    campaign_id: int | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    asked_by: str = "",
+) -> Job:
+    """The job of this key, made if there is none.
+
+    due    when it may begin, None for at once
+    again  whether one that waits, runs or is over is set going anew, with these arguments and a new turn
+    """
+    fresh = {
+        "key": key,
+        "kind": kind,
+        "target": target,
+        "bug_id": bug_id,
+        "campaign_id": campaign_id,
+        "arguments": {**(arguments or {}), "turn": 1},
+        "asked_by": asked_by,
+        "state": JobState.PENDING.value,
+        "reason": "",
+        "result": {},
+        "owner": "",
+        "lease_until": due,
+        "attempts": 0,
+        "created_at": at,
+    }
+    new = insert_missing(session, Job, [fresh])
+    job = session.scalars(select(Job).where(Job.key == key).with_for_update()).one()
+    if again and not new:
+        job.arguments = {**(arguments or {}), "turn": turn(job) + 1}
+        job.state, job.owner, job.lease_until, job.attempts = JobState.PENDING.value, "", due, 0
+        job.done_at, job.target, job.asked_by = None, target, asked_by or job.asked_by
+    return job
+
+
+def at_work(job: Job) -> bool:
+    """Whether the job waits or runs."""
+    return job.state in _AT_WORK
+
+
+def turn(job: Job) -> int:
+    """How often the job was set going."""
+    return int(job.arguments.get("turn", 1))
+
+
+def any_due(session: Session, kinds: Collection[str], at: datetime) -> bool:
+    """Whether `claim` would find something; needs no write lock."""
+    return session.scalar(select(Job.id).where(_due(kinds, at)).limit(1)) is not None
+
+
+def oldest_due(session: Session, kinds: Collection[str], at: datetime) -> datetime | None:
+    """When the job was asked for that has waited longest of those that are due."""
+    query = select(Job.created_at).where(_due(kinds, at)).order_by(Job.created_at).limit(1)
+    return session.scalar(query)
+
+
+def claim(session: Session, kinds: Collection[str], owner: str, at: datetime, until: datetime) -> Job | None:
+    """The job of these kinds that has waited longest, leased to `owner`; None if none is due."""
+    due = select(Job).where(_due(kinds, at)).order_by(Job.created_at, Job.id).limit(1)
+    job = session.scalars(due.with_for_update(skip_locked=True)).one_or_none()
+    if job is not None:
+        job.state, job.owner, job.lease_until = JobState.RUNNING.value, owner, until
+        job.attempts += 1
+    return job
+
+
+def held(session: Session, job_id: int, owner: str, of_turn: int) -> Job | None:
+    """The job, locked, if `owner` still has it and it was not set going again since `of_turn`."""
+    job = session.get(Job, job_id, with_for_update=True, populate_existing=True)
+    if job is None or job.owner != owner or turn(job) != of_turn or job.state != JobState.RUNNING.value:
+        return None
+    return job
+
+
+def settle(job: Job, state: JobState, reason: str, result: Mapping[str, Any], at: datetime) -> None:
+    """The job is done, or given up; `reason` says what came of it."""
+    job.state, job.reason, job.result = state.value, reason, dict(result)
+    job.owner, job.lease_until, job.done_at = "", None, at
+
+
+def postpone(job: Job, reason: str, until: datetime) -> None:
+    """The job is tried again at `until`."""
+    job.state, job.reason, job.owner, job.lease_until = JobState.PENDING.value, reason, "", until
+
+
+def release(job: Job) -> None:
+    """Gives the job back as if it had not been begun."""
+    job.state, job.owner, job.lease_until = JobState.PENDING.value, "", None
+    job.attempts -= 1
+
+
+def free_others(session: Session, kinds: Collection[str], owner: str) -> None:
+    """Frees jobs of these kinds leased to anybody but `owner`, who knows that the others are dead."""
+    session.execute(
+        update(Job)
+        .where(Job.kind.in_(tuple(kinds)), Job.state == JobState.RUNNING.value, Job.owner != owner)
+        .values(state=JobState.PENDING.value, owner="", lease_until=None)
+    )
+
+
+def of_key(session: Session, key: str) -> Job | None:
+    """The job of this key."""
+    return session.scalars(select(Job).where(Job.key == key)).one_or_none()
+
+
+def _due(kinds: Collection[str], at: datetime) -> Any:
+    free = or_(Job.lease_until.is_(None), Job.lease_until <= at)
+    return Job.kind.in_(tuple(kinds)) & Job.state.in_(_AT_WORK) & free

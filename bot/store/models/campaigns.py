@@ -1,0 +1,137 @@
+"""Campaigns: what they run, on what, and what came of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from bot.store.models.base import Base
+from bot.store.models.states import CampaignState
+
+
+class Toolchain(Base):
+    """An installed, runnable build; `digest` names it for ever."""
+
+    __tablename__ = "toolchains"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    backend: Mapped[str] = mapped_column(String(32))
+    provisioner: Mapped[str] = mapped_column(String(32))
+    label: Mapped[str]  # for people, such as "openvino 2024.0.0"
+    python: Mapped[str]  # path of the interpreter
+    versions: Mapped[dict[str, Any]]  # package → version
+    requirements: Mapped[list[Any]]  # what a stranger pip-installs to get the same
+    created_at: Mapped[datetime]
+
+
+class Campaign(Base):
+    """One budgeted run of ranked cases for (target, commit[, base])."""
+
+    __tablename__ = "campaigns"
+    __table_args__ = (UniqueConstraint("target", "head", "base", "trigger"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    target: Mapped[str] = mapped_column(index=True)  # owner/name
+    head: Mapped[str] = mapped_column(String(64))
+    base: Mapped[str] = mapped_column(String(64), default="")  # "" if there is none
+    ref: Mapped[str] = mapped_column(default="")  # what was pushed, such as refs/heads/main
+    # What asked for it: a push, pull_request:7, schedule:nightly, command:COMMENT, manual:…
+    trigger: Mapped[str] = mapped_column(String(64))
+    pull: Mapped[int | None]  # the pull request it is about
+    asked_by: Mapped[str] = mapped_column(default="")  # the login of whoever asked, "" for an event
+    overrides: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what a command or schedule sets
+    delivery: Mapped[str] = mapped_column(String(64), default="")
+    state: Mapped[str] = mapped_column(String(16), default=CampaignState.PLANNING.value, index=True)
+    reason: Mapped[str] = mapped_column(default="")  # why failed or superseded
+    config: Mapped[dict[str, Any]] = mapped_column(default=dict)  # the configuration in force
+    seed: Mapped[int] = mapped_column(default=0)
+    head_toolchain: Mapped[str | None] = mapped_column(ForeignKey("toolchains.digest"))
+    base_toolchain: Mapped[str | None] = mapped_column(ForeignKey("toolchains.digest"))
+    owner: Mapped[str] = mapped_column(String(64), default="")  # the process working on it
+    lease_until: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(default=0)  # of the present step
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    clock: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → seconds spent
+    work: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → bot.store.work.Work.to_json()
+    plan: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what it was made of: bot.campaigns.plans
+
+
+class CampaignCase(Base):
+    """The plan: which cases a campaign runs, in which order."""
+
+    __tablename__ = "campaign_cases"
+
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
+    rank: Mapped[int] = mapped_column(primary_key=True)
+    case_id: Mapped[str] = mapped_column(String(64), index=True)
+
+
+class OutcomeRow(Base):
+    """Verdicts, cached by (case, toolchain, backend, device, configuration)."""
+
+    __tablename__ = "outcomes"
+
+    case_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    toolchain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    backend: Mapped[str] = mapped_column(String(32), primary_key=True)
+    device: Mapped[str] = mapped_column(String(32), primary_key=True)
+    configuration: Mapped[str] = mapped_column(primary_key=True, default="")  # as in Outcome
+    verdict: Mapped[str] = mapped_column(String(24))
+    body: Mapped[dict[str, Any]]  # fuzzing.outcomes.Outcome.to_json()
+    recorded_at: Mapped[datetime]
+
+    __table_args__ = (Index("ix_outcomes_toolchain_verdict", "toolchain", "verdict"),)
+
+
+class Repeat(Base):
+    """A run of a case in a fresh process, made because an accusation would follow."""
+
+    __tablename__ = "repeats"
+
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
+    side: Mapped[str] = mapped_column(String(8), primary_key=True)
+    case_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)  # 0, 1, 2, …
+    verdict: Mapped[str] = mapped_column(String(24))
+    body: Mapped[dict[str, Any]]
+
+
+class Finding(Base):
+    """A bad outcome of a campaign, confirmed or not, and what it means beside base."""
+
+    __tablename__ = "findings"
+
+    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
+    case_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    standing: Mapped[str] = mapped_column(String(24))
+    verdict: Mapped[str] = mapped_column(String(24))  # at head; at base for what was fixed
+    signature: Mapped[str] = mapped_column(String(64))
+    bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))
+    reduced: Mapped[str] = mapped_column(String(64), default="")  # the reduced case, "" where there is none
+    head_failed: Mapped[int] = mapped_column(default=0)  # k …
+    head_runs: Mapped[int] = mapped_column(default=0)  # … of n
+    base_failed: Mapped[int] = mapped_column(default=0)
+    base_runs: Mapped[int] = mapped_column(default=0)
+    reason: Mapped[str] = mapped_column(default="")  # why it was reported or passed over
+
+
+class Reduction(Base):
+    """What a failing case was reduced to; cached like the outcomes it rests on."""
+
+    __tablename__ = "reductions"
+
+    case_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    toolchain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    backend: Mapped[str] = mapped_column(String(32), primary_key=True)
+    device: Mapped[str] = mapped_column(String(32), primary_key=True)
+    configuration: Mapped[str] = mapped_column(primary_key=True, default="")
+    reduced: Mapped[str] = mapped_column(String(64), default="")  # "" where it could not be, see reason
+    reason: Mapped[str] = mapped_column(default="")
+    runs: Mapped[int] = mapped_column(default=0)
+    seconds: Mapped[float] = mapped_column(default=0.0)
+    body: Mapped[dict[str, Any]] = mapped_column(default=dict)  # the program's last event: symptom, traits, …
+    recorded_at: Mapped[datetime]

@@ -1,0 +1,111 @@
+"""The repositories under watch, and what people there have told us."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from bot.store.models.base import Base
+from bot.store.models.states import TargetState
+
+
+class Installation(Base):
+    """An installation of the GitHub App."""
+
+    __tablename__ = "installations"
+
+    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)  # GitHub's
+    account: Mapped[str]
+    state: Mapped[str] = mapped_column(String(16), default=TargetState.WATCHED.value)
+    permissions: Mapped[dict[str, Any]] = mapped_column(default=dict)  # permission → read or write
+    events: Mapped[list[Any]] = mapped_column(default=list)
+    changed_at: Mapped[datetime]
+
+
+class Target(Base):
+    """A repository under watch. Other tables name it by `name`, which follows renames."""
+
+    __tablename__ = "targets"
+
+    name: Mapped[str] = mapped_column(primary_key=True)  # owner/name
+    github_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
+    installation_id: Mapped[int | None] = mapped_column(ForeignKey("installations.id"))
+    state: Mapped[str] = mapped_column(String(16), default=TargetState.WATCHED.value)
+    reason: Mapped[str] = mapped_column(default="")
+    default_branch: Mapped[str] = mapped_column(default="")
+    private: Mapped[bool] = mapped_column(default=False)
+    has_issues: Mapped[bool] = mapped_column(default=True)
+    heads: Mapped[dict[str, Any]] = mapped_column(default=dict)  # watched branch → {"commit", "at"}
+    # Of the configuration on the default branch: {"branches", "gate", "commit"}; {} while nobody has read it.
+    policy: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    schedules: Mapped[list[Any]] = mapped_column(default=list)  # of it, too: {"name", "cron", …, "next"}
+    last_event_at: Mapped[datetime | None]  # a delivery about it
+    reconciled_at: Mapped[datetime | None]
+    removed_at: Mapped[datetime | None]
+
+
+class Pull(Base):
+    """A pull request as GitHub last told it."""
+
+    __tablename__ = "pulls"
+
+    target: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    head: Mapped[str] = mapped_column(String(64))
+    base: Mapped[str] = mapped_column(String(64))  # the commit it is compared with
+    base_ref: Mapped[str]
+    head_repository: Mapped[str] = mapped_column(default="")  # "" where the fork is gone
+    author: Mapped[str]
+    association: Mapped[str] = mapped_column(String(32), default="NONE")  # GitHub's author_association
+    draft: Mapped[bool] = mapped_column(default=False)
+    state: Mapped[str] = mapped_column(String(16), default="open")  # open, closed, merged
+    approved_head: Mapped[str] = mapped_column(String(64), default="")  # the only commit that may run
+    approved_by: Mapped[str] = mapped_column(default="")
+    updated_at: Mapped[datetime]  # GitHub's own time: what is older changes nothing
+
+
+class Mute(Base):
+    """What a maintainer does not want to hear of, until when."""
+
+    __tablename__ = "mutes"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    target: Mapped[str] = mapped_column(index=True)
+    operator: Mapped[str]  # a glob over operators
+    until: Mapped[datetime]
+    by: Mapped[str]
+    reason: Mapped[str] = mapped_column(default="")
+    created_at: Mapped[datetime]
+
+
+class Act(Base):
+    """The audit: one thing done or left, by whom, why, on what evidence. Rows are only ever added."""
+
+    __tablename__ = "audit"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+    target: Mapped[str] = mapped_column(index=True)
+    who: Mapped[str]  # a login, or "assay"
+    what: Mapped[str] = mapped_column(String(32))  # a verb: "filed", "held", "muted", "approved", …
+    subject: Mapped[str] = mapped_column(
+        String(80), index=True
+    )  # "bug:12", "campaign:4", "pull:7", "effect:…"
+    why: Mapped[str]
+    evidence: Mapped[dict[str, Any]] = mapped_column(default=dict)
+
+
+class Duty(Base):
+    """Something done now and then, by whichever process is first: when it was done, and who is at it."""
+
+    __tablename__ = "duties"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    done_at: Mapped[datetime | None]
+    owner: Mapped[str] = mapped_column(String(64), default="")
+    lease_until: Mapped[datetime | None]
+    note: Mapped[str] = mapped_column(default="")
+    memory: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what it wants to know the next time

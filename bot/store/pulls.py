@@ -1,0 +1,152 @@
+"""Pull requests in the database: what GitHub last told of them, and what is to be done about them.
+
+What is to be done is a row of `jobs`: of the kind LOOK there is one for each pull request, set going again by
+whatever happens to it; of the kind PRESS one for each time somebody used a button of a check run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from bot.store.campaigns import insert_missing
+from bot.store.models import Act, Campaign, CampaignState, Effect, Pull
+
+LOOK, PRESS = "pull", "press"
+OPEN = "open"  # Pull.state
+CHECK_RUN = "check_run"
+
+_UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
+#: Fields that GitHub tells; approval is ours.
+_TOLD = (
+    "head",
+    "base",
+    "base_ref",
+    "head_repository",
+    "author",
+    "association",
+    "draft",
+    "state",
+    "updated_at",
+)
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What became of something that was told of a pull request.
+
+    stale   it is older than what is known, and changed nothing
+    voided  who had approved the head that this push replaced, "" for nobody
+    """
+
+    pull: Pull
+    stale: bool
+    voided: str
+
+
+def get(session: Session, target: str, number: int) -> Pull | None:
+    """The pull request, if it was ever told of."""
+    return session.get(Pull, (target, number))
+
+
+def remember(session: Session, told: Pull) -> Remembered:
+    """Keeps what was told, unless something later is known.
+
+    Another head ends the approval of the last one.
+    """
+    values = {
+        column.key: value
+        for column in Pull.__table__.columns
+        if (value := getattr(told, column.key)) is not None
+    }
+    insert_missing(session, Pull, [values])
+    row = session.get_one(Pull, (told.target, told.number), with_for_update=True)
+    if told.updated_at < row.updated_at:
+        return Remembered(row, stale=True, voided="")
+    voided = ""
+    if row.head != told.head:
+        voided, row.approved_head, row.approved_by = row.approved_by, "", ""
+    for name in _TOLD:
+        if (value := getattr(told, name)) is not None:
+            setattr(row, name, value)
+    return Remembered(row, stale=False, voided=voided)
+
+
+def campaigns_of(session: Session, target: str, number: int, head: str, base: str) -> Sequence[Campaign]:
+    """The campaigns of a pull request for two commits, oldest first."""
+    query = select(Campaign).where(
+        Campaign.target == target, Campaign.pull == number, Campaign.head == head, Campaign.base == base
+    )
+    return session.scalars(query.order_by(Campaign.id)).all()
+
+
+def at_work(session: Session) -> Sequence[Campaign]:
+    """The campaigns of pull requests that have not ended, oldest first."""
+    query = select(Campaign).where(Campaign.pull.is_not(None), Campaign.state.in_(_UNFINISHED))
+    return session.scalars(query.order_by(Campaign.id)).all()
+
+
+def unended(session: Session, campaign_id: int) -> Campaign | None:
+    """The campaign, locked against its end, if it has not come yet."""
+    query = select(Campaign).where(Campaign.id == campaign_id, Campaign.state.in_(_UNFINISHED))
+    return session.scalars(query.with_for_update()).one_or_none()
+
+
+def before(session: Session, campaign: Campaign) -> int:
+    """How many unfinished campaigns, of whatever target, come before this one."""
+    query = select(Campaign.id).where(Campaign.id < campaign.id, Campaign.state.in_(_UNFINISHED))
+    return len(session.scalars(query).all())
+
+
+def end(session: Session, target: str, number: int, reason: str, at: datetime, *, but: int = 0) -> list[int]:
+    """Ends the unfinished campaigns of a pull request, except one; returns their ids.
+
+    Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
+    """
+    query = select(Campaign).where(
+        Campaign.target == target,
+        Campaign.pull == number,
+        Campaign.id != but,
+        Campaign.state.in_(_UNFINISHED),
+    )
+    ended = session.scalars(query.with_for_update()).all()
+    for campaign in ended:
+        campaign.state, campaign.reason, campaign.updated_at = CampaignState.SUPERSEDED.value, reason, at
+        campaign.owner, campaign.lease_until = "", None
+    session.flush()
+    return [campaign.id for campaign in ended]
+
+
+def unsaid(session: Session) -> Sequence[tuple[Campaign, Effect]]:
+    """Ended campaigns of pull requests whose check run still says that they are at work."""
+    query = (
+        select(Campaign, Effect)
+        .join(Effect, Effect.campaign_id == Campaign.id)
+        .where(
+            Campaign.pull.is_not(None),
+            Campaign.state.not_in(_UNFINISHED),
+            Effect.kind == CHECK_RUN,
+            Effect.payload["status"].as_string() != "completed",
+        )
+        .order_by(Campaign.id)
+    )
+    return [(campaign, effect) for campaign, effect in session.execute(query)]
+
+
+def last_act(session: Session, target: str, subject: str, what: str) -> Act | None:
+    """The latest act of one kind about one subject."""
+    query = select(Act).where(Act.target == target, Act.subject == subject, Act.what == what)
+    return session.scalars(query.order_by(Act.id.desc()).limit(1)).first()
+
+
+def checks_of(session: Session, target: str, head: str, external_id: str) -> list[Effect]:
+    """The check run of ours that an external id names, or without one the latest of a commit; [] for none."""
+    ours = select(Effect).where(Effect.kind == CHECK_RUN, Effect.target == target)
+    if external_id:
+        return list(session.scalars(ours.where(Effect.key == external_id)))
+    latest = ours.where(Effect.payload["head_sha"].as_string() == head).order_by(Effect.created_at.desc())
+    return list(session.scalars(latest.limit(1)))

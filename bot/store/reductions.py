@@ -1,0 +1,44 @@
+"""Reductions in the database: what failing cases were made small to, by case and place."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from bot.store.campaigns import insert_missing
+from bot.store.models import Reduction
+from bot.store.outcomes import CacheKey
+
+
+def get(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
+    """What the case was made small to there; None if nobody has tried."""
+    return session.get(Reduction, (case_id, *astuple(key)))
+
+
+def elsewhere(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
+    """The latest that worked on another toolchain, all else alike; None if there is none.
+
+    Another build mostly fails as its forerunner did: its small case is worth a run before one is sought anew.
+    """
+    query = (
+        select(Reduction)
+        .where(
+            Reduction.case_id == case_id,
+            Reduction.toolchain != key.toolchain,
+            Reduction.backend == key.backend,
+            Reduction.device == key.device,
+            Reduction.configuration == key.configuration,
+            Reduction.reduced != "",
+        )
+        .order_by(Reduction.recorded_at.desc(), Reduction.toolchain)
+        .limit(1)
+    )
+    return session.scalars(query).one_or_none()
+
+
+def record(session: Session, row: Reduction) -> None:
+    """Adds a reduction; the first one of a case at a place stays."""
+    values = {column.key: getattr(row, column.key) for column in Reduction.__table__.columns}
+    insert_missing(session, Reduction, [values])

@@ -1,0 +1,84 @@
+"""Retests: a bug's case run again on a later build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from bot.store.models import Bug, BugState, Campaign, CampaignCase, Finding, OutcomeRow, Retest
+from bot.store.outcomes import CacheKey
+from fuzzing.outcomes import Verdict
+
+#: States in which it is worth asking whether a bug still fails.
+_ASKED = (BugState.NEW.value, BugState.HELD.value, BugState.REPORTED.value, BugState.FIXED.value)
+
+
+def add(session: Session, row: Retest) -> None:
+    """Adds a retest behind those that the bug has."""
+    last = session.scalar(select(func.max(Retest.number)).where(Retest.bug_id == row.bug_id))
+    row.number = 0 if last is None else last + 1
+    session.add(row)
+    session.flush()
+
+
+def of_bug(session: Session, bug_id: int) -> Sequence[Retest]:
+    """The retests of a bug, oldest first."""
+    return session.scalars(select(Retest).where(Retest.bug_id == bug_id).order_by(Retest.number)).all()
+
+
+def passed(row: Retest) -> bool:
+    """Whether it shows that the bug is not on that build."""
+    return row.healthy and row.runs > 0 and row.failed == 0
+
+
+def passed_since(session: Session, bug_id: int) -> list[Retest]:
+    """The retests that passed since the bug last failed one, oldest first."""
+    rows = of_bug(session, bug_id)
+    failed = [row.number for row in rows if row.failed]
+    return [row for row in rows if passed(row) and row.number > max(failed, default=-1)]
+
+
+def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
+    """The bugs that a campaign's head should be asked about: those of its target that it did not see.
+
+    One that was tested on this commit already is left out, and so are those that people ruled on.
+    """
+    seen = select(Finding.bug_id).where(Finding.campaign_id == campaign.id, Finding.bug_id.is_not(None))
+    tested = select(Retest.bug_id).where(Retest.commit == campaign.head)
+    query = (
+        select(Bug)
+        .where(
+            Bug.target == campaign.target,
+            Bug.state.in_(_ASKED),
+            Bug.case_id != "",
+            Bug.ruling == "",
+            Bug.duplicate_of.is_(None),
+            Bug.id.not_in(seen),
+            Bug.id.not_in(tested),
+        )
+        .order_by(Bug.last_seen.desc(), Bug.id)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def control(session: Session, campaign_id: int, key: CacheKey, but: str) -> str:
+    """A case that the campaign's head passed, the first it ran; "" where it passed none."""
+    query = (
+        select(CampaignCase.case_id)
+        .join(OutcomeRow, OutcomeRow.case_id == CampaignCase.case_id)
+        .where(
+            CampaignCase.campaign_id == campaign_id,
+            CampaignCase.case_id != but,
+            OutcomeRow.toolchain == key.toolchain,
+            OutcomeRow.backend == key.backend,
+            OutcomeRow.device == key.device,
+            OutcomeRow.configuration == key.configuration,
+            OutcomeRow.verdict == Verdict.PASS.value,
+        )
+        .order_by(CampaignCase.rank)
+        .limit(1)
+    )
+    return session.scalar(query) or ""

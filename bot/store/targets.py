@@ -1,0 +1,241 @@
+"""Targets and installations in the database: finding them, what state they are in, what follows from it.
+
+GitHub's id of a repository is what it is; its name is only what it is called now. Rows of other tables
+name a target by `Target.name`, which `bot.store.moving` changes everywhere at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session
+
+from bot.store.campaigns import insert_missing
+from bot.store.models import (
+    Bug,
+    Campaign,
+    CampaignState,
+    Effect,
+    EffectState,
+    Installation,
+    Job,
+    JobState,
+    Pull,
+    Target,
+    TargetState,
+)
+
+#: `reconciled_at` of a target that is known, but of which something must be asked again soon.
+LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+#: How the reasons begin of effects that were given up because their target is not watched.
+UNWATCHED = "not sent: "
+
+ISSUE = "issue"  # the kind of effect that GitHub refuses where issues are disabled
+
+_UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
+_UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.HELD.value)
+_UNDONE = (JobState.PENDING.value, JobState.RUNNING.value)
+
+
+def find(session: Session, name: str) -> Target | None:
+    """The target of this name."""
+    return session.get(Target, name)
+
+
+def find_any_case(session: Session, name: str) -> Target | None:
+    """The target of this name, in whatever case; GitHub tells no case apart."""
+    query = select(Target).where(func.lower(Target.name) == name.lower())
+    return session.scalars(query.limit(1)).one_or_none()
+
+
+def lock(session: Session, name: str) -> Target | None:
+    """The target of this name, as it is now, nobody else's until the transaction ends."""
+    query = select(Target).where(Target.name == name).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
+
+
+def of_github_id(session: Session, github_id: int) -> Target | None:
+    """The target that GitHub knows by this id, locked."""
+    query = select(Target).where(Target.github_id == github_id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).first()
+
+
+def ensure(session: Session, name: str) -> tuple[Target, bool]:
+    """The target of this name, locked, and whether it is new."""
+    made = insert_missing(session, Target, [{"name": name}])
+    target = lock(session, name)
+    assert target is not None
+    return target, made == 1
+
+
+def installation(session: Session, installation_id: int) -> Installation | None:
+    """The installation of this id."""
+    return session.get(Installation, installation_id)
+
+
+def ensure_installation(
+    session: Session, installation_id: int, account: str, at: datetime
+) -> tuple[Installation, bool]:
+    """The installation of this id, locked, and whether it is new; what it allows is not known yet."""
+    values = {"id": installation_id, "account": account, "changed_at": at}
+    made = insert_missing(session, Installation, [values])
+    query = select(Installation).where(Installation.id == installation_id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).one(), made == 1
+
+
+def installations(session: Session) -> Sequence[Installation]:
+    """All installations that are known."""
+    return session.scalars(select(Installation).order_by(Installation.id)).all()
+
+
+def of_installation(session: Session, installation_id: int) -> Sequence[Target]:
+    """The targets of an installation, locked."""
+    query = select(Target).where(Target.installation_id == installation_id)
+    return session.scalars(query.order_by(Target.name).with_for_update()).all()
+
+
+def of_owner(session: Session, owner: str) -> Sequence[Target]:
+    """The targets of an account, locked."""
+    query = select(Target).where(func.lower(Target.name).startswith(f"{owner.lower()}/", autoescape=True))
+    return session.scalars(query.order_by(Target.name).with_for_update()).all()
+
+
+def refusal(session: Session, name: str) -> str:
+    """Why nothing is tested or said for this target; "" if it is watched, or nothing is known of it."""
+    target = session.get(Target, name)
+    if target is None or target.state == TargetState.WATCHED.value:
+        return ""
+    return f"{name} is {target.state}: {target.reason}"
+
+
+def due(session: Session, before: datetime, limit: int, *, hooked: bool) -> list[str]:
+    """The targets that were last asked about before this time, those that waited longest first.
+
+    hooked   those that an installation sends webhooks for, else the others, which are polled
+    """
+    waited = or_(Target.reconciled_at.is_(None), Target.reconciled_at < before)
+    through = Target.installation_id.is_not(None) if hooked else Target.installation_id.is_(None)
+    asked = Target.state.in_((TargetState.WATCHED.value, TargetState.ARCHIVED.value))
+    query = select(Target.name).where(waited, through, asked)
+    return list(session.scalars(query.order_by(Target.reconciled_at.nulls_first(), Target.name).limit(limit)))
+
+
+def scheduled(session: Session) -> list[str]:
+    """The watched targets whose configuration has schedules."""
+    query = select(Target).where(Target.state == TargetState.WATCHED.value).order_by(Target.name)
+    return [target.name for target in session.scalars(query) if target.schedules]
+
+
+def removed_before(session: Session, at: datetime) -> list[str]:
+    """The targets that were lost before this time."""
+    lost = (TargetState.REMOVED.value, TargetState.GONE.value)
+    query = select(Target.name).where(Target.state.in_(lost), Target.removed_at < at)
+    return list(session.scalars(query.order_by(Target.name)))
+
+
+def unwatched_with_effects(session: Session) -> list[Target]:
+    """Targets that are not watched, and for which something would still be sent."""
+    waiting = select(Effect.target).where(Effect.state.in_(_UNSENT))
+    query = select(Target).where(Target.state != TargetState.WATCHED.value, Target.name.in_(waiting))
+    return list(session.scalars(query.order_by(Target.name)))
+
+
+def tested(session: Session, target: str, ref: str, head: str) -> bool:
+    """Whether a push of this commit to this ref has its campaign."""
+    same = (Campaign.target == target, Campaign.ref == ref, Campaign.head == head)
+    query = select(Campaign.id).where(*same, Campaign.trigger == "push").limit(1)
+    return session.scalar(query) is not None
+
+
+def last_tested(session: Session, target: str, trigger: str) -> Campaign | None:
+    """The newest campaign of this trigger that came to its end."""
+    query = select(Campaign).where(
+        Campaign.target == target, Campaign.trigger == trigger, Campaign.state == CampaignState.DONE.value
+    )
+    return session.scalars(query.order_by(Campaign.id.desc()).limit(1)).one_or_none()
+
+
+def pull(session: Session, target: str, number: int) -> Pull | None:
+    """The pull request, if it was ever told of."""
+    return session.get(Pull, (target, number))
+
+
+def open_pulls(session: Session, target: str) -> set[int]:
+    """The numbers of the pull requests that are open, as far as we know."""
+    query = select(Pull.number).where(Pull.target == target, Pull.state == "open")
+    return set(session.scalars(query))
+
+
+def reported_bugs(session: Session, target: str, limit: int = 100) -> Sequence[Bug]:
+    """The bugs that have an issue, those seen last first."""
+    query = select(Bug).where(Bug.target == target, Bug.issue.is_not(None))
+    return session.scalars(query.order_by(Bug.last_seen.desc(), Bug.id).limit(limit)).all()
+
+
+def stop(session: Session, target: str, reason: str, at: datetime) -> dict[str, int]:
+    """Ends what is under way for a target; returns how many campaigns, effects and jobs.
+
+    What a sender has in hand at this moment may still arrive, and is then recorded as sent.
+    """
+    ended = session.execute(
+        update(Campaign)
+        .where(Campaign.target == target, Campaign.state.in_(_UNFINISHED))
+        .values(
+            state=CampaignState.SUPERSEDED.value, reason=reason, owner="", lease_until=None, updated_at=at
+        )
+        .returning(Campaign.id)
+    )
+    given_up = session.execute(
+        update(Effect)
+        .where(Effect.target == target, Effect.state.in_(_UNSENT))
+        .values(state=EffectState.FAILED.value, reason=f"{UNWATCHED}{reason}", not_before=None)
+        .returning(Effect.key)
+    )
+    left = session.execute(
+        update(Job)
+        .where(Job.target == target, Job.state.in_(_UNDONE))
+        .values(state=JobState.FAILED.value, reason=reason, owner="", lease_until=None, done_at=at)
+        .returning(Job.id)
+    )
+    counts = {"campaigns": ended, "effects": given_up, "jobs": left}
+    return {name: len(result.all()) for name, result in counts.items()}
+
+
+def give_up_issues(session: Session, target: str, reason: str) -> int:
+    """Gives up the unsent issues of a target, and what hangs on them; returns how many effects."""
+    result = session.execute(
+        update(Effect)
+        .where(Effect.target == target, Effect.state.in_(_UNSENT))
+        .where(or_(Effect.kind == ISSUE, Effect.after != ""))
+        .values(state=EffectState.FAILED.value, reason=f"{UNWATCHED}{reason}", not_before=None)
+        .returning(Effect.key)
+    )
+    return len(result.all())
+
+
+def reopen(session: Session, target: str, because: str = "") -> int:
+    """Undoes the giving up of effects, now that they can be sent again; returns how many.
+
+    What never left is dropped, so that the next campaign posts it with what it knows; what lives on
+    GitHub in an older revision can be changed again. What may have arrived stays given up.
+
+    because   how the reason begins for which they were given up
+    """
+    query = select(Effect).where(
+        Effect.target == target,
+        Effect.state == EffectState.FAILED.value,
+        Effect.reason.startswith(f"{UNWATCHED}{because}", autoescape=True),
+    )
+    changed = 0
+    for effect in session.scalars(query).all():
+        if effect.sent_revision:
+            effect.state, effect.reason, effect.attempts = EffectState.SENT.value, "", 0
+        elif effect.attempts == 0:
+            session.delete(effect)
+        else:
+            continue
+        changed += 1
+    session.flush()
+    return changed

@@ -1,0 +1,76 @@
+"""The installations are read again: webhooks about them come late, in any order, or not at all."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.github.answers import MissingError
+from bot.github.facts import InstallationFacts, RepositoryFacts
+from bot.store import targets
+from bot.store.models import TargetState
+from bot.targets import installations as rows
+from bot.targets import watching
+from bot.targets.duties import Done, Work, duty
+from bot.webhooks.intents import Named
+
+
+# rust-lang's bors reads permissions again every 15 minutes.
+@duty(watching.INSTALLATIONS, every=timedelta(minutes=15), as_app=True)
+def installations(work: Work) -> Done:
+    """Brings the rows to what GitHub says: which there are, what they allow, which repositories they see."""
+    found = {one.id: one for one in work.world.hub.installations()}
+    _end_others(work, set(found))
+    repositories = 0
+    for facts in found.values():
+        work.look()
+        _refresh(work, facts)
+        if not facts.suspended:  # a suspended one answers nothing
+            repositories += _refresh_repositories(work, facts.id)
+    return Done(f"{len(found)} installations, {repositories} repositories")
+
+
+def _end_others(work: Work, there: set[int]) -> None:
+    """Those that GitHub does not name any more were removed."""
+    with work.world.database.transaction() as session:
+        for row in targets.installations(session):
+            if row.id not in there and row.state != TargetState.REMOVED.value:
+                rows.remove(session, row, work.world.clock())
+
+
+def _refresh(work: Work, facts: InstallationFacts) -> None:
+    with work.world.database.transaction() as session:
+        at = work.world.clock()
+        row, _ = targets.ensure_installation(session, facts.id, facts.account, at)
+        if row.state == TargetState.REMOVED.value:
+            return  # removed while we were asking
+        row.account, row.permissions, row.events = (
+            facts.account,
+            dict(facts.permissions),
+            list(facts.events),
+        )
+        rows.suspend(session, row, facts.suspended, at)
+
+
+def _refresh_repositories(work: Work, installation: int) -> int:
+    try:
+        listed = work.world.hub.installation_repositories(installation)
+    except MissingError:
+        return 0  # removed between the two questions; the next time tells
+    with work.world.database.transaction() as session:
+        at = work.world.clock()
+        row = targets.installation(session, installation)
+        if row is None or row.state == TargetState.REMOVED.value:
+            return 0
+        for facts in listed:
+            target = rows.adopt(session, _named(facts), installation, at)
+            if target.name != facts.full_name:
+                watching.rename(session, target, facts.full_name, at)
+        seen = {facts.github_id for facts in listed}
+        for target in targets.of_installation(session, installation):
+            if target.github_id is not None and target.github_id not in seen:
+                rows.drop(session, target, at)
+    return len(listed)
+
+
+def _named(facts: RepositoryFacts) -> Named:
+    return Named(name=facts.full_name, github_id=facts.github_id, private=facts.private)

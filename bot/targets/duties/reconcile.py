@@ -1,0 +1,105 @@
+"""What webhooks missed is found by looking: each repository is asked about every few minutes.
+
+What is found out becomes the intents that the webhooks would have become, with the same keys, so that it does
+not matter which of the two comes first. Asking again for what has not changed costs nothing of GitHub's
+limit (conditional requests).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import structlog
+
+from bot.errors import InfrastructureError, RefusalError
+from bot.github.answers import MissingError
+from bot.github.limits import ThrottledError
+from bot.store import targets
+from bot.store.models import TargetState
+from bot.targets import looking, polling, watching
+from bot.targets.duties import Done, Work, duty
+
+#: Where webhooks come: rust-lang's bors looks at its pull requests again as often.
+HOOKED = timedelta(minutes=15)
+#: Where none come, this is how people wait for us.
+POLLED = timedelta(minutes=2)
+AT_ONCE = 200  # targets of one round; the rest is due still
+
+log = structlog.get_logger(__name__)
+
+
+@duty("reconcile", every=timedelta(seconds=30), asks=True)
+def reconcile(work: Work) -> Done:
+    """Looks at the repositories that were not looked at for longest."""
+    _begin_watching(work)
+    looked, refused = 0, 0
+    for name in _due(work):
+        work.look()
+        try:
+            _look(work, name)
+            looked += 1
+        except MissingError:
+            _lost(work, name)
+        except ThrottledError:
+            _again(work, name)
+            raise  # for everybody: the next round goes on with those that are left
+        except (RefusalError, InfrastructureError) as error:
+            refused += 1
+            log.warning("a repository cannot be looked at", target=name, reason=str(error))
+            _later(work, name)
+    told = f", {refused} could not be" if refused else ""
+    return Done(f"{looked} repositories looked at{told}")
+
+
+def _begin_watching(work: Work) -> None:
+    """The repositories that the operator names are targets, whether or not anything comes from them."""
+    with work.world.database.reading() as session:
+        new = [name for name in work.world.watch if targets.find_any_case(session, name) is None]
+    for name in new:
+        with work.world.database.transaction() as session:
+            watching.recognise(session, name, None, work.at)
+
+
+def _due(work: Work) -> list[str]:
+    at = work.world.clock()
+    with work.world.database.reading() as session:
+        hooked = targets.due(session, at - HOOKED, AT_ONCE, hooked=True)
+        polled = targets.due(session, at - POLLED, AT_ONCE, hooked=False)
+    return (polled + hooked)[:AT_ONCE]
+
+
+def _look(work: Work, name: str) -> None:
+    with work.world.database.reading() as session:
+        target = targets.find(session, name)
+    if target is None:
+        return  # forgotten meanwhile
+    last = target.reconciled_at
+    name = looking.look(work, name)
+    if target.installation_id is None and last is not None:
+        polling.poll(work, name, last)
+
+
+def _lost(work: Work, name: str) -> None:
+    """GitHub answers that there is no such repository, to us at least."""
+    with work.world.database.transaction() as session:
+        target = targets.lock(session, name)
+        if target is None:
+            return
+        target.reconciled_at = work.world.clock()
+        reason = "GitHub knows no such repository, or hides it from us"
+        watching.leave(session, target, TargetState.GONE, reason, work.world.clock())
+
+
+def _again(work: Work, name: str) -> None:
+    with work.world.database.transaction() as session:
+        target = targets.lock(session, name)
+        if target is not None:
+            watching.read_again(target)
+
+
+def _later(work: Work, name: str) -> None:
+    """It waits for its next turn: what is refused today would be refused at once again."""
+    with work.world.database.transaction() as session:
+        target = targets.lock(session, name)
+        if target is not None and target.reconciled_at is not None:
+            target.reconciled_at = work.world.clock()

@@ -1,0 +1,96 @@
+"""Campaigns at the times that repositories name in `schedules`.
+
+The times are in our own rows (`Target.schedules`), computed by APScheduler's cron trigger: its own job
+store would pickle, and every process that runs would have to be told. Times that were missed, because
+nothing ran, are made up for once.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import structlog
+
+from bot.errors import InfrastructureError, RefusalError
+from bot.store import Session, audit, targets
+from bot.store.models import Target, TargetState
+from bot.targets import heads, policy
+from bot.targets.duties import Done, Work, duty
+from bot.webhooks.intents import CampaignIntent
+
+log = structlog.get_logger(__name__)
+
+
+@duty("schedules", every=timedelta(seconds=30))
+def schedules(work: Work) -> Done:
+    """Starts what is due."""
+    started = 0
+    for name in _due(work):
+        work.look()
+        try:
+            head = _head(work, name)
+        except (RefusalError, InfrastructureError) as error:
+            log.warning("a schedule waits: its branch cannot be read", target=name, reason=str(error))
+            continue
+        started += _start(work, name, head)
+    return Done(f"{started} campaigns started")
+
+
+def _due(work: Work) -> list[str]:
+    """The targets of which a schedule's time has come."""
+    with work.world.database.reading() as session:
+        named = [(name, targets.find(session, name)) for name in targets.scheduled(session)]
+    return [
+        name
+        for name, target in named
+        if target is not None and any(policy.is_due(one, work.at) for one in target.schedules)
+    ]
+
+
+def _head(work: Work, name: str) -> str:
+    """The commit at the head of the default branch, "" if it is not known."""
+    with work.world.database.reading() as session:
+        target = targets.find(session, name)
+    if target is None or not target.default_branch:
+        return ""
+    if work.world.github is not None:
+        return work.world.github.branch_head(name, target.default_branch)
+    return str(target.heads.get(target.default_branch, {}).get("commit", ""))
+
+
+def _start(work: Work, name: str, head: str) -> int:
+    """Starts the campaigns of one target and names their next times, in one transaction."""
+    with work.world.database.transaction() as session:
+        target = targets.lock(session, name)
+        if target is None or target.state != TargetState.WATCHED.value:
+            return 0
+        due = [one for one in target.schedules if policy.is_due(one, work.at)]
+        started = sum(_campaign(work, session, target, one, head) for one in due)
+        target.schedules = [
+            one | {"next": policy.next_time(one["cron"], work.at)} if one in due else one
+            for one in target.schedules
+        ]
+    return started
+
+
+def _campaign(work: Work, session: Session, target: Target, schedule: dict[str, Any], head: str) -> bool:
+    """One campaign, compared with the last of the same schedule; False if there is nothing new to test."""
+    trigger = f"schedule:{schedule['name']}"
+    before = targets.last_tested(session, target.name, trigger)
+    if not head or (before is not None and before.head == head):
+        why = f"{target.default_branch} is where it was the last time" if head else "its head is not known"
+        audit.record(session, target.name, "skipped", trigger, why, work.at, evidence={"head": head})
+        return False
+    intent = CampaignIntent(
+        target=target.name,
+        github_id=target.github_id,
+        installation=target.installation_id,
+        head=head,
+        base=before.head if before is not None else "",
+        ref=f"{heads.BRANCH}{target.default_branch}",
+        trigger=trigger,
+        overrides=policy.overrides(schedule),
+    )
+    work.world.start(session, intent)
+    return True

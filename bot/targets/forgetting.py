@@ -1,0 +1,138 @@
+"""Forgetting a repository: its files, then its rows; what stays is the audit.
+
+Files go first, so that a process that dies half-way leaves the rows that say what is still to be done.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pydantic_core
+import structlog
+
+from bot.errors import InfrastructureError
+from bot.store import Database, audit, erasing, inbox, targets
+from bot.store.models import TargetState
+from bot.targets import watching
+from fuzzing.cases import Corpus
+
+PAGE = 50  # deliveries read at once; one may have 25 MB
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was deleted.
+
+    rows       by table
+    campaigns  whose artifacts went with them
+    cases      of the corpus, which nothing else named
+    mirror     whether there was a git mirror
+    """
+
+    rows: dict[str, int]
+    campaigns: int
+    cases: int
+    mirror: bool
+
+
+def forget(
+    database: Database,
+    data_dir: Path,
+    target: str,
+    why: str,
+    at: datetime,
+    *,
+    who: str = audit.ASSAY,
+    look: Callable[[], None] = lambda: None,
+) -> Forgotten:
+    """Deletes whatever belongs to a target alone. May be repeated after a crash.
+
+    Raises InfrastructureError: a file cannot be deleted; nothing is lost then but what was.
+    """
+    with database.transaction() as session:
+        row, _ = targets.ensure(session, target)
+        watching.leave(session, row, TargetState.REMOVED, why, at)
+        targets.stop(session, target, why, at)
+    with database.reading() as session:
+        owned = erasing.belongings(session, target)
+        github_id = row.github_id
+    look()
+    cases = _uncatalogued(data_dir / "corpus", owned.cases)
+    artifacts = [data_dir / "artifacts" / str(campaign) for campaign in owned.campaigns]
+    _delete([*artifacts, *_case_folders(data_dir / "corpus", cases)])
+    mirror = _mirror(data_dir, target)
+    there = mirror.exists()
+    _delete([mirror, mirror.with_suffix(".partial"), data_dir / "outbox" / target])
+    look()
+    _blank(database, target, github_id, look)
+    with database.transaction() as session:
+        rows = erasing.erase(session, target, cases)
+        told = Forgotten(rows, len(owned.campaigns), len(cases), there)
+        audit.record(session, target, "forgotten", "target", why, at, who=who, evidence=asdict(told))
+    _delete(artifacts)  # a step that was writing them has noticed by now that its campaign is gone
+    log.info("target forgotten", target=target, **asdict(told))
+    return told
+
+
+def _mirror(data_dir: Path, target: str) -> Path:
+    """Where `bot.github.repositories` keeps it; its lock stays, as somebody may be waiting for it."""
+    owner, _, name = target.lower().partition("/")
+    return data_dir / "git" / owner / f"{name}.git"
+
+
+def _uncatalogued(corpus: Path, cases: frozenset[str]) -> frozenset[str]:
+    """Those of the cases that no catalogue lists: what a source gave, other repositories will run again."""
+    folder = corpus / "catalogues"
+    left = set(cases)
+    for path in sorted(folder.iterdir()) if left and folder.is_dir() else ():
+        with open(path, "rb") as lines:
+            left.difference_update(str(pydantic_core.from_json(line).get("id")) for line in lines)
+    return frozenset(left)
+
+
+def _case_folders(corpus: Path, cases: Iterable[str]) -> Iterable[Path]:
+    store = Corpus(corpus)
+    return (store.folder(case) for case in cases)
+
+
+def _delete(paths: Iterable[Path]) -> None:
+    for path in paths:
+        try:
+            with suppress(FileNotFoundError):
+                shutil.rmtree(path)
+        except OSError as error:
+            raise InfrastructureError(
+                f"cannot delete {path}: {error.strerror}; check its permissions and forget again"
+            ) from error
+
+
+def _blank(database: Database, target: str, github_id: int | None, look: Callable[[], None]) -> None:
+    """Takes away the payloads of deliveries about the repository."""
+    after = ""
+    while True:
+        look()
+        with database.reading() as session:
+            page = inbox.payloads(session, after, PAGE)
+        if not page:
+            return
+        after = page[-1][0]
+        about = [delivery for delivery, payload in page if _is_about(payload, target, github_id)]
+        if about:
+            with database.transaction() as session:
+                inbox.blank(session, about, "its repository was forgotten")
+
+
+def _is_about(payload: bytes, target: str, github_id: int | None) -> bool:
+    body = pydantic_core.from_json(payload)
+    repository = body.get("repository") if isinstance(body, dict) else None
+    if not isinstance(repository, dict):
+        return False
+    name = str(repository.get("full_name", ""))
+    return name.lower() == target.lower() or (github_id is not None and repository.get("id") == github_id)

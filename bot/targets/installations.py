@@ -1,0 +1,98 @@
+"""Installations of the App: what they let us see, and the end of it.
+
+An installation that was removed never comes back: installing the App again makes one with another id. So
+`deleted` holds whenever it arrives; of the other events the newer holds, and GitHub is asked soon anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bot.store import Session, now, targets
+from bot.store.models import Installation, Target, TargetState
+from bot.targets import watching
+from bot.webhooks.intents import Ignored, InstallationIntent, Named
+
+UNINSTALLED = "the GitHub App was uninstalled"
+SUSPENDED = "the GitHub App is suspended"
+DESELECTED = "the repository was taken from the GitHub App's installation"
+_LISTS = ("added", "removed")
+
+
+def handle(
+    session: Session, intent: InstallationIntent, clock: Callable[[], datetime] = now
+) -> Ignored | None:
+    """Carries out what an event tells of an installation."""
+    at = clock()
+    row, new = targets.ensure_installation(session, intent.id, intent.account, targets.LONG_AGO)
+    watching.read_installations_again(session)
+    if intent.action == "deleted":
+        remove(session, row, at)
+        return None
+    if row.state == TargetState.REMOVED.value:
+        return Ignored(f"installation {intent.id} was removed")
+    if intent.action == "renamed":
+        _rename(session, row, intent, at)
+        return None
+    if intent.action in _LISTS:
+        _list(session, row, intent, at)
+        return None
+    if not new and intent.updated_at is not None and intent.updated_at < row.changed_at:
+        return Ignored(f"installation {intent.id} has changed since")
+    row.changed_at = intent.updated_at or row.changed_at
+    row.account, row.permissions, row.events = intent.account, dict(intent.permissions), list(intent.events)
+    suspend(session, row, intent.action == "suspend", at)
+    _list(session, row, intent, at)
+    return None
+
+
+def adopt(session: Session, named: Named, installation_id: int, at: datetime) -> Target:
+    """The repository is the installation's: under watch, whatever it was before."""
+    target = watching.recognise(session, named.name, named.github_id, at)
+    target.private = named.private
+    target.installation_id = installation_id
+    if target.state in (TargetState.REMOVED.value, TargetState.GONE.value):
+        watching.watch(session, target, "the GitHub App is installed there again", at)
+    return target
+
+
+def remove(session: Session, row: Installation, at: datetime) -> None:
+    """The installation is gone, and its repositories with it."""
+    row.state, row.changed_at = TargetState.REMOVED.value, max(row.changed_at, at)
+    for target in targets.of_installation(session, row.id):
+        watching.leave(session, target, TargetState.REMOVED, UNINSTALLED, at)
+
+
+def suspend(session: Session, row: Installation, suspended: bool, at: datetime) -> None:
+    """The installation is suspended, or is not."""
+    row.state = (TargetState.SUSPENDED if suspended else TargetState.WATCHED).value
+    for target in targets.of_installation(session, row.id):
+        if suspended and target.state in (TargetState.WATCHED.value, TargetState.ARCHIVED.value):
+            watching.leave(session, target, TargetState.SUSPENDED, SUSPENDED, at)
+        elif not suspended and target.state == TargetState.SUSPENDED.value:
+            watching.watch(session, target, "the GitHub App is no longer suspended", at)
+
+
+def drop(session: Session, target: Target, at: datetime) -> None:
+    """The installation may see the repository no more."""
+    watching.leave(session, target, TargetState.REMOVED, DESELECTED, at)
+
+
+def _list(session: Session, row: Installation, intent: InstallationIntent, at: datetime) -> None:
+    for named in intent.added:
+        target = adopt(session, named, row.id, at)
+        if row.state == TargetState.SUSPENDED.value:
+            watching.leave(session, target, TargetState.SUSPENDED, SUSPENDED, at)
+    for named in intent.removed:
+        gone = targets.of_github_id(session, named.github_id) or targets.lock(session, named.name)
+        if gone is not None and gone.installation_id == row.id:
+            drop(session, gone, at)
+
+
+def _rename(session: Session, row: Installation, intent: InstallationIntent, at: datetime) -> None:
+    row.account = intent.account
+    for target in targets.of_owner(session, intent.before):
+        if target.installation_id == row.id:
+            name = target.name.partition("/")[2]
+            watching.read_again(watching.rename(session, target, f"{intent.account}/{name}", at))

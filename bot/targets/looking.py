@@ -1,0 +1,226 @@
+"""One look at a repository: what it is called, how it is set, where its branches and pull requests are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from bot.errors import RefusalError, UsageError
+from bot.github.answers import MissingError
+from bot.github.facts import PullFacts, RepositoryFacts
+from bot.store import Session, audit, targets
+from bot.store.campaigns import insert_missing
+from bot.store.models import Pull, Target, TargetState
+from bot.targets import heads, policy, watching
+from bot.targets.duties import Work
+from bot.webhooks.intents import CampaignIntent, PullIntent
+
+log = structlog.get_logger(__name__)
+
+
+def look(work: Work, name: str) -> str:
+    """Brings the rows of a target to what GitHub says, and asks for what was missed; its present name.
+
+    What is seen for the first time is taken as it is: nothing was missed before somebody watched.
+    Raises what reading GitHub raises.
+    """
+    began = work.world.clock()
+    name = _settings(work, name, work.world.hub.repository(name), began)
+    target = _target(work, name)
+    first = target.reconciled_at is None
+    if target.state == TargetState.WATCHED.value:
+        _configuration(work, target)
+        _branches(work, _target(work, name))
+        _pulls(work, _target(work, name), first=first)
+    if first:
+        _mark(work, name, began)
+    return name
+
+
+def _target(work: Work, name: str) -> Target:
+    with work.world.database.reading() as session:
+        target = targets.find(session, name)
+    if target is None:
+        raise MissingError(f"{name} was forgotten meanwhile")
+    return target
+
+
+def _mark(work: Work, name: str, began: datetime) -> None:
+    """It was looked at for the first time, to the end."""
+    with work.world.database.transaction(durable=False) as session:
+        target = targets.lock(session, name)
+        if target is not None:
+            target.reconciled_at = began
+
+
+def _settings(work: Work, name: str, facts: RepositoryFacts, began: datetime) -> str:
+    """Name, default branch, visibility, archive, issues; returns the name.
+
+    From here on it counts as looked at, so that whatever wants another look meanwhile gets it.
+    """
+    with work.world.database.transaction(durable=False) as session:
+        at = work.world.clock()
+        target = targets.of_github_id(session, facts.github_id) or targets.lock(session, name)
+        if target is None:
+            raise MissingError(f"{name} was forgotten meanwhile")
+        if target.github_id not in (None, facts.github_id):
+            target = watching.recognise(session, facts.full_name, facts.github_id, at)
+        target.github_id = facts.github_id
+        if target.name != facts.full_name:
+            target = watching.rename(session, target, facts.full_name, at)
+        target.default_branch, target.private = facts.default_branch, facts.private
+        watching.set_issues(session, target, facts.has_issues, at)
+        watching.set_archived(session, target, facts.archived, at)
+        if target.reconciled_at is not None:
+            target.reconciled_at = began
+        return target.name
+
+
+def _configuration(work: Work, target: Target) -> None:
+    """What the configuration on the default branch says, read once for each commit there."""
+    if not target.default_branch:
+        return
+    try:
+        head = work.world.hub.branch_head(target.name, target.default_branch)
+    except MissingError:  # nothing was pushed yet
+        return
+    if target.policy.get("commit") == head:
+        return
+    problem = ""
+    try:
+        config = work.world.configure(target.name, head)
+    except UsageError as error:
+        problem = str(error)
+    except RefusalError as error:
+        log.warning("the configuration cannot be read", target=target.name, reason=str(error))
+        return
+    with work.world.database.transaction(durable=False) as session:
+        row = targets.lock(session, target.name)
+        if row is None:
+            return
+        if problem:  # what was right before holds; the campaign of that commit says what is wrong
+            row.policy = dict(row.policy) | {"commit": head, "problem": problem}
+            return
+        row.policy = policy.policy(config, head)
+        row.schedules = policy.schedules(config, row.schedules, work.world.clock())
+
+
+def _branches(work: Work, target: Target) -> None:
+    for branch in heads.watched(target):
+        work.look()
+        try:
+            commit = work.world.hub.branch_head(target.name, branch)
+        except MissingError:
+            continue
+        with work.world.database.transaction(durable=False) as session:
+            row = targets.lock(session, target.name)
+            if row is not None:
+                _branch(work, session, row, branch, commit)
+
+
+def _branch(work: Work, session: Session, row: Target, branch: str, commit: str) -> None:
+    """Asks for the campaign of a push that nobody told us of."""
+    at = work.world.clock()
+    known: Mapping[str, Any] | None = row.heads.get(branch)
+    heads.remember(row, branch, commit, at)
+    if known is None or known["commit"] == commit:
+        return
+    intent = CampaignIntent(
+        target=row.name,
+        github_id=row.github_id,
+        installation=row.installation_id,
+        head=commit,
+        base=known["commit"],
+        ref=f"{heads.BRANCH}{branch}",
+        trigger="push",
+    )
+    work.world.start(session, intent)
+    why = f"a push to {branch} was missed and found by looking"
+    audit.record(session, row.name, "found", f"branch:{branch}"[:80], why, at, evidence={"head": commit})
+
+
+def _pulls(work: Work, target: Target, *, first: bool) -> None:
+    """Asks for what happened to pull requests without our hearing of it."""
+    now_open = {facts.number: facts for facts in work.world.hub.pulls(target.name)}
+    with work.world.database.reading() as session:
+        known = targets.open_pulls(session, target.name)
+    for number in sorted(known - set(now_open)):
+        work.look()
+        try:
+            now_open[number] = work.world.hub.pull(target.name, number)
+        except MissingError:
+            continue
+    for _, facts in sorted(now_open.items()):
+        _pull(work, target, facts, first=first)
+
+
+def missed(row: Pull | None, facts: PullFacts) -> str:
+    """What happened to a pull request since its row was written, as the webhook's action; "" for nothing."""
+    if row is None:
+        return "opened" if facts.state == "open" else ""
+    if facts.updated_at < row.updated_at:
+        return ""
+    if facts.state != row.state:
+        return "reopened" if facts.state == "open" else "closed"
+    if facts.state != "open":
+        return ""
+    if facts.head != row.head:
+        return "synchronize"
+    if facts.base_ref != row.base_ref:
+        return "edited"
+    if facts.draft != row.draft:
+        return "converted_to_draft" if facts.draft else "ready_for_review"
+    return ""
+
+
+def _pull(work: Work, target: Target, facts: PullFacts, *, first: bool) -> None:
+    with work.world.database.reading() as session:
+        action = missed(targets.pull(session, target.name, facts.number), facts)
+    if not action:
+        return
+    intent = PullIntent(
+        target=target.name,
+        github_id=target.github_id,
+        installation=target.installation_id,
+        number=facts.number,
+        action=action,
+        head=facts.head,
+        base=facts.base,
+        base_ref=facts.base_ref,
+        head_repository=facts.head_repository,
+        author=facts.author,
+        association=facts.association,
+        draft=facts.draft,
+        state=facts.state,
+        updated_at=facts.updated_at,
+    )
+    with work.world.database.transaction(durable=False) as session:
+        if first:
+            _note(session, target.name, facts)
+            return
+        work.world.carry_out(session, intent)
+        why = f"missed and found by looking: {action}"
+        at = work.world.clock()
+        audit.record(session, target.name, "found", f"pull:{facts.number}", why, at)
+    log.info("missed event found", target=target.name, pull=facts.number, action=action)
+
+
+def _note(session: Session, target: str, facts: PullFacts) -> None:
+    """A pull request that was there before anybody watched: what happens to it from now on counts."""
+    values = {
+        "target": target,
+        "number": facts.number,
+        "head": facts.head,
+        "base": facts.base,
+        "base_ref": facts.base_ref,
+        "head_repository": facts.head_repository,
+        "author": facts.author,
+        "association": facts.association,
+        "draft": facts.draft,
+        "state": facts.state,
+        "updated_at": facts.updated_at,
+    }
+    insert_missing(session, Pull, [values])

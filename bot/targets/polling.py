@@ -1,0 +1,89 @@
+"""What people wrote where no webhook tells of it: comments, and what became of our issues."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from bot.errors import RefusalError
+from bot.github.facts import CommentFacts, IssueFacts
+from bot.store import targets
+from bot.store.models import Bug, BugState, Target, TargetState
+from bot.targets.duties import Work
+from bot.webhooks.events.issue_comment import is_ours
+from bot.webhooks.intents import CommentIntent, Intent, IssueIntent
+
+#: Asked for once more each time: clocks differ, and a comment is a row of its own however often it is told.
+OVERLAP = timedelta(minutes=5)
+#: How far back at most: what is older was read, or nobody waits for it any more.
+FAR_BACK = timedelta(days=1)
+
+
+def poll(work: Work, name: str, last: datetime) -> None:
+    """Asks for what happened since the `last` look. Raises what reading GitHub raises."""
+    with work.world.database.reading() as session:
+        target = targets.find(session, name)
+        bugs = targets.reported_bugs(session, name)
+    if target is None or target.state != TargetState.WATCHED.value:
+        return
+    since = max(work.at - FAR_BACK, last - OVERLAP)
+    for comment in work.world.hub.comments_since(target.name, since):
+        if comment.created_at >= since and not is_ours(comment.body):
+            _carry_out(work, _comment(target, comment))
+    for bug in bugs:
+        work.look()
+        issue = _issue(work, target, bug)
+        action = _happened(bug, issue, since) if issue is not None else ""
+        if issue is not None and action:
+            _carry_out(work, _changed(target, issue, action))
+
+
+def _carry_out(work: Work, intent: Intent) -> None:
+    with work.world.database.transaction() as session:
+        work.world.carry_out(session, intent)
+
+
+def _issue(work: Work, target: Target, bug: Bug) -> IssueFacts | None:
+    assert bug.issue is not None
+    try:
+        return work.world.hub.issue(target.name, bug.issue)
+    except RefusalError:
+        return None  # deleted or hidden; whoever next has something to say there is told so
+
+
+def _happened(bug: Bug, issue: IssueFacts, since: datetime) -> str:
+    """What happened to a bug's issue since then, as the webhook's action; "" for nothing."""
+    if issue.updated_at < since:
+        return ""
+    closed = bug.state == BugState.CLOSED.value
+    if issue.state == "closed":
+        return "" if closed else "closed"
+    return "reopened" if closed else ""
+
+
+def _comment(target: Target, facts: CommentFacts) -> CommentIntent:
+    return CommentIntent(
+        target=target.name,
+        github_id=target.github_id,
+        comment=facts.id,
+        number=facts.number,
+        on_pull=facts.on_pull,
+        author=facts.author,
+        bot=facts.bot,
+        association=facts.association,
+        body=facts.body,
+    )
+
+
+def _changed(target: Target, facts: IssueFacts, action: str) -> IssueIntent:
+    """Who did it, GitHub does not tell here."""
+    return IssueIntent(
+        target=target.name,
+        github_id=target.github_id,
+        number=facts.number,
+        action=action,
+        sender="",
+        bot=False,
+        state=facts.state,
+        state_reason=facts.state_reason,
+        updated_at=facts.updated_at,
+    )

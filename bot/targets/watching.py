@@ -1,0 +1,119 @@
+"""How a target comes under watch and leaves it: its row, what is under way for it, and the audit."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import structlog
+
+from bot.store import Session, audit, duties, moving, targets
+from bot.store.models import Target, TargetState
+
+#: The duty that reads the installations again (`bot.targets.duties.installations`).
+INSTALLATIONS = "installations"
+ISSUES_DISABLED = "issues are disabled"
+
+log = structlog.get_logger(__name__)
+
+
+def recognise(session: Session, name: str, github_id: int | None, at: datetime) -> Target:
+    """The target's row, locked, made if there is none.
+
+    GitHub's id decides where it is told. Where the row has another name than the event, one of them is
+    out of date: the row keeps its name, and GitHub is asked soon.
+    """
+    target = targets.of_github_id(session, github_id) if github_id is not None else None
+    if target is None:
+        target = _named(session, name, github_id, at)
+    elif target.name != name:
+        read_again(target)
+    return target
+
+
+def _named(session: Session, name: str, github_id: int | None, at: datetime) -> Target:
+    target, new = targets.ensure(session, name)
+    if target.github_id is not None and github_id is not None and target.github_id != github_id:
+        parked = moving.park(session, name)
+        why = f"{name} is another repository now; it was renamed, moved or deleted"
+        audit.record(session, parked, "renamed", "target", why, at, evidence={"before": name})
+        read_again(targets.ensure(session, parked)[0])
+        target, new = targets.ensure(session, name)
+    if target.github_id is None:
+        target.github_id = github_id
+    if new:
+        audit.record(session, name, "watched", "target", "seen for the first time", at)
+    return target
+
+
+def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
+    """The target under its new name; all its rows follow."""
+    old = target.name
+    changed = moving.move(session, old, name)
+    log.info("target renamed", before=old, target=name, rows=sum(changed.values()))
+    why = f"GitHub calls {old} {name} now"
+    audit.record(session, name, "renamed", "target", why, at, evidence={"before": old, "rows": changed})
+    moved = targets.lock(session, name)
+    assert moved is not None
+    return moved
+
+
+def leave(session: Session, target: Target, state: TargetState, reason: str, at: datetime) -> None:
+    """Nothing more is tested or said for the target: its campaigns end, its effects are given up."""
+    if target.state == state.value:
+        return
+    target.state, target.reason = state.value, reason
+    lost = state in (TargetState.REMOVED, TargetState.GONE)
+    target.removed_at = (target.removed_at or at) if lost else None
+    ended = targets.stop(session, target.name, reason, at)
+    log.info("target left", target=target.name, state=state.value, reason=reason, **ended)
+    audit.record(session, target.name, state.value, "target", reason, at, evidence=ended)
+
+
+def watch(session: Session, target: Target, why: str, at: datetime) -> None:
+    """The target is under watch again; GitHub is asked soon how it is."""
+    if target.state == TargetState.WATCHED.value:
+        return
+    before = target.state
+    target.state, target.reason, target.removed_at = TargetState.WATCHED.value, "", None
+    read_again(target)
+    reopened = targets.reopen(session, target.name)
+    log.info("target watched", target=target.name, before=before, why=why)
+    evidence = {"before": before, "effects": reopened}
+    audit.record(session, target.name, "watched", "target", why, at, evidence=evidence)
+
+
+def set_issues(session: Session, target: Target, has_issues: bool, at: datetime) -> None:
+    """Whether the repository has issues; where it has none, ours are given up."""
+    changed = target.has_issues != has_issues
+    target.has_issues = has_issues
+    if has_issues:
+        if changed:
+            count = targets.reopen(session, target.name, ISSUES_DISABLED)
+            why = "issues are enabled again"
+            audit.record(session, target.name, "enabled", "target", why, at, evidence={"effects": count})
+        return
+    reason = (
+        f"{ISSUES_DISABLED} in {target.name}; enable them in the repository's settings, or read the check"
+    )
+    count = targets.give_up_issues(session, target.name, reason)
+    if changed or count:
+        audit.record(session, target.name, "disabled", "target", reason, at, evidence={"effects": count})
+
+
+def set_archived(session: Session, target: Target, archived: bool, at: datetime) -> None:
+    """Whether the repository is archived, which ends the watch until it is not."""
+    if archived and target.state == TargetState.WATCHED.value:
+        leave(session, target, TargetState.ARCHIVED, "it was archived, and so is read-only", at)
+    elif not archived and target.state == TargetState.ARCHIVED.value:
+        watch(session, target, "it is no longer archived", at)
+
+
+def read_again(target: Target) -> None:
+    """GitHub is asked about the target soon. One that was never asked about stays new."""
+    if target.reconciled_at is not None:
+        target.reconciled_at = targets.LONG_AGO
+
+
+def read_installations_again(session: Session) -> None:
+    """GitHub is asked about the installations soon."""
+    duties.hurry(session, INSTALLATIONS)

@@ -1,0 +1,36 @@
+"""`check_suite`: somebody wants all our checks of a commit once more."""
+
+from __future__ import annotations
+
+from bot.webhooks.events import Meaning, event
+from bot.webhooks.events.check_run import App
+from bot.webhooks.events.fields import Acted, Payload, Sha
+from bot.webhooks.intents import CheckIntent
+
+
+class CheckSuite(Payload):
+    """The fields used."""
+
+    head_sha: Sha
+    app: App | None = None
+
+
+class CheckSuiteEvent(Acted):
+    """The fields used."""
+
+    check_suite: CheckSuite
+
+
+@event("check_suite", actions={"rerequested"})
+def check_suite(payload: bytes) -> Meaning:
+    """The commit whose checks are to be done again."""
+    fields = CheckSuiteEvent.model_validate_json(payload)
+    intent = CheckIntent(
+        **fields.common(),
+        action=fields.action,
+        head=fields.check_suite.head_sha,
+        external_id="",
+        sender=fields.actor.login,
+        app=fields.check_suite.app.names() if fields.check_suite.app else (),
+    )
+    return Meaning(intents=(intent,))

@@ -1,0 +1,65 @@
+"""`issue_comment`: somebody wrote under an issue or a pull request.
+
+Only new comments are read. Whoever edits one has been answered already, and a command that is done twice
+because its comment was reworded would surprise; `/assay help` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from bot.webhooks.events import Meaning, event
+from bot.webhooks.events.fields import GHOST, Account, Acted, Id, Number, Payload
+from bot.webhooks.intents import CommentIntent
+
+#: How everything ends that we publish (`bot.github.limits.marker`); in a quotation "> " stands before it.
+_OURS = re.compile(r"(?:^|\n)<!-- assay:[0-9A-Za-z:_-]+ -->\s*$")
+
+
+class Issue(Payload):
+    """What was commented on; `pull_request` is there where it is one."""
+
+    number: Number
+    pull_request: dict[str, Any] | None = None
+
+
+class Comment(Payload):
+    """The comment; its author is null where the account is gone."""
+
+    id: Id
+    user: Account | None = None
+    author_association: str = "NONE"
+    body: str
+
+
+class IssueComment(Acted):
+    """The fields used."""
+
+    issue: Issue
+    comment: Comment
+
+
+@event("issue_comment", actions={"created"})
+def issue_comment(payload: bytes) -> Meaning:
+    """A comment that may hold commands."""
+    fields = IssueComment.model_validate_json(payload)
+    if is_ours(fields.comment.body):
+        return Meaning(note="the comment is our own", ignored=True)
+    author = fields.comment.user or Account(login=GHOST)
+    intent = CommentIntent(
+        **fields.common(),
+        comment=fields.comment.id,
+        number=fields.issue.number,
+        on_pull=fields.issue.pull_request is not None,
+        author=author.login,
+        bot=author.is_bot,
+        association=fields.comment.author_association,
+        body=fields.comment.body,
+    )
+    return Meaning(intents=(intent,))
+
+
+def is_ours(body: str) -> bool:
+    """Whether a comment ends as ours do."""
+    return _OURS.search(body[-200:]) is not None

@@ -1,0 +1,32 @@
+"""`merge_group`: a merge queue wants to know of a commit before it merges it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from bot.webhooks.events import Meaning, event
+from bot.webhooks.events.fields import Acted, Payload, Sha
+from bot.webhooks.intents import MergeGroupIntent
+
+
+class MergeGroup(Payload):
+    """The fields used."""
+
+    head_sha: Sha
+    head_ref: str = Field(min_length=1, max_length=1024)
+    base_sha: Sha
+
+
+class MergeGroupEvent(Acted):
+    """The fields used."""
+
+    merge_group: MergeGroup
+
+
+@event("merge_group", actions={"checks_requested"})
+def merge_group(payload: bytes) -> Meaning:
+    """What would be merged, and onto what."""
+    fields = MergeGroupEvent.model_validate_json(payload)
+    group = fields.merge_group
+    intent = MergeGroupIntent(**fields.common(), head=group.head_sha, base=group.base_sha, ref=group.head_ref)
+    return Meaning(intents=(intent,))

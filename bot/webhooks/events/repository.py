@@ -1,0 +1,108 @@
+"""`repository`: one was renamed, given away, archived, made private, deleted, or set otherwise."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from bot.webhooks.events import Meaning, event
+from bot.webhooks.events.fields import Account, Acted, Id, Payload, Repository
+from bot.webhooks.intents import RepositoryIntent
+
+ACTIONS = frozenset(
+    {
+        "renamed",
+        "transferred",
+        "deleted",
+        "archived",
+        "unarchived",
+        "privatized",
+        "publicized",
+        "edited",
+    }
+)
+
+
+class Settings(Repository):
+    """The repository with the settings that matter here."""
+
+    id: Id
+    name: str
+    private: bool = False
+    archived: bool = False
+    has_issues: bool = True
+    default_branch: str = Field("", max_length=1024)
+
+
+class OldName(Payload):
+    """What it was called."""
+
+    was: str = Field(alias="from", max_length=100)
+
+
+class Renamed(Payload):
+    """The name is another."""
+
+    name: OldName
+
+
+class OldOwner(Payload):
+    """Whose it was: a user's or an organisation's."""
+
+    user: Account | None = None
+    organization: Account | None = None
+
+    @property
+    def login(self) -> str:
+        """The account's name, "" where it is not told."""
+        account = self.organization or self.user
+        return account.login if account else ""
+
+
+class Transferred(Payload):
+    """The owner is another."""
+
+    was: OldOwner = Field(alias="from")
+
+
+class Changes(Payload):
+    """What is another now."""
+
+    repository: Renamed | None = None
+    owner: Transferred | None = None
+
+
+class RepositoryEvent(Acted):
+    """The fields used."""
+
+    repository: Settings
+    changes: Changes | None = None
+
+
+@event("repository", actions=ACTIONS)
+def repository(payload: bytes) -> Meaning:
+    """The repository as it is now, and its name before."""
+    fields = RepositoryEvent.model_validate_json(payload)
+    intent = RepositoryIntent(
+        target=fields.repository.full_name,
+        github_id=fields.repository.id,
+        installation=fields.installation.id if fields.installation else None,
+        action=fields.action,
+        before=_before(fields),
+        default_branch=fields.repository.default_branch,
+        private=fields.repository.private,
+        archived=fields.repository.archived,
+        has_issues=fields.repository.has_issues,
+    )
+    return Meaning(intents=(intent,))
+
+
+def _before(fields: RepositoryEvent) -> str:
+    """owner/name before it was renamed or given away; "" for other actions."""
+    owner, _, name = fields.repository.full_name.partition("/")
+    changes = fields.changes
+    if fields.action == "renamed" and changes is not None and changes.repository is not None:
+        return f"{owner}/{changes.repository.name.was}"
+    if fields.action == "transferred" and changes is not None and changes.owner is not None:
+        login = changes.owner.was.login
+        return f"{login}/{name}" if login else ""
+    return ""

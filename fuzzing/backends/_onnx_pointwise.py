@@ -1,0 +1,16 @@
+"""What the ONNX operator reference says of operators that treat each element alone, from its text.
+
+Functions as `_onnx_corrected` wants them. numpy only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+import numpy as np
+
+
+def softsign(_node: Any, x: Any, **_: Any) -> Tuple[Any, ...]:
+    """Softsign: "(x/(1+|x|))". In float64, rounded once."""
+    wide = x.astype(np.float64)
+    return (np.asarray(wide / (1 + np.abs(wide))).astype(x.dtype),)

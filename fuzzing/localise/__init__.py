@@ -1,0 +1,1 @@
+"""Localisation: where in a compiler a failing case goes wrong."""

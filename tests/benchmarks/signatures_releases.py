@@ -1,0 +1,199 @@
+"""How well failures of old releases are told apart: bugs of which is known which release was without them.
+
+    python -m tests.benchmarks signatures-releases --keep DIR --toolchain 2023.0=PYTHON --toolchain …
+
+ONNX's node tests are run on the first toolchain; those that fail are reduced there and signed; what is left
+of each is run on all later ones, and the release from which on it passes is the one that fixed it. Two
+failures that were fixed by different releases are certainly two bugs, and so are one that was fixed and one
+that was not: one label for both is wrong. Two of one operator that fail alike and were fixed by one release
+may be one bug: labels that differ there are told, and say little. What is known is kept in `--keep`; begun
+again, it goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from fuzzing.cases import Corpus
+from fuzzing.execute.bench import Bench
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome
+from fuzzing.program import note
+from fuzzing.reduce.engine import Budget
+from fuzzing.reduce.reduction import Reducer
+from fuzzing.triage.reducing import reduced
+from fuzzing.triage.strategies.base import Failure, names, strategy_named
+from tests.benchmarks._common import machine, verdict
+
+BACKEND = "openvino"
+STILL = "still there"
+_BATCH = 32
+#: Of the pairs that are certainly two bugs, how many may have one label.
+BAR = 0.005
+
+
+@dataclass(frozen=True)
+class Old:
+    """A failure of the first release, as it was found and reduced, and the release without it."""
+
+    found: Failure
+    small: Failure
+    fixed_by: str
+
+    @property
+    def sort(self) -> tuple[str, str, str]:
+        """What failures have in common that may be one bug: operator, verdict, release without it."""
+        return self.found.case.provenance.operator, self.small.outcome.verdict.value, self.fixed_by
+
+
+def shard(python: str) -> Shard:
+    """How cases are run on a toolchain."""
+    return Shard("", (), BACKEND, python, python)
+
+
+class Kept:
+    """What is known by now: a corpus, and files of rows by a name."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self.tests, self.small = Corpus(folder / "tests"), Corpus(folder / "small")
+
+    def rows(self, name: str) -> dict[str, Any]:
+        """The rows of a file by their keys."""
+        path = self._folder / f"{name}.jsonl"
+        return dict(map(json.loads, path.read_text(encoding="utf-8").splitlines())) if path.exists() else {}
+
+    def put(self, name: str, key: str, row: Any) -> None:
+        """Keeps a row."""
+        with (self._folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps([key, row]) + "\n")
+
+
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    yield from (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
+
+
+def failing(kept: Kept, python: str) -> dict[str, Outcome]:
+    """The tests that fail on a toolchain, collected and run where they are not kept."""
+    if next(kept.tests.ids(), None) is None:
+        command = [
+            sys.executable,
+            "-m",
+            "fuzzing.migrate",
+            "onnx-node-tests",
+            "--corpus",
+            str(kept.tests.root),
+        ]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    known = kept.rows("first")
+    with Bench(shard(python)) as bench:
+        left = [case_id for case_id in kept.tests.ids() if case_id not in known]
+        for batch in _batches(left):
+            for outcome in bench.outcomes([kept.tests.get(case_id) for case_id in batch]):
+                kept.put("first", outcome.case, outcome.to_json() if outcome.verdict.accuses else None)
+        note(f"{len(left)} tests run")
+    return {key: Outcome.from_json(row) for key, row in sorted(kept.rows("first").items()) if row}
+
+
+def made_small(kept: Kept, python: str, found: dict[str, Outcome], seconds: float) -> None:
+    """Reduces what fails."""
+    known = kept.rows("small")
+    with Reducer(shard(python), Budget(400, seconds)) as reducer:
+        for place, (case_id, outcome) in enumerate(found.items(), 1):
+            if case_id in known:
+                continue
+            small = reduced(reducer, kept.tests.get(case_id), outcome)
+            kept.small.add(small.case)
+            row = {"id": small.case.id, "outcome": small.outcome.to_json(), "reduced": small.reduced}
+            kept.put("small", case_id, row)
+            note(f"{place} of {len(found)} reduced: {small.why_not or f'{small.runs} runs'}")
+
+
+def later(kept: Kept, release: str, python: str, ids: Sequence[str]) -> dict[str, str]:
+    """The verdicts of reduced cases on a later release."""
+    name = f"on-{release}"
+    known = kept.rows(name)
+    with Bench(shard(python)) as bench:
+        for batch in _batches([case_id for case_id in ids if case_id not in known]):
+            for outcome in bench.outcomes([kept.small.get(case_id) for case_id in batch]):
+                kept.put(name, outcome.case, outcome.verdict.value)
+    note(f"run on {release}")
+    return kept.rows(name)
+
+
+def fixed_by(did: Sequence[tuple[str, str]]) -> str:
+    """The release from which on all pass, of (release, verdict) in order; STILL if there is none."""
+    found = STILL
+    for release, did_there in reversed(did):
+        if did_there != "pass":
+            break
+        found = release
+    return found
+
+
+def known_failures(kept: Kept, toolchains: dict[str, str], count: int, seconds: float) -> Iterator[Old]:
+    """The failures of the first release that could be reduced, with what is known of them."""
+    (_, first), *others = toolchains.items()
+    found = dict(list(failing(kept, first).items())[:count])
+    made_small(kept, first, found, seconds)
+    rows = {
+        case_id: row for case_id, row in kept.rows("small").items() if case_id in found and row["reduced"]
+    }
+    ids = sorted({row["id"] for row in rows.values()})
+    did = {release: later(kept, release, python, ids) for release, python in others}
+    for case_id, row in rows.items():
+        before = Failure(kept.tests.get(case_id), found[case_id])
+        after = Failure(kept.small.get(row["id"]), Outcome.from_json(row["outcome"]), True)
+        yield Old(before, after, fixed_by([(release, did[release][row["id"]]) for release, _ in others]))
+
+
+def shown(old: Old) -> str:
+    """A failure, on a line."""
+    fields = old.small.signature().fields
+    needs = ", ".join(need for need in fields["needs"] if not need.startswith("rank"))
+    return f"{old.found.case.provenance.test} → {fields['operator']} [{needs}], {old.fixed_by}"
+
+
+def main(argv: Sequence[str]) -> int:
+    """The benchmark's exit code."""
+    parser = argparse.ArgumentParser(description="How well failures of old releases are told apart.")
+    parser.add_argument("--keep", type=Path, required=True, help="folder for what is known")
+    parser.add_argument("--toolchain", action="append", required=True, help="RELEASE=PYTHON, oldest first")
+    parser.add_argument("--count", type=int, default=1000, help="failures at most")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for each reduction")
+    given = parser.parse_args(argv)
+    print(machine())
+    toolchains = dict(item.split("=", 1) for item in given.toolchain)
+    olds = list(known_failures(Kept(given.keep), toolchains, given.count, given.seconds))
+    spread = ", ".join(
+        f"{count} {release}" for release, count in Counter(old.fixed_by for old in olds).items()
+    )
+    print(f"{len(olds)} failures of {next(iter(toolchains))}, reduced; without it: {spread}")
+    pairs = list(combinations(range(len(olds)), 2))
+    two = [(a, b) for a, b in pairs if olds[a].fixed_by != olds[b].fixed_by]
+    maybe = [(a, b) for a, b in pairs if olds[a].sort == olds[b].sort]
+    share = 1.0
+    for name in names():
+        labels = strategy_named(name)([old.small for old in olds])
+        merged = [(a, b) for a, b in two if labels[a] == labels[b]]
+        split = [(a, b) for a, b in maybe if labels[a] != labels[b]]
+        print(
+            f"{name:12} {len(set(labels)):4} bugs; {len(merged)} of {len(two)} pairs merged that are two; "
+            f"{len(split)} of {len(maybe)} split that may be one"
+        )
+        if name == "signature":
+            share = len(merged) / max(len(two), 1)
+            told = [f"merged  {shown(olds[a])}  |  {shown(olds[b])}" for a, b in merged]
+            told += [f"split   {shown(olds[a])}  |  {shown(olds[b])}" for a, b in split]
+    print(*told, sep="\n")
+    return verdict(share <= BAR, f"at most {BAR:.1%} of the pairs that are two bugs have one label")

@@ -1,0 +1,170 @@
+"""What the tests of commands share: a target with a bug, two pull requests, and rooms that write down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.commands import intake
+from bot.commands.worker import Worker
+from bot.errors import InfrastructureError
+from bot.store import Database, Session
+from bot.store.models import Base, Bug, BugState, Command, Effect, Pull
+from bot.webhooks.intents import CommentIntent
+
+TARGET = "octo/compiler"
+START = datetime(2026, 11, 20, 12, tzinfo=UTC)
+HEAD, BASE = "2" * 40, "1" * 40
+BUG_ISSUE, FOREIGN_ISSUE, OTHER_BUG_ISSUE, PULL, FORK_PULL = 3, 4, 5, 7, 8
+AUTHOR = "contributor"  # of both pull requests
+
+
+@dataclass
+class Rooms:
+    """The other rooms: what was asked of them is written down."""
+
+    ran: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    stopped: list[int] = field(default_factory=list)
+    asked: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    at_work: int = 1
+
+    def run(
+        self, session: Session, pull: Pull, *, asked_by: str, name: str, overrides: Mapping[str, Any]
+    ) -> str:
+        self.ran.append((pull.number, name, dict(overrides)))
+        return f"commit {pull.head[:12]} released by {asked_by}"
+
+    def stop(self, session: Session, pull: Pull, reason: str) -> int:
+        self.stopped.append(pull.number)
+        return self.at_work
+
+    def ask(
+        self,
+        session: Session,
+        kind: str,
+        target: str,
+        key: str,
+        *,
+        bug_id: int | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        asked_by: str = "",
+    ) -> None:
+        self.asked.append((kind, key, {**(arguments or {}), "bug": bug_id}))
+
+
+@dataclass
+class World:
+    """A database with all that commands are about, and GitHub's answers: login → role."""
+
+    database: Database
+    roles: dict[str, str] = field(default_factory=dict)
+    rooms: Rooms = field(default_factory=Rooms)
+    at: datetime = START
+    down: bool = False
+    pushed: str = ""  # the head that GitHub tells by now
+    comments: int = 0
+
+    def permission(self, target: str, login: str) -> str:
+        if self.down:
+            raise InfrastructureError("GitHub did not answer")
+        return self.roles.get(login, "none")
+
+    def refresh(self, target: str, number: int) -> Pull | None:
+        with self.database.transaction() as session:
+            pull = session.get(Pull, (target, number))
+            if pull is not None and self.pushed:
+                pull.head = self.pushed
+            return pull
+
+    @property
+    def worker(self) -> Worker:
+        return Worker(self.database, self, self.refresh, self.rooms, lambda: self.at)
+
+    def say(self, body: str, number: int = PULL, author: str = "maintainer", **fields: Any) -> int:
+        """A comment comes in; its id."""
+        self.comments += 1
+        intent = CommentIntent(
+            **{
+                "target": TARGET,
+                "delivery": f"d-{self.comments}",
+                "comment": self.comments,
+                "number": number,
+                "on_pull": number in (PULL, FORK_PULL),
+                "author": author,
+                "bot": False,
+                "association": "NONE",
+                "body": body,
+                **fields,
+            }
+        )
+        with self.database.transaction() as session:
+            intake.handle(session, intent)
+        return self.comments
+
+    def commands(self, comment: int) -> list[Command]:
+        with self.database.reading() as session:
+            found = session.query(Command).filter_by(comment=comment).order_by(Command.position)
+            return list(found)
+
+    def reaction(self, comment: int) -> str:
+        (found,) = [one for one in self._effects("reaction") if one.payload["comment"] == comment]
+        return str(found.payload["content"])
+
+    def answers(self) -> list[str]:
+        """What we wrote, oldest first, without its mark."""
+        return [str(one.payload["body"]).partition("\n\n<!-- assay:")[0] for one in self._effects("comment")]
+
+    def bug(self, issue: int = BUG_ISSUE) -> Bug:
+        with self.database.reading() as session:
+            return session.query(Bug).filter_by(issue=issue).one()
+
+    def _effects(self, kind: str) -> list[Effect]:
+        with self.database.reading() as session:
+            found = session.query(Effect).filter_by(kind=kind).order_by(Effect.created_at, Effect.key)
+            return list(found)
+
+    def advance(self, **by: float) -> None:
+        self.at += timedelta(**by)
+
+
+def world(folder: Path) -> World:
+    """The target as it is at the beginning; its maintainer has write access."""
+    database = Database(f"sqlite:///{folder}/assay.db")
+    Base.metadata.create_all(database.engine)
+    with database.transaction() as session:
+        for number, source in ((PULL, TARGET), (FORK_PULL, "someone/compiler")):
+            session.add(_pull(number, source))
+        for issue in (BUG_ISSUE, OTHER_BUG_ISSUE):
+            session.add(_bug(issue))
+    return World(database, {"maintainer": "write"})
+
+
+def _pull(number: int, source: str) -> Pull:
+    return Pull(
+        target=TARGET,
+        number=number,
+        head=HEAD,
+        base=BASE,
+        base_ref="main",
+        head_repository=source,
+        author=AUTHOR,
+        updated_at=START,
+    )
+
+
+def _bug(issue: int) -> Bug:
+    return Bug(
+        target=TARGET,
+        signature=f"{issue:016x}",
+        title="Resize: wrong result",
+        state=BugState.REPORTED.value,
+        reason="reported",
+        issue=issue,
+        first_seen=START,
+        last_seen=START,
+        case_id="c" * 64,
+        seen=2,
+    )

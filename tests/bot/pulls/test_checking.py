@@ -1,0 +1,188 @@
+"""The check run of a campaign at work: from rows alone, now and then, and never after the last word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.pulls.checking import Checks
+from bot.reports.check import campaign_key, untested
+from bot.store import campaigns, outbox, outcomes
+from bot.store.models import Campaign, CampaignState, Effect, Side, Toolchain
+from fuzzing.cases import Corpus
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from tests.bot.pulls.pulls_kit import TARGET, Room, head, told
+from tests.bot.reports.sample import case_named
+
+CASES = [case_named(f"test_{name}", name) for name in ("Add", "Mod", "Sin", "Tan", "Exp")]
+
+
+@pytest.fixture
+def queued(room: Room) -> Room:
+    """A pull request with its campaign, which nobody has begun."""
+    room.hear(told())
+    room.work()
+    for case in CASES:
+        Corpus(room.corpus).add(case)
+    return room
+
+
+def begin(room: Room, state: CampaignState, **fields: Any) -> None:
+    """The engine is at work on the only campaign, in this state."""
+
+    def change(row: Campaign) -> None:
+        row.state, row.owner = state.value, "engine"
+        for name, value in fields.items():
+            setattr(row, name, value)
+
+    room.change(change, 1)
+
+
+def provision(room: Room) -> None:
+    """The campaign has its plan, and both toolchains."""
+    with room.database.transaction() as session:
+        campaign = campaigns.get(session, 1)
+        campaigns.write_plan(session, 1, [case.id for case in CASES])
+        for side, version in ((Side.HEAD, "2"), (Side.BASE, "1")):
+            row = Toolchain(
+                digest=version * 64, backend="openvino", provisioner="release", label=f"openvino {version}",
+                python="/x", versions={}, requirements=[], created_at=room.clock.now(),
+            )  # fmt: skip
+            campaigns.set_toolchain(session, campaign, side, row)
+
+
+def ran(room: Room, *verdicts: str, version: str = "2") -> None:
+    """The first cases came to these verdicts."""
+    found = [
+        Outcome(case.id, "openvino", version * 64, "CPU", Verdict(verdict), Phase.CONVERT,
+                f"{verdict} @octocat", {}, Evidence())
+        for case, verdict in zip(CASES, verdicts, strict=False)
+    ]  # fmt: skip
+    with room.database.transaction() as session:
+        outcomes.record(session, found, room.clock.now())
+
+
+def check(room: Room) -> Effect:
+    (only,) = room.effects()
+    return only
+
+
+def title(room: Room) -> str:
+    return str(check(room).payload["output"]["title"])
+
+
+def look(room: Room, seconds: float) -> str:
+    """Time passes, the check runs are looked at; the title there is then."""
+    room.clock.advance(seconds)
+    room.checks.look()
+    return title(room)
+
+
+def test_it_follows_the_steps_at_once_and_their_progress_every_fifteen_seconds(queued: Room) -> None:
+    assert title(queued) == "Queued: next to begin"
+    begin(queued, CampaignState.PLANNING)
+    assert look(queued, 1).startswith("Planning")
+    provision(queued)
+    begin(queued, CampaignState.RUNNING, clock={"running": 30.0})
+    assert look(queued, 1) == "Running: 0 of 5 cases, 0 fail so far"
+    ran(queued, "pass", "crash")
+    assert look(queued, 5) == "Running: 0 of 5 cases, 0 fail so far", "too soon for another revision"
+    assert look(queued, 10) == "Running: 2 of 5 cases, 1 fails so far"
+    assert check(queued).payload["status"] == "in_progress"
+    before = check(queued).revision
+    look(queued, 60)
+    assert check(queued).revision == before, "what has not changed is not sent again"
+    begin(queued, CampaignState.COMPARING)
+    assert look(queued, 1) == "Comparing with base: 0 cases there by now"
+
+
+def test_what_fails_is_listed_and_nothing_is_claimed(queued: Room) -> None:
+    provision(queued)
+    begin(queued, CampaignState.COMPARING)
+    ran(queued, "crash", "crash", "crash", "unsupported")
+    ran(queued, "wrong_result", "pass", version="1")
+    look(queued, 1)
+    summary = check(queued).payload["output"]["summary"]
+    rows = [line for line in summary.split("\n") if line.startswith("| `test_")]
+    assert [row.split("|")[-2].strip() for row in rows] == ["pass", "not run yet", "wrong result"]
+    assert "Nothing is claimed yet" in summary
+    assert "`crash @octocat`" in summary, "in a code span, which GitHub links nothing in"
+
+
+def test_how_long_it_takes_is_told_from_what_has_run(queued: Room) -> None:
+    provision(queued)
+    begin(queued, CampaignState.RUNNING, clock={"running": 30.0})
+    ran(queued, "pass", "pass")
+    look(queued, 1)
+    summary = check(queued).payload["output"]["summary"]
+    assert "5 cases are planned, as far as the budget of 2 min 0 s goes" in summary
+    assert "about 45 s more" in summary, "3 cases at 15 s each"
+
+
+def test_what_the_change_touches_is_told(queued: Room) -> None:
+    ranking = {
+        "strategy": "change", "suites": [],
+        "touched": [
+            {"operator": "Add", "weight": 0.9, "why": "op/add.cpp, line 3: Add's converter add was changed",
+             "places": []},
+            {"pass": "FuseAdd", "places": []},
+        ],
+    }  # fmt: skip
+    begin(queued, CampaignState.PROVISIONING, plan={"sources": [], "ranking": ranking})
+    look(queued, 1)
+    summary = check(queued).payload["output"]["summary"]
+    assert "- `Add`: op/add.cpp, line 3" in summary
+    assert "FuseAdd" not in summary
+
+
+def test_the_place_in_the_queue_is_told(queued: Room) -> None:
+    queued.hear(told(8, head=head(8)))
+    queued.work()
+    titles = [one.payload["output"]["title"] for one in queued.effects()]
+    assert sorted(titles) == ["Queued: 1 campaign before this one", "Queued: next to begin"]
+
+
+def test_nothing_follows_the_last_word(queued: Room) -> None:
+    draft = untested(TARGET, head(1), 1, "openvino==9 cannot be installed")
+    with queued.database.transaction() as session:
+        outbox.post(session, [draft], campaign_id=1, issues_per_day=0, at=queued.clock.now())
+        campaigns.move(campaigns.get(session, 1), CampaignState.FAILED, queued.clock.now(), "no")
+    assert look(queued, 60) == "Could not test this commit"
+    assert check(queued).key == campaign_key(TARGET, head(1), 1)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "conclusion"),
+    [
+        (CampaignState.SUPERSEDED, "stopped by jane", "cancelled"),
+        (CampaignState.DONE, "nothing to test: there is no pin", "neutral"),
+        (CampaignState.FAILED, "internal error in running: KeyError", "neutral"),
+    ],
+)
+def test_a_campaign_that_ends_without_a_word_gets_one(
+    queued: Room, state: CampaignState, reason: str, conclusion: str
+) -> None:
+    begin(queued, state, reason=reason)
+    assert look(queued, 1).startswith("Ended early")
+    payload = check(queued).payload
+    assert (payload["status"], payload["conclusion"]) == ("completed", conclusion)
+    assert reason.split(":")[0] in payload["output"]["summary"]
+
+
+def test_a_restart_changes_nothing_but_the_moment(queued: Room) -> None:
+    provision(queued)
+    begin(queued, CampaignState.RUNNING, clock={"running": 1.0})
+    look(queued, 1)
+    before = check(queued)
+    Checks(queued.database, queued.corpus, clock=queued.clock.now).look()
+    assert (check(queued).payload, check(queued).revision) == (before.payload, before.revision)
+
+
+def test_a_corpus_that_lost_a_case_is_no_reason_to_be_silent(queued: Room) -> None:
+    provision(queued)
+    begin(queued, CampaignState.RUNNING)
+    ran(queued, "crash")
+    (Corpus(queued.corpus).folder(CASES[0].id) / "case.json").unlink()
+    assert look(queued, 1) == "Running: 1 of 5 cases, 1 fails so far"
+    assert CASES[0].id[:16] in check(queued).payload["output"]["summary"]

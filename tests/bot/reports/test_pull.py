@@ -1,0 +1,356 @@
+"""What a pull request is told: its check run, the lines of its diff, and the one comment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.config import RepositoryConfig
+from bot.reports import annotations, check, pull, underway
+from bot.reports.annotations import Touches, beside_lines
+from bot.reports.check import Setting, check_run, conclusion
+from bot.reports.report import Report, build
+from bot.reports.sticky import Earlier, sticky, sticky_key
+from bot.reports.underway import Failing, Touch, Underway
+from bot.store import Database, audit, campaigns, mutes, outbox, outcomes
+from bot.store.models import Base, Campaign, CampaignState, Effect, Pull, Side, Standing, Toolchain
+from fuzzing.outcomes import Outcome, Verdict
+from tests.bot.reports import sample
+from tests.bot.reports.test_render import check_golden
+
+NOW = datetime(2026, 11, 20, 9, 35, tzinfo=UTC)
+NUMBER = 7
+TOUCHED: tuple[dict[str, Any], ...] = (
+    {
+        "operator": "AffineGrid",
+        "weight": 1.0,
+        "why": "src/op/affine_grid.cpp, line 41: AffineGrid's converter affine_grid was changed",
+        "places": [
+            {"path": "tests/test_affine_grid.py", "line": 3, "role": "test"},
+            {"path": "src/op/affine_grid.cpp", "line": 41, "role": "converter"},
+        ],
+    },
+    {"pass": "GraphOptimiserLevelBasic", "places": [{"path": "src/pass.cpp", "line": 9, "role": "pass"}]},
+)
+
+
+def of_pull(*findings: Any, **changes: Any) -> Report:
+    """The sample's report, as a pull request's."""
+    ranking = replace(sample.RANKING, touched=TOUCHED)
+    view = replace(sample.view(), trigger=f"pull_request:{NUMBER}", pull=NUMBER, ranking=ranking, **changes)
+    if findings:
+        view = replace(view, findings=list(findings))
+    return build(view, sample.CASES.__getitem__, sample.describe)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return of_pull()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    made = Database(f"sqlite:///{tmp_path}/assay.db")
+    Base.metadata.create_all(made.engine)
+    yield made
+    made.close()
+
+
+def config(**changes: Any) -> RepositoryConfig:
+    fields = {"version": 1, "backend": "openvino", "reports": {"mode": "auto"}}
+    return RepositoryConfig.model_validate(fields | {"pull_requests": changes})
+
+
+class Thread:
+    """A pull request over several campaigns, one at each head."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.at = database, NOW
+
+    def ends(self, report: Report, passing: Sequence[str] = (), **settings: Any) -> list[str]:
+        """A campaign ends with this report, whose head passes these cases; the kinds of effects posted."""
+        self.at += timedelta(hours=1)
+        with self.database.transaction() as session:
+            row, _ = campaigns.create(session, self._campaign(report))
+            toolchain = Toolchain(
+                digest="ab" * 32, backend="openvino", provisioner="release", label="openvino", python="/x",
+                versions={}, requirements=[], created_at=self.at,
+            )  # fmt: skip
+            campaigns.set_toolchain(session, row, Side.HEAD, toolchain)
+            found = (
+                Outcome(case, "openvino", "ab" * 32, "CPU", Verdict.PASS, "run", "", {})  # type: ignore[arg-type]
+                for case in passing
+            )
+            outcomes.record(session, (replace(one, phase=sample.Phase.RUN) for one in found), self.at)
+            report = replace(report, view=replace(report.view, campaign=row.id))
+            drafts = pull.effects(session, report, config(**settings), self.at)
+            outbox.post(session, drafts, campaign_id=row.id, issues_per_day=9, at=self.at)
+            return [draft.kind for draft in drafts]
+
+    def _campaign(self, report: Report) -> Campaign:
+        return Campaign(
+            target=sample.TARGET, head=report.view.head, base=sample.BASE, trigger=report.view.trigger,
+            pull=NUMBER, config=config().to_json(), created_at=self.at, updated_at=self.at,
+        )  # fmt: skip
+
+    def comments(self) -> list[Effect]:
+        with self.database.reading() as session:
+            return session.query(Effect).where(Effect.kind == "sticky").all()
+
+    @property
+    def text(self) -> str:
+        (comment,) = self.comments()
+        return str(comment.payload["body"])
+
+    def silences(self) -> list[str]:
+        with self.database.reading() as session:
+            acts = audit.of(session, sample.TARGET, f"pull:{NUMBER}")
+            return [act.why for act in acts if act.what == "silent"]
+
+
+def at_head(number: int, *findings: Any) -> Report:
+    """A later head of the pull request, with these findings alone."""
+    view = replace(sample.view(), pull=NUMBER, trigger=f"pull_request:{NUMBER}", head=f"{number:040x}")
+    return build(replace(view, findings=list(findings)), sample.CASES.__getitem__, sample.describe)
+
+
+def only(standing: Standing) -> Any:
+    """The first finding of the sample that is new, with another standing."""
+    return replace(
+        next(one for one in sample.findings() if one.standing is Standing.REGRESSION), standing=standing
+    )
+
+
+# The check run
+
+
+def test_the_check_run_of_a_pull_request(report: Report) -> None:
+    spots = beside_lines(report.of(Standing.REGRESSION), Touches(TOUCHED), gate=False)
+    run = check_run(report, Setting("https://assay.example/campaigns/12", False, (), NUMBER, spots))
+    check_golden("check_run_pull.json", json.dumps(run, indent=1, ensure_ascii=False) + "\n")
+    check_golden("check_run_pull.md", f"{run['output']['summary']}\n{run['output']['text']}")
+
+
+def test_the_four_sections_are_always_there(report: Report) -> None:
+    text = check_run(of_pull(only(Standing.FIXED)), Setting(pull=NUMBER))["output"]["text"]
+    titles = [line for line in text.split("\n") if line.startswith("### ")]
+    assert titles == [
+        "### New here: 0",
+        "### Already broken at base: 0",
+        "### Fixed by this pull request: 1",
+        "### Could not be judged: 0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("standing", "gate", "muted", "expected"),
+    [
+        (Standing.REGRESSION, False, (), "neutral"),
+        (Standing.REGRESSION, True, (), "failure"),
+        (Standing.REGRESSION, True, ("Affine*",), "success"),
+        (Standing.REGRESSION, True, ("Split",), "failure"),
+        (Standing.ALREADY_BROKEN, True, (), "success"),
+        (Standing.FIXED, True, (), "success"),
+        (Standing.FLAKY, True, (), "neutral"),
+        (Standing.UNJUDGED, True, (), "neutral"),
+    ],
+)
+def test_the_conclusion(standing: Standing, gate: bool, muted: tuple[str, ...], expected: str) -> None:
+    assert conclusion(of_pull(only(standing)), Setting(gate=gate, muted=muted, pull=NUMBER)) == expected
+
+
+def test_a_check_run_that_ran_nothing_is_no_success() -> None:
+    assert conclusion(of_pull(only(Standing.FIXED), counts=[]), Setting(gate=True)) == "neutral"
+
+
+def test_what_is_muted_is_shown_apart_and_is_no_news() -> None:
+    run = check_run(of_pull(only(Standing.REGRESSION)), Setting(muted=["AffineGrid"], pull=NUMBER))
+    assert run["output"]["title"].endswith("but what is muted")
+    assert "### New here: 0" in run["output"]["text"]
+    assert "### Muted: 1" in run["output"]["text"]
+    assert [one["identifier"] for one in run["actions"]] == ["rerun"]
+
+
+def test_the_scripts_are_in_the_check_run_for_nothing_else_on_github_has_them(report: Report) -> None:
+    text = check_run(report, Setting(pull=NUMBER))["output"]["text"]
+    for group in report.of(Standing.REGRESSION):
+        assert group.script.strip() in text
+        assert f"<summary>{group.filename}" in text
+    for group in report.of(Standing.ALREADY_BROKEN):
+        assert group.script.strip() not in text
+    assert "import numpy" not in check_run(report)["output"]["text"]
+
+
+def test_buttons_are_offered_where_they_do_something(report: Report) -> None:
+    run = check_run(report, Setting(pull=NUMBER))
+    assert [one["identifier"] for one in run["actions"]] == ["rerun", "reduce", "mute"]
+    assert "actions" not in check_run(report), "nobody looks at a branch's check run for long"
+
+
+# The lines of the diff
+
+
+def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Report) -> None:
+    spots = beside_lines(report.of(Standing.REGRESSION), Touches(TOUCHED), gate=True)
+    assert [(one["path"], one["start_line"], one["annotation_level"]) for one in spots] == [
+        ("src/op/affine_grid.cpp", 41, "failure"),
+        ("src/pass.cpp", 9, "failure"),
+    ], "a test's line is no place for it, a blamed pass is, and Loop is served by nothing here"
+    assert "since this change: 3 of 3 runs at head, 0 of 3 at base" in spots[0]["message"]
+
+
+def test_a_change_that_touches_nothing_has_no_annotation(report: Report) -> None:
+    assert beside_lines(report.of(Standing.REGRESSION), Touches(()), gate=True) == []
+
+
+def test_a_hostile_title_mentions_nobody_beside_a_line() -> None:
+    hostile = replace(
+        only(Standing.REGRESSION),
+        title="@octocat see https://evil.example/#1 ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    )
+    (spot,) = beside_lines(of_pull(hostile).of(Standing.REGRESSION), Touches(TOUCHED), gate=False)
+    assert "@octocat" not in spot["title"]
+    assert "://" not in spot["title"]
+    assert "ghp_" not in spot["title"]
+    assert len(spot["title"]) <= annotations.MAX_TITLE
+
+
+# The comment
+
+
+def test_the_comment(report: Report) -> None:
+    earlier = [Earlier("openvino convert crash: Resize axes", "passes at 4f1c2a9be07d")]
+    groups = report.of(Standing.REGRESSION)
+    draft = sticky(report, groups, earlier, Touches(TOUCHED), "https://github.com/acme/graphs/runs/5")
+    assert (draft.number, draft.living) == (NUMBER, True)
+    check_golden("sticky.md", draft.payload["body"])
+
+
+def test_the_comment_once_nothing_is_left(report: Report) -> None:
+    quiet = of_pull(only(Standing.FIXED))
+    earlier = [Earlier("openvino convert crash: Split", "passes at 4f1c2a9be07d", True)]
+    check_golden("sticky_mended.md", sticky(quiet, [], earlier, Touches(()), "").payload["body"])
+
+
+def test_nothing_new_is_silence_with_a_reason(database: Database) -> None:
+    thread = Thread(database)
+    assert thread.ends(of_pull(only(Standing.ALREADY_BROKEN))) == ["check_run"]
+    (reason,) = thread.silences()
+    assert reason.startswith("nothing new in ")
+
+
+def test_who_wants_no_comments_gets_none(database: Database) -> None:
+    thread = Thread(database)
+    assert thread.ends(of_pull(), comment=False) == ["check_run"]
+    assert thread.silences() == ["pull_requests.comment is off: the check run says it"]
+
+
+def test_muted_findings_are_no_reason_for_a_comment(database: Database) -> None:
+    thread = Thread(database)
+    with database.transaction() as session:
+        mutes.add(session, sample.TARGET, "Affine*", NOW + timedelta(days=9), "jane", "", NOW)
+    assert thread.ends(of_pull(only(Standing.REGRESSION))) == ["check_run"]
+    assert "but what is muted" in thread.silences()[0]
+
+
+def test_one_comment_is_edited_until_what_it_told_of_passes(database: Database) -> None:
+    thread, broken = Thread(database), only(Standing.REGRESSION)
+    assert thread.ends(at_head(1, broken)) == ["check_run", "sticky"]
+    assert "breaks 1 case" in thread.text
+    assert thread.ends(at_head(2, only(Standing.FIXED)), passing=[broken.case]) == ["check_run", "sticky"]
+    assert "What this pull request broke passes again" in thread.text
+    assert f"passes at {2:040x}"[:22] in thread.text
+    assert thread.ends(at_head(3, broken)) == ["check_run", "sticky"]
+    assert "breaks 1 case" in thread.text
+    assert [comment.key for comment in thread.comments()] == [sticky_key(sample.TARGET, NUMBER)]
+    assert thread.comments()[0].revision == 3
+    assert thread.silences() == []
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
+        (None, "was not run again at"),
+        (Standing.ALREADY_BROKEN, "fails at base too by now"),
+        (Standing.FLAKY, "fails not each time any more"),
+        (Standing.UNJUDGED, "could not be judged this time"),
+        (Standing.SUPPORT_LOST, "is refused as unsupported now"),
+    ],
+)
+def test_it_never_says_mended_of_what_was_not_seen_to_pass(
+    database: Database, standing: Standing | None, said: str
+) -> None:
+    thread = Thread(database)
+    thread.ends(at_head(1, only(Standing.REGRESSION)))
+    other = next(one for one in sample.findings() if one.standing is Standing.FIXED)
+    thread.ends(at_head(2, other if standing is None else only(standing)))
+    assert said in thread.text
+    assert "stands as follows" in thread.text
+    assert "passes" not in thread.text
+
+
+def test_the_comment_links_its_check_run_once_that_is_out(database: Database) -> None:
+    thread, broken = Thread(database), only(Standing.REGRESSION)
+    thread.ends(at_head(1, broken))
+    assert "check run `assay` of this commit" in thread.text
+    with database.transaction() as session:
+        for effect in session.query(Effect).where(Effect.kind == "check_run"):
+            effect.url = "https://github.com/acme/graphs/runs/5"
+    report = at_head(1, broken)
+    with database.transaction() as session:
+        again = replace(report, view=replace(report.view, campaign=1))
+        (_, comment) = pull.effects(session, again, config(), NOW)
+    assert "](https://github.com/acme/graphs/runs/5)" in comment.payload["body"]
+
+
+def test_a_comment_stays_below_githubs_limit_whatever_was_found() -> None:
+    one = only(Standing.REGRESSION)
+    many: list[Any] = [replace(one, signature=f"{n:016x}", title=f"{n} {'@`|[' * 60}") for n in range(3000)]
+    report = of_pull(*many)
+    earlier = [Earlier("x" * 5000, "y" * 100)] * 3000
+    draft = sticky(report, report.of(Standing.REGRESSION), earlier, Touches(()), "")
+    assert len(draft.payload["body"]) <= 60_000
+    assert len(check_run(report, Setting(pull=NUMBER))["output"]["text"]) <= 60_000
+    assert "@`" not in draft.payload["body"].replace("`assay", "")
+
+
+# What a pull request is told before there is anything to tell
+
+
+def test_the_check_run_of_a_head_that_waits() -> None:
+    row = Pull(
+        target=sample.TARGET, number=NUMBER, head=sample.HEAD, base=sample.BASE, base_ref="main",
+        head_repository="mallory/graphs", author="mallory", association="NONE", updated_at=NOW,
+    )  # fmt: skip
+    draft = pull.waiting(row, "it comes from the fork mallory/graphs, and nobody has released it")
+    check_golden(
+        "check_waiting.md", f"{draft.payload['output']['title']}\n\n{draft.payload['output']['summary']}"
+    )
+    row.base_ref = "`@octocat` <img src=x> --> ```"
+    text = pull.waiting(row, "x @octocat <script>").payload["output"]["summary"]
+    assert draft.payload["conclusion"] == "neutral"
+    assert "x @octocat" not in text
+    assert "<script>" not in text
+
+
+def test_the_check_run_of_a_campaign_at_work() -> None:
+    seen = Underway(
+        campaign=12, target=sample.TARGET, pull=NUMBER, head=sample.HEAD, base=sample.BASE,
+        state=CampaignState.RUNNING, started_at=NOW, planned=1884, done=420, compared=3,
+        counts={Verdict.PASS: 400, Verdict.CRASH: 12, Verdict.UNSUPPORTED: 8}, failures=12,
+        failing=[Failing("test_split | x", "Split", "RuntimeError: no `axis` @octocat", ""),
+                 Failing("test_mod", "", "dies of SIGSEGV", "pass")],
+        ranking=sample.RANKING, touched=[Touch("Split", "src/op/split.cpp, lines 5-9: split was changed")],
+        left_s=95.0, budget_s=240.0,
+        toolchains=[("head", "openvino 2026.4.1"), ("base", "openvino 2024.0.0")],
+    )  # fmt: skip
+    payload = underway.draft(seen, "https://assay.example/campaigns/12").payload
+    assert (payload["status"], payload.get("conclusion")) == ("in_progress", None)
+    check_golden("check_underway.md", f"{payload['output']['title']}\n\n{payload['output']['summary']}")
+    assert check.campaign_key(sample.TARGET, sample.HEAD, 12) == payload["external_id"]

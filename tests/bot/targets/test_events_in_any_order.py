@@ -1,0 +1,240 @@
+"""Installations, renames, archives: through the gate, from deliveries of the double, in any order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.store import outbox, targets
+from bot.store.models import Bug, Effect, EffectState, Installation
+from bot.store.outbox import Draft
+from bot.webhooks.intents import CheckIntent, Intent
+from tests.bot.targets.watch_kit import CONFIG, Watch
+from tests.github import installs
+from tests.github.people import RepositoryDouble
+
+
+def deliveries(watch: Watch) -> list[Any]:
+    """All that GitHub wants to tell, taken from it."""
+    taken = []
+    while len(watch.hub.deliveries):
+        taken.append(watch.hub.deliveries.pop())
+    return taken
+
+
+def post(watch: Watch, key: str, kind: str = "check_run", target: str = "octo/compiler", **more: Any) -> None:
+    with watch.database.transaction() as session:
+        draft = Draft(kind=kind, key=key, target=target, payload={}, mode="live", **more)
+        outbox.post(session, [draft], campaign_id=None, issues_per_day=9, at=watch.clock())
+
+
+def effects(watch: Watch) -> dict[str, tuple[str, str]]:
+    with watch.database.reading() as session:
+        rows = [effect for state in EffectState for effect in outbox.in_state(session, state)]
+        return {row.key: (row.state, row.reason) for row in rows}
+
+
+def test_an_installation_brings_its_repositories_under_watch(watch: Watch) -> None:
+    watch.hub.repository("octo/compiler")
+    watch.hub.repository("octo/other")
+    watch.deliver()
+    assert watch.targets() == {"octo/compiler": "watched", "octo/other": "watched"}
+    with watch.database.reading() as session:
+        row = session.get_one(Installation, watch.target().installation_id)
+        assert (row.account, row.permissions["checks"]) == ("octo", "write")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_any_order_the_end_is_what_github_says(watch: Watch, seed: int) -> None:
+    """What a shuffled, doubled and partly lost history leaves unclear, the next look settles."""
+    repository = watch.hub.repository("octo/compiler")
+    other = watch.hub.repository("octo/other")
+    repository.commit({".github/assay.yml": CONFIG})
+    repository.rename("first")
+    repository.archive()
+    repository.archive(False)
+    watch.hub.suspend("octo")
+    watch.hub.suspend("octo", False)
+    repository.rename("second")
+    watch.vacate("octo/compiler")
+    other.rename("compiler")
+    random_ = random.Random(seed)
+    told = [one for one in deliveries(watch) if random_.random() < 0.8]
+    told += random_.sample(told, k=3)
+    random_.shuffle(told)
+    for delivery in told:
+        watch.take(delivery)
+    for _ in range(2):
+        watch.clock.advance(minutes=20)
+        watch.do("installations", "reconcile")
+    assert watch.targets() == {"octo/second": "watched", "octo/compiler": "watched"}
+    assert watch.target("octo/second").github_id == repository.record.id
+    assert watch.target("octo/compiler").github_id == other.record.id
+    assert {one.target for one in watch.campaigns()} <= {"octo/second"}
+
+
+def test_uninstalling_ends_what_is_under_way_whenever_it_is_heard(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    post(watch, "waiting")
+    watch.hub.suspend("octo")
+    watch.hub.suspend("octo", False)
+    watch.hub.uninstall("octo")
+    suspended, back, gone = deliveries(watch)
+    for delivery in (gone, back, suspended):
+        watch.take(delivery)
+    assert watch.targets() == {"octo/compiler": "removed"}
+    assert [one.state for one in watch.campaigns()] == ["superseded"]
+    assert effects(watch)["waiting"] == ("failed", "not sent: the GitHub App was uninstalled")
+    assert watch.acts()[-1] == "removed"
+    assert watch.target().removed_at == watch.clock()
+
+
+def test_events_of_a_repository_that_is_not_watched_change_nothing(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    repository.commit({"op.cc": "2\n"})
+    push = watch.hub.deliveries.pop("push")
+    watch.drop()
+    watch.hub.uninstall("octo")
+    watch.deliver()
+    watch.take(push)
+    assert len(watch.campaigns()) == 1
+
+
+def test_installing_again_takes_everything_up_again(watch: Watch, repository: RepositoryDouble) -> None:
+    post(watch, "never left")
+    watch.hub.uninstall("octo")
+    watch.deliver()
+    with watch.hub.hub.lock:
+        installs.install(watch.hub.hub, watch.hub.hub.world.account("octo"), [repository.record])
+    after = repository.commit({"op.cc": "3\n"})
+    created = deliveries(watch)
+    for delivery in reversed(created):  # the push is heard before the installation
+        watch.take(delivery)
+    assert watch.targets() == {"octo/compiler": "watched"}
+    assert watch.target().removed_at is None
+    assert watch.campaigns()[-1].head == after
+    assert effects(watch) == {}, "what never left is posted again by whoever has something to say"
+
+
+def test_a_rename_moves_every_row_and_later_events_of_the_old_name_find_it(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    post(watch, "e", number=3)
+    repository.commit({"op.cc": "2\n"})
+    late = deliveries(watch)
+    repository.rename("machine")
+    watch.deliver()
+    for delivery in late:
+        watch.take(delivery)
+    assert watch.targets() == {"octo/machine": "watched"}
+    assert {one.target for one in watch.campaigns()} == {"octo/machine"}
+    with watch.database.reading() as session:
+        assert session.get_one(Effect, "e").target == "octo/machine"
+    assert "renamed" in watch.acts("octo/machine")
+
+
+def test_two_repositories_can_swap_names(watch: Watch, repository: RepositoryDouble) -> None:
+    other = watch.hub.repository("octo/other")
+    other.commit({".github/assay.yml": CONFIG, "x": "1\n"})
+    watch.deliver()
+    repository.rename("passing")
+    watch.vacate("octo/compiler")
+    other.rename("compiler")
+    watch.vacate("octo/other")
+    repository.rename("other")
+    told = deliveries(watch)
+    for delivery in (told[1], told[2], told[0]):
+        watch.take(delivery)
+    watch.do("installations", "reconcile")
+    ids = {name: watch.target(name).github_id for name in watch.targets()}
+    assert ids == {"octo/other": repository.record.id, "octo/compiler": other.record.id}
+    heads = {one.target: one.head for one in watch.campaigns()}
+    assert heads == {"octo/other": repository.head(), "octo/compiler": other.head()}
+
+
+def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    with watch.database.transaction() as session:
+        times = {"first_seen": watch.clock(), "last_seen": watch.clock()}
+        session.add(Bug(target="octo/compiler", signature="s", title="t", **times))
+    post(watch, "i", "issue", signature="s")
+    post(watch, "c", "comment", after="i")
+    post(watch, "check")
+    repository.disable_issues()
+    watch.clock.advance(minutes=20)
+    watch.do("reconcile")
+    found = effects(watch)
+    assert {key: state for key, (state, _) in found.items()} == {
+        "i": "failed",
+        "c": "failed",
+        "check": "intended",
+    }
+    assert "enable them in the repository's settings" in found["i"][1]
+    repository.record.has_issues = True
+    watch.clock.advance(minutes=20)
+    watch.do("reconcile")
+    assert set(effects(watch)) == {"check"}, "the next campaign posts the issue anew"
+
+
+def test_a_merge_group_is_tested_where_the_repository_gates(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    def queue() -> list[str]:
+        number = repository.open_pull({"op.cc": str(watch.clock())}, branch=f"b{watch.clock():%H%M}")
+        repository.merge_group(number)
+        watch.deliver()
+        return [one.head for one in watch.campaigns() if one.trigger == "merge_group"]
+
+    assert queue() == []
+    repository.commit({".github/assay.yml": CONFIG + "pull_requests: {gate: true}\n"})
+    watch.deliver()
+    watch.clock.advance(minutes=20)
+    watch.do("reconcile")
+    assert len(queue()) == 1
+    assert not [one for one in watch.campaigns() if "gh-readonly-queue" in one.ref and one.trigger == "push"]
+
+
+def test_checks_of_another_app_are_passed_over(watch: Watch, repository: RepositoryDouble) -> None:
+    def asked(app: str, *names: str) -> bool:
+        heard: list[Intent] = []
+        gate = replace(watch.world.carry_out, handle=lambda _, one: heard.append(one), app=app)  # type: ignore[type-var]
+        with watch.database.transaction() as session:
+            common = {"target": "octo/compiler", "head": "a" * 40, "external_id": "", "sender": "ada"}
+            gate(session, CheckIntent(action="rerequested", app=names, **common))  # type: ignore[operator,arg-type]
+        return bool(heard)
+
+    assert asked("7", "7", "Iv1.abc")
+    assert asked("Iv1.abc", "7", "Iv1.abc")
+    assert not asked("8", "7", "Iv1.abc")
+    assert asked("Iv1.abc", "7"), "its client id is not told"
+    assert asked("", "7"), "there is no App"
+
+
+def test_lost_installations_and_repositories_are_noticed(watch: Watch, repository: RepositoryDouble) -> None:
+    other = watch.hub.repository("octo/other")
+    watch.deliver()
+    with watch.hub.hub.lock:
+        installs.choose(watch.hub.hub, watch.hub.installation("octo"), [], [other.record])
+    watch.drop()
+    watch.do("installations")
+    assert watch.targets() == {"octo/compiler": "watched", "octo/other": "removed"}
+    watch.hub.uninstall("octo")
+    watch.drop()
+    watch.do("installations")
+    assert watch.targets() == {"octo/compiler": "removed", "octo/other": "removed"}
+
+
+def test_a_target_says_why_it_is_not_watched(watch: Watch, repository: RepositoryDouble) -> None:
+    repository.archive()
+    watch.deliver()
+    with watch.database.reading() as session:
+        assert targets.refusal(session, "octo/compiler") == (
+            "octo/compiler is archived: it was archived, and so is read-only"
+        )
+        assert targets.refusal(session, "un/known") == ""

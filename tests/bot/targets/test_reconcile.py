@@ -1,0 +1,195 @@
+"""What webhooks missed is found by looking, and becomes what they would have become."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from bot.targets.watching import recognise
+from bot.webhooks.intents import CommentIntent, PullIntent
+from tests.bot.targets.watch_kit import CONFIG, Watch, watching
+from tests.github.people import RepositoryDouble
+
+
+def looked(watch: Watch) -> str:
+    """Another look, when it is due."""
+    watch.clock.advance(minutes=20)
+    return watch.do("reconcile")["reconcile"]
+
+
+def pulls(watch: Watch) -> list[tuple[int, str, str]]:
+    return [(one.number, one.action, one.head) for one in watch.heard if isinstance(one, PullIntent)]
+
+
+def test_a_missed_push_becomes_the_campaign_that_its_webhook_asks_for(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    before = repository.head()
+    after = repository.commit({"op.cc": "2\n"})
+    lost = watch.hub.deliveries.pop("push")
+    assert looked(watch) == "1 repositories looked at"
+    (first, found) = watch.campaigns()
+    assert (found.head, found.base, found.ref, found.trigger) == (after, before, "refs/heads/main", "push")
+    watch.take(lost)
+    assert len(watch.campaigns()) == 2, "the delivery comes after all, and changes nothing"
+    assert first.head == before
+
+
+def test_what_came_by_webhook_is_not_found_again(watch: Watch, repository: RepositoryDouble) -> None:
+    repository.commit({"op.cc": "2\n"})
+    number = repository.open_pull({"op.cc": "3\n"})
+    watch.deliver()
+    watch.heard.clear()
+    count = len(watch.campaigns())
+    looked(watch)
+    looked(watch)
+    assert (pulls(watch), len(watch.campaigns()), number) == ([], count, number)
+
+
+def test_several_missed_pushes_are_one_campaign_and_late_ones_none(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    start = repository.head()
+    for text in ("2", "3", "4"):
+        watch.clock.advance(seconds=1)
+        repository.commit({"op.cc": text})
+    late = [watch.hub.deliveries.pop("push") for _ in range(3)]
+    looked(watch)
+    for delivery in (late[1], late[0], late[2]):
+        watch.take(delivery)
+    (_, found) = watch.campaigns()
+    assert (found.base, found.head, found.state) == (start, repository.head(), "planning")
+
+
+def test_each_missed_turn_of_a_pull_request_is_found(watch: Watch, repository: RepositoryDouble) -> None:
+    number = repository.open_pull({"op.cc": "9\n"})
+    turns: list[str] = []
+
+    def found() -> str:
+        watch.drop()
+        watch.heard.clear()
+        looked(watch)
+        assert len(watch.heard) == 1
+        intent = watch.heard[0]
+        assert isinstance(intent, PullIntent)
+        pull = repository.pull(number).pull
+        assert pull is not None
+        assert intent.head == pull.head_sha
+        return intent.action
+
+    turns.append(found())
+    repository.push_pull(number, {"op.cc": "10\n"})
+    turns.append(found())
+    repository.set_draft(number, True)
+    turns.append(found())
+    repository.set_draft(number, False)
+    turns.append(found())
+    repository.close_pull(number)
+    turns.append(found())
+    repository.reopen_pull(number)
+    turns.append(found())
+    repository.merge_pull(number)
+    turns.append(found())
+    assert turns == [
+        "opened",
+        "synchronize",
+        "converted_to_draft",
+        "ready_for_review",
+        "closed",
+        "reopened",
+        "closed",
+    ]
+    watch.heard.clear()
+    looked(watch)
+    assert watch.heard == []
+
+
+def test_what_was_there_before_us_is_left_alone(watch: Watch) -> None:
+    """A thousand open pull requests at the first look are no thousand campaigns."""
+    repository = watch.hub.repository("octo/compiler")
+    repository.commit({".github/assay.yml": CONFIG})
+    old = repository.open_pull({"op.cc": "1\n"})
+    watch.drop()
+    with watch.database.transaction() as session:
+        recognise(session, "octo/compiler", None, watch.clock())
+    looked(watch)
+    assert (watch.heard, watch.campaigns()) == ([], [])
+    repository.push_pull(old, {"op.cc": "2\n"})
+    repository.open_pull({"op.cc": "3\n"}, branch="other")
+    watch.drop()
+    looked(watch)
+    assert [action for _, action, _ in pulls(watch)] == ["synchronize", "opened"]
+
+
+def test_settings_of_the_repository_are_read_again(watch: Watch, repository: RepositoryDouble) -> None:
+    repository.disable_issues()
+    repository.commit({".github/assay.yml": CONFIG + "branches: [main, 'v*']\npull_requests: {gate: true}\n"})
+    watch.drop()
+    looked(watch)
+    target = watch.target()
+    assert (target.has_issues, target.default_branch) == (False, "main")
+    assert target.policy == {"branches": ["main", "v*"], "gate": True, "commit": repository.head()}
+    assert "disabled" in watch.acts()
+
+
+def test_a_configuration_with_a_mistake_leaves_the_last_one_in_force(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    good = watch.target().policy
+    repository.commit({".github/assay.yml": "backend: 7\n"})
+    looked(watch)
+    policy = watch.target().policy
+    assert policy["branches"] == good["branches"]
+    assert "backend" in policy["problem"]
+
+
+def test_a_missed_rename_is_found_and_all_rows_follow(watch: Watch, repository: RepositoryDouble) -> None:
+    repository.rename("machine")
+    watch.drop()
+    looked(watch)
+    assert watch.targets() == {"octo/machine": "watched"}
+    assert {one.target for one in watch.campaigns()} == {"octo/machine"}
+
+
+def test_archived_and_deleted_repositories_are_left(watch: Watch, repository: RepositoryDouble) -> None:
+    repository.archive()
+    watch.drop()
+    looked(watch)
+    assert watch.targets() == {"octo/compiler": "archived"}
+    assert [one.state for one in watch.campaigns()] == ["superseded"]
+    repository.archive(False)
+    watch.drop()
+    looked(watch)
+    assert watch.targets() == {"octo/compiler": "watched"}
+    repository.delete()
+    watch.drop()
+    looked(watch)
+    assert watch.targets() == {"octo/compiler": "gone"}
+
+
+def test_a_repository_without_webhooks_is_polled_with_a_token(tmp_path: Path) -> None:
+    with watching(tmp_path, token="ada", watch=("Octo/Compiler",)) as watch:
+        repository = watch.hub.repository("octo/compiler", installed=False)
+        repository.commit({".github/assay.yml": CONFIG})
+        watch.do("reconcile")
+        assert watch.targets() == {"octo/compiler": "watched"}, "under the name GitHub gives it"
+        number = repository.open_pull({"op.cc": "1\n"})
+        watch.clock.advance(minutes=3)
+        repository.comment(number, "ada", "/assay run")
+        watch.do("reconcile")
+        watch.clock.advance(minutes=3)
+        watch.do("reconcile")
+        comments = [one for one in watch.heard if isinstance(one, CommentIntent)]
+        assert {(one.number, one.author, one.body, one.on_pull) for one in comments} == {
+            (number, "ada", "/assay run", True)
+        }
+        assert [action for _, action, _ in pulls(watch)] == ["opened"]
+
+
+def test_nothing_is_asked_twice_within_its_time(watch: Watch, repository: RepositoryDouble) -> None:
+    watch.do("reconcile")
+    count = len(watch.hub.seen)
+    watch.clock.advance(minutes=14)
+    assert watch.do("reconcile") == {"reconcile": "0 repositories looked at"}
+    assert len(watch.hub.seen) == count
+    assert timedelta(0) < watch.clock() - (watch.target().reconciled_at or watch.clock())

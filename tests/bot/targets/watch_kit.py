@@ -1,0 +1,183 @@
+"""Assay's watch over a double of GitHub: real rows, real requests, and a clock to turn by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from bot.campaigns import intents
+from bot.config import RepositoryConfig, parse_config
+from bot.github.hub import Hub
+from bot.github.identity import Credentials
+from bot.github.reading import Reader
+from bot.pulls import intake
+from bot.store import Database, Session, duties, inbox
+from bot.store.models import Act, Campaign, Delivery, Target
+from bot.targets import installations, merge_groups, repositories
+from bot.targets.duties import known
+from bot.targets.gate import Gate
+from bot.targets.keeper import Keeper
+from bot.targets.world import World
+from bot.webhooks.intents import (
+    CampaignIntent,
+    CommentIntent,
+    Ignored,
+    InstallationIntent,
+    Intent,
+    IssueIntent,
+    MergeGroupIntent,
+    PullIntent,
+    RepositoryIntent,
+)
+from bot.webhooks.reader import InboxReader
+from tests.github.double import GitHubDouble
+
+CONFIG = "version: 1\nbackend: openvino\n"
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until told."""
+
+    now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+@dataclass
+class Watch:
+    """The room over one database. `heard` are the intents that other rooms would carry out."""
+
+    database: Database
+    hub: GitHubDouble
+    clock: Clock
+    world: World
+    heard: list[Intent]
+
+    def deliver(self, limit: int = 1000) -> int:
+        """Reads what GitHub wants to tell, in order, as the service would; returns how many deliveries."""
+        count = 0
+        while len(self.hub.deliveries) and count < limit:
+            self.take(self.hub.deliveries.pop())
+            count += 1
+        return count
+
+    def take(self, delivery: Any) -> None:
+        """Takes one delivery in."""
+        with self.database.transaction() as session:
+            arrival = inbox.Arrival(delivery.guid, delivery.event, delivery.body, self.clock())
+            inbox.store(session, arrival)
+        assert InboxReader(self.database, self.world.carry_out).drain() <= 1
+        with self.database.reading() as session:
+            row = session.get_one(Delivery, delivery.guid)
+            assert row.state in ("done", "ignored"), row.reason
+
+    def drop(self) -> None:
+        """What GitHub wants to tell is lost."""
+        while len(self.hub.deliveries):
+            self.hub.deliveries.pop()
+
+    def vacate(self, name: str) -> None:
+        """The double leads from a repository's old address to its new one; others may have the name now."""
+        (self.hub.hub.folder / f"{name}.git").unlink()
+
+    def do(self, *names: str) -> dict[str, str]:
+        """Does these duties now, due or not; what they said."""
+        with self.database.transaction() as session:
+            for name in names:
+                duties.hurry(session, name)
+        keeper = Keeper(self.world, [duty for duty in known() if duty.name in names])
+        keeper.run_due()
+        with self.database.reading() as session:
+            return {row.name: row.note for row in duties.all_of_them(session) if row.name in names}
+
+    def target(self, name: str = "octo/compiler") -> Target:
+        with self.database.reading() as session:
+            return session.get_one(Target, name)
+
+    def targets(self) -> dict[str, str]:
+        with self.database.reading() as session:
+            return {row.name: row.state for row in session.scalars(select(Target))}
+
+    def campaigns(self) -> list[Campaign]:
+        with self.database.reading() as session:
+            return list(session.scalars(select(Campaign).order_by(Campaign.id)))
+
+    def acts(self, name: str = "octo/compiler") -> list[str]:
+        with self.database.reading() as session:
+            query = select(Act).where(Act.target == name).order_by(Act.id)
+            return [act.what for act in session.scalars(query)]
+
+
+@contextmanager
+def watching(folder: Path, *, token: str = "", url: str = "", watch: tuple[str, ...] = ()) -> Iterator[Watch]:
+    """A watch; `token` is somebody's login, whose token is used instead of the App."""
+    clock = Clock()
+    database = Database(url or f"sqlite:///{folder}/assay.db")
+    database.migrate()
+    # Tokens are signed with the machine's own time, so GitHub's clock is that; ours runs ahead.
+    with GitHubDouble(folder) as hub:
+        credentials = (
+            Credentials(token=hub.token(token))
+            if token
+            else Credentials(app_id=hub.app_id, private_key=hub.private_key)
+        )
+        github = Hub(credentials, hub.url)
+        heard: list[Intent] = []
+
+        def start(session: Session, intent: CampaignIntent) -> None:
+            intents.handle(session, intent)
+
+        def hear(session: Session, intent: Intent) -> None:
+            heard.append(intent)
+            if isinstance(intent, PullIntent):
+                intake.handle(session, intent)
+
+        handlers: dict[type[Intent], Any] = {
+            CampaignIntent: start,
+            PullIntent: hear,
+            CommentIntent: hear,
+            IssueIntent: hear,
+            InstallationIntent: partial(installations.handle, clock=clock),
+            RepositoryIntent: partial(repositories.handle, clock=clock),
+            MergeGroupIntent: partial(merge_groups.handle, start=start),
+        }
+
+        def dispatch(session: Session, intent: Intent) -> object:
+            answer = handlers[type(intent)](session, intent)
+            return answer if isinstance(answer, Ignored) else None
+
+        world = World(
+            database=database,
+            carry_out=Gate(dispatch, clock=clock),
+            start=start,
+            configure=partial(_configure, hub),
+            data_dir=folder,
+            github=Reader(github),
+            watch=watch,
+            clock=clock,
+        )
+        try:
+            yield Watch(database, hub, clock, world, heard)
+        finally:
+            github.close()
+            database.close()
+
+
+def _configure(hub: GitHubDouble, target: str, commit: str) -> RepositoryConfig | None:
+    """Read from the double's own git, where the service has a mirror."""
+    record = hub.hub.world.named(target)
+    assert record is not None
+    text = record.git.read(commit, ".github/assay.yml")
+    return None if text is None else parse_config(text)

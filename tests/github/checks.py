@@ -1,0 +1,86 @@
+"""Check runs: made and changed by our App, pressed and asked for again by people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.github import pull_views
+from tests.github.acts import check_text
+from tests.github.calls import invalid
+from tests.github.pushes import suite
+from tests.github.state import Account, CheckRun, Repository, stamp
+
+if TYPE_CHECKING:
+    from tests.github.hub import Hub
+
+#: "Checks API": a request takes 50 annotations; later ones add to those that are there.
+MOST_ANNOTATIONS = 50
+LONGEST_OUTPUT, LONGEST_TITLE = 65_535, 255
+MOST_ACTIONS = 3
+#: Characters of a button's label, description and identifier.
+LONGEST_ACTION = {"label": 20, "description": 40, "identifier": 20}
+
+
+def make(hub: Hub, repo: Repository, by: Account, said: dict[str, Any]) -> CheckRun:
+    """A new check run."""
+    if not repo.git.resolve(said["head_sha"]):
+        raise invalid("CheckRun", "head_sha", f"No commit found for SHA: {said['head_sha']}")
+    _check(said)
+    run = CheckRun(next(hub.world.ids), suite(hub, repo, said["head_sha"]), said["head_sha"], {})
+    repo.check_runs[run.id] = run
+    _apply(hub, run, said)
+    tell(hub, repo, run, "created", by)
+    if run.fields.get("status") == "completed":
+        tell(hub, repo, run, "completed", by)
+    return run
+
+
+def change(hub: Hub, repo: Repository, run: CheckRun, by: Account, said: dict[str, Any]) -> None:
+    """Changes a check run; what is not said stays as it was, annotations are added."""
+    _check(said)
+    before = run.fields.get("status")
+    _apply(hub, run, said)
+    if before != "completed" and run.fields.get("status") == "completed":
+        tell(hub, repo, run, "completed", by)
+
+
+def tell(hub: Hub, repo: Repository, run: CheckRun, action: str, by: Account, **more: Any) -> None:
+    """The event of a check run."""
+    seen = pull_views.check_run(hub, repo, run)
+    seen["check_suite"] = pull_views.check_suite(hub, repo, run.suite)
+    hub.emit("check_run", {"action": action, "check_run": seen} | more, repo, by)
+
+
+def _apply(hub: Hub, run: CheckRun, said: dict[str, Any]) -> None:
+    output = dict(said.get("output") or {})
+    run.annotations += output.pop("annotations", [])
+    kept = {name: value for name, value in said.items() if name not in ("output", "head_sha")}
+    run.fields |= kept
+    if output:
+        run.fields["output"] = output
+    if run.fields.get("conclusion"):  # GitHub: "Providing conclusion will automatically set the status"
+        run.fields["status"] = "completed"
+        run.fields.setdefault("completed_at", stamp(hub.world.clock()))
+    run.fields.setdefault("started_at", stamp(hub.world.clock()))
+
+
+def _check(said: dict[str, Any]) -> None:
+    if said.get("status") == "completed" and not said.get("conclusion"):
+        raise invalid("CheckRun", "conclusion", code="missing_field")
+    output = said.get("output") or {}
+    if len(output.get("annotations", ())) > MOST_ANNOTATIONS:
+        raise invalid("CheckRun", "annotations", f"No more than {MOST_ANNOTATIONS} annotations at a time")
+    for name in ("summary", "text"):
+        check_text("CheckRun", name, output.get(name), LONGEST_OUTPUT)
+    check_text("CheckRun", "title", output.get("title"), LONGEST_TITLE)
+    for one in output.get("annotations", ()):
+        check_text("CheckRun", "annotation title", one.get("title"), LONGEST_TITLE)
+        if len(one["message"].encode()) > 64 * 1024:
+            raise invalid("CheckRun", "annotation message", "is too long (maximum is 64 KB)")
+        if one["start_line"] > one["end_line"]:
+            raise invalid("CheckRun", "annotation end_line", "must not be before start_line")
+    if len(said.get("actions") or ()) > MOST_ACTIONS:
+        raise invalid("CheckRun", "actions", f"No more than {MOST_ACTIONS} actions")
+    for action in said.get("actions") or ():
+        for name, most in LONGEST_ACTION.items():
+            check_text("CheckRun", f"action {name}", action[name], most)

@@ -1,0 +1,163 @@
+"""A GitHub of our own: over real HTTP, on real git, held to GitHub's own description of itself.
+
+    with GitHubDouble(tmp_path) as hub:
+        repository = hub.repository("octo/compiler")
+        repository.commit({"op.cc": "1"})
+        number = repository.open_pull({"op.cc": "2"}, author="ada")
+
+`hub.url` is what ASSAY_GITHUB_API_URL takes, `hub.git_url` what ASSAY_GIT_URL takes. Deliveries go to
+`hub.webhook_url` once that is set; until then they wait for `hub.deliveries.pop()`. Leaving the block
+fails if any request, answer or payload was not one that GitHub describes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import tests.github.routes  # noqa: F401 - registers the operations
+from tests.github import installs, server
+from tests.github.courier import Courier, Mischief
+from tests.github.hub import Hub
+from tests.github.identity import APP_ID, SLUG, private_key
+from tests.github.people import RepositoryDouble
+from tests.github.server import Fault, Seen
+from tests.github.state import Clock, Installation, wall_clock
+
+SECRET = "It's a Secret to Everybody"  # the one of GitHub's own documentation
+
+
+class GitHubDouble:
+    """GitHub, its App and its people.
+
+    hub      its records, for tests that look deeper
+    clock    its time; tokens and limits go by it
+    """
+
+    app_id, app_slug, bot = str(APP_ID), SLUG, f"{SLUG}[bot]"
+
+    def __init__(self, folder: Path, clock: Clock = wall_clock, secret: str = SECRET) -> None:
+        self.hub = Hub(folder / "github", clock, secret)
+        self.secret = secret
+        self._door = server.Door(self.hub)
+
+    def __enter__(self) -> GitHubDouble:
+        self._door.start()
+        self.hub.courier.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.hub.courier.stop()
+        self._door.stop()
+        if kind is None:
+            assert self.violations == [], "\n".join(self.violations[:20])
+
+    @property
+    def url(self) -> str:
+        """The API's address."""
+        return self.hub.url
+
+    @property
+    def git_url(self) -> str:
+        """The address below which repositories can be cloned."""
+        return self.hub.git_url
+
+    @property
+    def private_key(self) -> str:
+        """The App's private key, PEM."""
+        return private_key()
+
+    @property
+    def violations(self) -> list[str]:
+        """Whatever was not as GitHub describes it."""
+        return self.hub.violations
+
+    @property
+    def faults(self) -> deque[Fault]:
+        """What is to go wrong, each once, at the next request that it fits."""
+        return self._door.faults
+
+    def watch(self, watcher: Callable[[Seen], None] | None) -> None:
+        """Has each request told to `watcher` when its work is done and before it is answered."""
+        self._door.watcher = watcher
+
+    @property
+    def seen(self) -> list[Seen]:
+        """The requests that came in."""
+        return self._door.seen
+
+    @property
+    def deliveries(self) -> Courier:
+        """What the App is told: `pop`, `settle`, `mischief`, `log`."""
+        return self.hub.courier
+
+    @property
+    def webhook_url(self) -> str:
+        """Where deliveries go."""
+        return self.hub.courier.url
+
+    @webhook_url.setter
+    def webhook_url(self, url: str) -> None:
+        self.hub.courier.url = url
+
+    def repository(self, name: str, *, installed: bool = True, **fields: Any) -> RepositoryDouble:
+        """The repository of this name; made where there is none, with the App installed by its owner.
+
+        fields   private, has_issues, default_branch of a new one
+        """
+        with self.hub.lock:
+            known = self.hub.world.named(name)
+            if known is not None:
+                return RepositoryDouble(self.hub, known)
+            login, _, short = name.partition("/")
+            owner = self.hub.world.account(login)
+            made = self.hub.create(owner, short, **fields)
+            if installed:
+                theirs = [one for one in self.hub.world.installations.values() if one.account is owner]
+                if theirs and not theirs[0].deleted:
+                    installs.choose(self.hub, theirs[0], [made], [])
+                else:
+                    installs.install(self.hub, owner, [made])
+            return RepositoryDouble(self.hub, made)
+
+    def installation(self, login: str) -> Installation:
+        """The App's installation in somebody's account."""
+        found = [one for one in self.hub.world.installations.values() if one.account.login == login]
+        return found[-1]
+
+    def suspend(self, login: str, suspended: bool = True) -> None:
+        """Somebody suspends the App, or lets it go on."""
+        with self.hub.lock:
+            installs.suspend(self.hub, self.installation(login), suspended)
+
+    def uninstall(self, login: str) -> None:
+        """Somebody removes the App."""
+        with self.hub.lock:
+            installs.uninstall(self.hub, self.installation(login))
+
+    def accept(self, login: str, **permissions: str) -> None:
+        """Somebody accepts other permissions of the App, such as issues="write"."""
+        with self.hub.lock:
+            one = self.installation(login)
+            installs.accept(self.hub, one, permissions, list(self.hub.events))
+
+    def token(self, login: str) -> str:
+        """A personal token."""
+        return self.hub.identity.personal(login)
+
+    def mischief(self, **planned: Any) -> None:
+        """How deliveries fare from now on; see `Mischief`."""
+        self.hub.courier.mischief(Mischief(**planned))
+
+    def settle(self) -> None:
+        """Waits until all deliveries are answered."""
+        self.hub.courier.settle()
+
+    def posts(self, ending: str) -> list[Seen]:
+        """The POSTs that came in on paths with this ending."""
+        return [seen for seen in self.seen if seen.method == "POST" and seen.path.endswith(ending)]

@@ -1,0 +1,31 @@
+"""The operations of GitHub's API that the double can do, by subject. Importing a module registers them."""
+
+from tests.github.routes import (
+    apps,
+    checks,
+    comments,
+    commits,
+    contents,
+    hooks,
+    issues,
+    labels,
+    pulls,
+    reactions,
+    repositories,
+    search,
+)
+
+__all__ = [
+    "apps",
+    "checks",
+    "comments",
+    "commits",
+    "contents",
+    "hooks",
+    "issues",
+    "labels",
+    "pulls",
+    "reactions",
+    "repositories",
+    "search",
+]

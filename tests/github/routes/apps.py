@@ -1,0 +1,132 @@
+"""The App itself, its installations and their tokens, and whoever else has signed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.github import views
+from tests.github.calls import Answer, Call, RefusedError, not_found, route
+from tests.github.shapes import complete
+from tests.github.state import Installation, Repository, stamp
+
+#: What an installation's permission allows a token to be given.
+_WITHIN = {"read": ("read",), "write": ("read", "write"), "admin": ("read", "write", "admin")}
+
+
+@route("GET", "/app", app=True)
+def app(call: Call) -> Answer:
+    """The App."""
+    return Answer(200, complete("integration", views.app(call.hub)))
+
+
+@route("GET", "/app/installations", app=True)
+def installations(call: Call) -> Answer:
+    """Everywhere the App is installed."""
+    known = [one for one in call.hub.world.installations.values() if not one.deleted]
+    return Answer(200, [_shown(call, one) for one in call.page(known)])
+
+
+@route("GET", "/app/installations/{installation_id}", app=True)
+def installation(call: Call) -> Answer:
+    """One installation."""
+    return Answer(200, _shown(call, _installation(call)))
+
+
+@route("GET", "/repos/{owner}/{repo}/installation", app=True)
+def of_repository(call: Call) -> Answer:
+    """The installation that covers a repository."""
+    found = call.hub.world.installation_of(call.repository)
+    if found is None:
+        raise not_found()
+    return Answer(200, _shown(call, found))
+
+
+@route("POST", "/app/installations/{installation_id}/access_tokens", app=True)
+def access_token(call: Call) -> Answer:
+    """A token for an hour, for all that the installation may or for less."""
+    one = _installation(call)
+    if one.suspended_at is not None:
+        raise RefusedError(403, "This installation has been suspended")
+    asked = call.body or {}
+    permissions = asked.get("permissions") or one.permissions  # an empty object asks for everything
+    for name, level in permissions.items():
+        if level not in _WITHIN.get(one.permissions.get(name, ""), ()):
+            message = "The permissions requested are not granted to this installation."
+            raise RefusedError(422, message)
+    repositories = _narrowed(call, one, asked)
+    text, token = call.hub.identity.mint(one, permissions, repositories)
+    made = {"token": text, "expires_at": stamp(token.expires_at), "permissions": permissions}
+    made["repository_selection"] = "selected"
+    return Answer(201, complete("installation-token", made))
+
+
+@route("DELETE", "/installation/token")
+def revoke(call: Call) -> Answer:
+    """Ends the token that asks for it."""
+    text = call.headers["authorization"].partition(" ")[2]
+    if call.hub.identity.tokens.pop(text, None) is None:
+        raise RefusedError(403, "This endpoint requires authentication as an installation")
+    return Answer(204)
+
+
+@route("GET", "/installation/repositories")
+def repositories(call: Call) -> Answer:
+    """What the token reaches."""
+    reached = [call.hub.world.repositories[number] for number in sorted(call.actor.repositories)]
+    reached = [one for one in reached if not one.deleted]
+    page = [complete("repository", views.repository(call.hub, one)) for one in call.page(reached)]
+    return Answer(200, {"total_count": len(reached), "repositories": page})
+
+
+@route("GET", "/rate_limit")
+def rate_limit(call: Call) -> Answer:
+    """How much is left of the primary limits."""
+    at, left = call.hub.world.clock(), {}
+    for resource in ("core", "search"):
+        told = call.hub.limits.headers(call.actor.key, resource, at)
+        names = ("limit", "remaining", "reset", "used")
+        left[resource] = {name: int(told[f"x-ratelimit-{name}"]) for name in names}
+    return Answer(200, complete("rate-limit-overview", {"resources": left, "rate": left["core"]}))
+
+
+@route("GET", "/user")
+def me(call: Call) -> Answer:
+    """Whose token this is; an installation's is nobody's."""
+    if call.actor.kind != "user":
+        raise RefusedError(403, "Resource not accessible by integration")
+    return Answer(200, complete("public-user", views.user(call.hub, call.actor.writer)))
+
+
+@route("GET", "/users/{username}")
+def user(call: Call) -> Answer:
+    """An account."""
+    found = call.hub.world.accounts.get(call.parameters["username"])
+    if found is None:
+        raise not_found()
+    return Answer(200, complete("public-user", views.user(call.hub, found)))
+
+
+def _narrowed(call: Call, one: Installation, asked: dict[str, Any]) -> frozenset[int] | None:
+    """The repositories a token is for, None for all of the installation's."""
+    world = call.hub.world
+    if "repositories" in asked:
+        named = [world.named(f"{one.account.login}/{name}") for name in asked["repositories"]]
+    elif "repository_ids" in asked:
+        named = [world.repositories.get(number) for number in asked["repository_ids"]]
+    else:
+        return None
+    chosen: list[Repository] = [repo for repo in named if repo is not None and repo.id in one.repositories]
+    if len(chosen) < len(named):
+        raise RefusedError(422, "There is at least one repository that does not exist or is not accessible.")
+    return frozenset(repo.id for repo in chosen)
+
+
+def _installation(call: Call) -> Installation:
+    found = call.hub.world.installations.get(call.number("installation_id"))
+    if found is None or found.deleted:
+        raise not_found()
+    return found
+
+
+def _shown(call: Call, one: Installation) -> Any:
+    return complete("installation", views.installation(call.hub, one))

@@ -1,0 +1,90 @@
+"""Comments on issues and pull requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.github import acts, views
+from tests.github.calls import Answer, Call, RefusedError, not_found, route
+from tests.github.routes.issues import issue
+from tests.github.shapes import complete
+from tests.github.state import Comment, stamp
+
+_ISSUES = "/repos/{owner}/{repo}/issues"
+_ONE = f"{_ISSUES}/comments/{{comment_id}}"
+_READ, _WRITE = ("issues=read", "pull_requests=read"), ("issues=write", "pull_requests=write")
+
+
+def comment(call: Call) -> Comment:
+    """The comment of the path."""
+    found = call.repository.comments.get(call.number("comment_id"))
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _shown(call: Call, one: Comment) -> Any:
+    return complete("issue-comment", views.comment(call.hub, call.repository, one))
+
+
+def _own(call: Call, one: Comment) -> None:
+    """Raises RefusedError unless it is the caller's, or the caller may write here."""
+    who = call.actor.writer
+    if (
+        call.actor.kind == "user"
+        and one.author is not who
+        and not call.repository.at_least(who.login, "write")
+    ):
+        raise RefusedError(403, "Must have admin rights to Repository.")
+
+
+@route("GET", f"{_ISSUES}/{{issue_number}}/comments", *_READ)
+def of_issue(call: Call) -> Answer:
+    """The comments on one issue, the oldest first."""
+    number = issue(call).number
+    found = [one for one in call.repository.comments.values() if one.issue == number]
+    if "since" in call.query:
+        found = [one for one in found if (stamp(one.updated_at) or "") >= call.query["since"]]
+    return Answer(200, [_shown(call, one) for one in call.page(found)])
+
+
+@route("POST", f"{_ISSUES}/{{issue_number}}/comments", *_WRITE, creates=True)
+def create(call: Call) -> Answer:
+    """A new comment."""
+    made = acts.comment(call.hub, call.repository, issue(call), call.actor.writer, call.body["body"])
+    return Answer(201, _shown(call, made))
+
+
+@route("GET", f"{_ISSUES}/comments", *_READ)
+def of_repository(call: Call) -> Answer:
+    """The comments of a repository, by when they were made or changed."""
+    found = list(call.repository.comments.values())
+    if "since" in call.query:
+        found = [one for one in found if (stamp(one.updated_at) or "") >= call.query["since"]]
+    key = "updated_at" if call.query.get("sort") == "updated" else "created_at"
+    found.sort(key=lambda one: (getattr(one, key), one.id), reverse=call.query.get("direction") == "desc")
+    return Answer(200, [_shown(call, one) for one in call.page(found)])
+
+
+@route("GET", _ONE, *_READ)
+def read(call: Call) -> Answer:
+    """One comment."""
+    return Answer(200, _shown(call, comment(call)))
+
+
+@route("PATCH", _ONE, *_WRITE)
+def change(call: Call) -> Answer:
+    """Changes a comment; nobody is notified."""
+    one = comment(call)
+    _own(call, one)
+    acts.edit_comment(call.hub, call.repository, one, call.actor.writer, call.body["body"])
+    return Answer(200, _shown(call, one))
+
+
+@route("DELETE", _ONE, *_WRITE)
+def delete(call: Call) -> Answer:
+    """Takes a comment away."""
+    one = comment(call)
+    _own(call, one)
+    acts.delete_comment(call.hub, call.repository, one, call.actor.writer)
+    return Answer(204)

@@ -1,0 +1,88 @@
+"""The App's webhook: where it points, what was delivered, and delivering again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.github.calls import Answer, Call, not_found, route
+from tests.github.courier import PENDING, Delivery
+from tests.github.shapes import complete
+from tests.github.state import stamp
+
+
+@route("GET", "/app/hook/config", app=True)
+def config(call: Call) -> Answer:
+    """Where deliveries go."""
+    return Answer(200, {"content_type": "json", "insecure_ssl": "0", "secret": "********"} | _address(call))
+
+
+@route("PATCH", "/app/hook/config", app=True)
+def change_config(call: Call) -> Answer:
+    """Lets deliveries go elsewhere."""
+    call.hub.courier.url = call.body.get("url", call.hub.courier.url)
+    call.hub.courier.secret = call.body.get("secret", call.hub.courier.secret)
+    return config(call)
+
+
+@route("GET", "/app/hook/deliveries", app=True)
+def deliveries(call: Call) -> Answer:
+    """What was delivered, the newest first; the next page begins at a cursor."""
+    known = sorted(call.hub.courier.log, key=lambda one: one.id, reverse=True)
+    known = [one for one in known if one.status != PENDING]
+    if call.query.get("status") in ("success", "failure"):
+        wanted = call.query["status"] == "success"
+        known = [one for one in known if (200 <= one.status_code < 400) is wanted]
+    start = int(call.query.get("cursor", "0") or 0)
+    if start:
+        known = [one for one in known if one.id <= start]
+    size = min(100, int(call.query.get("per_page", 30)))
+    if len(known) > size:
+        call.link = (
+            f'<{call.hub.url}/app/hook/deliveries?per_page={size}&cursor={known[size].id}>; rel="next"'
+        )
+    return Answer(200, [complete("hook-delivery-item", _item(one)) for one in known[:size]])
+
+
+@route("GET", "/app/hook/deliveries/{delivery_id}", app=True)
+def delivery(call: Call) -> Answer:
+    """One delivery, with what was sent."""
+    one = _delivery(call)
+    sent = {"headers": one.headers(call.hub.courier.secret), "payload": one.payload}
+    shown = _item(one) | {"request": sent, "response": {"headers": {}, "payload": None}}
+    return Answer(200, complete("hook-delivery", shown))
+
+
+@route("POST", "/app/hook/deliveries/{delivery_id}/attempts", app=True)
+def attempt(call: Call) -> Answer:
+    """Delivers again."""
+    one = _delivery(call)
+    call.hub.courier.again(one, next(call.hub.world.ids), call.hub.world.clock())
+    return Answer(202, {})
+
+
+def _delivery(call: Call) -> Delivery:
+    for one in call.hub.courier.log:
+        if one.id == call.number("delivery_id"):
+            return one
+    raise not_found()
+
+
+def _item(one: Delivery) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "guid": one.guid,
+        "delivered_at": stamp(one.at),
+        "redelivery": one.redelivery,
+        "duration": one.duration,
+        "status": one.status,
+        "status_code": one.status_code,
+        "event": one.event,
+        "action": one.action,
+        "installation_id": one.installation,
+        "repository_id": one.repository,
+        "throttled_at": None,
+    }
+
+
+def _address(call: Call) -> dict[str, Any]:
+    return {"url": call.hub.courier.url} if call.hub.courier.url else {}

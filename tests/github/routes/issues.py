@@ -1,0 +1,84 @@
+"""Issues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.github import acts, views
+from tests.github.calls import Answer, Call, RefusedError, not_found, route
+from tests.github.shapes import complete
+from tests.github.state import Issue, stamp
+
+_ISSUES = "/repos/{owner}/{repo}/issues"
+
+
+def enabled(call: Call) -> None:
+    """Raises RefusedError 410 where the repository has no issues."""
+    if not call.repository.has_issues:
+        raise RefusedError(410, "Issues are disabled for this repo")
+
+
+def issue(call: Call) -> Issue:
+    """The issue or pull request of the path."""
+    found = call.repository.issues.get(call.number("issue_number"))
+    if found is None:
+        raise not_found()
+    if found.pull is None:
+        enabled(call)
+    return found
+
+
+def shown(call: Call, one: Issue) -> Any:
+    """An issue in full."""
+    return complete("issue", views.issue(call.hub, call.repository, one))
+
+
+@route("GET", _ISSUES, "issues=read", "pull_requests=read")
+def issues(call: Call) -> Answer:
+    """The issues, pull requests among them."""
+    enabled(call)
+    asked, found = call.query, list(call.repository.issues.values())
+    state = asked.get("state", "open")
+    found = [one for one in found if state in ("all", one.state)]
+    if "since" in asked:
+        found = [one for one in found if (stamp(one.updated_at) or "") >= asked["since"]]
+    if "creator" in asked:
+        found = [one for one in found if one.author.login == asked["creator"]]
+    wanted = [name.lower() for name in asked.get("labels", "").split(",") if name]
+    found = [one for one in found if set(wanted) <= {name.lower() for name in one.labels}]
+    key = "updated_at" if asked.get("sort") == "updated" else "created_at"
+    newest_first = asked.get("direction", "desc") == "desc"
+    found.sort(key=lambda one: (getattr(one, key), one.number), reverse=newest_first)
+    return Answer(200, [shown(call, one) for one in call.page(found)])
+
+
+@route("POST", _ISSUES, "issues=write", creates=True)
+def create(call: Call) -> Answer:
+    """A new issue; labels of people who may not set them are passed over."""
+    enabled(call)
+    body, who = call.body, call.actor.writer
+    labels = [one if isinstance(one, str) else one["name"] for one in body.get("labels", ())]
+    if call.actor.kind == "user" and not call.repository.at_least(who.login, "triage"):
+        labels = []
+    made = acts.open_issue(call.hub, call.repository, who, str(body["title"]), body.get("body"), labels)
+    return Answer(201, shown(call, made))
+
+
+@route("GET", f"{_ISSUES}/{{issue_number}}", "issues=read", "pull_requests=read")
+def read(call: Call) -> Answer:
+    """One issue or pull request."""
+    return Answer(200, shown(call, issue(call)))
+
+
+@route("PATCH", f"{_ISSUES}/{{issue_number}}", "issues=write", "pull_requests=write")
+def change(call: Call) -> Answer:
+    """Changes an issue; people must be its author or allowed to write."""
+    one, who = issue(call), call.actor.writer
+    if (
+        call.actor.kind == "user"
+        and one.author is not who
+        and not call.repository.at_least(who.login, "triage")
+    ):
+        raise RefusedError(403, "Must have admin rights to Repository.")
+    acts.edit_issue(call.hub, call.repository, one, who, call.body or {})
+    return Answer(200, shown(call, one))

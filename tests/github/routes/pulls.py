@@ -1,0 +1,93 @@
+"""Pull requests."""
+
+from __future__ import annotations
+
+from tests.github import acts, pull_views, pushes, views
+from tests.github.calls import Answer, Call, invalid, not_found, route
+from tests.github.shapes import complete
+from tests.github.state import Issue, Pull
+
+_PULLS = "/repos/{owner}/{repo}/pulls"
+_ONE = f"{_PULLS}/{{pull_number}}"
+#: What the list of a pull request's files stops at.
+MOST_FILES, MOST_COMMITS = 3_000, 250
+
+
+def _pull(call: Call) -> tuple[Issue, Pull]:
+    found = call.repository.issues.get(call.number("pull_number"))
+    if found is None or found.pull is None:
+        raise not_found()
+    return found, found.pull
+
+
+@route("GET", _PULLS, "pull_requests=read")
+def pulls(call: Call) -> Answer:
+    """The pull requests, the newest first."""
+    asked, state = call.query, call.query.get("state", "open")
+    found = [one for one in call.repository.issues.values() if one.pull and state in ("all", one.state)]
+    if "base" in asked:
+        found = [one for one in found if one.pull and one.pull.base_ref == asked["base"]]
+    if "head" in asked:
+        found = [one for one in found if one.pull and _label(one.pull) == asked["head"]]
+    key = "updated_at" if asked.get("sort") == "updated" else "created_at"
+    newest_first = asked.get("direction", "desc" if "sort" not in asked else "asc") == "desc"
+    found.sort(key=lambda one: (getattr(one, key), one.number), reverse=newest_first)
+    shown = [pull_views.pull(call.hub, call.repository, one) for one in call.page(found)]
+    return Answer(200, [complete("pull-request-simple", one) for one in shown])
+
+
+@route("POST", _PULLS, "pull_requests=write", creates=True)
+def create(call: Call) -> Answer:
+    """A new pull request from a branch here, or OWNER:BRANCH of a fork."""
+    body, repo = call.body, call.repository
+    owner, _, branch = body["head"].rpartition(":")
+    source = call.hub.world.named(f"{owner}/{repo.name}") if owner else repo
+    if source is None:
+        raise invalid("PullRequest", "head", code="invalid")
+    text = (body.get("title", branch), body.get("body"))
+    who, draft = call.actor.writer, body.get("draft", False)
+    made = pushes.open_pull(call.hub, repo, who, (source, branch), body["base"], text, draft)
+    return Answer(201, complete("pull-request", pull_views.pull(call.hub, repo, made)))
+
+
+@route("GET", _ONE, "pull_requests=read")
+def read(call: Call) -> Answer:
+    """One pull request."""
+    issue, _ = _pull(call)
+    return Answer(200, complete("pull-request", pull_views.pull(call.hub, call.repository, issue)))
+
+
+@route("PATCH", _ONE, "pull_requests=write")
+def change(call: Call) -> Answer:
+    """Changes a pull request's title, text or state."""
+    (issue, _), body, who = _pull(call), dict(call.body or {}), call.actor.writer
+    state = body.pop("state", issue.state)
+    acts.edit_issue(call.hub, call.repository, issue, who, body)
+    if state != issue.state:
+        turn = pushes.close_pull if state == "closed" else pushes.reopen_pull
+        turn(call.hub, call.repository, issue, who)
+    return read(call)
+
+
+@route("GET", f"{_ONE}/files", "pull_requests=read")
+def files(call: Call) -> Answer:
+    """The files it changes."""
+    _, one = _pull(call)
+    found = call.repository.git.files(one.base_sha, one.head_sha)[:MOST_FILES]
+    shown = [pull_views.file(call.hub, call.repository, one.head_sha, file) for file in call.page(found)]
+    return Answer(200, [complete("diff-entry", file) for file in shown])
+
+
+@route("GET", f"{_ONE}/commits", "pull_requests=read")
+def commits(call: Call) -> Answer:
+    """Its commits, the oldest first."""
+    _, one = _pull(call)
+    found = call.repository.git.between(one.base_sha, one.head_sha)[:MOST_COMMITS]
+    return Answer(
+        200, [complete("commit", views.commit(call.hub, call.repository, one)) for one in call.page(found)]
+    )
+
+
+def _label(one: Pull) -> str:
+    owner = one.head_repository.owner.login if one.head_repository else "ghost"
+    return f"{owner}:{one.head_ref}"

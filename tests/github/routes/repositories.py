@@ -1,0 +1,122 @@
+"""Repositories, their branches, and what people may do there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.github import views
+from tests.github.calls import Answer, Call, invalid, not_found, route
+from tests.github.git import ZERO
+from tests.github.pushes import pushed
+from tests.github.shapes import complete
+
+_REPO = "/repos/{owner}/{repo}"
+#: A role as the older `permission` calls it.
+_LEGACY = {"maintain": "write", "triage": "read"}
+
+
+@route("GET", _REPO, "metadata=read")
+def repository(call: Call) -> Answer:
+    """The repository."""
+    shown = views.repository(call.hub, call.repository)
+    if call.repository.fork_of is not None:
+        shown["parent"] = shown["source"] = views.repository(call.hub, call.repository.fork_of)
+    return Answer(200, complete("full-repository", shown))
+
+
+@route("GET", f"{_REPO}/collaborators/{{username}}/permission", "metadata=read")
+def permission(call: Call) -> Answer:
+    """What somebody may do; everybody reads what is public."""
+    login = call.parameters["username"]
+    account = call.hub.world.accounts.get(login)
+    if account is None:
+        raise not_found()
+    role = call.repository.role(login)
+    shown = {
+        "permission": _LEGACY.get(role, role),
+        "role_name": role,
+        "user": views.user(call.hub, account),
+    }
+    return Answer(200, complete("repository-collaborator-permission", shown))
+
+
+@route("GET", f"{_REPO}/branches", "contents=read")
+def branches(call: Call) -> Answer:
+    """All branches."""
+    heads = sorted(call.repository.git.heads().items())
+    return Answer(200, [_short(call, name, sha) for name, sha in call.page(heads)])
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}", "contents=read")
+def branch(call: Call) -> Answer:
+    """A branch with its commit."""
+    name, repo = call.parameters["branch"], call.repository
+    sha = repo.git.head(name)
+    if not sha:
+        raise not_found()
+    shown = _short(call, name, sha) | {"commit": views.commit(call.hub, repo, repo.git.describe(sha))}
+    return Answer(200, complete("branch-with-protection", shown))
+
+
+@route("GET", f"{_REPO}/git/ref/{{ref}}", "contents=read")
+def reference(call: Call) -> Answer:
+    """A reference such as heads/main."""
+    sha = call.repository.git.resolve(f"refs/{call.parameters['ref']}")
+    if not sha:
+        raise not_found()
+    return Answer(200, _reference(call, f"refs/{call.parameters['ref']}", sha))
+
+
+@route("POST", f"{_REPO}/git/refs", "contents=write")
+def make_reference(call: Call) -> Answer:
+    """A new branch."""
+    name, sha = call.body["ref"], call.body["sha"]
+    git = call.repository.git
+    if not name.startswith("refs/") or not git.resolve(sha):
+        raise invalid("Reference", "sha" if name.startswith("refs/") else "ref", "Object does not exist")
+    if git.resolve(name):
+        raise invalid("Reference", "ref", "Reference already exists")
+    _move(call, name, sha)
+    return Answer(201, _reference(call, name, sha))
+
+
+@route("PATCH", f"{_REPO}/git/refs/{{ref}}", "contents=write")
+def move_reference(call: Call) -> Answer:
+    """Moves a branch; backwards or aside only by force."""
+    name, sha, git = f"refs/{call.parameters['ref']}", call.body["sha"], call.repository.git
+    before = git.resolve(name)
+    if not before or not git.resolve(sha):
+        raise invalid("Reference", "ref" if not before else "sha", "Object does not exist")
+    if git.base(before, sha) != before and not call.body.get("force"):
+        raise invalid("Reference", "sha", "Update is not a fast forward")
+    _move(call, name, sha)
+    return Answer(200, _reference(call, name, sha))
+
+
+@route("DELETE", f"{_REPO}/git/refs/{{ref}}", "contents=write")
+def delete_reference(call: Call) -> Answer:
+    """Deletes a branch."""
+    name = f"refs/{call.parameters['ref']}"
+    if not call.repository.git.resolve(name):
+        raise invalid("Reference", "ref", "Reference does not exist")
+    _move(call, name, ZERO)
+    return Answer(204)
+
+
+def _move(call: Call, name: str, sha: str) -> None:
+    repo, before = call.repository, call.repository.git.resolve(name)
+    repo.git.point(name, sha)
+    if name.startswith("refs/heads/"):
+        pushed(call.hub, repo, name.removeprefix("refs/heads/"), before, call.actor.writer)
+
+
+def _reference(call: Call, name: str, sha: str) -> Any:
+    url = f"{call.hub.url}/repos/{call.repository.full_name}/git"
+    target = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
+    return complete("git-ref", {"ref": name, "node_id": name, "url": f"{url}/{name}", "object": target})
+
+
+def _short(call: Call, name: str, sha: str) -> dict[str, Any]:
+    url = f"{call.hub.url}/repos/{call.repository.full_name}"
+    shown = {"name": name, "protected": False, "commit": {"sha": sha, "url": f"{url}/commits/{sha}"}}
+    return dict(complete("short-branch", shown))

@@ -1,0 +1,255 @@
+"""The door: HTTP in front of the hub. Every request and every answer is held to GitHub's description."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tests.github import limits
+from tests.github.calls import ROUTES, Actor, Answer, Call, RefusedError, Route, not_found
+from tests.github.hub import Hub
+from tests.github.state import Repository
+from tests.github_api.description import answer_faults, faults
+
+_WRITES = "POST|PUT|PATCH|DELETE"
+
+
+@dataclass
+class Fault:
+    """How one request goes wrong: the next one whose method and path fit.
+
+    status    the answer, 0 for a connection that breaks without one
+    headers, body   of the answer
+    arrived   whether GitHub did the work before it failed to say so
+    """
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: dict[str, Any] = field(default_factory=lambda: {"message": "planned"})
+    arrived: bool = False
+    method: str = _WRITES
+    path: str = "/repos/.*"
+
+    def hits(self, method: str, path: str) -> bool:
+        """Whether this request is the one."""
+        return bool(re.fullmatch(self.method, method) and re.fullmatch(self.path, path))
+
+
+@dataclass
+class Seen:
+    """A request that came in, and what became of it."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+    status: int = 0
+
+
+class Door:
+    """Serves the hub's routes on a free port of this machine."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self.faults: deque[Fault] = deque()
+        self.seen: list[Seen] = []
+        self.watcher: Callable[[Seen], None] | None = None
+        self._busy: dict[str, int] = {}
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
+        self.hub.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="github")
+
+    def start(self) -> None:
+        """Opens."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Closes."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def together(self, method: str, target: str, headers: dict[str, str], body: Any) -> Answer:
+        """`serve`, unless the caller has too many requests under way at this moment."""
+        who = headers.get("authorization", "")
+        with self.hub.lock:
+            self._busy[who] = self._busy.get(who, 0) + 1
+            crowded = self._busy[who] > self.hub.limits.together
+        try:
+            return limits.too_many_together().answer if crowded else self.serve(method, target, headers, body)
+        finally:
+            with self.hub.lock:
+                self._busy[who] -= 1
+
+    def serve(self, method: str, target: str, headers: dict[str, str], body: Any) -> Answer:
+        """The answer to a request, whatever it is."""
+        seen = Seen(method, target, headers, body)
+        with self.hub.lock:
+            target = self._renamed(target)
+            self.seen.append(seen)
+            fault = self._fault(method, urlsplit(target).path)
+            if fault is not None and not fault.arrived:
+                answer = Answer(fault.status, fault.body, fault.headers)
+            else:
+                answer = self._answered(method, target, headers, body)
+                if fault is not None:
+                    answer = Answer(fault.status, fault.body, fault.headers)
+            seen.status = answer.status
+            if self.watcher is not None:
+                self.watcher(seen)  # the work is done, and nobody knows of it yet
+            return answer
+
+    def _renamed(self, target: str) -> str:
+        """Where a redirection led: the repository by its id, which is in no description."""
+        match = re.match(r"/repositories/(\d+)(?=[/?]|$)", target)
+        repo = self.hub.world.repositories.get(int(match[1])) if match else None
+        return f"/repos/{repo.full_name}{target[match.end() :]}" if match and repo else target
+
+    def _fault(self, method: str, path: str) -> Fault | None:
+        for fault in self.faults:
+            if fault.hits(method, path):
+                self.faults.remove(fault)
+                return fault
+        return None
+
+    def _answered(self, method: str, target: str, headers: dict[str, str], body: Any) -> Answer:
+        wrong = faults(method, target, body)
+        self.hub.violations += wrong
+        limited: dict[str, str] = {}
+        try:
+            actor = self.hub.identity.actor(headers.get("authorization", ""))
+            route, parameters = _routed(method, urlsplit(target).path)
+            resource = "search" if route.template.startswith("/search") else "core"
+            at = self.hub.world.clock()
+            self.hub.limits.check(actor.key, method, resource, route.creates, at)
+            call = Call(
+                self.hub, method, urlsplit(target).path, _query(target), headers, body, actor, parameters
+            )
+            self._admit(call, route)
+            if wrong:
+                raise RefusedError(422, "Invalid request.\n\n" + "\n".join(wrong))
+            answer = self._unchanged(call, route.serve(call))
+            if answer.status != 304:
+                self.hub.limits.count(actor.key, resource, at)
+            limited = self.hub.limits.headers(actor.key, resource, at)
+        except RefusedError as error:
+            answer = error.answer
+        self.hub.violations += answer_faults(method, target, answer.status, answer.body)
+        return Answer(answer.status, answer.body, limited | answer.headers)
+
+    def _unchanged(self, call: Call, answer: Answer) -> Answer:
+        """Pages' links and the answer's tag; 304 without a body where the caller has it already."""
+        if call.link:
+            answer.headers["link"] = call.link
+        if call.method != "GET" or answer.status != 200:
+            return answer
+        tag = f'W/"{hashlib.sha256(json.dumps(answer.body).encode()).hexdigest()}"'
+        answer.headers["etag"] = tag
+        if call.headers.get("if-none-match") == tag:
+            return Answer(304, None, answer.headers)
+        return answer
+
+    def _admit(self, call: Call, route: Route) -> None:
+        """Raises RefusedError where this caller may not do this here."""
+        if route.app != (call.actor.kind == "app"):
+            needs = "A JSON web token" if route.app else "Credentials of an installation or a person"
+            raise RefusedError(401, f"{needs} could not be decoded")
+        if "owner" in call.parameters:
+            call.found = self._found(call)
+            if not route.app:
+                _admit_to(call, route, call.found)
+
+    def _found(self, call: Call) -> Repository:
+        name = f"{call.parameters['owner']}/{call.parameters['repo']}"
+        repo = self.hub.world.named(name)
+        if repo is None or not _sees(call.actor, repo):
+            raise not_found()
+        if repo.full_name.lower() != name.lower():
+            rest = call.path.split("/", 4)[4:]
+            place = "/".join([f"{self.hub.url}/repositories/{repo.id}", *rest])
+            status = 301 if call.method == "GET" else 307  # the method must not change on the way
+            raise RefusedError(status, "Moved Permanently", {"location": place})
+        return repo
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # more than callers may have under way at once
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Callers who went away before their answer are no news; all else is a fault of the double."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def _routed(method: str, path: str) -> tuple[Route, dict[str, str]]:
+    for route in ROUTES:
+        match = route.pattern.fullmatch(path)
+        if match and route.method == method:
+            return route, {name: unquote(value) for name, value in match.groupdict().items()}
+    raise not_found()
+
+
+def _query(target: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(target).query))
+
+
+def _sees(actor: Actor, repo: Repository) -> bool:
+    if not repo.private or actor.kind == "app" or repo.id in actor.repositories:
+        return True
+    return actor.kind == "user" and repo.role(actor.writer.login) != "none"
+
+
+def _admit_to(call: Call, route: Route, repo: Repository) -> None:
+    writing = call.method != "GET"
+    if call.actor.kind == "installation":
+        inside = repo.id in call.actor.repositories
+        if (writing or repo.private) and not (inside and call.actor.may(route.needs)):
+            needed = {"x-accepted-github-permissions": "; ".join(route.needs)}
+            raise RefusedError(403, "Resource not accessible by integration", needed)
+    elif writing and any(need.startswith("checks") for need in route.needs):
+        raise RefusedError(403, "You must authenticate via a GitHub App.")
+    elif call.actor.kind == "nobody" and writing:
+        raise RefusedError(401, "Requires authentication")
+    if writing and repo.archived:
+        raise RefusedError(403, "Repository was archived so is read-only.")
+
+
+def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name above)
+            """Keeps the tests' output clean."""
+
+        def _serve(self) -> None:
+            length = int(self.headers.get("content-length", 0))
+            body = json.loads(self.rfile.read(length) or b"null")
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            self._answer(door.together(self.command, self.path, headers, body))
+
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _serve
+
+        def _answer(self, answer: Answer) -> None:
+            if answer.status == 0:
+                self.close_connection = True
+                return
+            data = b"" if answer.body is None else json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            for name, value in {"content-type": "application/json", **answer.headers}.items():
+                self.send_header(name, value)
+            if answer.status not in (204, 304):
+                self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    return Handler

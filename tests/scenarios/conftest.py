@@ -1,0 +1,40 @@
+"""One GitHub and one service for all scenarios of a process; each scenario has a repository of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.github.people import RepositoryDouble
+from tests.scenarios.stage import Stage
+
+
+@pytest.fixture(scope="session")
+def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with Stage(tmp_path_factory.mktemp("scenarios")) as made:
+        yield made
+
+
+@pytest.fixture
+def stage(theatre: Stage) -> Iterator[Stage]:
+    """The service, in whose log no bug of ours may stand after a scenario."""
+    begun = len(theatre.log())
+    yield theatre
+    assert theatre.bugs(begun) == []
+    assert theatre.hub.violations == []
+
+
+@pytest.fixture
+def repository(stage: Stage, request: pytest.FixtureRequest) -> RepositoryDouble:
+    name: str = request.node.name
+    return stage.repository(f"octo/{name.removeprefix('test_')[:60]}")
+
+
+@pytest.fixture
+def own_stage(tmp_path: Path) -> Iterator[Stage]:
+    """A service that a scenario may kill."""
+    with Stage(tmp_path) as made:
+        yield made
+        assert made.bugs() == []

@@ -1,0 +1,196 @@
+"""A whole Assay beside a whole GitHub: the service is a process of its own, everything goes over HTTP.
+
+with Stage(tmp_path) as stage:
+    repository = stage.repository("octo/compiler")
+    number = repository.open_pull({"requirements.txt": "openvino==2026.4.1\n"})
+    stage.quiet()
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import func, select
+
+from bot.store import Database
+from bot.store.models import (
+    Campaign,
+    CampaignState,
+    Command,
+    CommandState,
+    Delivery,
+    DeliveryState,
+    Effect,
+    EffectState,
+    Job,
+    JobState,
+)
+from tests.github.double import GitHubDouble
+from tests.github.people import RepositoryDouble
+from tests.github.server import Seen
+from tests.scenarios.service import Life
+from tests.scenarios.toolchain import GOOD, files
+from tests.support.campaigning import await_
+
+_OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
+_ENDED = tuple(state.value for state in CampaignState if state.ended)
+_JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
+PATIENCE_S = 120.0
+
+
+class Stage:
+    """The double, and the service when it runs."""
+
+    def __init__(self, folder: Path, **variables: str) -> None:
+        self.folder, self.data_dir = folder, folder / "data"
+        self.hub = GitHubDouble(folder)
+        self.lives = 0
+        self._variables = variables
+        self._life: Life | None = None
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Stage:
+        self.data_dir.mkdir(parents=True)
+        (self.folder / "key.pem").write_text(self.hub.private_key)
+        self.hub.__enter__()
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self.hub.__exit__(kind, error, trace)
+
+    def repository(self, name: str = "octo/compiler", mode: str = "auto", **fields: Any) -> RepositoryDouble:
+        """A repository that pins the good release, in a first commit that nobody is told of."""
+        made = self.hub.repository(name, **fields)
+        if not made.head():
+            made.commit(files(GOOD, mode), message="Begin", quiet=True)
+        return made
+
+    def start(self) -> None:
+        """Starts the service; deliveries go to it."""
+        with self._lock:
+            self.lives += 1
+            self._life = Life(self._environment(), self.folder / "service.log")
+            self.hub.webhook_url = self._life.url
+
+    def stop(self) -> None:
+        """Ends the service as an operator would; it must end well."""
+        if self._life is not None:
+            code = self._end(signal.SIGTERM)
+            assert code == 0, f"the service ended with {code}: {self.log()[-2000:]}"
+
+    def kill(self) -> None:
+        """Kills the service as a power cut would, if it lives; deliveries wait for the next life."""
+        self._end(signal.SIGKILL)
+
+    def revive(self) -> bool:
+        """Starts the service again if it was killed."""
+        if self._life is None:
+            self.start()
+        return True
+
+    def _end(self, how: signal.Signals) -> int | None:
+        with self._lock:
+            life, self._life = self._life, None
+            self.hub.webhook_url = ""
+            return life.end(how) if life is not None else None
+
+    def log(self) -> str:
+        """What the service logged, over all its lives."""
+        return (self.folder / "service.log").read_text()
+
+    def bugs(self, start: int = 0) -> list[str]:
+        """What the service logged as its own fault, from a place in its log on."""
+        lines = (json.loads(line) for line in self.log()[start:].splitlines() if line.startswith("{"))
+        return [json.dumps(line)[:2000] for line in lines if line.get("level") in ("error", "critical")]
+
+    def quiet(self, patience_s: float = PATIENCE_S) -> None:
+        """Waits until all is said: nothing undelivered, unread, unfinished or unsent.
+
+        A service that was killed is started again.
+        """
+        self.hub.deliveries.release()
+        await_(lambda: self.revive() and not self.busy(), "nothing to be left to do", 0.02, patience_s)
+
+    def busy(self) -> dict[str, int]:
+        """What is left to be done, by kind."""
+        with self.database() as database, database.reading() as session:
+
+            def count(model: Any, *wheres: Any) -> int:
+                return int(session.scalar(select(func.count()).select_from(model).where(*wheres)) or 0)
+
+            left = {
+                "hooks": len(self.hub.deliveries) + len(self.hub.deliveries.lost()),
+                "deliveries": count(Delivery, Delivery.state == DeliveryState.PENDING.value),
+                "commands": count(Command, Command.state == CommandState.PENDING.value),
+                "jobs": count(Job, Job.state.in_(_JOBS)),
+                "campaigns": count(Campaign, Campaign.state.not_in(_ENDED)),
+                "effects": count(Effect, Effect.state.in_(_OPEN)),
+                "checks": count(
+                    Effect,
+                    Effect.kind == "check_run",
+                    Effect.state != EffectState.FAILED.value,
+                    Effect.payload["status"].as_string() != "completed",
+                ),
+            }
+        return {name: number for name, number in left.items() if number}
+
+    def database(self) -> _Opened:
+        """The service's database, opened beside it."""
+        return _Opened(self.data_dir)
+
+    def campaigns(self, target: str) -> list[Campaign]:
+        """The campaigns of a repository, the oldest first."""
+        with self.database() as database, database.reading() as session:
+            rows = session.scalars(select(Campaign).where(Campaign.target == target).order_by(Campaign.id))
+            found = list(rows)
+            session.expunge_all()
+        return found
+
+    def requests(self, repository: RepositoryDouble, ending: str) -> list[Seen]:
+        """The writes that came in below a repository on paths with this word in them."""
+        return [
+            one
+            for one in self.hub.seen
+            if one.method != "GET" and f"/repos/{repository.name}/" in one.path and ending in one.path
+        ]
+
+    def until(self, look: Callable[[], object], what: str) -> None:
+        """Waits for something to come true."""
+        await_(look, what, 0.01, PATIENCE_S)
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "ASSAY_DATA_DIR": str(self.data_dir),
+            "ASSAY_GITHUB_MODE": "live",
+            "ASSAY_GITHUB_API_URL": self.hub.url,
+            "ASSAY_GIT_URL": self.hub.git_url,
+            "ASSAY_GITHUB_APP_ID": self.hub.app_id,
+            "ASSAY_GITHUB_PRIVATE_KEY_FILE": str(self.folder / "key.pem"),
+            "ASSAY_WEBHOOK_SECRET": self.hub.secret,
+            "ASSAY_WORKERS": "1",
+            "ASSAY_LOG_FORMAT": "json",
+            **self._variables,
+        }
+
+
+class _Opened:
+    def __init__(self, data_dir: Path) -> None:
+        self._database = Database(f"sqlite:///{data_dir}/assay.db")
+
+    def __enter__(self) -> Database:
+        return self._database
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()

@@ -1,0 +1,106 @@
+"""Pull requests, as the people who open and merge them see Assay."""
+
+from __future__ import annotations
+
+from tests.github.people import RepositoryDouble
+from tests.github.state import CheckRun
+from tests.scenarios.stage import Stage
+from tests.scenarios.toolchain import BAD, GOOD, OTHER
+
+
+def pin(release: str) -> dict[str, str | None]:
+    return {"requirements.txt": f"openvino=={release}\n"}
+
+
+def last_check(repository: RepositoryDouble, sha: str) -> CheckRun:
+    """The check of a commit; there is never more than one."""
+    (run,) = [run for run in repository.check_runs if run.head_sha == sha]
+    return run
+
+
+def test_a_pull_request_is_checked_from_its_first_moment(stage: Stage, repository: RepositoryDouble) -> None:
+    number = repository.open_pull(pin(BAD))
+    stage.quiet()
+    head = repository.head("change")
+    run = last_check(repository, head)
+    said = [(one.method, one.body["status"]) for one in stage.requests(repository, "check-runs")]
+    assert said[0] == ("POST", "queued")
+    assert ("PATCH", "in_progress") in said
+    assert said[-1] == ("PATCH", "completed")
+    assert run.fields["status"] == "completed"
+    assert [one.number for one in repository.pulls] == [number]
+
+
+def test_a_later_push_supersedes(stage: Stage, repository: RepositoryDouble) -> None:
+    number = repository.open_pull(pin(BAD))
+    stage.until(lambda: repository.check_runs, "the first check")
+    first = repository.head("change")
+    second = repository.push_pull(number, pin(OTHER))
+    stage.quiet()
+    assert first != second
+    states = {run.head_sha: run.fields["status"] for run in repository.check_runs}
+    assert states.get(second) == "completed"
+    assert set(states.values()) == {"completed"}
+    assert len(repository.comments(number)) <= 1
+
+
+def test_closing_ends_the_work(stage: Stage, repository: RepositoryDouble) -> None:
+    number = repository.open_pull(pin(BAD))
+    stage.until(lambda: repository.check_runs, "the first check")
+    repository.close_pull(number)
+    stage.quiet()
+    (run,) = repository.check_runs
+    assert run.fields["status"] == "completed"
+
+
+def test_a_stranger_must_be_let_in(stage: Stage, repository: RepositoryDouble) -> None:
+    fork = repository.fork("eve")
+    number = repository.open_pull(pin(BAD), fork=fork, branch="evil")
+    stage.quiet()
+    assert stage.campaigns(repository.name) == []
+    (run,) = repository.check_runs
+    assert run.fields["conclusion"] in ("action_required", "neutral")
+    assert "/assay run" in str(run.fields["output"])
+    repository.collaborator("ada", "write")
+    repository.comment(number, "eve", "/assay run")  # who may not say so is not heard
+    stage.quiet()
+    assert [one for one in stage.campaigns(repository.name) if one.pull] == []
+    repository.comment(number, "ada", "/assay run")
+    stage.quiet()
+    assert [one.state for one in stage.campaigns(repository.name) if one.pull] == ["done"]
+    repository.push_pull(number, pin(OTHER))  # for the head that was let in, and for no other
+    stage.quiet()
+    assert len([one for one in stage.campaigns(repository.name) if one.pull]) == 1
+
+
+def test_a_merged_regression_becomes_issues(stage: Stage, repository: RepositoryDouble) -> None:
+    number = repository.open_pull(pin(BAD))
+    stage.quiet()
+    assert repository.issues == []  # what a pull request breaks is told there, not in issues
+    repository.merge_pull(number)
+    stage.quiet()
+    titles = sorted(issue.title for issue in repository.issues)
+    assert len(titles) == 2
+    assert "Add" in titles[0]
+    assert "Conv" in titles[1]
+    assert {issue.author.login for issue in repository.issues} == {stage.hub.bot}
+    assert all("assay" in issue.labels for issue in repository.issues)
+
+
+def test_in_dry_run_nobody_hears_anything(stage: Stage) -> None:
+    quiet = stage.repository("octo/dry-run", mode="dry-run")
+    number = quiet.open_pull(pin(BAD))
+    stage.quiet()
+    quiet.merge_pull(number)
+    stage.quiet()
+    assert [one.state for one in stage.campaigns(quiet.name) if one.pull] == ["done"]
+    assert (quiet.check_runs, quiet.issues, quiet.comments(number)) == ([], [], [])
+
+
+def test_what_was_broken_before_is_no_news(stage: Stage) -> None:
+    repository = stage.repository("octo/no-news")
+    number = repository.open_pull({"docs/a.md": "only words\n"})
+    stage.quiet()
+    assert repository.comments(number) == []
+    assert all(run.fields["conclusion"] != "failure" for run in repository.check_runs)
+    assert repository.record.git.read(repository.head(), "requirements.txt") == f"openvino=={GOOD}\n".encode()

@@ -1,0 +1,161 @@
+"""Planted faults: onnxruntime behind a rewriter that errs where a node of a model matches.
+
+A file that plants some is a backend of its own: it subclasses `Rewriter` and says what its faults are. The
+worker that runs it knows of Assay the package `fuzzing` alone, so such a file puts this one's root on the
+path before it imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import onnx
+
+from fuzzing.backends.base import Backend, Named, Pattern, get
+from fuzzing.cases.programs import OnnxModel, Program
+
+Node = Any  # onnx.NodeProto
+Shape = tuple[int, ...]
+
+
+class Scene(NamedTuple):
+    """A model as converters see it: who makes a tensor, and of what shape it is."""
+
+    makers: dict[str, Node]
+    shapes: dict[str, Shape]
+
+    def maker(self, node: Node, place: int = 0) -> str:
+        """The operator that makes an input of a node; "" for an input of the model."""
+        found = self.makers.get(node.input[place]) if place < len(node.input) else None
+        return found.op_type if found is not None else ""
+
+    def shape(self, node: Node, place: int = 0) -> Shape:
+        """The shape of an input of a node; () if nobody knows it."""
+        return self.shapes.get(node.input[place], ())
+
+
+Match = Callable[[Node, Scene], bool]
+
+
+class Rewriter(Backend):
+    """What all that plant have in common; `rewrite` is their own."""
+
+    package: ClassVar[str] = "onnxruntime"
+    import_name: ClassVar[str] = "onnxruntime"
+    unsupported: ClassVar[tuple[Pattern, ...]] = (
+        Pattern("NotImplemented", "", "onnxruntime lacks a kernel"),
+    )
+
+    def rewrite(self, fault: str, model: Any, scene: Scene) -> None:
+        """Does to a model what the fault does, in place; raises what a converter would."""
+        raise NotImplementedError
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        self._honest = get("onnxruntime")()
+        self._honest.load(device, {})
+        self._fault: str = options["fault"]
+
+    def convert(self, program: Program, inputs: Named) -> Any:
+        model, scene = understood(program.to_bytes())
+        self.rewrite(self._fault, model, scene)
+        return self._honest.convert(OnnxModel(model.SerializeToString()), inputs)
+
+    def compile(self, model: Any) -> Any:
+        return self._honest.compile(model)
+
+    def run(self, executable: Any, inputs: Named) -> Named:
+        return self._honest.run(executable, inputs)
+
+
+def understood(model: bytes) -> tuple[Any, Scene]:
+    """A model with the shapes that ONNX infers, and what converters see of it."""
+    proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
+    graph, shapes = proto.graph, {}
+    for item in (*graph.input, *graph.value_info, *graph.output):
+        shapes[item.name] = tuple(dim.dim_value for dim in item.type.tensor_type.shape.dim)
+    for item in graph.initializer:
+        shapes[item.name] = tuple(item.dims)
+    return proto, Scene({name: node for node in graph.node for name in node.output}, shapes)
+
+
+def matching(match: Match, model: Any, scene: Scene) -> list[Node]:
+    """The nodes of a model that match."""
+    return [node for node in model.graph.node if match(node, scene)]
+
+
+# --- what may match -----------------------------------------------------------------------------------------
+
+
+def is_a(op: str) -> Match:
+    return lambda node, scene: node.op_type == op
+
+
+def after(op: str, *before: str) -> Match:
+    """An operator behind one of some others."""
+    return lambda node, scene: (
+        node.op_type == op and any(scene.maker(node, place) in before for place in range(len(node.input)))
+    )
+
+
+def having(op: str, attribute: str, test: Callable[[Any], object] = lambda value: True) -> Match:
+    """An operator that says an attribute, with a value that passes a test."""
+
+    def match(node: Node, scene: Scene) -> bool:
+        given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+        return node.op_type == op and attribute in given and bool(test(given[attribute]))
+
+    return match
+
+
+def of_rank(op: str, rank: int) -> Match:
+    return lambda node, scene: node.op_type == op and len(scene.shape(node)) == rank
+
+
+def twice(op: str) -> Match:
+    """An operator that is given one tensor twice."""
+    return lambda node, scene: node.op_type == op and len(node.input) > 1 and node.input[0] == node.input[1]
+
+
+def wide(op: str, axis: int, least: int) -> Match:
+    """An operator whose input is at least so long in one direction."""
+
+    def match(node: Node, scene: Scene) -> bool:
+        shape = scene.shape(node)
+        return node.op_type == op and len(shape) > axis and shape[axis] >= least
+
+    return match
+
+
+def broadcast(op: str) -> Match:
+    """An operator whose two operands differ in shape."""
+    return lambda node, scene: node.op_type == op and scene.shape(node, 0) != scene.shape(node, 1)
+
+
+# --- what may be done to a node -----------------------------------------------------------------------------
+
+
+def negate(graph: Any, node: Node) -> None:
+    """Its first output has the wrong sign, and so has what is computed of it, as with a real error."""
+    _behind(graph, node, "Neg")
+
+
+def spoil(graph: Any, node: Node) -> None:
+    """NaN, whatever the number: the logarithm of a number below zero."""
+    _behind(graph, node, "Sigmoid", "Neg", "Log")
+
+
+def _behind(graph: Any, node: Node, *chain: str) -> None:
+    """Puts operators of one operand behind the first output of a node."""
+    name = node.output[0]
+    node.output[0] = f"{name}_right"
+    links = [f"{name}_right", *(f"{name}_{number}" for number in range(len(chain) - 1)), name]
+    made = [onnx.helper.make_node(op, [links[at]], [links[at + 1]]) for at, op in enumerate(chain)]
+    insert_behind(graph, node, made)
+
+
+def insert_behind(graph: Any, node: Node, made: list[Node]) -> None:
+    """Puts nodes behind another one, in their order."""
+    place = list(graph.node).index(node) + 1
+    for number, item in enumerate(made):
+        graph.node.insert(place + number, item)
