@@ -31,7 +31,7 @@ AHEAD_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
 TICK_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
 #: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
-PAUSE_S = 0.01
+PAUSE_S = 0.02
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
