@@ -149,6 +149,7 @@ class Reducing:
             examined = seen.get(small.case)
             if examined is not None and _stands_for(examined, self.found[case]):
                 self.adopted[case] = examined
+                self.why.pop(case, None)
             else:
                 self.why[case] = _why_not(small, examined)
                 made += [examined] if examined else []
