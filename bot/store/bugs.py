@@ -139,9 +139,13 @@ def _tell(bug: Bug, by: Sighting) -> None:
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
     if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):
-        bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
-        bug.configuration, bug.traits = by.configuration, dict(by.traits)
-        bug.facts = bug.facts | {"signature": dict(by.fields)}
+        _take(bug, by)
+
+
+def _take(bug: Bug, by: Sighting) -> None:
+    bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
+    bug.configuration, bug.traits = by.configuration, dict(by.traits)
+    bug.facts = bug.facts | {"signature": dict(by.fields)}
 
 
 def _needs(traits: Mapping[str, Any]) -> int:
@@ -191,9 +195,11 @@ def learn(session: Session, bug: Bug, what: str, facts: Any) -> None:
 
 
 def make_smaller(session: Session, bug: Bug, by: Sighting) -> bool:
-    """Takes a case that shows the bug and needs less than the one that is known; whether it does."""
+    """Takes a case that shows the bug and is smaller than what is known, unless it needs more; whether so."""
+    if bug.case_id and bug.traits and _needs(by.traits) > _needs(bug.traits):
+        return False
     before = bug.case_id
-    _tell(bug, by)
+    _take(bug, by)
     session.flush()
     return bug.case_id != before
 

@@ -49,9 +49,8 @@ def reduce(doing: Doing) -> None:
     )
     with doing.transaction() as (session, job):
         outcomes.record(session, [outcome], doing.services.clock.now())
-        smaller = bool(end["confirmed"]) and bugs.make_smaller(
-            session, session.get_one(Bug, known.bug.id), by
-        )
+        shrunk = bool(end["confirmed"]) and list(end["after"]) < list(end["before"])
+        smaller = shrunk and bugs.make_smaller(session, session.get_one(Bug, known.bug.id), by)
         said = _said(end, smaller=smaller)
         doing.done(session, job, said, case=outcome.case, answer=text.plain(said))
 
