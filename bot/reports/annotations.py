@@ -8,7 +8,7 @@ finding whose operator nothing in the diff serves gets none: better no line than
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,27 +58,30 @@ class Touches:
         return next((spot for name in operators for spot in self._operators.get(name, ())), None)
 
 
-def beside_lines(groups: Sequence[Group], touches: Touches, *, gate: bool) -> list[dict[str, Any]]:
+def beside_lines(
+    groups: Sequence[Group], touches: Touches, command: Callable[[Group], str], *, gate: bool
+) -> list[dict[str, Any]]:
     """The annotations of these groups, one each at most, as GitHub's API describes them.
 
-    gate  whether a finding fails the check
+    command  the line that shows a finding again, "" for none
+    gate     whether a finding fails the check
     """
     made = []
     for group in groups:
         spot = touches.spot(group)
         if spot is not None:
-            made.append(_annotation(group, spot, "failure" if gate else "warning"))
+            made.append(_annotation(group, spot, command(group), "failure" if gate else "warning"))
     return made
 
 
-def _annotation(group: Group, spot: Spot, level: str) -> dict[str, Any]:
+def _annotation(group: Group, spot: Spot, command: str, level: str) -> dict[str, Any]:
     head, base = group.example.head_runs, group.example.base_runs
     lines = [
         f"{counted(group.cases, 'case')} of {group.example.operator or 'several operators'} "
         f"{'fails' if group.cases == 1 else 'fail'} since this change: "
         f"{head.failed} of {head.runs} runs at head, {base.failed} of {base.runs} at base.",
         f"Told here because {spot.why}.",
-        *([f"Again: {group.replay}"] if group.replay else []),
+        *([f"Again: {command}"] if command else []),
     ]
     # Shown as it is, without Markdown; what mentions or links all the same is broken as in a title.
     message = "\n".join(text.title(line, _MESSAGE // len(lines)) for line in lines)

@@ -22,9 +22,12 @@ RunTool = Callable[[str, Sequence[str], Callable[[dict[str, Any]], None]], None]
 
 
 def gather(session: Session, bug: Bug, corpus: Path) -> BugFacts:
-    """What the rows and the corpus tell; the outcome shown is the latest that accuses."""
-    runs = evidence.runs(session, bug)
-    case = _kept(corpus, bug.case_id or evidence.example(session, bug))
+    """What the rows and the corpus tell.
+
+    The outcome shown is that of the latest head at which the case fails, else of the oldest toolchain.
+    """
+    case_id = bug.case_id or evidence.example(session, bug)
+    runs, case = evidence.runs(session, bug, case_id), _kept(corpus, case_id)
     reduction = evidence.reduction(session, bug)
     retests = evidence.retests(session, bug)
     facts = BugFacts(
@@ -39,7 +42,9 @@ def gather(session: Session, bug: Bug, corpus: Path) -> BugFacts:
         labels=evidence.labels(session, [one.toolchain for one in retests]),
     )
     failing = [(toolchain, outcome) for toolchain, outcome in runs if outcome.verdict.accuses]
-    return _shown(facts, *failing[-1], corpus) if failing and case else facts
+    heads = [one.campaign.head_toolchain for one in facts.sightings]
+    failing.sort(key=lambda run: heads.index(run[0].digest) if run[0].digest in heads else len(heads))
+    return _shown(facts, *failing[0], corpus) if failing and case else facts
 
 
 def _kept(corpus: Path, case_id: str) -> TestCase | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDTH, HEIGHT = 960, 240
+#: The strip below the numbers that shows how far each is off: its zero, and half its height.
+ERROR_ZERO, ERROR_ROOM = 292, 34
 LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 30
 #: Where NaN and infinities are drawn: above all numbers.
 ODD = TOP
@@ -21,7 +23,10 @@ _SPREAD = 1e4
 
 @dataclass(frozen=True)
 class Mark:
-    """One element: its place in the tensor, its values as text, their heights; `wrong` if it is off."""
+    """One element: its place in the tensor, its values as text, their heights; `wrong` if it is off.
+
+    error_y, error_height  the bar of what was given less what was expected; no bar for NaN and infinities
+    """
 
     at: int
     want: str
@@ -30,6 +35,8 @@ class Mark:
     want_y: float
     got_y: float
     wrong: bool
+    error_y: float
+    error_height: float
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Plot:
 
     scale     "linear" or "logarithmic"
     odd       whether there are NaN or infinities, which have a line of their own
+    error     the largest difference drawn, as text; "" where there is none
     elements  of the tensor, of which `marks` are drawn
     """
 
@@ -57,8 +65,10 @@ class Plot:
     marks: tuple[Mark, ...]
     ticks: tuple[Tick, ...]
     odd: bool
+    error: str
     width: int = WIDTH
-    height: int = HEIGHT
+    height: int = ERROR_ZERO + ERROR_ROOM + 10
+    zero: int = ERROR_ZERO
     left: int = LEFT
     right: int = WIDTH - RIGHT
     bottom: int = HEIGHT - BOTTOM
@@ -79,6 +89,9 @@ def _plot(told: Mapping[str, Any]) -> Plot:
     finite = [number for number in (*want, *got) if math.isfinite(number)]
     odd = len(finite) < len(want) + len(got)
     scale = _Scale(finite, HEIGHT - BOTTOM, TOP + (24 if odd else 4))
+    errors = [mine - reference for mine, reference in zip(got, want, strict=True)]
+    largest = max((abs(error) for error in errors if math.isfinite(error)), default=0.0)
+    bars = [_bar(error, largest) for error in errors]
     step = (WIDTH - LEFT - RIGHT) / len(want)
     marks = [
         Mark(
@@ -89,6 +102,8 @@ def _plot(told: Mapping[str, Any]) -> Plot:
             want_y=scale.place(want[n]),
             got_y=scale.place(got[n]),
             wrong=bool(told["wrong"][n]),
+            error_y=bars[n][0],
+            error_height=bars[n][1],
         )
         for n in range(len(want))
     ]
@@ -101,7 +116,16 @@ def _plot(told: Mapping[str, Any]) -> Plot:
         marks=tuple(marks),
         ticks=tuple(scale.ticks()),
         odd=odd,
+        error=f"{largest:.3g}" if largest else "",
     )
+
+
+def _bar(error: float, largest: float) -> tuple[float, float]:
+    """Where the bar of a difference begins, and how high it is."""
+    if not math.isfinite(error) or not largest:
+        return float(ERROR_ZERO), 0.0
+    height = round(abs(error) / largest * ERROR_ROOM, 1)
+    return round(ERROR_ZERO - height, 1) if error > 0 else float(ERROR_ZERO), height
 
 
 class _Scale:

@@ -115,7 +115,8 @@ def _origin(group: Group) -> str:
     seed = f", seed {origin.seed}" if origin.seed is not None else ""
     made = ", made small by Assay" if origin.test.endswith(REDUCED) else ""
     return (
-        f"{text.code(origin.test.removesuffix(REDUCED))} of {text.code(f'{origin.library} {origin.version}')}{licence}, "
+        f"{text.code(origin.test.removesuffix(REDUCED))} of "
+        f"{text.code(f'{origin.library} {origin.version}')}{licence}, "
         f"taken over by Assay's source {text.code(origin.source)}{seed}{made}."
     )
 

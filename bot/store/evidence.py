@@ -34,19 +34,23 @@ def sightings(session: Session, bug: Bug, limit: int = 50) -> list[Sighting]:
     return [Sighting(campaign, standing, count) for campaign, standing, count in session.execute(query)]
 
 
-def runs(session: Session, bug: Bug) -> list[tuple[Toolchain, Outcome]]:
-    """What the bug's case did on each toolchain it was run on, in the order in which they were made."""
+def runs(session: Session, bug: Bug, case_id: str) -> list[tuple[Toolchain, Outcome]]:
+    """What a case of the bug did on each toolchain it was run on, in the order in which they were made.
+
+    Of the bug's own, the reduced one, as it is known to be run; of another however it was run.
+    """
     query = (
         select(Toolchain, OutcomeRow.body)
         .join(OutcomeRow, OutcomeRow.toolchain == Toolchain.digest)
-        .where(
-            OutcomeRow.case_id == bug.case_id,
+        .where(OutcomeRow.case_id == case_id)
+        .order_by(Toolchain.created_at, Toolchain.label, OutcomeRow.configuration)
+    )
+    if case_id == bug.case_id:
+        query = query.where(
             OutcomeRow.backend == bug.backend,
             OutcomeRow.device == bug.device,
             OutcomeRow.configuration == bug.configuration,
         )
-        .order_by(Toolchain.created_at, Toolchain.label)
-    )
     return [(toolchain, Outcome.from_json(body)) for toolchain, body in session.execute(query)]
 
 

@@ -120,20 +120,21 @@ def end(session: Session, target: str, number: int, reason: str, at: datetime) -
     return [campaign.id for campaign in ended]
 
 
-def unsaid(session: Session) -> Sequence[tuple[Campaign, Effect]]:
-    """Ended campaigns of pull requests whose check run still says that they are at work."""
+def unsaid(session: Session, since: datetime) -> Sequence[Campaign]:
+    """Campaigns of pull requests, ended since then, whose check run still says that they are at work."""
     query = (
-        select(Campaign, Effect)
+        select(Campaign)
         .join(Effect, Effect.campaign_id == Campaign.id)
         .where(
             Campaign.pull.is_not(None),
             Campaign.state.not_in(_UNFINISHED),
+            Campaign.updated_at >= since,
             Effect.kind == CHECK_RUN,
             Effect.payload["status"].as_string() != "completed",
         )
         .order_by(Campaign.id)
     )
-    return [(campaign, effect) for campaign, effect in session.execute(query)]
+    return session.scalars(query).all()
 
 
 def last_act(session: Session, target: str, subject: str, what: str) -> Act | None:

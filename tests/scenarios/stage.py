@@ -126,7 +126,10 @@ class Stage:
         A service that was killed is started again.
         """
         self.hub.deliveries.release()
-        await_(lambda: self.revive() and not self.busy(), "nothing to be left to do", POLL_S, patience_s)
+        try:
+            await_(lambda: self.revive() and not self.busy(), "all to be said", POLL_S, patience_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; left: {self.busy()}; {self.log()[-3000:]}") from None
 
     def busy(self) -> dict[str, int]:
         """What is left to be done, by kind."""

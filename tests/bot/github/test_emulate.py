@@ -210,7 +210,7 @@ def test_from_the_outbox_to_the_emulator(url: str, ear: Ear, tmp_path: Path) -> 
     assert found.remote == row(store, key("c")).remote
     hub.close()
     store.close()
-    events = set()
+    events: set[str] = set()
     while not {"issues", "issue_comment"} <= events:
         event, body, signed = ear.heard.get(timeout=20)
         assert verify([SECRET.encode()], body, signed)

@@ -94,7 +94,7 @@ def test_it_follows_the_steps_at_once_and_their_progress_every_fifteen_seconds(q
     look(queued, 60)
     assert check(queued).revision == before, "what has not changed is not sent again"
     begin(queued, CampaignState.COMPARING)
-    assert look(queued, 1) == "Comparing with base: 0 cases there by now"
+    assert look(queued, 1) == "Comparing with base: 0 of 2 cases"
 
 
 def test_what_fails_is_listed_and_nothing_is_claimed(queued: Room) -> None:
