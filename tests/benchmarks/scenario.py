@@ -81,4 +81,4 @@ def _once(folder: Path, moment: Moment, told: str) -> str:
 
 
 def _text(told: Any) -> str:
-    return json.dumps(told, indent=1, ensure_ascii=False)
+    return json.dumps(told, indent=1, ensure_ascii=False).replace("\\n", "\n")

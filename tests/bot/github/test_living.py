@@ -208,6 +208,17 @@ def test_a_repository_that_is_gone_is_no_deleted_comment() -> None:
         assert "the repository is gone or renamed" in row(its.store, sticky("").key).reason
 
 
+def test_a_repository_that_another_installation_has_is_found_again() -> None:
+    with bench() as its:
+        its.post(sticky("1"))
+        its.step()
+        its.world.installation = 4712
+        its.post(sticky("2"))
+        its.step()
+        assert [one["body"][:1] for one in its.world.comments.values()] == ["2"]
+        assert row(its.store, sticky("").key).state == "sent"
+
+
 def test_annotations_go_fifty_at_a_time_each_once() -> None:
     with bench() as its:
         its.post(check("first", 120))
