@@ -80,6 +80,17 @@ def at_head(doing: Doing, campaign: Campaign) -> Place:
     return at_commit(doing, campaign, campaign.head)
 
 
+def at_base(doing: Doing, campaign: Campaign) -> Place | None:
+    """The build that a campaign compared with, made again where it is gone; None where it had none."""
+    if campaign.base_toolchain is None:
+        return None
+    with doing.database.reading() as session:
+        row = campaigns.toolchain(session, campaign.base_toolchain)
+    if Path(row.python).exists():
+        return Place(row.digest, row.python, row.label, campaign.base)
+    return at_commit(doing, campaign, campaign.base)
+
+
 def at_commit(doing: Doing, campaign: Campaign, commit: str) -> Place:
     """The build of a commit of the campaign's repository. Raises as the provisioner does."""
     read = partial(doing.services.repositories.read, campaign.target, commit)

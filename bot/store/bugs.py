@@ -17,6 +17,8 @@ from bot.store.audit import ASSAY
 from bot.store.life import OVER, Event, after
 from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
+_WAITING = (BugState.NEW, BugState.HELD, BugState.REPORTED)
+
 
 @dataclass(frozen=True)
 class Sighting:
@@ -181,6 +183,17 @@ def of_target(session: Session, target: str) -> list[Bug]:
     """The target's bugs, the latest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
+
+
+def quiet_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
+    """Bugs that wait for something and were not seen since; of ids above `after`, in their order.
+
+    Those that people ruled on, and duplicates, wait for nothing.
+    """
+    waiting = [state.value for state in (*_WAITING, BugState.FIXED)]
+    query = select(Bug).where(Bug.state.in_(waiting), Bug.last_seen < at, Bug.id > after)
+    query = query.where(Bug.ruling == "", Bug.duplicate_of.is_(None))
+    return list(session.scalars(query.order_by(Bug.id).limit(limit)))
 
 
 def of_issue(session: Session, target: str, issue: int) -> Bug | None:

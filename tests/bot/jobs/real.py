@@ -140,22 +140,9 @@ def migrated() -> Iterator[TestCase]:
 
 
 def _campaign(made: Real, config: RepositoryConfig, cases: dict[str, TestCase]) -> None:
-    read = partial(made.services.repositories.read, demo.TARGET, made.shas[1])
-    spec = made.services.resolve(config, read)
-    ready = made.services.provision(spec, made.settings.data_dir, lambda _: None)
+    base, ready = (_build(made, config, sha) for sha in made.shas[:2])
     with made.database.transaction() as session:
-        session.add(
-            Toolchain(
-                digest=ready.digest,
-                backend="openvino",
-                provisioner="release",
-                label=ready.spec.label,
-                python=str(ready.python),
-                versions=dict(ready.versions),
-                requirements=list(ready.requirements),
-                created_at=START,
-            )
-        )
+        session.add_all([_row(base), _row(ready)])
         session.flush()
         campaign = Campaign(
             target=demo.TARGET,
@@ -166,6 +153,7 @@ def _campaign(made: Real, config: RepositoryConfig, cases: dict[str, TestCase]) 
             state="done",
             config=config.to_json(),
             head_toolchain=ready.digest,
+            base_toolchain=base.digest,
             created_at=START,
             updated_at=START,
         )
@@ -194,6 +182,24 @@ def _campaign(made: Real, config: RepositoryConfig, cases: dict[str, TestCase]) 
         session.add(
             Finding(campaign_id=campaign.id, case_id=made.case, signature=signature, bug_id=1, **finding)
         )
+
+
+def _build(made: Real, config: RepositoryConfig, sha: str) -> Ready:
+    spec = made.services.resolve(config, partial(made.services.repositories.read, demo.TARGET, sha))
+    return made.services.provision(spec, made.settings.data_dir, lambda _: None)
+
+
+def _row(ready: Ready) -> Toolchain:
+    return Toolchain(
+        digest=ready.digest,
+        backend="openvino",
+        provisioner="release",
+        label=ready.spec.label,
+        python=str(ready.python),
+        versions=dict(ready.versions),
+        requirements=list(ready.requirements),
+        created_at=START,
+    )
 
 
 def _signature(made: Real, config: RepositoryConfig, ready: Ready) -> str:
