@@ -18,6 +18,7 @@ from bot.reports.templating import counted
 
 MAX_TITLE = 255  # of an annotation, and 64 KB of its message: GitHub's REST API, checks
 _MESSAGE = 4_000  # ours: what is read beside a line of a diff
+_LONGEST_PATH = 1_000  # characters; ours
 _LEAST_NAME = 6  # letters of a pass's name that may be looked for in a sentence
 _LETTERS = re.compile(r"[^a-z0-9]")
 #: What a file does, in the words of a sentence; a compiler's own tests are not where its bugs come from.
@@ -98,8 +99,10 @@ def _annotation(group: Group, spot: Spot, command: str, level: str) -> dict[str,
 def _spots(one: Mapping[str, Any], whose: str) -> Iterator[Spot]:
     for place in one.get("places", ()):
         role = _ROLES.get(str(place["role"]))
-        if role is not None:
-            yield Spot(str(place["path"]), int(place["line"]), f"the {role}{whose} was changed on this line")
+        path = str(place["path"])
+        # A name that git could not spell, or nobody can read, would have GitHub refuse the whole check run.
+        if role is not None and path.isprintable() and "\ufffd" not in path and len(path) <= _LONGEST_PATH:
+            yield Spot(path, int(place["line"]), f"the {role}{whose} was changed on this line")
 
 
 def _letters(name: str) -> str:

@@ -68,6 +68,11 @@ class GitHubDouble:
         return self.hub.git_url
 
     @property
+    def git_http_url(self) -> str:
+        """The same over HTTP, where private repositories want an installation's token."""
+        return f"{self.hub.url}/git"
+
+    @property
     def private_key(self) -> str:
         """The App's private key, PEM."""
         return private_key()

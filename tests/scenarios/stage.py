@@ -50,11 +50,11 @@ class Stage:
 
     database: Database
 
-    def __init__(self, folder: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, *, git_over_http: bool = False, **variables: str) -> None:
         self.folder, self.data_dir = folder, folder / "data"
         self.hub = GitHubDouble(folder)
         self.lives = 0
-        self._variables = variables
+        self._git_over_http, self._variables = git_over_http, variables
         self._life: Life | None = None
         self._lock = threading.RLock()
 
@@ -133,13 +133,14 @@ class Stage:
 
     def busy(self) -> dict[str, int]:
         """What is left to be done, by kind."""
+        lost = set(self.hub.deliveries.lost())  # as far as GitHub knows: an answer may be lost too
         with self.database.reading() as session:
 
             def count(model: Any, *wheres: Any) -> int:
                 return int(session.scalar(select(func.count()).select_from(model).where(*wheres)) or 0)
 
             left = {
-                "hooks": len(self.hub.deliveries) + len(self.hub.deliveries.lost()),
+                "hooks": len(self.hub.deliveries) + len(lost - set(session.scalars(select(Delivery.id)))),
                 "deliveries": count(Delivery, Delivery.state == DeliveryState.PENDING.value),
                 "commands": count(Command, Command.state == CommandState.PENDING.value),
                 "jobs": count(Job, Job.state.in_(_JOBS)),
@@ -179,7 +180,7 @@ class Stage:
             "ASSAY_DATA_DIR": str(self.data_dir),
             "ASSAY_GITHUB_MODE": "live",
             "ASSAY_GITHUB_API_URL": self.hub.url,
-            "ASSAY_GIT_URL": self.hub.git_url,
+            "ASSAY_GIT_URL": self.hub.git_http_url if self._git_over_http else self.hub.git_url,
             "ASSAY_GITHUB_APP_ID": self.hub.app_id,
             "ASSAY_GITHUB_PRIVATE_KEY_FILE": str(self.folder / "key.pem"),
             "ASSAY_WEBHOOK_SECRET": self.hub.secret,

@@ -208,6 +208,12 @@ def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Repo
     assert "since this change: 3 of 3 runs at head, 0 of 3 at base" in spots[0]["message"]
 
 
+@pytest.mark.parametrize("path", ["a\nb.cpp", "a\ufffdb.cpp", "x" * 1001, "a\u202eb.cpp"])
+def test_a_file_whose_name_cannot_be_written_gets_no_annotation(report: Report, path: str) -> None:
+    touched = [{"operator": "AffineGrid", "places": [{"path": path, "line": 1, "role": "converter"}]}]
+    assert beside_lines(report.of(Standing.REGRESSION), Touches(touched), lambda _: "", gate=True) == []
+
+
 def test_a_change_that_touches_nothing_has_no_annotation(report: Report) -> None:
     assert beside_lines(report.of(Standing.REGRESSION), Touches(()), lambda _: "", gate=True) == []
 
