@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from bot import compose
+from bot import compose, pages
 from bot.service import Background, Compose, Job, Service, Services
 from bot.settings import Settings
 from bot.webhooks import router
@@ -45,6 +45,7 @@ def build(service: Service) -> FastAPI:
     app = FastAPI(title="Assay", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.service = service
     app.include_router(router.router())
+    app.include_router(pages.router(service))
     _add_probes(app, service)
     return app
 

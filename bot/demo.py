@@ -41,6 +41,9 @@ budget: 4m
 limits:
   memory: 2GiB
   run: 20s
+reduction:
+  cases: 2
+  budget: 30s
 toolchain:
   provisioner: release
   pin: requirements.txt

@@ -142,6 +142,9 @@ class Settings(BaseSettings):
     keep_deliveries_days: int = Field(
         default=14, ge=8, le=365, description="8 to 365 days; GitHub may deliver again what is a week old"
     )
+    public_url: Annotated[str, AfterValidator(_http_url)] | None = Field(
+        default=None, description="the http(s) address people reach this service at; reports are linked there"
+    )
     host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
     port: int = Field(default=8000, ge=0, le=65535, description="0 to 65535; 0 is any free port")
     workers: int = Field(

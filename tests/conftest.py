@@ -22,6 +22,7 @@ _COMPILER = "compiler_"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Gives every backend its mark `compiler_<name>`."""
+    config.addinivalue_line("markers", "sqlite: is about SQLite itself, and left out on PostgreSQL")
     for name in backends.names():
         package = backends.get(name).package
         config.addinivalue_line("markers", f"{_COMPILER}{name}: needs {package}")
@@ -34,5 +35,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             backend = backends.get(mark.name.removeprefix(_COMPILER))
             if importlib.util.find_spec(backend.import_name.partition(".")[0]) is None:
                 pytest.skip(f"{backend.package} is not installed here")
+        elif mark.name == "sqlite" and os.environ.get("ASSAY_TEST_POSTGRESQL"):
+            pytest.skip("it is about SQLite itself")
         elif mark.name == "gpu" and shutil.which("nvidia-smi") is None:
             pytest.skip("no CUDA device here")

@@ -23,7 +23,7 @@ def after_campaign(session: Session, campaign_id: int, at: datetime) -> int:
     In the transaction that ends the campaign. A pull request's head says nothing: it is not merged.
     """
     campaign = campaigns.get(session, campaign_id)
-    if campaign.pull is not None or campaign.head_toolchain is None:
+    if not campaigns.on_branch(campaign.pull, campaign.ref) or campaign.head_toolchain is None:
         return 0
     asked = retests.wanted(session, campaign, MAX_RETESTS)
     for bug in asked:
@@ -41,10 +41,9 @@ def after_campaign(session: Session, campaign_id: int, at: datetime) -> int:
 
 
 def seen(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: datetime) -> None:
-    """A campaign saw the bug; if that was thought mended, its issue is told and opened again."""
-    if before in OVER and bug.issue is not None:
-        why = f"fails again at {campaign.head[:12]}"
-        _post(session, bug, telling.back(bug, why, campaign.head, reopen=before is BugState.CLOSED), at)
+    """A campaign saw the bug; if its issue says that it was mended, that is told and opened again."""
+    if BugState(bug.state) not in OVER:
+        _back(session, bug, before, f"a campaign saw it at {campaign.head[:12]}", campaign.head, at)
 
 
 def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: datetime) -> None:
@@ -52,19 +51,19 @@ def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: date
     bug = session.get_one(Bug, row.bug_id)
     before = BugState(bug.state)
     evidence = {"commit": row.commit, "toolchain": row.toolchain, "runs": row.runs, "failed": row.failed}
-    if seen.failed:
-        if bugs.move(session, bug, Event.FAILED, said, at, evidence=evidence):
-            _post(session, bug, telling.back(bug, said, row.commit, reopen=before is BugState.CLOSED), at)
-    elif seen.passed:
+    if seen.passed:
         _passed(session, bug, said, at, evidence)
-    else:
+    elif not seen.healthy or not seen.failed or bug.ruling:
         audit.record(session, bug.target, "undecided", bugs.subject(bug), said, at, evidence=evidence)
+    elif bugs.move(session, bug, Event.FAILED, said, at, evidence=evidence):
+        _back(session, bug, before, said, row.commit, at)
 
 
 def _passed(session: Session, bug: Bug, said: str, at: datetime, evidence: Mapping[str, Any]) -> None:
     state = BugState(bug.state)
     if state not in OVER:
         bugs.move(session, bug, Event.PASSED, said, at, evidence=evidence)
+        outbox.withdraw(session, bug.id, f"withdrawn: it {said}")
         return
     proofs = retests.passed_since(session, bug.id)
     if state is BugState.FIXED and len({row.commit for row in proofs}) >= 2:
@@ -74,13 +73,22 @@ def _passed(session: Session, bug: Bug, said: str, at: datetime, evidence: Mappi
 
 def close(session: Session, bug: Bug, proofs: list[Retest], at: datetime) -> None:
     """Tells the bug's issue that it is mended, and closes both where the repository wants that."""
-    campaign = campaigns.get(session, bug.campaign_id) if bug.campaign_id is not None else None
-    wanted = bool(((campaign.config if campaign else {}).get("reports") or {}).get("close", True))
+    latest = campaigns.newest(session, bug.target, "")
+    wanted = bool(((latest.config if latest else {}).get("reports") or {}).get("close", True))
     if bug.issue is not None:
-        _post(session, bug, telling.mended(session, bug, proofs, close=wanted), at)
+        post(session, bug, telling.mended(session, bug, proofs, close=wanted), at)
     if wanted:
         bugs.move(session, bug, Event.CLOSED, "its fix was verified", at)
 
 
-def _post(session: Session, bug: Bug, drafts: list[outbox.Draft], at: datetime) -> None:
-    outbox.post(session, drafts, campaign_id=bug.campaign_id, issues_per_day=0, at=at)
+def _back(session: Session, bug: Bug, before: BugState, why: str, commit: str, at: datetime) -> None:
+    """Tells its issue, where that has heard of a fix; one that nobody heard of is nothing to take back."""
+    if before in (BugState.VERIFIED, BugState.CLOSED) and bug.issue is not None:
+        post(session, bug, telling.back(bug, why, commit, reopen=before is BugState.CLOSED), at)
+
+
+def post(session: Session, bug: Bug, drafts: list[outbox.Draft], at: datetime) -> None:
+    """Says it as the newest configuration of the target wants it, which may be in dry-run again."""
+    latest = campaigns.newest(session, bug.target, "")
+    campaign = latest.id if latest is not None else bug.campaign_id
+    outbox.post(session, drafts, campaign_id=campaign, issues_per_day=0, at=at)

@@ -14,12 +14,13 @@ from bot.bugs import changing
 from bot.reports.report import key
 from bot.store import Session, bugs, campaigns, jobs, mutes, outbox
 from bot.store.bugs import Sighting
-from bot.store.models import Bug, BugState, EffectState
+from bot.store.models import Bug, BugState, Campaign, EffectState
 from bot.store.outbox import ISSUE, Draft
 
 FILING = "filing"
-#: Why an issue is held for the moment.
+#: Why an issue is held for the moment, and why it still is where the checks came to nothing.
 CHECKING = "being checked before it is filed"
+UNCHECKED = "could not be checked before it is filed"
 
 
 def saw(
@@ -39,14 +40,30 @@ def saw(
     """
     known = bugs.find(session, target, signature)
     before = BugState(known.state) if known is not None else None
-    quiet = reason or _quiet(session, target, known, operator, at)
+    quiet = reason or why_quiet(session, target, known, operator, at)
     bug = bugs.see(session, target, signature, title, at, quiet, by)
-    if before is not None and not by.pull and not _ruled(session, bug):
-        changing.seen(session, bug, before, campaigns.get(session, by.campaign), at)
+    if before is None or by.pull or bug.ruling:
+        return quiet
+    campaign = campaigns.get(session, by.campaign)
+    if bug.duplicate_of is not None:
+        _saw_first(session, bugs.canonical(session, bug), bug, campaign, at)
+    else:
+        changing.seen(session, bug, before, campaign, at)
     return quiet
 
 
-def _quiet(session: Session, target: str, bug: Bug | None, operator: str, at: datetime) -> str:
+def _saw_first(session: Session, first: Bug, bug: Bug, campaign: Campaign, at: datetime) -> None:
+    """What is seen of a duplicate happens to the bug that it is."""
+    if first.ruling:
+        return
+    before = BugState(first.state)
+    why = f"its duplicate, bug {bug.id}, was seen after it was {before.value}"
+    bugs.again(session, first, why, campaign, at)
+    changing.seen(session, first, before, campaign, at)
+
+
+def why_quiet(session: Session, target: str, bug: Bug | None, operator: str, at: datetime) -> str:
+    """Why nothing is to be filed of a bug, as people want it; "" where they said nothing of it."""
     if bug is not None and (why := _ruled(session, bug)):
         return why
     mute = mutes.over(session, target, operator, at)
@@ -95,6 +112,7 @@ def ask_all(session: Session, posted: Iterable[outbox.Posted], drafts: Iterable[
     """Asks for the checks of those issues that wait for them."""
     signatures = {draft.key: draft for draft in drafts if draft.kind == ISSUE}
     for one in posted:
-        if one.key in signatures and one.state is EffectState.HELD and CHECKING in one.reason:
+        waits = CHECKING in one.reason or UNCHECKED in one.reason
+        if one.key in signatures and one.state is EffectState.HELD and waits:
             draft = signatures[one.key]
             ask(session, one.key, draft.target, bugs.find(session, draft.target, draft.signature), at)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import structlog
 
-from bot.store import Session, audit, bugs, now
+from bot.bugs import telling
+from bot.store import Session, audit, bugs, now, outbox
 from bot.store.life import Event
 from bot.store.models import Bug
 from bot.webhooks.intents import IssueIntent
@@ -32,20 +33,21 @@ def handle(session: Session, intent: IssueIntent) -> bool:
 
 def _closed(session: Session, bug: Bug, intent: IssueIntent) -> None:
     """As not planned it is over and nothing more is said; as completed it comes back if it fails again."""
-    at = now()
     if intent.state_reason in _NOT_PLANNED:
         why = f"{intent.sender} closed #{intent.number} as {intent.state_reason.replace('_', ' ')}"
         bugs.rule(session, bug, "invalid", why)
     else:
         why = f"{intent.sender} closed #{intent.number}"
-    bugs.move(session, bug, Event.CLOSED, why, at, who=intent.sender)
+    _stands(session, bug, "closed", intent.state_reason or "completed")
+    _move(session, bug, Event.CLOSED, why, intent)
 
 
 def _reopened(session: Session, bug: Bug, intent: IssueIntent) -> None:
     why = f"{intent.sender} opened #{intent.number} again"
     if bug.ruling:
         bugs.rule(session, bug, "", why)
-    bugs.move(session, bug, Event.REOPENED, why, now(), who=intent.sender)
+    _stands(session, bug, "open", "reopened")
+    _move(session, bug, Event.REOPENED, why, intent)
 
 
 def _gone(session: Session, bug: Bug, intent: IssueIntent) -> None:
@@ -53,5 +55,16 @@ def _gone(session: Session, bug: Bug, intent: IssueIntent) -> None:
     why = f"{intent.sender} {intent.action} #{intent.number}"
     bugs.rule(session, bug, "invalid", why)
     bug.issue = None
-    audit.record(session, bug.target, intent.action, bugs.subject(bug), why, now(), who=intent.sender)
-    bugs.move(session, bug, Event.CLOSED, why, now(), who=intent.sender)
+    _move(session, bug, Event.CLOSED, why, intent)
+
+
+def _stands(session: Session, bug: Bug, state: str, reason: str) -> None:
+    """The issue is as a person made it, whatever we made it before."""
+    outbox.overtaken(session, telling.state_key(bug), telling.state_of(state, reason))
+
+
+def _move(session: Session, bug: Bug, event: Event, why: str, intent: IssueIntent) -> None:
+    """Lets it happen; a person's doing is in the audit also where the bug's state stays."""
+    at = now()
+    if not bugs.move(session, bug, event, why, at, who=intent.sender):
+        audit.record(session, bug.target, event.value, bugs.subject(bug), why, at, who=intent.sender)

@@ -42,6 +42,16 @@ def silent(bug: Bug, why: str) -> list[Draft]:
     return [_comment(bug, "silent", str(bug.seen), body), _state(bug, "closed", "not_planned")]
 
 
+def state_key(bug: Bug) -> str:
+    """The effect that opens and closes the bug's issue."""
+    return key(ISSUE_STATE, bug.target, "bug", str(bug.id))
+
+
+def state_of(state: str, reason: str) -> dict[str, str]:
+    """What that effect says, as GitHub takes it."""
+    return {"state": state, "state_reason": reason}
+
+
 def _comment(bug: Bug, what: str, which: str, body: str) -> Draft:
     name = key(COMMENT, bug.target, "bug", str(bug.id), what, which)
     payload = {"body": f"{text.cut(tidy(body), MAX_COMMENT)}\n\n{marker(name)}\n"}
@@ -49,11 +59,10 @@ def _comment(bug: Bug, what: str, which: str, body: str) -> Draft:
 
 
 def _state(bug: Bug, state: str, reason: str) -> Draft:
-    name = key(ISSUE_STATE, bug.target, "bug", str(bug.id))
-    payload = {"state": state, "state_reason": reason}
+    payload = state_of(state, reason)
     return Draft(
         ISSUE_STATE,
-        name,
+        state_key(bug),
         bug.target,
         payload,
         number=bug.issue,

@@ -35,8 +35,8 @@ from fuzzing.outcomes import Outcome
     "--way",
     "ways",
     multiple=True,
-    help="Use this way only; several with commas, or repeated: ladder, parts, raising, stage, subgraph, "
-    "converter. [default: all that the backend allows]",
+    help="Use this way only, such as parts; several with commas, or repeated. "
+    "[default: all that the backend allows]",
 )
 @corpus_option
 @python_option

@@ -36,6 +36,7 @@ _PAGE = """<!doctype html>
 @click.option(
     "--organization", metavar="LOGIN", help="Who shall own the App. [default: whoever is signed in]"
 )
+@click.option("--no-webhook", is_flag=True, help="GitHub cannot reach the service: it polls instead.")
 @click.option(
     "--page", type=click.Path(path_type=Path), help="Write a page with a button that registers the App."
 )
@@ -45,7 +46,13 @@ _PAGE = """<!doctype html>
     help="Where the private key is written.",
 )  # fmt: skip
 def command(
-    url: str | None, name: str, organization: str | None, page: Path | None, code: str | None, key_file: Path
+    url: str | None,
+    name: str,
+    organization: str | None,
+    no_webhook: bool,
+    page: Path | None,
+    code: str | None,
+    key_file: Path,
 ) -> Exit:
     """Make the GitHub App.
 
@@ -59,7 +66,7 @@ def command(
         raise UsageError(
             "say where GitHub reaches this service: --url https://…; or --code CODE, if that is done"
         )
-    told = json.dumps(manifest(url, name), indent=2)
+    told = json.dumps(manifest(url, name, webhook=not no_webhook), indent=2)
     if page is None:
         click.echo(told)
         return Exit.OK

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from bot import pages
 from bot.campaigns.catalogue import catalogued
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.compose.forge import repositories
@@ -35,7 +37,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "try_script": try_script,
         "run_tool": _run_tool,
         "sign": sign,
-        "reports": reports(settings.data_dir),
+        "reports": reports(settings.data_dir, partial(pages.address, settings)),
         "catalogues": catalogued,
     }
     return Services(**(fields | replaced))
@@ -46,9 +48,9 @@ def runner() -> Runner:
     return make_runner("local", 1)
 
 
-def reports(data_dir: Path) -> Reports:
-    """How campaigns are told of."""
-    return CampaignReports(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign))
+def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "") -> Reports:
+    """How campaigns are told of; `page` is the address of a campaign's report, "" where it has none."""
+    return CampaignReports(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign), page=page)
 
 
 def artifacts(data_dir: Path, campaign: int) -> Path:

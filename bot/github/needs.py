@@ -92,14 +92,17 @@ EVENTS = (
 WEBHOOK_PATH = "/webhooks/github"
 
 
-def manifest(url: str, name: str = "Assay") -> dict[str, object]:
-    """The App manifest for a service at `url` (GitHub, "Registering a GitHub App from a manifest")."""
+def manifest(url: str, name: str = "Assay", *, webhook: bool = True) -> dict[str, object]:
+    """The App manifest for a service at `url` (GitHub, "Registering a GitHub App from a manifest").
+
+    webhook  whether GitHub can reach the service; repositories are polled where it cannot
+    """
     base = url.rstrip("/")
     return {
         "name": name,
         "url": base,
         "description": "Tests deep-learning compilers at each commit and says what the change broke.",
-        "hook_attributes": {"url": base + WEBHOOK_PATH, "active": True},
+        "hook_attributes": {"url": base + WEBHOOK_PATH, "active": webhook},
         "redirect_url": base + "/",
         "public": False,
         "default_permissions": {need.name: need.level for need in PERMISSIONS},

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING
 from bot.errors import InternalError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bot.jobs.doing import Doing
+    from bot.store import Session
+    from bot.store.models import Job
 
 Work = Callable[["Doing"], None]
+#: What it means for the rows a job was about that it is given up, and why; in the transaction that says so.
+GivenUp = Callable[["Session", "Job", str, "datetime"], None]
 
 
 class Lane(Enum):
@@ -27,23 +33,24 @@ class Lane(Enum):
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of job. `work` settles it: `Doing.done`, or raises."""
+    """One kind of job. `work` settles it: `Doing.done`, or raises; `given_up` follows where it raised."""
 
     name: str
     lane: Lane
     work: Work
+    given_up: GivenUp | None = None
 
 
 _KINDS: dict[str, Kind] = {}
 
 
-def kind(name: str, lane: Lane = Lane.LONG) -> Callable[[Work], Work]:
+def kind(name: str, lane: Lane = Lane.LONG, given_up: GivenUp | None = None) -> Callable[[Work], Work]:
     """Decorator: makes a function the work of the jobs of this kind."""
 
     def register(work: Work) -> Work:
         if name in _KINDS:
             raise InternalError(f"two kinds of jobs are called {name!r}")
-        _KINDS[name] = Kind(name, lane, work)
+        _KINDS[name] = Kind(name, lane, work, given_up)
         return work
 
     return register

@@ -14,16 +14,20 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bot.bugs.verdicts import RUNS, Tally, tally
 from bot.campaigns.attend import attend
+from bot.campaigns.provenance import origin
 from bot.campaigns.services import Read
+from bot.campaigns.signing import alike
 from bot.campaigns.steps.planning import CONFIG_FILE
 from bot.config import RepositoryConfig
 from bot.config.sections import exact_pin
 from bot.errors import RefusalError, RunnerError
 from bot.jobs.doing import Doing
-from bot.store import campaigns, findings
+from bot.store import campaigns, findings, retests
 from bot.store.campaigns import Session
 from bot.store.models import Bug, Campaign, Toolchain
+from bot.store.outcomes import CacheKey
 from fuzzing import backends
 from fuzzing.outcomes import Outcome
 
@@ -74,6 +78,17 @@ def at_head(doing: Doing, campaign: Campaign) -> Place:
     if Path(row.python).exists():
         return Place(digest, row.python, row.label, campaign.head)
     return at_commit(doing, campaign, campaign.head)
+
+
+def at_base(doing: Doing, campaign: Campaign) -> Place | None:
+    """The build that a campaign compared with, made again where it is gone; None where it had none."""
+    if campaign.base_toolchain is None:
+        return None
+    with doing.database.reading() as session:
+        row = campaigns.toolchain(session, campaign.base_toolchain)
+    if Path(row.python).exists():
+        return Place(row.digest, row.python, row.label, campaign.base)
+    return at_commit(doing, campaign, campaign.base)
 
 
 def at_commit(doing: Doing, campaign: Campaign, commit: str) -> Place:
@@ -141,6 +156,29 @@ def run(
             f"{len(missing)} of {len(cases)} cases were not run {repeats} times on {place.label}"
         )
     return dict(heard.outcomes)
+
+
+def control(session: Session, known: Known) -> str:
+    """A case that must pass on every healthy build: the first that passed where the bug was seen last."""
+    key = CacheKey.of(known.campaign.head_toolchain or "", known.campaign.config)
+    return retests.control(session, known.campaign.id, key, known.case)
+
+
+def tallied(doing: Doing, known: Known, control: str, place: Place) -> Tally:
+    """Runs the bug's case, and beside it one that must pass, in fresh processes on a build."""
+    seen = run(doing, known.config, place, [known.case], RUNS)[known.case]
+    beside = run(doing, known.config, place, [control], 1)[control] if control else []
+    return tally(seen, [_same(doing, known, outcome) for outcome in seen], beside)
+
+
+def _same(doing: Doing, known: Known, outcome: Outcome) -> bool:
+    """Whether an outcome shows the bug: the symptom that its signature was made of."""
+    if not outcome.verdict.accuses:
+        return False
+    about = origin(corpus_of(doing), outcome.case)
+    raw = doing.services.sign(outcome, about.operator, about.frontend)
+    small = known.bug.facts.get("signature")  # of a case that was reduced; others go by the key alone
+    return raw.key == known.bug.signature or (bool(small) and alike(raw.fields, small))
 
 
 def tool(

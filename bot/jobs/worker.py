@@ -153,8 +153,14 @@ class Worker:
 
     def _fail(self, doing: Doing, reason: str) -> None:
         log.warning("job_failed", reason=reason)
-        present = self._services.clock.now()
-        self._write(doing, lambda session, job: settled(session, job, JobState.FAILED, reason, {}, present))
+        present, given_up = self._services.clock.now(), kinds()[doing.errand.kind].given_up
+
+        def change(session: Session, job: Job) -> None:
+            settled(session, job, JobState.FAILED, reason, {}, present)
+            if given_up is not None:
+                given_up(session, job, reason, present)
+
+        self._write(doing, change)
 
     def _write(self, doing: Doing, change: Callable[[Session, Job], None]) -> None:
         try:

@@ -30,6 +30,10 @@ from fuzzing.outcomes import Outcome, Verdict
 
 #: A check run changes at most so often, but for a new step: GitHub takes 80 writes a minute of an App.
 EVERY = timedelta(seconds=15)
+#: GitHub itself gives up check runs that are unfinished for so long (REST API, checks: "stale").
+STALE = timedelta(days=14)
+#: How late the end of a campaign may be seen, clocks of several machines included.
+RECENT = timedelta(minutes=10)
 SHOWN = 10  # failing cases, and touched operators, that are listed
 
 log = structlog.get_logger(__name__)
@@ -59,17 +63,21 @@ class Checks:
     ) -> None:
         self._database, self._corpus, self._page, self._clock = database, corpus, page, clock
         self._said: dict[int, _Said] = {}
+        self._reach = STALE  # how far back the first look must look; later ones only a little
 
     def look(self) -> int:
         """Brings up to date what is due; returns how many check runs that changed."""
+        at = self._clock()
+        since = at - self._reach
         with self._database.reading() as session:
             present = {one.id: _step(one) for one in pulls.at_work(session)}
-            over = [campaign.id for campaign, _ in pulls.unsaid(session)]
-        at = self._clock()
+            over = [campaign.id for campaign in pulls.unsaid(session, since)]
         due = [one for one, step in present.items() if self._due(one, step, at)]
         changed = sum(self._revise(one, present[one], at) for one in due)
         self._said = {one: said for one, said in self._said.items() if one in present}
-        return changed + sum(self._finish(one) for one in over)
+        finished = sum(self._finish(one, since) for one in over)
+        self._reach = RECENT
+        return changed + finished
 
     def _due(self, campaign: int, step: str, at: datetime) -> bool:
         said = self._said.get(campaign)
@@ -88,10 +96,10 @@ class Checks:
         self._said[campaign_id] = _Said(at, step)
         return True
 
-    def _finish(self, campaign_id: int) -> bool:
+    def _finish(self, campaign_id: int, since: datetime) -> bool:
         """The last word on a campaign that ended without one: superseded, closed, nothing to test, a bug."""
         with self._database.transaction() as session:
-            known = {campaign.id: campaign for campaign, _ in pulls.unsaid(session)}
+            known = {campaign.id: campaign for campaign in pulls.unsaid(session, since)}
             campaign = known.get(campaign_id)
             if campaign is None:
                 return False
@@ -105,8 +113,9 @@ class Checks:
 
 
 def _step(campaign: Campaign) -> str:
-    """Where a campaign is; when that changes, its check run changes at once."""
-    return f"{campaign.state}{' at work' if _begun(campaign) else ''}"
+    """Where a campaign is; when that changes, its check run changes at once. First results are a step too."""
+    results = campaign.state == CampaignState.RUNNING.value and bool(campaign.clock.get(campaign.state))
+    return f"{campaign.state}{' at work' * _begun(campaign)}{' with results' * results}"
 
 
 def _begun(campaign: Campaign) -> bool:

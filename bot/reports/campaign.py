@@ -19,7 +19,7 @@ from bot.reports.references import completed
 from bot.reports.report import Group, Report, build
 from bot.reports.templating import counted
 from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
-from bot.store import Session, bugs, findings, now, outbox
+from bot.store import Session, bugs, campaigns, findings, now, outbox
 from bot.store.models import Side, Standing
 from bot.store.outbox import Draft
 from fuzzing.cases import Corpus, TestCase
@@ -80,7 +80,7 @@ class CampaignReports:
             group.title,
             group.example.operator,
             at,
-            render.silence(group.standing) or in_pull(summary.pull),
+            render.silence(group.standing) or in_pull(summary.pull) or in_queue(summary.ref),
             _sighting(summary, group.signature),
         )
         bug = bugs.find(session, summary.target, group.signature)
@@ -126,7 +126,7 @@ class CampaignReports:
 
 def _sighting(summary: Summary, signature: str) -> bugs.Sighting:
     """What the campaign knows of a bug, by that of its reduced cases which needs the least."""
-    pull = summary.pull is not None
+    pull = not campaigns.on_branch(summary.pull, summary.ref)
     small = [one.reduced for one in summary.findings if one.signature == signature and one.reduced]
     if not small:
         return bugs.Sighting(summary.campaign_id, pull)
@@ -150,6 +150,11 @@ def in_pull(pull: int | None) -> str:
     campaign on a watched branch sees it.
     """
     return "" if pull is None else f"in a pull request, #{pull}: issues are about watched branches"
+
+
+def in_queue(ref: str) -> str:
+    """Why what a merge queue's group broke becomes no issue: it may never be merged."""
+    return "" if campaigns.on_branch(None, ref) else "in a merge queue: issues are about watched branches"
 
 
 #: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.

@@ -69,7 +69,7 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
     run = payload(
         view.head,
         check_key(view),
-        _headline(report, setting),
+        headline(report, setting.muted),
         tidy(render("reports/check_summary.md.j2", **told)),
         _text(told, setting),
         conclusion=conclusion(report, setting),
@@ -81,10 +81,10 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
     return run | {"output": run["output"] | extra}
 
 
-def _headline(report: Report, setting: Setting) -> str:
+def headline(report: Report, muted: Sequence[str]) -> str:
     """The report in one line; what is muted is no news."""
     new = report.of(Standing.REGRESSION)
-    if new and not accused(report, setting.muted):
+    if new and not accused(report, muted):
         return f"Nothing new in {counted(report.ran(), 'case')} but what is muted"
     return report.headline
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bot.config import RepositoryConfig
 from bot.reports.annotations import Touches, beside_lines
-from bot.reports.check import CHECK_RUN, Setting, check_key, check_run, payload
+from bot.reports.check import CHECK_RUN, Setting, check_key, check_run, headline, payload
 from bot.reports.issue import tidy
 from bot.reports.report import Group, Report, key
 from bot.reports.sections import accused
-from bot.reports.sticky import Earlier, sticky, sticky_key
+from bot.reports.sticky import Earlier, command, sticky, sticky_key
 from bot.reports.templating import counted, render
 from bot.store import Session, audit, mutes, outcomes, pulls
 from bot.store.campaigns import get
@@ -34,8 +35,8 @@ _STANDINGS = {
     Standing.ALREADY_BROKEN: "fails at base too by now",
     Standing.SUPPORT_LOST: "is refused as unsupported now",
     Standing.FLAKY: "fails not each time any more",
-    Standing.UNJUDGED: "could not be judged this time",
 }
+_UNJUDGED = "could not be judged this time"
 
 
 def pull_key(pull: Pull) -> str:
@@ -75,9 +76,11 @@ def effects(
     touches = Touches(view.ranking.touched if view.ranking else ())
     groups = accused(report, muted)
     gate = config.pull_requests.gate
-    setting = Setting(page, gate, muted, view.pull, beside_lines(groups, touches, gate=gate))
+    setting = Setting(
+        page, gate, muted, view.pull, beside_lines(groups, touches, partial(command, report), gate=gate)
+    )
     check = Draft(CHECK_RUN, check_key(view), view.target, check_run(report, setting), living=True)
-    said = _comment(session, report, groups, touches, config, at)
+    said = _comment(session, report, groups, touches, setting, config, at)
     return [check] if said is None else [check, said]
 
 
@@ -86,6 +89,7 @@ def _comment(
     report: Report,
     groups: Sequence[Group],
     touches: Touches,
+    setting: Setting,
     config: RepositoryConfig,
     at: datetime,
 ) -> Draft | None:
@@ -109,7 +113,8 @@ def _comment(
     audit.record(session, view.target, COMMENTED, subject, why, at, evidence=evidence)
     run = session.get(Effect, check_key(view))
     address = run.url if run is not None and run.url.startswith("https://") else ""
-    return sticky(report, groups, list(_earlier(session, report, past)), touches, address)
+    earlier = list(_earlier(session, report, past))
+    return sticky(report, groups, earlier, touches, address, headline(report, setting.muted))
 
 
 def _silence(report: Report, groups: Sequence[Group], config: RepositoryConfig, *, there: bool) -> str:
@@ -137,13 +142,13 @@ def _earlier(session: Session, report: Report, past: Sequence[Mapping[str, Any]]
     for one in past:
         standing = standings.get(str(one["signature"]))
         outcome = outcomes.get(session, str(one["case"]), place)
-        if standing in _STANDINGS:
-            now = _STANDINGS[standing]
+        mended = False
+        if standing is not None and standing is not Standing.FIXED:
+            now = _STANDINGS.get(standing, _UNJUDGED)
         elif outcome is None:
             now = f"was not run again at {at}, so nobody knows"
         elif outcome.verdict is Verdict.PASS:
-            now = f"passes at {at}"
+            now, mended = f"passes at {at}", True
         else:
             now = f"gives {outcome.verdict.value.replace('_', ' ')} at {at} now"
-        passes = outcome is not None and outcome.verdict is Verdict.PASS and standing not in _STANDINGS
-        yield Earlier(str(one["title"]), now, passes)
+        yield Earlier(str(one["title"]), now, mended)

@@ -34,6 +34,9 @@ from fuzzing.outcomes import Outcome, Verdict
 LIMITS_S: Mapping[str, float] = {"import": 120, "convert": 60, "compile": 120, "run": 30}
 MEMORY_BYTES = 4 << 30
 
+#: How the test of a case ends that a reduction left: `fuzzing.reduce.reduction`.
+REDUCED = " (reduced)"
+
 #: Smaller models are shown as they are; only long ones are packed.
 PACKED_BYTES = 4096
 
@@ -133,7 +136,7 @@ def replay_page(case: TestCase, outcome: Outcome, toolchain: Installed, folder: 
 
 def replay_command(outcome: Outcome, case: str) -> str:
     """`assay replay` for an outcome, under its configuration."""
-    options, profile = _given(outcome)
+    options, profile = settings_of(outcome)
     words = ["assay", "replay", case, "--backend", outcome.backend, "--device", outcome.device]
     for name, value in options.items():
         words += ["--option", f"{name}={value}"]
@@ -144,7 +147,7 @@ def _template(backend: str, frontend: str) -> str:
     return f"reproducers/{backend}.{frontend}.py.j2"
 
 
-def _given(outcome: Outcome) -> tuple[dict[str, str], str]:
+def settings_of(outcome: Outcome) -> tuple[dict[str, str], str]:
     """The options and the profile that a configuration names, see `fuzzing.oracles.configuration`."""
     options = dict(word.split("=", 1) for word in outcome.configuration.split() if "=" in word)
     return options, options.pop("profile", DEFAULT)
@@ -152,7 +155,7 @@ def _given(outcome: Outcome) -> tuple[dict[str, str], str]:
 
 def _configuration(outcome: Outcome) -> tuple[dict[str, str], str]:
     """All options, those at their default too, and the profile."""
-    options, profile = _given(outcome)
+    options, profile = settings_of(outcome)
     try:
         return backends.get(outcome.backend).settle(options), profile
     except UnknownNameError:  # a backend that is no part of this Assay
@@ -190,11 +193,11 @@ def _header(case: TestCase, outcome: Outcome, toolchain: Installed) -> str:
 
 def _provenance(case: TestCase) -> str:
     origin = case.provenance
+    test = f"{origin.library} {origin.version}'s test {origin.test.removesuffix(REDUCED)}"
+    if origin.test.endswith(REDUCED):
+        return f"Found and written by a machine: Assay, which made the program small. It came from {test}."
     kept = "and its expected outputs are" if case.expected is not None else "is"
-    return (
-        "Found and written by a machine: Assay. "
-        f"The program {kept} {origin.library} {origin.version}'s test {origin.test}."
-    )
+    return f"Found and written by a machine: Assay. The program {kept} {test}."
 
 
 def _dtype(value: Value) -> str:

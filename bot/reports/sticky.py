@@ -50,11 +50,17 @@ def sticky_key(target: str, pull: int) -> str:
 
 
 def sticky(
-    report: Report, groups: Sequence[Group], earlier: Sequence[Earlier], touches: Touches, check: str
+    report: Report,
+    groups: Sequence[Group],
+    earlier: Sequence[Earlier],
+    touches: Touches,
+    check: str = "",
+    headline: str = "",
 ) -> Draft:
     """The comment as it is to be now.
 
     groups   what is new here; [] once nothing is
+    headline the check run's, where it is not the report's
     check    the address of the check run, "" while it has none
     """
     view = report.view
@@ -65,6 +71,7 @@ def sticky(
             render(
                 "reports/sticky.md.j2",
                 report=report,
+                headline=headline or report.headline,
                 groups=groups,
                 spots={group.signature: touches.spot(group) for group in groups[:shown]},
                 shown=shown,

@@ -38,6 +38,11 @@ _SECRETS = re.compile(
     | (?:AKIA|ASIA|AROA)[A-Z0-9]{16}                          # AWS access keys
     | xox[abeoprs]-[A-Za-z0-9-]{10,}                          # Slack
     | hf_[A-Za-z0-9]{20,}                                     # Hugging Face
+    | pypi-[A-Za-z0-9_-]{16,}                                 # PyPI
+    | (?<![A-Za-z0-9])npm_[A-Za-z0-9]{20,}
+    | nvapi-[A-Za-z0-9_-]{20,}                                # NVIDIA
+    | AIza[A-Za-z0-9_-]{35}                                   # Google
+    | (?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,}                   # OpenAI and others
     | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]* # JSON web tokens
     | (?i:authorization|x-api-key|cookie)["']?[ \t]*[:=][^\n]*
     | (?i:bearer)[ \t]+[A-Za-z0-9._~+/=-]{8,}

@@ -129,20 +129,17 @@ def title(seen: Underway) -> str:
     if seen.waiting is not None:
         before = f"{counted(seen.waiting, 'campaign')} before this one" if seen.waiting else "next to begin"
         return f"Queued: {before}"
-    ran = f"{thousands(seen.done)} of {counted(seen.planned, 'case')}"
+    ran, failing = counted(seen.done, "case"), thousands(seen.failures)
     return {
         CampaignState.PLANNING: "Planning: collecting and ranking the cases",
         CampaignState.PROVISIONING: f"Making the toolchains for {counted(seen.planned, 'case')}",
-        CampaignState.RUNNING: f"Running: {ran}, {_fails(seen.failures)} so far",
-        CampaignState.CONFIRMING: f"Repeating what fails beside base: {_fails(seen.failures)} of {ran}",
-        CampaignState.COMPARING: f"Comparing with base: {counted(seen.compared, 'case')} there by now",
-        CampaignState.REDUCING: f"Reducing what fails: {_fails(seen.failures)} of {ran}",
+        CampaignState.RUNNING: f"Running: {thousands(seen.done)} of {counted(seen.planned, 'case')}, "
+        f"{failing} {'fails' if seen.failures == 1 else 'fail'} so far",
+        CampaignState.CONFIRMING: f"Repeating what fails: {failing} of {ran}",
+        CampaignState.COMPARING: f"Comparing with base: {thousands(seen.compared)} of {ran}",
+        CampaignState.REDUCING: f"Making small what fails: {failing} of {ran}",
         CampaignState.REPORTING: "Writing the report",
     }.get(seen.state, seen.state.value)
-
-
-def _fails(cases: int) -> str:
-    return f"{thousands(cases)} {'fails' if cases == 1 else 'fail'}"
 
 
 def _context(seen: Underway) -> dict[str, Any]:

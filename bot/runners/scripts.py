@@ -13,14 +13,19 @@ from bot.errors import RunnerError
 #: A reproducer ends by itself after the limits of its phases; those of `bot.reports.reproducer` together, and
 #: the interpreter's start twice.
 TIMEOUT_S = 400.0
+NOT_ENDED, NOT_RUN = 124, 125
+#: What a reproducer prints when it exits with 1 (`templates/reproducers/base.py.j2`).
+SAYING = b"THE BUG SHOWS"
 _PACKAGE = Path(next(iter(fuzzing.__path__)))
 _SEEN = ("PATH", "LANG", "LANGUAGE", "LC_*", "LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*")
 
 
 def try_script(text: str, python: str) -> int:
-    """The exit code of a script under the interpreter `python`; 124, as of `timeout`, if it does not end.
+    """The exit code of a script under the interpreter `python`.
 
-    It gets a folder of its own and nothing of our environment. Raises RunnerError if it cannot be started.
+    1 only where it also says that the bug shows: an interpreter that is not there, and a script with a
+    mistake in it, end with 1 as well. 124 where it does not end, 125 where it does not run, as of `timeout`.
+    It gets a folder of its own and nothing of our environment. Raises RunnerError if nothing can be started.
     """
     with tempfile.TemporaryDirectory(prefix="assay-script-") as name:
         folder = Path(name)
@@ -31,7 +36,7 @@ def try_script(text: str, python: str) -> int:
         try:
             done = processes.run(command, env=env, cwd=folder, timeout=TIMEOUT_S, tether=True)
         except subprocess.TimeoutExpired:
-            return 124
+            return NOT_ENDED
         except OSError as error:
             raise RunnerError(f"cannot start {python}: {error.strerror}") from error
-    return done.returncode
+    return NOT_RUN if done.returncode == 1 and SAYING not in done.stdout else done.returncode

@@ -44,6 +44,12 @@ def of(session: Session, target: str, subject: str, limit: int = 100) -> Sequenc
     return session.scalars(query.order_by(Act.id.desc()).limit(limit)).all()[::-1]
 
 
+def last(session: Session, target: str, subject: str, what: str) -> Act | None:
+    """The last act of one kind about one subject."""
+    query = select(Act).where(Act.target == target, Act.subject == subject, Act.what == what)
+    return session.scalars(query.order_by(Act.id.desc()).limit(1)).first()
+
+
 def of_target(session: Session, target: str, limit: int = 100) -> Sequence[Act]:
     """The last acts about anything of a target, the newest first."""
     query = select(Act).where(Act.target == target)

@@ -17,12 +17,14 @@ from bot.store.audit import ASSAY
 from bot.store.life import OVER, Event, after
 from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
+_WAITING = (BugState.NEW, BugState.HELD, BugState.REPORTED)
+
 
 @dataclass(frozen=True)
 class Sighting:
     """A campaign that saw a bug, and what it knows of it.
 
-    pull    whether it was about a pull request
+    pull    whether it was about a pull request, or a group of them in a merge queue
     case    the reduced case, "" where none was reduced; backend, device and configuration are how it is run
     traits  of that case, as `fuzzing.triage.traits.Traits`
     fields  what the signature is made of, which tells whether the bug explains other failures
@@ -57,7 +59,7 @@ def see(
 
     reason   why nothing is said of it, "" if an issue is to follow. It is recorded only while no issue
              exists, so that a later silence does not overwrite the reason of a report. A bug that was
-             thought fixed begins a new life.
+             thought fixed begins a new life, unless people ruled on it, or who saw it began before.
     by       who saw it. What a pull request shows changes nothing about a known bug: it is not merged.
     """
     bug = find(session, target, signature)
@@ -69,10 +71,26 @@ def see(
         _tell(bug, by)
     bug.last_seen = max(bug.last_seen, at)
     before = bug.state
-    move(session, bug, Event.FAILED, f"seen again after it was {before}", at)
-    if reason and before == bug.state == BugState.NEW.value:
+    if not bug.ruling:
+        why, campaign = (
+            f"seen again after it was {before}",
+            session.get(Campaign, by.campaign) if by else None,
+        )
+        again(session, bug, why, campaign, at)
+    if reason and bug.state == BugState.NEW.value and bug.reason != reason:
         bug.reason = reason
+        audit.record(session, target, "silent", subject(bug), reason, at)
     return bug
+
+
+def again(session: Session, bug: Bug, why: str, by: Campaign | None, at: datetime) -> None:
+    """A campaign saw the bug. One that was asked for before the bug was over tells nothing new of it.
+
+    A campaign may take hours, and a fix is pushed, or its issue closed, while it runs.
+    """
+    over = audit.last(session, bug.target, subject(bug), bug.state) if BugState(bug.state) in OVER else None
+    if over is None or by is None or by.created_at >= over.at:
+        move(session, bug, Event.FAILED, why, at)
 
 
 def move(
@@ -112,6 +130,7 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
             session.add(bug)
     except IntegrityError:  # another campaign of this target was first
         return session.scalars(select(Bug).where(Bug.target == target, Bug.signature == signature)).one()
+    audit.record(session, target, bug.state, subject(bug), f"found: {title}", at)
     return bug
 
 
@@ -122,9 +141,13 @@ def _tell(bug: Bug, by: Sighting) -> None:
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
     if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):
-        bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
-        bug.configuration, bug.traits = by.configuration, dict(by.traits)
-        bug.facts = bug.facts | {"signature": dict(by.fields)}
+        _take(bug, by)
+
+
+def _take(bug: Bug, by: Sighting) -> None:
+    bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
+    bug.configuration, bug.traits = by.configuration, dict(by.traits)
+    bug.facts = bug.facts | {"signature": dict(by.fields)}
 
 
 def _needs(traits: Mapping[str, Any]) -> int:
@@ -150,14 +173,27 @@ def unreported(session: Session, bug_id: int, reason: str, at: datetime) -> None
 
 def _of_issue(session: Session, bug: Bug, event: Event, reason: str, at: datetime) -> None:
     """What its issue does is a bug's reason even where its state stays; unless it is over, and says why."""
-    if not move(session, bug, event, reason, at) and BugState(bug.state) not in OVER:
-        bug.reason = reason
+    if move(session, bug, event, reason, at) or BugState(bug.state) in OVER or bug.reason == reason:
+        return
+    bug.reason = reason
+    audit.record(session, bug.target, bug.state, subject(bug), reason, at)
 
 
 def of_target(session: Session, target: str) -> list[Bug]:
     """The target's bugs, the latest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
+
+
+def quiet_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
+    """Bugs that wait for something and were not seen since; of ids above `after`, in their order.
+
+    Those that people ruled on, and duplicates, wait for nothing.
+    """
+    waiting = [state.value for state in (*_WAITING, BugState.FIXED)]
+    query = select(Bug).where(Bug.state.in_(waiting), Bug.last_seen < at, Bug.id > after)
+    query = query.where(Bug.ruling == "", Bug.duplicate_of.is_(None))
+    return list(session.scalars(query.order_by(Bug.id).limit(limit)))
 
 
 def of_issue(session: Session, target: str, issue: int) -> Bug | None:
@@ -172,9 +208,11 @@ def learn(session: Session, bug: Bug, what: str, facts: Any) -> None:
 
 
 def make_smaller(session: Session, bug: Bug, by: Sighting) -> bool:
-    """Takes a case that shows the bug and needs less than the one that is known; whether it does."""
+    """Takes a case that shows the bug and is smaller than what is known, unless it needs more; whether so."""
+    if bug.case_id and bug.traits and _needs(by.traits) > _needs(bug.traits):
+        return False
     before = bug.case_id
-    _tell(bug, by)
+    _take(bug, by)
     session.flush()
     return bug.case_id != before
 

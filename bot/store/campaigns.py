@@ -64,14 +64,34 @@ def get(session: Session, campaign_id: int) -> Campaign:
     return campaign
 
 
-def newest(session: Session, target: str, commit: str) -> Campaign | None:
-    """The newest campaign of a branch of the target that had a build of a commit that begins so."""
+#: Where GitHub puts what a merge queue would merge: like a pull request's, its commits may never be.
+_QUEUE = "refs/heads/gh-readonly-queue/"
+
+
+def on_branch(pull: int | None, ref: str) -> bool:
+    """Whether a campaign tested a commit that is in a branch for good, not one that might be merged."""
+    return pull is None and not ref.startswith(_QUEUE)
+
+
+def find(session: Session, campaign_id: int | None) -> Campaign | None:
+    """The campaign of that id, if it is still there."""
+    return session.get(Campaign, campaign_id) if campaign_id is not None else None
+
+
+def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaign | None:
+    """The newest campaign of a branch of the target that had a build of a commit that begins so.
+
+    ref   of this branch alone, "" for any
+    """
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull.is_(None),
+        Campaign.ref.not_like(f"{_QUEUE}%"),
         Campaign.head_toolchain.is_not(None),
         Campaign.head.startswith(commit, autoescape=True),
     )
+    if ref:
+        query = query.where(Campaign.ref == ref)
     return session.scalars(query.order_by(Campaign.id.desc()).limit(1)).first()
 
 
@@ -292,10 +312,12 @@ def after_commit(session: Session, call: Callable[[], None]) -> None:
 def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str, Any]]) -> int:
     """Inserts the rows whose keys are new and leaves the others as they are; returns how many were new."""
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    key = next(iter(table.__table__.primary_key))
     new = 0
     for chunk in chunks(rows):
-        result = session.execute(dialect.insert(table).values(chunk).on_conflict_do_nothing())
-        new += _rows(result)
+        # Counted by what comes back: psycopg does not say how many rows such an INSERT made.
+        made = dialect.insert(table).values(chunk).on_conflict_do_nothing().returning(key)
+        new += len(session.execute(made).all())
     return new
 
 

@@ -64,7 +64,9 @@ class Database:
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
         quick = self.engine.execution_options(durable=False)
         self._quick_sessions = sessionmaker(quick, expire_on_commit=False)
-        reader = self.engine.execution_options(read_only=True)
+        # PostgreSQL would show a reader what others commit meanwhile.
+        snapshot: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        reader = self.engine.execution_options(read_only=True, **snapshot)
         self._readers = sessionmaker(reader, expire_on_commit=False)
         # SQLite lets one writer in and makes the others poll, 100 ms at a time in the end. The threads
         # of this process queue here instead, and are woken at once.

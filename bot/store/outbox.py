@@ -14,18 +14,18 @@ the last one matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from bot.errors import InternalError, UsageError
 from bot.store import bugs
-from bot.store.models import Brake, Bug, Campaign, Effect, EffectState
+from bot.store.models import Brake, Bug, BugState, Campaign, Effect, EffectState
 
 ISSUE = "issue"
 EVERYTHING = "all"  # the brake that stops every target
@@ -34,6 +34,8 @@ OVER_QUOTA = "over quota"  # how the reason begins of an issue that waits for th
 
 _COUNTED = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.SENT.value)
 _OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
+_SENDING = EffectState.SENDING.value
+_AT_FIRST = 64  # rows looked at before more are read
 
 
 @dataclass(frozen=True)
@@ -137,11 +139,13 @@ def _post_issue(
     there = session.get(Effect, draft.key)
     if there is None and bug.issue is not None:
         return Posted(draft.key, None, f"known: reported as #{bug.issue}")
-    hold = draft.hold or _over_quota(session, draft.target, per_day, at, draft.key)
+    hold = draft.hold or over_quota(session, draft.target, per_day, at, draft.key)
     if there is None:
         if not _add(session, draft, campaign_id, bug.id, hold, at):
             return Posted(draft.key, None, "known: another campaign has just posted its issue")
-    elif _waits_for_quota(there) or _leaves_rehearsal(session, there, campaign_id):
+    elif (
+        _waits_for_quota(there) or _leaves_rehearsal(session, there, campaign_id) or _begins_anew(there, bug)
+    ):
         _renew(there, draft, campaign_id, hold, at)
     else:
         return Posted(there.key, EffectState(there.state), _known(there, bug))
@@ -208,6 +212,12 @@ def _leaves_rehearsal(session: Session, effect: Effect, campaign_id: int | None)
     return modes[0] == REHEARSAL != modes[1]
 
 
+def _begins_anew(effect: Effect, bug: Bug) -> bool:
+    """Whether what nobody has seen yet was about an earlier life of the bug, which was mended before."""
+    unseen = effect.state == EffectState.HELD.value or _rehearsed(effect)
+    return unseen and bug.state == BugState.NEW.value
+
+
 def _rehearsed(effect: Effect) -> bool:
     return effect.url.startswith("file:")
 
@@ -225,7 +235,8 @@ def _known(effect: Effect, bug: Bug) -> str:
     return f"known: its issue is {effect.state}: {effect.reason}"
 
 
-def _over_quota(session: Session, target: str, per_day: int, at: datetime, key: str) -> str:
+def over_quota(session: Session, target: str, per_day: int, at: datetime, key: str) -> str:
+    """Why no issue but that of `key` may go out today; "" where it may."""
     day_ago = at - timedelta(days=1)
     query = select(func.count()).where(
         Effect.kind == ISSUE,
@@ -267,19 +278,21 @@ def claim(
     if EVERYTHING in stopped:
         return None
     query = (
-        select(Effect, Campaign.config)
+        select(Effect, Campaign.config["reports"]["mode"].as_string())
+        .options(defer(Effect.payload))  # large, and wanted of one of them alone
         .outerjoin(Campaign, Campaign.id == Effect.campaign_id)
         .where(Effect.state.in_(_OPEN))
+        .where(or_(Effect.not_before.is_(None), Effect.not_before <= at, Effect.state == _SENDING))
         .order_by(Effect.urgent.desc(), Effect.created_at, Effect.key)
         .with_for_update(skip_locked=True, of=Effect)
     )
     if stopped:
         query = query.where(Effect.target.not_in(stopped))
-    for effect, config in session.execute(query):
+    for effect, mode in _by_and_by(session, query):
         number = _number(session, effect)
         if effect.after and number is None:
             continue
-        rehearsal = (effect.mode or _mode(config)) == REHEARSAL
+        rehearsal = (effect.mode or mode or REHEARSAL) == REHEARSAL
         resumed = effect.state == EffectState.SENDING.value
         waits = effect.not_before is not None and effect.not_before > at
         if waits and not (resumed and (rehearsal or not live)):
@@ -302,6 +315,14 @@ def claim(
             revision=effect.revision,
         )
     return None
+
+
+def _by_and_by(session: Session, query: Select[Any]) -> Iterator[Any]:
+    """The rows a few at a time: nearly always one of the first is taken."""
+    offset, count = 0, _AT_FIRST
+    while rows := session.execute(query.limit(count).offset(offset)).all():
+        yield from rows
+        offset, count = offset + count, count * 4
 
 
 def _number(session: Session, effect: Effect) -> int | None:
@@ -382,6 +403,24 @@ def release(session: Session, key: str) -> None:
     effect.state = (EffectState.SENDING if failed else EffectState.INTENDED).value
     effect.reason, effect.not_before, effect.attempts, effect.url = "", None, 0, ""
     effect.remote = ""  # what it was changed as may be deleted; if it is not, its marker leads to it
+
+
+def withdraw(session: Session, bug_id: int, reason: str) -> None:
+    """Keeps the issue of a bug here that is not out yet: what it says is not so any more."""
+    waiting = (EffectState.INTENDED.value, EffectState.HELD.value)
+    query = select(Effect).where(Effect.kind == ISSUE, Effect.bug_id == bug_id, Effect.state.in_(waiting))
+    for effect in session.scalars(query):
+        effect.state, effect.reason, effect.not_before = EffectState.HELD.value, reason, None
+
+
+def overtaken(session: Session, key: str, payload: dict[str, Any]) -> None:
+    """Somebody else has given what lives on GitHub another content: ours is to be sent again when it differs.
+
+    What waits to be sent stays: it is newer than what that person saw.
+    """
+    effect = session.get(Effect, key)
+    if effect is not None and effect.state == EffectState.SENT.value:
+        effect.payload = payload
 
 
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:

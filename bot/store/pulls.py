@@ -102,15 +102,17 @@ def before(session: Session, campaign: Campaign) -> int:
     return len(session.scalars(query).all())
 
 
-def end(session: Session, target: str, number: int, reason: str, at: datetime, *, but: int = 0) -> list[int]:
-    """Ends the unfinished campaigns of a pull request, except one; returns their ids.
+def end(
+    session: Session, target: str, number: int, reason: str, at: datetime, *, sparing: str = ""
+) -> list[int]:
+    """Ends the unfinished campaigns of a pull request, but those of the head `sparing`; returns their ids.
 
     Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
     """
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull == number,
-        Campaign.id != but,
+        Campaign.head != sparing,
         Campaign.state.in_(_UNFINISHED),
     )
     ended = session.scalars(query.with_for_update()).all()
@@ -121,20 +123,21 @@ def end(session: Session, target: str, number: int, reason: str, at: datetime, *
     return [campaign.id for campaign in ended]
 
 
-def unsaid(session: Session) -> Sequence[tuple[Campaign, Effect]]:
-    """Ended campaigns of pull requests whose check run still says that they are at work."""
+def unsaid(session: Session, since: datetime) -> Sequence[Campaign]:
+    """Campaigns of pull requests, ended since then, whose check run still says that they are at work."""
     query = (
-        select(Campaign, Effect)
+        select(Campaign)
         .join(Effect, Effect.campaign_id == Campaign.id)
         .where(
             Campaign.pull.is_not(None),
             Campaign.state.not_in(_UNFINISHED),
+            Campaign.updated_at >= since,
             Effect.kind == CHECK_RUN,
             Effect.payload["status"].as_string() != "completed",
         )
         .order_by(Campaign.id)
     )
-    return [(campaign, effect) for campaign, effect in session.execute(query)]
+    return session.scalars(query).all()
 
 
 def last_act(session: Session, target: str, subject: str, what: str) -> Act | None:

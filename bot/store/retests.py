@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from bot.store.models import Bug, BugState, Campaign, CampaignCase, Finding, OutcomeRow, Retest
@@ -41,18 +41,23 @@ def passed_since(session: Session, bug_id: int) -> list[Retest]:
 
 
 def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
-    """The bugs that a campaign's head should be asked about: those of its target that it did not see.
+    """The bugs that a campaign's head should be asked about: those of its branch that it did not see.
 
-    One that was tested on this commit already is left out, and so are those that people ruled on.
+    A bug is of the branch on which it was seen last: that another one passes mends nothing there. One that
+    was tested on this commit already is left out, and so are those that people ruled on.
     """
+    shown = exists().where(Finding.bug_id == Bug.id)
     seen = select(Finding.bug_id).where(Finding.campaign_id == campaign.id, Finding.bug_id.is_not(None))
     tested = select(Retest.bug_id).where(Retest.commit == campaign.head)
     query = (
         select(Bug)
+        .join(Campaign, Campaign.id == Bug.campaign_id)
         .where(
             Bug.target == campaign.target,
+            Campaign.ref == campaign.ref,
+            Campaign.pull.is_(None),
             Bug.state.in_(_ASKED),
-            Bug.case_id != "",
+            or_(Bug.case_id != "", shown),
             Bug.ruling == "",
             Bug.duplicate_of.is_(None),
             Bug.id.not_in(seen),

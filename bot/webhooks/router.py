@@ -23,7 +23,7 @@ from bot.webhooks.writer import InboxWriter
 INLINE_BYTES = 128 * 1024
 
 _DELIVERY = re.compile(r"[0-9A-Za-z-]{1,64}")  # a GUID at GitHub; our column holds 64
-_EVENT = re.compile(r"[a-z][a-z_]{0,63}")
+_EVENT = re.compile(r"[a-z][a-z0-9_]{0,63}")  # projects_v2_item has a digit
 
 log = structlog.get_logger(__name__)
 

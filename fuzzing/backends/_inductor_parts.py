@@ -49,8 +49,10 @@ def watched(watch: Watch) -> Iterator[None]:
     if not watch.closely and not watch.without:
         yield
         return
-    from torch._inductor import compiler_bisector, config
+    from torch._inductor import compiler_bisector
+    from torch._inductor import config as module
 
+    config: Any = module
     known = config._config  # there is no other list of the settings
     settings = {name: pair for name, pair in _SETTINGS.items() if pair[0] in known}
     for name in settings:

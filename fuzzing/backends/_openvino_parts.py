@@ -69,10 +69,11 @@ def stages(folder: Path) -> List[Tuple[str, Path]]:
         match = _FILE.fullmatch(path.name)
         if match:
             found.append((int(match.group(2)), match.group(1), match.group(3), path))
+    first = min(found)[1] if found else ""
     named: List[Tuple[str, Path]] = []
     times: Dict[str, int] = {}
     for _, model, name, path in sorted(found):
-        if model == min(found)[1]:
+        if model == first:
             times[name] = times.get(name, 0) + 1
             named.append((name if times[name] == 1 else f"{name} ({times[name]})", path))
     return named

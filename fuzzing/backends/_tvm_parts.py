@@ -64,7 +64,7 @@ def onnx_converter(frame: FrameType) -> str:
 
 def torch_converter(frame: FrameType) -> str:
     """`add.Tensor: _add`, of the frame of a converter of the torch frontend: what it is given is a node."""
-    node = frame.f_locals.get("node")
+    node: Any = frame.f_locals.get("node")
     if type(node).__name__ != "Node" or getattr(node, "op", "") != "call_function":
         return ""
     caller = frame.f_back.f_code.co_name if frame.f_back is not None else ""

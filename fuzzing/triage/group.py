@@ -146,7 +146,7 @@ def _failing(
     left, done, failing = iter(ids), 0, 0
     while batch := [corpus.get(case_id) for case_id in islice(left, _BATCH)]:
         ran = reducer.outcomes([case for case in batch if case.id not in known])
-        outcomes = {outcome.case: outcome for outcome in ran} | known
+        outcomes = {**{outcome.case: outcome for outcome in ran}, **known}
         failures = [Failure(case, outcomes[case.id]) for case in batch if outcomes[case.id].verdict.accuses]
         done, failing = done + len(batch), failing + len(failures)
         event(event="outcome", done=done, of=len(ids), failing=failing)

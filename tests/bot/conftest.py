@@ -1,16 +1,28 @@
-"""Fixtures of the control plane's tests."""
+"""Fixtures of the control plane's tests.
+
+ASSAY_TEST_POSTGRESQL=1 runs them on PostgreSQL: each SQLite file that a test names becomes a database of a
+server that is started for the tests.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy import URL, Engine, create_engine
+
+from bot.store import database
+from bot.store.models import Base
+from tests.support import postgres
 
 Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 
@@ -49,3 +61,52 @@ def serving() -> Serving:
             assert not thread.is_alive()
 
     return serve
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server; skips where there can be none."""
+    why = postgres.missing()
+    if why:
+        pytest.skip(why)
+    with postgres.serving() as made:
+        yield made
+
+
+@pytest.fixture
+def postgresql(server: postgres.Server, tmp_path: object) -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    yield server.database(str(tmp_path))
+    server.drop_all()
+
+
+@pytest.fixture(autouse=bool(os.environ.get("ASSAY_TEST_POSTGRESQL")))
+def everything_on_postgresql(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Takes each SQLite file for the name of a PostgreSQL database."""
+    made: postgres.Server = request.getfixturevalue("server")
+    parse = database._parse
+    engines: list[Engine] = []
+
+    def on_server(url: str) -> URL:
+        if not url.startswith("sqlite:////tmp/"):
+            return parse(url)
+        fresh = url not in made.made
+        there = parse(made.database(url))
+        if fresh and Path(url.removeprefix("sqlite:///")).exists():  # a copy of an empty database
+            engine = create_engine(there)
+            Base.metadata.create_all(engine)
+            engine.dispose()
+        return there
+
+    def remember(*args: Any, **options: Any) -> Engine:
+        engines.append(create_engine(*args, **options))
+        return engines[-1]
+
+    monkeypatch.setattr(database, "_parse", on_server)
+    monkeypatch.setattr(database, "create_engine", remember)
+    yield
+    for engine in engines:
+        engine.dispose()
+    made.drop_all()

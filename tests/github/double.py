@@ -20,7 +20,7 @@ from typing import Any
 
 import tests.github.routes  # noqa: F401 - registers the operations
 from tests.github import installs, server
-from tests.github.courier import Courier, Mischief
+from tests.github.courier import Courier, Delivery, Mischief
 from tests.github.hub import Hub
 from tests.github.identity import APP_ID, SLUG, private_key
 from tests.github.people import RepositoryDouble
@@ -66,6 +66,11 @@ class GitHubDouble:
     def git_url(self) -> str:
         """The address below which repositories can be cloned."""
         return self.hub.git_url
+
+    @property
+    def git_http_url(self) -> str:
+        """The same over HTTP, where private repositories want an installation's token."""
+        return f"{self.hub.url}/git"
 
     @property
     def private_key(self) -> str:
@@ -149,6 +154,11 @@ class GitHubDouble:
     def token(self, login: str) -> str:
         """A personal token."""
         return self.hub.identity.personal(login)
+
+    def redeliver(self, delivery: Delivery) -> None:
+        """Somebody presses "Redeliver" in the App's settings."""
+        with self.hub.lock:
+            self.hub.courier.again(delivery, next(self.hub.world.delivery_ids), self.hub.world.clock())
 
     def mischief(self, **planned: Any) -> None:
         """How deliveries fare from now on; see `Mischief`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ class Hub:
 
     def create(self, owner: Account, name: str, of: Repository | None = None, **fields: Any) -> Repository:
         """A new repository, empty or a fork."""
+        assert re.fullmatch(r"[A-Za-z0-9._-]{1,100}", name), f"GitHub takes no repository called {name!r}"
         number = next(self.world.ids)
         git = Git.create(self.folder / owner.login / f"{name}.git", of.git if of else None)
         made = Repository(number, owner, name, git, self.world.clock(), fork_of=of, **fields)
@@ -87,7 +89,7 @@ class Hub:
         name = "-".join(filter(None, (event, action))).replace("_", "-")
         whole = complete(f"#/webhooks/{name}", whole)
         self.violations += payload_faults(event, whole)
-        number = next(self.world.ids)
+        number = next(self.world.delivery_ids)
         place = repository.id if repository else None
         self.courier.post(
             Delivery(number, new_guid(number), event, whole, self.world.clock(), installation.id, place)

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.github import limits
+from tests.github import git_http, limits
 from tests.github.calls import ROUTES, Actor, Answer, Call, RefusedError, Route, not_found
 from tests.github.hub import Hub
 from tests.github.state import Repository
@@ -232,9 +232,12 @@ def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
             """Keeps the tests' output clean."""
 
         def _serve(self) -> None:
-            length = int(self.headers.get("content-length", 0))
-            body = json.loads(self.rfile.read(length) or b"null")
+            data = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
+            if self.path.startswith(git_http.PREFIX):
+                self._send(*git_http.serve(door.hub, self.command, self.path, headers, data))
+                return
+            body = json.loads(data or b"null")
             self._answer(door.together(self.command, self.path, headers, body))
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _serve
@@ -244,10 +247,13 @@ def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 return
             data = b"" if answer.body is None else json.dumps(answer.body).encode()
-            self.send_response(answer.status)
-            for name, value in {"content-type": "application/json", **answer.headers}.items():
+            self._send(answer.status, {"content-type": "application/json", **answer.headers}, data)
+
+        def _send(self, status: int, headers: dict[str, str], data: bytes) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
                 self.send_header(name, value)
-            if answer.status not in (204, 304):
+            if status not in (204, 304):
                 self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)

@@ -187,6 +187,8 @@ class World:
 
     clock: Clock
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1001))
+    #: Of deliveries, which are made again as often as it takes: nothing that people see hangs on them.
+    delivery_ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     accounts: dict[str, Account] = field(default_factory=dict)
     repositories: dict[int, Repository] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)

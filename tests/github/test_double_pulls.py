@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import subprocess
 from pathlib import Path
 
@@ -128,3 +129,29 @@ def test_branches_and_files(client: Client, hub: GitHubDouble, repository: Repos
     assert writer.get(f"{REPO}/git/ref/heads/a/b")["object"]["sha"] == sha
     assert writer.ask("DELETE", f"{REPO}/git/refs/heads/a/b").status_code == 204
     assert writer.ask("GET", f"{REPO}/contents/absent").status_code == 404
+
+
+def test_clones_over_http_need_a_token_where_the_repository_is_private(
+    hub: GitHubDouble, repository: RepositoryDouble, tmp_path: Path
+) -> None:
+    secret = hub.repository("octo/secret", private=True)
+    secret.commit({"a": "1"})
+    hub.repository("other/else")
+
+    def heads(name: str, client: Client | None) -> bool:
+        address = f"{hub.git_http_url}/{name}.git"
+        if client is not None:
+            token = client.authorization.partition(" ")[2]
+            address = address.replace("://", f"://x-access-token:{token}@")
+        command = ["git", "ls-remote", "--exit-code", address, "refs/heads/main"]
+        environment = {"PATH": os.environ["PATH"], "GIT_TERMINAL_PROMPT": "0", "HOME": str(tmp_path)}
+        return not subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+
+    assert heads(repository.name, None)
+    assert not heads(secret.name, None)
+    assert heads(secret.name, as_installation(hub, "octo"))
+    assert not heads(secret.name, as_installation(hub, "octo", permissions={"issues": "read"}))
+    assert not heads(secret.name, as_installation(hub, "other"))
+    url = f"{hub.git_http_url}/{repository.name}.git"
+    subprocess.run(["git", "clone", "--quiet", "--filter=blob:none", url, "clone"], cwd=tmp_path, check=True)
+    assert (tmp_path / "clone" / "op.cc").read_text() == "1\n2\n"

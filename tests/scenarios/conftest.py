@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,8 +29,8 @@ def stage(theatre: Stage) -> Iterator[Stage]:
 
 @pytest.fixture
 def repository(stage: Stage, request: pytest.FixtureRequest) -> RepositoryDouble:
-    name: str = request.node.name
-    return stage.repository(f"octo/{name.removeprefix('test_')[:60]}")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name.removeprefix("test_"))
+    return stage.repository(f"octo/{name[:80]}")
 
 
 @pytest.fixture

@@ -74,6 +74,7 @@ def _live(variables: Mapping[str, str], log: str, said: Connection) -> None:
         return original(settings, **(fields | toolchain.replaced(settings.data_dir)))
 
     composed.campaign_services = campaign_services
+    composed.SETTLE = timedelta(seconds=4 * SOON)
     serve.command.main(["--host", "127.0.0.1", "--port", "0"], standalone_mode=False)
 
 

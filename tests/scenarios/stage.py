@@ -42,16 +42,19 @@ _OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
 _ENDED = tuple(state.value for state in CampaignState if state.ended)
 _JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
 PATIENCE_S = 120.0
+POLL_S = 0.05
 
 
 class Stage:
-    """The double, and the service when it runs."""
+    """The double, and the service when it runs; `database` is the service's, opened beside it."""
 
-    def __init__(self, folder: Path, **variables: str) -> None:
+    database: Database
+
+    def __init__(self, folder: Path, *, git_over_http: bool = False, **variables: str) -> None:
         self.folder, self.data_dir = folder, folder / "data"
         self.hub = GitHubDouble(folder)
         self.lives = 0
-        self._variables = variables
+        self._git_over_http, self._variables = git_over_http, variables
         self._life: Life | None = None
         self._lock = threading.RLock()
 
@@ -60,6 +63,7 @@ class Stage:
         (self.folder / "key.pem").write_text(self.hub.private_key)
         self.hub.__enter__()
         self.start()
+        self.database = Database(f"sqlite:///{self.data_dir}/assay.db")
         return self
 
     def __exit__(
@@ -68,6 +72,7 @@ class Stage:
         try:
             self.stop()
         finally:
+            self.database.close()
             self.hub.__exit__(kind, error, trace)
 
     def repository(self, name: str = "octo/compiler", mode: str = "auto", **fields: Any) -> RepositoryDouble:
@@ -121,17 +126,21 @@ class Stage:
         A service that was killed is started again.
         """
         self.hub.deliveries.release()
-        await_(lambda: self.revive() and not self.busy(), "nothing to be left to do", 0.02, patience_s)
+        try:
+            await_(lambda: self.revive() and not self.busy(), "all to be said", POLL_S, patience_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; left: {self.busy()}; {self.log()[-3000:]}") from None
 
     def busy(self) -> dict[str, int]:
         """What is left to be done, by kind."""
-        with self.database() as database, database.reading() as session:
+        lost = set(self.hub.deliveries.lost())  # as far as GitHub knows: an answer may be lost too
+        with self.database.reading() as session:
 
             def count(model: Any, *wheres: Any) -> int:
                 return int(session.scalar(select(func.count()).select_from(model).where(*wheres)) or 0)
 
             left = {
-                "hooks": len(self.hub.deliveries) + len(self.hub.deliveries.lost()),
+                "hooks": len(self.hub.deliveries) + len(lost - set(session.scalars(select(Delivery.id)))),
                 "deliveries": count(Delivery, Delivery.state == DeliveryState.PENDING.value),
                 "commands": count(Command, Command.state == CommandState.PENDING.value),
                 "jobs": count(Job, Job.state.in_(_JOBS)),
@@ -146,13 +155,9 @@ class Stage:
             }
         return {name: number for name, number in left.items() if number}
 
-    def database(self) -> _Opened:
-        """The service's database, opened beside it."""
-        return _Opened(self.data_dir)
-
     def campaigns(self, target: str) -> list[Campaign]:
         """The campaigns of a repository, the oldest first."""
-        with self.database() as database, database.reading() as session:
+        with self.database.reading() as session:
             rows = session.scalars(select(Campaign).where(Campaign.target == target).order_by(Campaign.id))
             found = list(rows)
             session.expunge_all()
@@ -175,7 +180,7 @@ class Stage:
             "ASSAY_DATA_DIR": str(self.data_dir),
             "ASSAY_GITHUB_MODE": "live",
             "ASSAY_GITHUB_API_URL": self.hub.url,
-            "ASSAY_GIT_URL": self.hub.git_url,
+            "ASSAY_GIT_URL": self.hub.git_http_url if self._git_over_http else self.hub.git_url,
             "ASSAY_GITHUB_APP_ID": self.hub.app_id,
             "ASSAY_GITHUB_PRIVATE_KEY_FILE": str(self.folder / "key.pem"),
             "ASSAY_WEBHOOK_SECRET": self.hub.secret,
@@ -183,14 +188,3 @@ class Stage:
             "ASSAY_LOG_FORMAT": "json",
             **self._variables,
         }
-
-
-class _Opened:
-    def __init__(self, data_dir: Path) -> None:
-        self._database = Database(f"sqlite:///{data_dir}/assay.db")
-
-    def __enter__(self) -> Database:
-        return self._database
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from bot.bugs.filing import FILING
-from bot.bugs.verdicts import RUNS
+from bot.bugs.filing import FILING, UNCHECKED, why_quiet
+from bot.campaigns.provenance import origin
+from bot.errors import RefusalError
 from bot.github.limits import BODY_BUDGET, MARK, marker
 from bot.jobs import running
 from bot.jobs.doing import Doing, IssueFacts
@@ -15,8 +17,8 @@ from bot.jobs.registry import kind
 from bot.jobs.running import Known
 from bot.reports import text
 from bot.store import Session, audit, bugs, outbox
-from bot.store.life import Event
-from bot.store.models import Effect, EffectState, Job
+from bot.store.life import OVER, Event
+from bot.store.models import BugState, Campaign, Effect, EffectState, Job
 
 #: Ours: relatives that an issue names, and words of a message that are looked for.
 RELATIVES, WORDS = 3, 6
@@ -27,14 +29,32 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was found out: why the issue is not filed, "" if it is; and what is like it."""
+    """What was found out.
+
+    hold       why the issue is not filed, "" if it is; a person who asks for it all the same is heeded
+    gone       why there is nothing to be filed: the newest build does not show it
+    operator   what the case is about
+    relatives  issues that are like it
+    """
 
     hold: str = ""
     gone: str = ""
+    operator: str = ""
     relatives: tuple[IssueFacts, ...] = ()
 
 
-@kind(FILING)
+def _given_up(session: Session, job: Job, reason: str, at: datetime) -> None:
+    """The issue stays here and says why; the next campaign that sees the bug has it checked again."""
+    effect = session.get(Effect, str(job.arguments["effect"]))
+    if effect is None or effect.state != EffectState.HELD.value:
+        return
+    effect.reason = f"{UNCHECKED}: {reason}"
+    bug = bugs.of_id(session, effect.bug_id)
+    if bug is not None:
+        bugs.hold(session, bug.id, effect.reason, at)
+
+
+@kind(FILING, given_up=_given_up)
 def file(doing: Doing) -> None:
     """Releases a held issue, or says why it stays here."""
     name = str(doing.errand.arguments["effect"])
@@ -53,6 +73,7 @@ def file(doing: Doing) -> None:
 
 
 def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
+    operator = origin(running.corpus_of(doing), known.case).operator
     gone = _gone(doing, known)
     if gone:
         return _Seen(gone=gone)
@@ -60,10 +81,9 @@ def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
     title = str(payload.get("title", ""))
     same = [one for one in found if _words(one.title) == _words(title) and one.state == "open"]
     if same:
-        return _Seen(
-            hold=f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
-        )
-    return _Seen(relatives=tuple(found[:RELATIVES]))
+        why = f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
+        return _Seen(hold=why, operator=operator)
+    return _Seen(operator=operator, relatives=tuple(found[:RELATIVES]))
 
 
 def _gone(doing: Doing, known: Known) -> str:
@@ -74,10 +94,15 @@ def _gone(doing: Doing, known: Known) -> str:
     place = running.at_commit(doing, known.campaign, newest)
     if place.toolchain == known.campaign.head_toolchain:
         return ""
-    outcomes = running.run(doing, known.config, place, [known.case], RUNS)[known.case]
-    if any(one.verdict.accuses for one in outcomes):
+    with doing.database.reading() as session:
+        control = running.control(session, known)
+    seen = running.tallied(doing, known, control, place)
+    told = f"it {seen.told(place.label)}, commit {newest[:12]}, the newest there is"
+    if seen.passed:
+        return told
+    if seen.failed and seen.healthy:
         return ""
-    return f"it does not fail any more on {place.label}, commit {newest[:12]}, the newest there is"
+    raise RefusalError(f"{told}: that says neither that it is there nor that it is not")
 
 
 def _similar(doing: Doing, known: Known, payload: dict[str, object]) -> list[IssueFacts]:
@@ -95,10 +120,11 @@ def _words(title: str) -> list[str]:
 
 def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) -> None:
     effect = session.get_one(Effect, name)
+    why = seen.gone or _meanwhile(session, job, doing, effect, seen)
     if effect.state != EffectState.HELD.value:
         doing.done(session, job, "it was released meanwhile")
-    elif seen.gone or (seen.hold and not job.asked_by):
-        _keep(session, job, doing, effect, seen)
+    elif why:
+        _keep(session, job, doing, effect, why, gone=bool(seen.gone))
     else:
         effect.payload = {
             **effect.payload,
@@ -108,12 +134,28 @@ def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) ->
         doing.done(session, job, "checked: it is still there, and nothing open says the same")
 
 
-def _keep(session: Session, job: Job, doing: Doing, effect: Effect, seen: _Seen) -> None:
-    why, at = seen.gone or seen.hold, doing.services.clock.now()
+def _meanwhile(session: Session, job: Job, doing: Doing, effect: Effect, seen: _Seen) -> str:
+    """Why the issue is not to go out now; "" where it is, or a person wants it all the same."""
+    if job.asked_by:
+        return ""
+    bug, at = bugs.of_id(session, effect.bug_id), doing.services.clock.now()
+    if bug is not None and BugState(bug.state) in OVER:
+        return f"it is {bug.state} by now: {bug.reason}"
+    campaign = session.get(Campaign, effect.campaign_id) if effect.campaign_id is not None else None
+    per_day = int(((campaign.config if campaign else {}).get("reports") or {}).get("issues_per_day", 0))
+    return (
+        why_quiet(session, effect.target, bug, seen.operator, at)
+        or seen.hold
+        or outbox.over_quota(session, effect.target, per_day, at, effect.key)
+    )
+
+
+def _keep(session: Session, job: Job, doing: Doing, effect: Effect, why: str, *, gone: bool) -> None:
+    at = doing.services.clock.now()
     bug = bugs.of_id(session, effect.bug_id)
     effect.reason = why
     if bug is not None:
-        if seen.gone:
+        if gone:
             bugs.move(session, bug, Event.PASSED, why, at)
         else:
             bugs.hold(session, bug.id, why, at)

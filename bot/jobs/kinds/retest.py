@@ -6,9 +6,6 @@ import re
 from dataclasses import dataclass
 
 from bot.bugs import changing
-from bot.bugs.verdicts import RUNS, Tally, tally
-from bot.campaigns.provenance import origin
-from bot.campaigns.signing import alike
 from bot.errors import RefusalError
 from bot.jobs import running
 from bot.jobs.doing import Doing
@@ -17,8 +14,6 @@ from bot.jobs.running import Known, Place
 from bot.reports import text
 from bot.store import campaigns, pulls, retests
 from bot.store.models import Retest
-from bot.store.outcomes import CacheKey
-from fuzzing.outcomes import Outcome
 
 NAME = "retest"
 _SHA = re.compile(r"[0-9a-f]{7,64}")
@@ -38,7 +33,7 @@ def retest(doing: Doing) -> None:
     """Runs the bug's case, and one that must pass, and lets the result happen to the bug."""
     asked = _asked(doing)
     place = _place(doing, asked.known, str(doing.errand.arguments.get("on", "")))
-    seen = _tally(doing, asked, place)
+    seen = running.tallied(doing, asked.known, asked.control, place)
     said = seen.told(place.label + (f", commit {place.commit[:12]}" if place.commit else ""))
     with doing.transaction() as (session, job):
         row = Retest(
@@ -60,8 +55,7 @@ def retest(doing: Doing) -> None:
 def _asked(doing: Doing) -> _Asked:
     with doing.database.reading() as session:
         known = running.known(session, doing)
-        key = CacheKey.of(known.campaign.head_toolchain or "", known.campaign.config)
-        control = retests.control(session, known.campaign.id, key, known.case)
+        control = running.control(session, known)
     return _Asked(known, control, str(doing.errand.arguments.get("purpose", "asked")))
 
 
@@ -89,19 +83,3 @@ def _head_of_pull(doing: Doing, number: int) -> str:
     if pull is None:
         raise RefusalError(f"nothing is known of pull request #{number}")
     return pull.head
-
-
-def _tally(doing: Doing, asked: _Asked, place: Place) -> Tally:
-    case, config = asked.known.case, asked.known.config
-    seen = running.run(doing, config, place, [case], RUNS)[case]
-    control = running.run(doing, config, place, [asked.control], 1)[asked.control] if asked.control else []
-    return tally(seen, [_same(doing, asked.known, outcome) for outcome in seen], control)
-
-
-def _same(doing: Doing, known: Known, outcome: Outcome) -> bool:
-    """Whether an outcome shows the bug: the symptom that its signature was made of."""
-    if not outcome.verdict.accuses:
-        return False
-    about = origin(running.corpus_of(doing), outcome.case)
-    raw = doing.services.sign(outcome, about.operator, about.frontend)
-    return raw.key == known.bug.signature or alike(raw.fields, known.bug.facts.get("signature", {}))

@@ -67,15 +67,17 @@ def _case(subject: Subject, nodes: range | frozenset[int]) -> TestCase | None:
 
 
 def _growing(graph: Graph, node: int) -> Iterator[frozenset[int]]:
-    """A node; it and those that feed it; those that feed them too; … up to all that it depends on."""
+    """A node; it and those that feed it; those that feed them too; …; at last all that stand before it."""
     makers = {edge: place for place, item in enumerate(graph.nodes) for edge in item.outputs}
     part = frozenset([node])
     while True:
         yield part
         fed = {makers[edge] for place in part for edge in graph.nodes[place].uses() if edge in makers}
         if fed <= part:
-            return
+            break
         part |= fed
+    if len(part) <= node:
+        yield frozenset(range(node + 1))
 
 
 def _cut(part: frozenset[int], blamed: int, subject: Subject) -> str:

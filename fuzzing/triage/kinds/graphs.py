@@ -40,7 +40,7 @@ def traits(case: TestCase) -> Traits:
     except UnreadableError:
         return unread(case)
     given = [given for _, given in case.inputs]
-    operators = tuple(sorted({node.op for node in graph.nodes}))
+    operators = tuple(sorted(set(_operators(graph))))
     return Traits(pattern(graph), dtypes_of(given), tuple(sorted(set(_needs(graph)))), operators)
 
 
@@ -48,18 +48,33 @@ def pattern(graph: Graph) -> str:
     """The operators of a canonical graph, each with those that feed it: `Reshape(Transpose)`.
 
     Which of a node's operands they feed makes no difference, nor how often: a pattern that a compiler looks
-    for is mostly looked for on both sides. Inputs and constants are not told, nor what bodies hold.
+    for is mostly looked for on both sides. Inputs and constants are not told. What bodies hold is told in
+    brackets: `Loop[Elu](Abs)`.
     """
     told: dict[int, str] = {}
     for node in graph.nodes:
         fed = sorted({told[edge] for edge in node.uses() if edge in told})
-        text = f"{node.op}({', '.join(fed)})" if fed else node.op
+        name = node.op + _held(node)
+        text = f"{name}({', '.join(fed)})" if fed else name
         if len(text) > _MAX_PATTERN:
             text = f"{node.op}(#{hashlib.sha256(text.encode()).hexdigest()[:12]})"
         told.update(dict.fromkeys(node.outputs, text))
     used = {edge for node in graph.nodes for edge in node.uses()}
     ends = {told[edge] for node in graph.nodes for edge in node.outputs if not used & set(node.outputs)}
     return "; ".join(sorted(ends))
+
+
+def _held(node: Node) -> str:
+    """The patterns of a node's bodies, each once; "" if it has none, or they do nothing."""
+    held = sorted({*filter(None, (pattern(body.graph) for body in node.bodies()))})
+    return f"[{' | '.join(held)}]" if held else ""
+
+
+def _operators(graph: Graph) -> Iterator[str]:
+    for node in graph.nodes:
+        yield node.op
+        for body in node.bodies():
+            yield from _operators(body.graph)
 
 
 def _needs(graph: Graph) -> Iterator[str]:

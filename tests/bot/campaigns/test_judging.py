@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.campaigns.judging import NO_BASE, Runs, Seen, judge
 from bot.store.models import Standing
-from fuzzing.outcomes import Outcome, Phase, Verdict
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 
 
 def outcome(verdict: Verdict, phase: Phase = Phase.COMPILE) -> Outcome:
@@ -34,6 +36,7 @@ def seen(draw: st.DrawFn) -> Seen:
         base_runs=draw(runs(repeats)) if base is not None else Runs(),
         repeats=repeats,
         compared=compared,
+        again=tuple(draw(st.lists(outcomes, max_size=3))),
     )
 
 
@@ -69,12 +72,61 @@ def test_every_accusation_gets_a_standing_and_every_standing_a_reason(case: Seen
 
 
 @given(seen())
-def test_what_did_not_repeat_beside_a_passing_base_is_flaky(case: Seen) -> None:
+def test_what_did_not_repeat_beside_a_passing_base_accuses_nobody(case: Seen) -> None:
     judgement = judge(case)
     passes = case.base is not None and case.base.verdict is Verdict.PASS
     if case.head.verdict.accuses and passes and case.head_runs.agreed < case.head_runs.total:
         assert judgement is not None
-        assert judgement.standing is Standing.FLAKY
+        assert judgement.standing in (
+            Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE, Standing.UNJUDGED,
+        )  # fmt: skip
+
+
+def unsteady(head: Outcome, *again: Outcome) -> tuple[Standing, str]:
+    judgement = judge(Seen(head, outcome(Verdict.PASS), Runs(0, len(again)), ALL, 3, True, again))
+    assert judgement is not None
+    return judgement.standing, judgement.reason
+
+
+def test_a_flaky_program_is_told_from_a_flaky_compiler() -> None:
+    wrong, right = outcome(Verdict.WRONG_RESULT, Phase.RUN), outcome(Verdict.PASS, Phase.RUN)
+    varies = outcome(Verdict.NONDETERMINISTIC, Phase.RUN)
+    assert unsteady(wrong, wrong, right)[0] is Standing.FLAKY
+    assert unsteady(wrong, right, varies) == (
+        Standing.FLAKY_PROGRAM,
+        "wrong_result in run in 0 of 2 fresh runs at head; the library itself answers now so, now so",
+    )
+
+
+def test_a_hang_that_ends_alone_within_the_time_it_had_is_the_machines_doing() -> None:
+    hung = replace(outcome(Verdict.HANG, Phase.RUN), durations={"run": 30.0})
+    quick, slow = (replace(outcome(Verdict.PASS, Phase.RUN), durations={"run": took}) for took in (0.5, 45.0))
+    standing, reason = unsteady(hung, quick)
+    assert standing is Standing.INFRASTRUCTURE
+    assert "no end in run after 30 s beside other cases, 0.5 s alone" in reason
+    assert unsteady(hung, slow) == (Standing.UNJUDGED, "ends after 45 s in run: past its limit, but no hang")
+
+
+def test_memory_that_suffices_alone_is_the_machines_doing_unless_more_was_used() -> None:
+    spent = replace(outcome(Verdict.OUT_OF_MEMORY), peak_bytes=4 << 30)
+    less, more = (replace(outcome(Verdict.PASS), peak_bytes=size << 30) for size in (1, 6))
+    assert unsteady(spent, less)[0] is Standing.INFRASTRUCTURE
+    assert unsteady(spent, more) == (Standing.UNJUDGED, "needs 6.0 GiB: past its limit, but no more")
+
+
+@pytest.mark.parametrize(
+    ("message", "standing"),
+    [
+        ("OSError: [Errno 28] No space left on device: '/tmp/x.so'", Standing.INFRASTRUCTURE),
+        ("OSError: [Errno 24] Too many open files", Standing.INFRASTRUCTURE),
+        ("no space is left in the tile", Standing.REGRESSION),
+    ],
+)
+def test_a_full_machine_accuses_nobody_however_often_it_is_full(message: str, standing: Standing) -> None:
+    crash = replace(outcome(Verdict.CRASH), evidence=Evidence("OSError", message))
+    judgement = judge(Seen(crash, outcome(Verdict.PASS), ALL, ALL, 3, compared=True))
+    assert judgement is not None
+    assert judgement.standing is standing
 
 
 @given(seen())

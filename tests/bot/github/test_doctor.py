@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from bot.errors import RefusalError
 from bot.github.doctor import Health, Point, examine
 from bot.github.facts import AppFacts, DeliveryFacts, HookFacts, InstallationFacts, RepositoryFacts
-from bot.github.needs import EVENTS, PERMISSIONS, WEBHOOK_PATH, manifest
+from bot.github.needs import EVENTS, PERMISSIONS, WEBHOOK_PATH, manifest, tables
 from bot.github.reading import Reader
 from bot.webhooks.router import router
 from tests.bot.github.outbox_kit import START
@@ -139,3 +141,15 @@ def test_the_manifest_asks_for_what_is_needed() -> None:
     assert made["default_events"] == list(SUBSCRIBED)
     assert made["hook_attributes"] == {"url": HOOK.url, "active": True}
     assert WEBHOOK_PATH in {route.path for route in router().routes if hasattr(route, "path")}
+
+
+def test_the_page_on_installing_and_the_example_are_of_the_table() -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "install.md").read_text(encoding="utf-8")
+    assert page.partition("needs.py -->\n")[2].partition("<!-- end")[0] == tables()
+    example = json.loads((root / "templates" / "github-app" / "manifest.json").read_text(encoding="utf-8"))
+    assert example == manifest("https://assay.example.org")
+    assert manifest("http://127.0.0.1", webhook=False)["hook_attributes"] == {
+        "url": f"http://127.0.0.1{WEBHOOK_PATH}",
+        "active": False,
+    }

@@ -84,7 +84,8 @@ def test_searches_are_thirty_a_minute_and_pause_nothing_else(store: Database) ->
 
 
 def test_threads_take_turns(store: Database) -> None:
-    clock, waits = Clock(), []
+    clock = Clock()
+    waits: list[float] = []
     governor = Governor(store, clock=clock, sleep=waits.append)
     threads = [
         threading.Thread(target=governor.before_write, args=("1",), kwargs={"creates": True})

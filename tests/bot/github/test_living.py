@@ -22,6 +22,7 @@ from bot.github.live import GitHub
 from bot.github.publisher import LEASE, Publisher
 from bot.store import audit, outbox
 from bot.store.database import Database
+from bot.store.models import Effect
 from bot.store.outbox import Draft
 from tests.bot.github import app_kit
 from tests.bot.github.outbox_kit import Clock, campaign, database, post, row
@@ -166,7 +167,7 @@ def test_a_comment_of_ours_is_found_when_the_outbox_was_lost() -> None:
         its.post(sticky("before"))
         its.drain()
         with its.store.transaction() as session:
-            session.delete(session.get_one(outbox.Effect, sticky("").key))
+            session.delete(session.get_one(Effect, sticky("").key))
         quoting = {"id": 1, "on": PULL, "user": {"login": "somebody"}, "body": sticky("").payload["body"]}
         its.world.comments = {1: quoting, **its.world.comments}
         its.post(sticky("after"))
@@ -205,6 +206,17 @@ def test_a_repository_that_is_gone_is_no_deleted_comment() -> None:
         its.post(sticky("2"))
         its.drain()
         assert "the repository is gone or renamed" in row(its.store, sticky("").key).reason
+
+
+def test_a_repository_that_another_installation_has_is_found_again() -> None:
+    with bench() as its:
+        its.post(sticky("1"))
+        its.step()
+        its.world.installation = 4712
+        its.post(sticky("2"))
+        its.step()
+        assert [one["body"][:1] for one in its.world.comments.values()] == ["2"]
+        assert row(its.store, sticky("").key).state == "sent"
 
 
 def test_annotations_go_fifty_at_a_time_each_once() -> None:

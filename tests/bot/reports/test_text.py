@@ -60,6 +60,9 @@ SECRETS = [
     "AKIAIOSFODNN7EXAMPLE",
     "xoxb-123456789012-abcdefghij",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "pypi-AgEIcHlwaS5vcmcCJGJmNGQ",
+    "nvapi-0123456789abcdefghijABCDEF",
+    "AIzaSyA0123456789abcdefghijABCDEFGHIJ01",
 ]
 FILTERS: list[Callable[[str], str]] = [
     text.clean,
@@ -184,6 +187,9 @@ def test_a_secret_cannot_hide_behind_what_is_removed(hidden: str) -> None:
         ("/Users/jane/a and C:\\Users\\jane\\b", "~/a and ~\\b"),
         ("/root/.cache/x '/root'", "~/.cache/x '~'"),
         ("/rootfs/home/jane", "/rootfs/home/jane"),
+        ("key sk-proj-0123456789abcdefghij!", "key [redacted]!"),
+        ("token npm_0123456789abcdefghij!", "token [redacted]!"),
+        ("the task-queue-of-all-the-workers-here", "the task-queue-of-all-the-workers-here"),
     ],
 )
 def test_what_is_redacted(raw: str, shown: str) -> None:

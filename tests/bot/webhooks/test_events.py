@@ -30,6 +30,7 @@ def push(**changes: Any) -> bytes:
 def test_a_push_asks_for_a_campaign() -> None:
     intent = CampaignIntent(
         target="octo-org/compiler",
+        github_id=1,
         head=NEW,
         base=OLD,
         ref="refs/heads/main",
@@ -82,23 +83,66 @@ def test_a_payload_that_does_not_fit_is_told(changes: dict[str, Any], field: str
     assert f"the push payload does not fit: {field}: " in str(caught.value)
 
 
-def test_ping_and_installation_are_recorded() -> None:
+def test_ping_is_recorded() -> None:
     assert interpret("ping", b'{"zen": "Design for failure.", "hook_id": 9}') == Meaning(
         note="webhook 9 works"
     )
-    body = {
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"ref": "refs/heads/gh-readonly-queue/main/pr-1-abc"}, "is a merge queue's"),
+        ({"ref": "refs/heads/assay/test-7", "sender": {"login": "x[bot]", "type": "Bot"}}, "is our own"),
+    ],
+)
+def test_branches_that_programs_make_are_left_to_their_own_events(changes: dict[str, Any], note: str) -> None:
+    meaning = interpret("push", push(**changes))
+    assert (meaning.ignored, note in meaning.note) == (True, True)
+
+
+def test_a_person_may_call_a_branch_what_they_like() -> None:
+    sender = {"login": "ada", "type": "User"}
+    assert interpret("push", push(ref="refs/heads/assay/mine", sender=sender)).intents
+
+
+def test_a_payload_with_an_action_that_nobody_uses_need_not_fit() -> None:
+    meaning = interpret("issues", b'{"action": "pinned"}')
+    assert meaning == Meaning(note="nothing is done about 'pinned' of 'issues' events", ignored=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "ours"),
+    [
+        ("/assay run", False),
+        ("Done.\n\n<!-- assay:0123abcd -->", True),
+        ("Done.\n<!-- assay:0123abcd -->\n", True),
+        ("> Done.\n> <!-- assay:0123abcd -->", False),
+        ("> Done.\n> <!-- assay:0123abcd -->\n\n/assay rerun", False),
+        ("<!-- assay:0123abcd -->\n/assay rerun", False),
+    ],
+)
+def test_our_own_comments_are_told_from_quotations_of_them(body: str, ours: bool) -> None:
+    fields = {
         "action": "created",
-        "installation": {"id": 3, "account": {"login": "octo-org"}},
-        "repositories": [{"full_name": f"octo-org/r{n}"} for n in range(12)],
+        "repository": {"full_name": "octo-org/compiler", "id": 1},
+        "issue": {"number": 3},
+        "comment": {"id": 5, "user": {"login": "ada", "type": "User"}, "body": body},
     }
-    note = interpret("installation", json.dumps(body).encode()).note
-    assert note.startswith("installation 3 of octo-org: created (octo-org/r0, octo-org/r1")
-    assert note.endswith("and 2 more)")
+    meaning = interpret("issue_comment", json.dumps(fields).encode())
+    assert (meaning.ignored, not meaning.intents) == (ours, ours)
+
+
+def test_the_largest_payload_that_github_sends_is_read() -> None:
+    padding = "x" * (25 * 1024 * 1024 - 2000)
+    body = push(head_commit={"message": padding})
+    assert 24 << 20 < len(body) <= 25 << 20
+    assert len(interpret("push", body).intents) == 1
 
 
 def test_other_events_are_ignored_with_the_reason() -> None:
     assert interpret("star", b"{}") == Meaning(note="nothing is done about 'star' events", ignored=True)
-    assert names() >= {"push", "ping", "installation"}
+    assert names() >= {"push", "ping", "installation", "pull_request", "issue_comment", "merge_group"}
 
 
 JSON = st.recursive(
@@ -107,7 +151,18 @@ JSON = st.recursive(
     max_leaves=4,
 )
 KEYS = st.sampled_from(
-    ["ref", "before", "after", "deleted", "repository", "installation", "hook_id", "action"]
+    [
+        "ref",
+        "before",
+        "after",
+        "deleted",
+        "repository",
+        "installation",
+        "hook_id",
+        "action",
+        "issue",
+        "comment",
+    ]
 )
 
 

@@ -19,6 +19,7 @@ from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.store import Database, Session, inbox, now
 from bot.store.models import Campaign, Delivery
 from bot.webhooks import CampaignIntent, Intent
+from bot.webhooks.intents import Ignored
 from bot.webhooks.reader import InboxReader
 
 START = now()
@@ -109,11 +110,17 @@ def test_the_intent_names_its_delivery(database: Database) -> None:
 
 def test_ignored_and_unfit_deliveries_keep_the_reason(database: Database) -> None:
     deliver(database, "odd", b"{}", event="star")
-    deliver(database, "unfit", b'{"ref": 1}')
+    deliver(database, "unfit", b'{"ref": 1, "repository": {"full_name": "octo-org/compiler"}}')
     assert InboxReader(database, record).drain() == 2
     assert state(database, "odd") == ("ignored", "nothing is done about 'star' events", 0)
     assert state(database, "unfit")[0] == "failed"
     assert "the push payload does not fit: ref" in state(database, "unfit")[1]
+
+
+def test_what_a_handler_does_nothing_about_is_ignored_with_its_reason(database: Database) -> None:
+    deliver(database, "d", push(0))
+    InboxReader(database, lambda _session, _intent: Ignored("the target is archived")).drain()
+    assert state(database, "d") == ("ignored", "the target is archived", 0)
 
 
 def test_what_a_handler_did_is_undone_when_it_fails(database: Database) -> None:

@@ -38,6 +38,7 @@ def test_many_at_once_are_stored_in_order_and_once(tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.sqlite
 def test_a_database_that_fails_is_told_and_the_thread_goes_on(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/assay.db")  # not migrated: there is no table
     writer = InboxWriter(database, lambda: None)

@@ -18,11 +18,11 @@ class PlantedTvm(Tvm):
         super().load(device, options)
         import tvm
 
-        @tvm.transform.module_pass(opt_level=0, name="FuseSines")
+        @tvm.transform.module_pass(opt_level=0, name="FuseSines")  # type: ignore[untyped-decorator]
         def fuse(module: Any, context: Any) -> Any:
             return _rewritten(module, {"relax.sin": tvm.relax.op.cos})
 
-        @tvm.transform.module_pass(opt_level=0, name="CountAtans")
+        @tvm.transform.module_pass(opt_level=0, name="CountAtans")  # type: ignore[untyped-decorator]
         def count(module: Any, context: Any) -> Any:
             if "R.atan(" in module.script():
                 raise ValueError("an Atan was not expected here")
@@ -37,7 +37,7 @@ def _rewritten(module: Any, swapped: dict[str, Any]) -> Any:
     from tvm import relax
 
     @relax.expr_functor.mutator
-    class Swap(relax.PyExprMutator):
+    class Swap(relax.PyExprMutator):  # type: ignore[misc]
         def visit_call_(self, call: Any) -> Any:
             call = self.visit_expr_post_order(call)
             return swapped[call.op.name](*call.args) if getattr(call.op, "name", "") in swapped else call

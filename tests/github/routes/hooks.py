@@ -56,7 +56,7 @@ def delivery(call: Call) -> Answer:
 def attempt(call: Call) -> Answer:
     """Delivers again."""
     one = _delivery(call)
-    call.hub.courier.again(one, next(call.hub.world.ids), call.hub.world.clock())
+    call.hub.courier.again(one, next(call.hub.world.delivery_ids), call.hub.world.clock())
     return Answer(202, {})
 
 

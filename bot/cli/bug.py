@@ -1,0 +1,143 @@
+"""Show everything that is known of one bug."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from bot.cli._options import json_option
+from bot.cli._service import opened
+from bot.cli._watch import Line
+from bot.cli.exits import Exit
+from bot.errors import UsageError
+from bot.reports import bug_page, reproducer
+from bot.reports.bug_facts import described, gather
+from bot.reports.bug_page import BugFacts
+from bot.runners import run_tool
+from bot.store import Database, evidence
+from fuzzing import backends
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Verdict
+
+
+@click.command()
+@click.argument("bug")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write its page to this file.")
+@click.option("--compare", is_flag=True, help="Run its case on every compiler installed here, too.")
+@json_option
+def command(bug: str, html: Path | None, compare: bool, as_json: bool) -> Exit:
+    """Show everything that is known of one bug.
+
+    BUG is its number, or the beginning of its signature; `assay bugs` lists them. With --html its page is
+    written: the smallest program, a reproducer, the numbers, where it fails and where it does not, which
+    campaigns saw it, and what was done about it.
+    """
+    with opened() as (settings, database), Line() as line:
+        corpus = settings.data_dir / "corpus"
+        line.show("reading what is known")
+        facts, python = _read(database, bug, corpus)
+        facts = described(facts, corpus, run_tool)
+        if python:
+            line.show("running it once for its numbers")
+            facts = replace(facts, numbers=_numbers(facts, corpus, python))
+        if compare:
+            line.show("running it on every compiler")
+            facts = replace(facts, comparison=_comparison(facts, corpus))
+    if html is not None:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        html.write_text(bug_page.page(facts), encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(bug_page.as_json(facts)))
+    else:
+        _show(facts, html)
+    return Exit.OK
+
+
+def _read(database: Database, named: str, corpus: Path) -> tuple[BugFacts, str]:
+    """The facts, and the interpreter that shows the numbers of a wrong result, if it is here."""
+    with database.reading() as session:
+        found = evidence.matching(session, named)
+        if not found:
+            raise UsageError(f"there is no bug {named}; `assay bugs` lists them")
+        if len(found) > 1:
+            several = ", ".join(f"{one.id} ({one.signature} of {one.target})" for one in found[:10])
+            raise UsageError(f"{named} may be {several}; name one by its number")
+        facts = gather(session, found[0], corpus)
+        outcome = facts.outcome
+        if outcome is None or outcome.verdict is not Verdict.WRONG_RESULT:
+            return facts, ""
+        python = evidence.python_of(session, outcome.toolchain)
+    return facts, python if Path(python).exists() else ""
+
+
+def _numbers(facts: BugFacts, corpus: Path, python: str) -> list[dict[str, Any]]:
+    """What its case gives beside what it ought to, element by element."""
+    outcome, case = facts.outcome, facts.case
+    assert outcome is not None
+    assert case is not None
+    options, profile = reproducer.settings_of(outcome)
+    shard = Shard(
+        corpus=str(corpus),
+        cases=(case.id,),
+        backend=outcome.backend,
+        toolchain=outcome.toolchain,
+        python=python,
+        device=outcome.device,
+        options=dict(options),
+        profile=profile,
+    )
+    events = _run("fuzzing.execute.outputs", shard.to_json())
+    return [event for event in events if event["event"] == "output"]
+
+
+def _comparison(facts: BugFacts, corpus: Path) -> list[dict[str, Any]]:
+    """What every compiler installed here makes of its case; those that are not here are left out."""
+    if facts.case is None:
+        raise UsageError("none of its cases is kept any more, so there is nothing to run")
+    kinds = [backends.get(name) for name in backends.compilers()]
+    wanted = [
+        {"backend": kind.name, "device": kind.devices[0], "python": sys.executable}
+        for kind in kinds
+        if facts.case.program.kind in kind.kinds
+    ]
+    [table] = _run(
+        "fuzzing.execute.comparison", {"corpus": str(corpus), "case": facts.case.id, "backends": wanted}
+    )
+    return [row for row in table["rows"] if row["verdict"]]
+
+
+def _run(module: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="assay-bug-") as folder:
+        file = Path(folder) / "asked.json"
+        file.write_text(json.dumps(asked), encoding="utf-8")
+        run_tool(module, [str(file)], events.append)
+    return events
+
+
+def _show(facts: BugFacts, html: Path | None) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    bug, case = facts.bug, facts.case
+    console.print(f"[bold]bug {bug.id}[/] of {escape(bug.target)}: {escape(bug.title)}")
+    console.print(f"  {bug.state}{escape(f': {bug.reason}' if bug.reason else '')}")
+    console.print(f"  seen by {bug.seen} campaigns, {bug.first_seen:%Y-%m-%d} to {bug.last_seen:%Y-%m-%d}")
+    if facts.history:
+        console.print(f"  made small: {escape(facts.history)}")
+    if case is not None:
+        console.print(f"  case {case.id[:16]}  {escape(facts.replay)}")
+    for run in facts.runs:
+        console.print(f"  {run.outcome.verdict.value:13} {escape(run.label)}  {escape(run.outcome.summary)}")
+    for row in facts.comparison:
+        console.print(f"  {row['verdict']:13} {escape(row['label'])}, here")
+    for act in facts.acts:
+        console.print(f"  {act.at:%Y-%m-%d %H:%M}  {escape(act.who)} {escape(act.what)}: {escape(act.why)}")
+    if html is not None:
+        console.print(f"page: {html}")

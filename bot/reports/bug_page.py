@@ -1,0 +1,123 @@
+"""The page of one bug: everything that is known of it, as one HTML file that loads nothing.
+
+Equal facts give equal pages: no time of writing is on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.reports.bug_plots import Plot, plots
+from bot.reports.reproducer import pip_line
+from bot.reports.templating import render
+from bot.reports.view import ToolchainView
+from bot.store.evidence import Sighting
+from bot.store.models import Act, Bug, Retest
+from fuzzing.cases import TestCase
+from fuzzing.outcomes import Outcome
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the bug's case did on one toolchain."""
+
+    label: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class BugFacts:
+    """All that is known of a bug.
+
+    case        the smallest that shows it, None where none is kept; `reduced` whether a reduction left it
+    history     how it became small, in a line
+    toolchain   the one that `outcome` was made on
+    runs        what the case did elsewhere, the oldest toolchain first
+    numbers     its outputs element by element: the events of `fuzzing.execute.outputs`
+    comparison  rows of `fuzzing.execute.comparison`
+    """
+
+    bug: Bug
+    case: TestCase | None = None
+    reduced: bool = False
+    program: str = ""
+    history: str = ""
+    outcome: Outcome | None = None
+    toolchain: ToolchainView | None = None
+    script: str = ""
+    replay: str = ""
+    runs: Sequence[Run] = ()
+    numbers: Sequence[Mapping[str, Any]] = ()
+    comparison: Sequence[Mapping[str, Any]] = ()
+    sightings: Sequence[Sighting] = ()
+    retests: Sequence[Retest] = ()
+    acts: Sequence[Act] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)  # toolchain → label, for retests
+
+
+def page(facts: BugFacts) -> str:
+    """The page."""
+    outcome, toolchain, case = facts.outcome, facts.toolchain, facts.case
+    pip = (
+        pip_line(toolchain, outcome.backend, case.program.frontend) if toolchain and outcome and case else ""
+    )
+    pictures: list[Plot] = plots(facts.numbers)
+    return render("bugs/bug.html.j2", facts=facts, bug=facts.bug, o=outcome, pip=pip, plots=pictures)
+
+
+def as_json(facts: BugFacts) -> dict[str, Any]:
+    """The same for programs."""
+    bug = facts.bug
+    return {
+        "id": bug.id,
+        "target": bug.target,
+        "signature": bug.signature,
+        "title": bug.title,
+        "state": bug.state,
+        "reason": bug.reason,
+        "issue": bug.issue,
+        "ruling": bug.ruling,
+        "duplicate_of": bug.duplicate_of,
+        "fixed_by": bug.fixed_by,
+        "first_seen": bug.first_seen.isoformat(),
+        "last_seen": bug.last_seen.isoformat(),
+        "seen": bug.seen,
+        "case": facts.case.id if facts.case else None,
+        "reduced": facts.reduced,
+        "history": facts.history,
+        "traits": bug.traits,
+        "outcome": facts.outcome.to_json() if facts.outcome else None,
+        "replay": facts.replay or None,
+        "runs": [
+            {"toolchain": run.label, "verdict": run.outcome.verdict.value, "summary": run.outcome.summary}
+            for run in facts.runs
+        ],
+        "numbers": list(facts.numbers),
+        "comparison": list(facts.comparison),
+        "campaigns": [
+            {
+                "campaign": one.campaign.id,
+                "head": one.campaign.head,
+                "trigger": one.campaign.trigger,
+                "standing": one.standing,
+                "cases": one.cases,
+            }
+            for one in facts.sightings
+        ],
+        "retests": [
+            {
+                "purpose": one.purpose,
+                "commit": one.commit,
+                "toolchain": one.toolchain,
+                "failed": one.failed,
+                "runs": one.runs,
+                "healthy": one.healthy,
+                "at": one.at.isoformat(),
+            }
+            for one in facts.retests
+        ],
+        "acts": [{"at": a.at.isoformat(), "who": a.who, "what": a.what, "why": a.why} for a in facts.acts],
+        "facts": {name: value for name, value in bug.facts.items() if name != "signature"},
+    }

@@ -1,0 +1,170 @@
+"""The plot of an output: what was given beside what was expected, element by element.
+
+Geometry only; colours and type lie in `templates/bugs/numbers.svg.j2` and the page's style sheet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH, HEIGHT = 960, 240
+#: The strip below the numbers that shows how far each is off: its zero, and half its height.
+ERROR_ZERO, ERROR_ROOM = 292, 34
+LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 30
+#: Where NaN and infinities are drawn: above all numbers.
+ODD = TOP
+_TICKS = 4
+#: Above this the scale is symmetric logarithmic: a few of 1e30 must not flatten all others.
+_SPREAD = 1e4
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One element: its place in the tensor, its values as text, their heights; `wrong` if it is off.
+
+    error_y, error_height  the bar of what was given less what was expected; no bar for NaN and infinities
+    """
+
+    at: int
+    want: str
+    got: str
+    x: float
+    want_y: float
+    got_y: float
+    wrong: bool
+    error_y: float
+    error_height: float
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A line of the scale."""
+
+    label: str
+    y: float
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Everything the template draws of one output, in user units.
+
+    scale     "linear" or "logarithmic"
+    odd       whether there are NaN or infinities, which have a line of their own
+    error     the largest difference drawn, as text; "" where there is none
+    elements  of the tensor, of which `marks` are drawn
+    """
+
+    output: str
+    dtype: str
+    shape: tuple[int, ...]
+    elements: int
+    scale: str
+    marks: tuple[Mark, ...]
+    ticks: tuple[Tick, ...]
+    odd: bool
+    error: str
+    width: int = WIDTH
+    height: int = ERROR_ZERO + ERROR_ROOM + 10
+    zero: int = ERROR_ZERO
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    bottom: int = HEIGHT - BOTTOM
+
+    @property
+    def wrong(self) -> int:
+        """Elements drawn that are out of tolerance."""
+        return sum(mark.wrong for mark in self.marks)
+
+
+def plots(numbers: Iterable[Mapping[str, Any]]) -> list[Plot]:
+    """A plot for each output of which there are numbers: events of `fuzzing.execute.outputs`."""
+    return [_plot(one) for one in numbers if one["at"]]
+
+
+def _plot(told: Mapping[str, Any]) -> Plot:
+    want, got = ([float(number) for number in told[name]] for name in ("want", "got"))
+    finite = [number for number in (*want, *got) if math.isfinite(number)]
+    odd = len(finite) < len(want) + len(got)
+    scale = _Scale(finite, HEIGHT - BOTTOM, TOP + (24 if odd else 4))
+    errors = [mine - reference for mine, reference in zip(got, want, strict=True)]
+    largest = max((abs(error) for error in errors if math.isfinite(error)), default=0.0)
+    bars = [_bar(error, largest) for error in errors]
+    step = (WIDTH - LEFT - RIGHT) / len(want)
+    marks = [
+        Mark(
+            at=int(told["at"][n]),
+            want=_text(want[n]),
+            got=_text(got[n]),
+            x=round(LEFT + step * (n + 0.5), 1),
+            want_y=scale.place(want[n]),
+            got_y=scale.place(got[n]),
+            wrong=bool(told["wrong"][n]),
+            error_y=bars[n][0],
+            error_height=bars[n][1],
+        )
+        for n in range(len(want))
+    ]
+    return Plot(
+        output=str(told["output"]),
+        dtype=str(told["dtype"]),
+        shape=tuple(told["shape"]),
+        elements=int(told["elements"]),
+        scale="logarithmic" if scale.logarithmic else "linear",
+        marks=tuple(marks),
+        ticks=tuple(scale.ticks()),
+        odd=odd,
+        error=f"{largest:.3g}" if largest else "",
+    )
+
+
+def _bar(error: float, largest: float) -> tuple[float, float]:
+    """Where the bar of a difference begins, and how high it is."""
+    if not math.isfinite(error) or not largest:
+        return float(ERROR_ZERO), 0.0
+    height = round(abs(error) / largest * ERROR_ROOM, 1)
+    return round(ERROR_ZERO - height, 1) if error > 0 else float(ERROR_ZERO), height
+
+
+class _Scale:
+    """Numbers to heights, between `low` (the larger number of pixels) and `high`."""
+
+    def __init__(self, numbers: list[float], low: float, high: float) -> None:
+        self._low, self._high = low, high
+        sizes = sorted(abs(number) for number in numbers if number)
+        self._unit = sizes[0] if sizes else 1.0
+        self.logarithmic = bool(sizes) and sizes[-1] / max(self._unit, 1e-300) > _SPREAD
+        places = [self._bent(number) for number in numbers] or [0.0]
+        self._from, self._to = min(places), max(places)
+        if self._from == self._to:
+            self._from, self._to = self._from - 1, self._to + 1
+
+    def _bent(self, number: float) -> float:
+        if not self.logarithmic:
+            return number
+        return math.copysign(math.log10(1 + abs(number) / self._unit), number)
+
+    def _straight(self, place: float) -> float:
+        if not self.logarithmic:
+            return place
+        return math.copysign(self._unit * (10 ** abs(place) - 1), place)
+
+    def place(self, number: float) -> float:
+        """The height of a number, in user units from the top; NaN and infinities have one of their own."""
+        if not math.isfinite(number):
+            return float(ODD)
+        share = (self._bent(number) / 2 - self._from / 2) / (self._to / 2 - self._from / 2)
+        return round(self._low - share * (self._low - self._high), 1)
+
+    def ticks(self) -> list[Tick]:
+        """A few lines of the scale, from the lowest number to the highest."""
+        values = [
+            self._straight(self._from + (self._to - self._from) * n / _TICKS) for n in range(_TICKS + 1)
+        ]
+        return [Tick(f"{value:.3g}", self.place(value)) for value in values]
+
+
+def _text(number: float) -> str:
+    return f"{number:.6g}".replace("inf", "∞")

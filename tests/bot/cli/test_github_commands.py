@@ -1,0 +1,109 @@
+"""`assay doctor --github`, `assay manifest`, `assay brake`: the App as its operator meets it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.testing import CliRunner
+
+from bot.cli import brake, doctor, manifest
+from bot.cli.exits import exit_code
+from tests.github.double import GitHubDouble
+
+
+@dataclass
+class Ran:
+    """What a command left, run within this process: to start one takes seconds."""
+
+    code: int
+    out: str
+    err: str
+
+
+def assay(folder: Path, command: click.Command, *argv: str | Path, env: dict[str, str] | None = None) -> Ran:
+    asked = {"ASSAY_DATA_DIR": str(folder), **(env or {})}
+    done = CliRunner().invoke(command, [str(one) for one in argv], env=asked, standalone_mode=False)
+    if done.exception is not None:
+        code = exit_code(done.exception)
+        assert code is not None, done.exc_info
+        return Ran(code, done.stdout, str(done.exception))
+    return Ran(int(done.return_value), done.stdout, done.stderr)
+
+
+def told(ran: Ran) -> Any:
+    return json.loads(ran.out)
+
+
+def app(github: GitHubDouble, folder: Path) -> dict[str, str]:
+    key = folder / "key.pem"
+    key.write_text(github.private_key)
+    return {
+        "ASSAY_GITHUB_API_URL": github.url,
+        "ASSAY_GITHUB_APP_ID": github.app_id,
+        "ASSAY_GITHUB_PRIVATE_KEY_FILE": str(key),
+    }
+
+
+def test_the_doctor_names_what_the_app_lacks(tmp_path: Path) -> None:
+    with GitHubDouble(tmp_path) as github:
+        github.repository("octo/compiler")
+        env = app(github, tmp_path)
+        ran = assay(tmp_path / "data", doctor.command, "--github", "--json", env=env)
+        shown = assay(tmp_path / "data", doctor.command, "--github", env=env)
+        token = assay(
+            tmp_path / "data",
+            doctor.command,
+            "--github",
+            env={"ASSAY_GITHUB_API_URL": github.url, "ASSAY_GITHUB_TOKEN": github.token("octo")},
+        )
+    health = told(ran)
+    points = {point["name"]: point for point in health["points"]}
+    assert points["permission checks"]["state"] == "ok"
+    assert points["webhook"]["state"] == "missing"
+    assert (health["well"], ran.code) == (False, 1)
+    assert health["installations"][0]["repositories"] == ["octo/compiler"]
+    assert shown.code == 1
+    assert any(line.startswith("webhook") and "no address" in line for line in shown.out.splitlines())
+    assert "installed by octo: 1 repository" in shown.out
+    assert token.code == 0
+    assert "no check runs" in token.out
+
+
+def test_the_doctor_needs_somebody_to_sign_in_as(tmp_path: Path) -> None:
+    ran = assay(tmp_path, doctor.command, "--github")
+    assert ran.code == 2
+    assert "set ASSAY_GITHUB_APP_ID" in ran.err
+
+
+def test_the_manifest_and_its_page(tmp_path: Path) -> None:
+    ran = assay(tmp_path, manifest.command, "--url", "https://assay.example.org")
+    made = json.loads(ran.out)
+    assert made["hook_attributes"]["url"] == "https://assay.example.org/webhooks/github"
+    page = tmp_path / "register.html"
+    ran = assay(
+        tmp_path,
+        manifest.command,
+        *("--url", "https://assay.example.org", "--organization", "acme", "--page", page),
+        env={"ASSAY_GITHUB_API_URL": "https://git.acme.example/api/v3"},
+    )
+    assert ran.code == 0, ran.err
+    text = page.read_text()
+    assert 'action="https://git.acme.example/organizations/acme/settings/apps/new"' in text
+    assert "&quot;default_permissions&quot;" in text
+    assert assay(tmp_path, manifest.command).code == 2
+
+
+def test_the_brake(tmp_path: Path) -> None:
+    assert assay(tmp_path, brake.command).out == "no brake is set: effects are sent\n"
+    ran = assay(tmp_path, brake.command, "on", "--target", "octo/compiler", "--reason", "too loud")
+    assert ran.out.startswith("stopped: octo/compiler, since ")
+    assert ran.out.endswith(": too loud\n")
+    ran = assay(tmp_path, brake.command, "on", "--json")
+    assert [one["target"] for one in told(ran)["brakes"]] == ["all", "octo/compiler"]
+    assert assay(tmp_path, brake.command, "off").code == 0
+    ran = assay(tmp_path, brake.command, "off")
+    assert (ran.code, "no brake is set for everything" in ran.err) == (2, True)

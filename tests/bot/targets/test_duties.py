@@ -1,0 +1,265 @@
+"""Duties: one process does each; what they say is kept; bugs and failures end none of the others."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.config import parse_config
+from bot.errors import InfrastructureError, InternalError
+from bot.store import Database, duties, outbox
+from bot.store.models import Answer, Delivery, EffectState, Spending, TargetState
+from bot.store.models import Duty as Row
+from bot.targets import policy, watching
+from bot.targets.duties import Done, Duty, Work, known
+from bot.targets.keeper import LEASE, Keeper
+from bot.targets.world import World
+from tests.bot.targets.watch_kit import CONFIG, Clock, Watch
+from tests.github.people import RepositoryDouble
+
+HOUR = timedelta(hours=1)
+NIGHTLY = CONFIG + "schedules: {nightly: {cron: '0 3 * * *', budget: 2h}}\n"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def world(tmp_path: Path, clock: Clock) -> World:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    return World(
+        database=database,
+        carry_out=lambda _session, _intent: None,
+        start=lambda _session, _intent: None,
+        configure=lambda _target, _commit: None,
+        data_dir=tmp_path,
+        clock=clock,
+    )
+
+
+def note(world: World, name: str) -> str:
+    with world.database.reading() as session:
+        return session.get_one(Row, name).note
+
+
+def test_a_duty_is_done_once_in_its_time_whoever_asks(world: World, clock: Clock) -> None:
+    did: list[int] = []
+
+    def remember(work: Work) -> Done:
+        did.append(len(work.memory))
+        return Done("done", {"n": len(did)})
+
+    duty = Duty("d", HOUR, remember)
+    keepers = [Keeper(world, [duty]) for _ in range(3)]
+    for keeper in keepers * 2:
+        keeper.run_due()
+    assert did == [0]
+    clock.advance(minutes=61)
+    for keeper in keepers:
+        keeper.run_due()
+    assert did == [0, 1], "it remembers what it left"
+
+
+def test_several_threads_take_a_duty_once(world: World) -> None:
+    did: list[str] = []
+    barrier = threading.Barrier(6)
+
+    def count(_work: Work) -> Done:
+        did.append("x")
+        return Done("done")
+
+    duty = Duty("d", HOUR, count)
+
+    def keep() -> None:
+        keeper = Keeper(world, [duty])
+        barrier.wait(30)
+        keeper.run_due()
+
+    threads = [threading.Thread(target=keep) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert did == ["x"]
+
+
+def test_the_duty_of_a_process_that_died_is_taken_over_after_its_lease(world: World, clock: Clock) -> None:
+    with world.database.transaction() as session:
+        assert duties.take(session, "d", "dead", clock(), HOUR, LEASE) is not None
+    keeper = Keeper(world, [Duty("d", HOUR, lambda _work: Done("done"))])
+    assert keeper.run_due() == []
+    clock.now += LEASE
+    assert keeper.run_due() == ["d"]
+
+
+def test_a_long_duty_keeps_its_lease_and_ends_where_it_was_lost(world: World, clock: Clock) -> None:
+    reached: list[str] = []
+
+    def long(work: Work) -> Done:
+        for _ in range(5):
+            clock.now += LEASE / 2
+            work.look()
+        reached.append("kept")
+        with world.database.transaction() as session:
+            session.get_one(Row, "long").owner = "another"
+        clock.now += LEASE / 2
+        work.look()
+        reached.append("lost")
+        return Done("never")
+
+    Keeper(world, [Duty("long", HOUR, long)]).run_due()
+    assert reached == ["kept"]
+    assert note(world, "long") == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "level"),
+    [
+        (InfrastructureError("GitHub is down"), "failed: GitHub is down", "warning"),
+        (InternalError("oh"), "a bug of Assay: InternalError: oh", "error"),
+        (ZeroDivisionError("oh"), "a bug of Assay: ZeroDivisionError: oh", "error"),
+    ],
+)
+def test_what_fails_is_told_and_the_others_are_done(
+    world: World, error: Exception, said: str, level: str
+) -> None:
+    def fail(_work: Work) -> Done:
+        raise error
+
+    with capture_logs() as logs:
+        had = Keeper(world, [Duty("a", HOUR, fail), Duty("b", HOUR, lambda _work: Done("done"))]).run_due()
+    assert had == ["a", "b"]
+    assert (note(world, "a"), note(world, "b")) == (said, "done")
+    assert level in [line["log_level"] for line in logs]
+
+
+def test_a_shutdown_leaves_the_duty_for_the_next_process(world: World) -> None:
+    stop = threading.Event()
+
+    def work_on(work: Work) -> Done:
+        stop.set()
+        work.look()
+        return Done("never")
+
+    assert Keeper(world, [Duty("d", HOUR, work_on)]).run_due(stop) == ["d"]
+    assert Keeper(world, [Duty("d", HOUR, lambda _work: Done("done"))]).run_due() == ["d"]
+
+
+def test_without_github_only_what_needs_none_is_done(world: World) -> None:
+    assert set(Keeper(world).run_due()) == {"retention", "schedules", "upkeep"}
+    assert {duty.name for duty in known()} == {
+        "installations",
+        "reconcile",
+        "redeliver",
+        "retention",
+        "schedules",
+        "upkeep",
+    }
+
+
+def test_deliveries_that_failed_are_asked_for_again_once_each(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    watch.hub.mischief(drop=1.0)
+    for number in range(3):
+        repository.commit({"op.cc": f"{number}\n"})
+    watch.hub.mischief()
+    watch.clock.advance(minutes=10)
+    lost = [one.guid for one in watch.hub.deliveries.log if one.event == "push" and one.status != "pending"]
+    assert watch.do("redeliver")["redeliver"].startswith(f"{len(watch.hub.deliveries)} deliveries asked for")
+    again = [one for one in watch.hub.deliveries.log if one.redelivery]
+    assert {one.guid for one in again} >= set(lost[-3:])
+    assert len({one.guid for one in again}) == len(again)
+    assert watch.deliver() > 0
+    watch.clock.advance(minutes=70)
+    assert watch.do("redeliver")["redeliver"] == "0 deliveries asked for again", "they are in our inbox"
+    assert watch.campaigns()[-1].head == repository.head()
+
+
+def test_schedules_start_campaigns_and_missed_times_run_once(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    first = repository.commit({".github/assay.yml": NIGHTLY})
+    watch.deliver()
+    watch.clock.advance(minutes=20)
+    watch.do("reconcile")
+
+    def nightly() -> list[tuple[str, str, str]]:
+        return [
+            (one.head, one.base, one.state) for one in watch.campaigns() if one.trigger == "schedule:nightly"
+        ]
+
+    watch.do("schedules")
+    assert nightly() == [], "its time has not come"
+    watch.clock.advance(days=4)
+    watch.do("schedules")
+    watch.do("schedules")
+    assert nightly() == [(first, "", "planning")], "four missed nights are one campaign"
+    assert [one.overrides for one in watch.campaigns()][-1] == {"budget": 7200.0}
+    assert watch.target().schedules[0]["next"] == policy.next_time("0 3 * * *", watch.clock())
+
+
+def test_the_next_night_is_compared_with_the_last_and_skipped_if_nothing_changed(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    first = repository.commit({".github/assay.yml": NIGHTLY})
+    watch.deliver()
+    watch.clock.advance(minutes=20)
+    watch.do("reconcile")
+    watch.clock.advance(days=1)
+    watch.do("schedules")
+    with watch.database.transaction() as session:
+        session.merge(watch.campaigns()[-1]).state = "done"
+    watch.clock.advance(days=1)
+    watch.do("schedules")
+    assert watch.acts()[-1] == "skipped"
+    second = repository.commit({"op.cc": "2\n"})
+    watch.clock.advance(days=1)
+    watch.do("schedules")
+    assert [(one.head, one.base) for one in watch.campaigns() if one.trigger == "schedule:nightly"] == [
+        (first, ""),
+        (second, first),
+    ]
+
+
+def test_a_removed_schedule_starts_nothing_more() -> None:
+    at = Clock()()
+    kept = policy.schedules(parse_config(NIGHTLY.encode()), [], at)
+    assert policy.schedules(parse_config(CONFIG.encode()), kept, at) == []
+
+
+def test_upkeep_drops_what_is_old_and_keeps_what_is_pending(world: World, clock: Clock) -> None:
+    old, new = clock() - timedelta(days=40), clock()
+    with world.database.transaction() as session:
+        for at, name in ((old, "old"), (new, "new")):
+            session.add(
+                Delivery(id=f"read {name}", event="ping", payload=b"{}", received_at=at, state="done")
+            )
+            session.add(Delivery(id=f"pending {name}", event="ping", payload=b"{}", received_at=at))
+            session.add(Answer(url=f"https://api/{name}", etag="e", body={}, at=at))
+            session.add(Spending(installation="token", at=at, creates=True))
+    keeper = Keeper(world, [duty for duty in known() if duty.name == "upkeep"])
+    keeper.run_due()
+    assert note(world, "upkeep") == "dropped: 1 deliveries, 1 spending, 1 answers"
+    with world.database.reading() as session:
+        left = {one.id for one in session.query(Delivery)}
+    assert left == {"read new", "pending old", "pending new"}
+
+
+def test_effects_for_whom_nobody_watches_are_given_up_by_upkeep(world: World, clock: Clock) -> None:
+    with world.database.transaction() as session:
+        target = watching.recognise(session, "octo/compiler", 7, clock())
+        watching.leave(session, target, TargetState.GONE, "it was deleted", clock())
+        draft = outbox.Draft(kind="check_run", key="late", target="octo/compiler", payload={}, mode="live")
+        outbox.post(session, [draft], campaign_id=None, issues_per_day=1, at=clock())
+    Keeper(world, [duty for duty in known() if duty.name == "upkeep"]).run_due()
+    with world.database.reading() as session:
+        (effect,) = outbox.in_state(session, EffectState.FAILED)
+    assert effect.reason == "not sent: it was deleted"

@@ -1,0 +1,186 @@
+"""What is kept of a repository goes, in files and rows; what others need stays; the audit says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import select
+
+from bot.cli import cli
+from bot.errors import UsageError
+from bot.store import Database, audit, erasing, inbox
+from bot.store.models import Campaign, CampaignCase, Delivery, Installation, Target, TargetState
+from bot.targets import watching
+from bot.targets.duties import known
+from bot.targets.forgetting import forget
+from bot.targets.keeper import Keeper
+from bot.targets.world import World
+from tests.bot.targets.watch_kit import Clock
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LOST, KEPT = "octo/lost", "octo/kept"
+MINE, OURS, LISTED = "a" * 64, "b" * 64, "c" * 64
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """Two targets with a campaign each; one case is named by both, one is in a catalogue."""
+    made = Database(f"sqlite:///{tmp_path}/assay.db")
+    made.migrate()
+    with made.transaction() as session:
+        for number, target, cases in ((1, LOST, (MINE, OURS, LISTED)), (2, KEPT, (OURS,))):
+            session.add(Target(name=target, github_id=number))
+            session.add(
+                Campaign(id=number, target=target, head="h", trigger="push", created_at=NOW, updated_at=NOW)
+            )
+            session.flush()
+            for rank, case in enumerate(cases):
+                session.add(CampaignCase(campaign_id=number, rank=rank, case_id=case))
+    for path in (
+        *(f"corpus/{case[:2]}/{case}/case.json" for case in (MINE, OURS, LISTED)),
+        *(f"artifacts/{number}/report.html" for number in (1, 2)),
+        *(f"git/octo/{name}.git/HEAD" for name in ("lost", "kept")),
+        *(f"outbox/{target}/issue.md" for target in (LOST, KEPT)),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x")
+    catalogue = tmp_path / "corpus" / "catalogues" / "isra-0.jsonl"
+    catalogue.parent.mkdir()
+    catalogue.write_text(json.dumps({"id": LISTED}) + "\n" + json.dumps({"skipped": {}}) + "\n")
+    yield made
+    made.close()
+
+
+def files(folder: Path) -> set[str]:
+    """The files there, but for the database's."""
+    names = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return {name for name in names if not name.startswith(("assay.db", "corpus/catalogues"))}
+
+
+LEFT = {
+    f"corpus/bb/{OURS}/case.json",
+    f"corpus/cc/{LISTED}/case.json",
+    "artifacts/2/report.html",
+    "git/octo/kept.git/HEAD",
+    f"outbox/{KEPT}/issue.md",
+}
+
+
+def test_files_and_rows_go_and_what_others_need_stays(database: Database, tmp_path: Path) -> None:
+    told = forget(database, tmp_path, LOST, "it was asked for", NOW, who="operator")
+    assert files(tmp_path) == LEFT
+    assert (told.campaigns, told.cases, told.mirror) == (1, 1, True)
+    assert told.rows == {"targets": 1, "campaigns": 1, "campaign_cases": 3}
+    with database.reading() as session:
+        assert not erasing.is_known(session, LOST)
+        assert erasing.is_known(session, KEPT)
+        last = audit.of_target(session, LOST)[0]
+        assert (last.what, last.who, last.why) == ("forgotten", "operator", "it was asked for")
+
+
+def test_half_forgotten_is_forgotten_by_the_next_try(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "erase", die)
+        with pytest.raises(KeyboardInterrupt):
+            forget(database, tmp_path, LOST, "why", NOW)
+    with database.reading() as session:
+        assert session.get_one(Target, LOST).state == TargetState.REMOVED.value
+    forget(database, tmp_path, LOST, "why", NOW)
+    assert files(tmp_path) == LEFT
+
+
+def test_payloads_of_deliveries_about_it_go_and_their_ids_stay(database: Database, tmp_path: Path) -> None:
+    bodies = {
+        "by-id": {"repository": {"id": 1, "full_name": "octo/earlier-name"}},
+        "by-name": {"repository": {"id": 5, "full_name": "Octo/Lost"}},
+        "other": {"repository": {"id": 2, "full_name": KEPT}},
+        "none": {"zen": "x"},
+    }
+    with database.transaction() as session:
+        for name, body in bodies.items():
+            inbox.store(session, inbox.Arrival(name, "push", json.dumps(body).encode(), NOW))
+    forget(database, tmp_path, LOST, "why", NOW)
+    with database.reading() as session:
+        rows = {row.id: (bool(row.payload), row.state) for row in session.scalars(select(Delivery))}
+    assert rows == {
+        "by-id": (False, "ignored"),
+        "by-name": (False, "ignored"),
+        "other": (True, "pending"),
+        "none": (True, "pending"),
+    }
+
+
+def test_an_uninstalled_repository_is_forgotten_after_its_time(database: Database, tmp_path: Path) -> None:
+    clock = Clock(NOW)
+    with database.transaction() as session:
+        target = watching.recognise(session, LOST, 1, NOW)
+        watching.leave(session, target, TargetState.REMOVED, "the App was uninstalled", NOW)
+    world = World(
+        database=database,
+        carry_out=lambda *_: None,
+        start=lambda *_: None,
+        configure=lambda *_: None,
+        data_dir=tmp_path,
+        clock=clock,
+    )
+    keeper = Keeper(world, [duty for duty in known() if duty.name == "retention"])
+    clock.advance(days=29)
+    keeper.run_due()
+    assert "git/octo/lost.git/HEAD" in files(tmp_path)
+    clock.advance(days=2)
+    keeper.run_due()
+    assert files(tmp_path) == LEFT
+
+
+@pytest.fixture
+def settings(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    del database
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path))
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_command(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["forget", "Octo/LOST", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == [
+        "octo/lost is forgotten: 3 campaign_cases, 1 campaigns, 1 targets",
+        "files: 1 campaigns' reports, 1 cases of its own, its git mirror",
+    ]
+    assert files(tmp_path) == LEFT
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_command_asks_first(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["forget", LOST], input="n\n")
+    assert done.exit_code == 1
+    assert "Delete all that is kept of octo/lost?" in done.output
+    assert "git/octo/lost.git/HEAD" in files(tmp_path)
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_command_says_what_it_does_not_know() -> None:
+    done = CliRunner().invoke(cli, ["forget", "octo/unknown", "--yes"])
+    assert isinstance(done.exception, UsageError)
+    assert "nothing is known of 'octo/unknown'" in str(done.exception)
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_command_warns_where_the_app_is_installed_still(database: Database) -> None:
+    with database.transaction() as session:
+        session.add(Installation(id=9, account="octo", changed_at=NOW - timedelta(days=1)))
+        session.flush()
+        session.get_one(Target, LOST).installation_id = 9
+    done = CliRunner().invoke(cli, ["forget", LOST, "--yes", "--json"])
+    assert json.loads(done.stdout)["campaigns"] == 1
+    assert "uninstall it, or octo/lost is watched again" in done.stderr

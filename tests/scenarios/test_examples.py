@@ -1,0 +1,46 @@
+"""What GitHub has really sent to others: every payload is taken, read, and understood or passed over."""
+
+from __future__ import annotations
+
+import json
+
+import requests
+from sqlalchemy import func, select
+
+from bot.store.models import Delivery, DeliveryState
+from bot.webhooks.signature import HEADER, sign
+from tests.github_api import examples
+from tests.scenarios.stage import Stage
+
+
+def pending(stage: Stage) -> int:
+    with stage.database.reading() as session:
+        where = Delivery.state == DeliveryState.PENDING.value
+        return int(session.scalar(select(func.count()).select_from(Delivery).where(where)) or 0)
+
+
+def test_every_example_is_taken_and_read(own_stage: Stage) -> None:
+    events = examples.load()
+    assert sum(map(len, events.values())) == 329
+    refused: dict[str, str] = {}
+    with requests.Session() as session:
+        for event, payloads in events.items():
+            for number, payload in enumerate(payloads):
+                body = json.dumps(payload).encode()
+                headers = {
+                    "Content-Type": "application/json",
+                    "X-GitHub-Event": event,
+                    "X-GitHub-Delivery": f"{event}-{number}".replace("_", "-"),
+                    HEADER: sign(own_stage.hub.secret.encode(), body),
+                }
+                url = own_stage.hub.webhook_url
+                answer = session.post(url, body, headers=headers, timeout=30)
+                if answer.status_code != 202:
+                    refused[f"{event} {number}"] = answer.text
+    assert refused == {}
+    own_stage.until(lambda: not pending(own_stage), "all of them to be read")
+    with own_stage.database.reading() as session:
+        failed = session.execute(
+            select(Delivery.id, Delivery.reason).where(Delivery.state == DeliveryState.FAILED.value)
+        ).all()
+    assert [tuple(row) for row in failed] == []

@@ -1,0 +1,17 @@
+"""A storm of pushes to one pull request: in its eye nothing moves twice.
+
+`python -m tests.benchmarks scenario --storm` does it with 50 pushes in a minute.
+"""
+
+from __future__ import annotations
+
+from tests.scenarios.stage import Stage
+from tests.scenarios.storm import storm
+
+
+def test_a_storm_ends_with_one_comment_and_one_campaign(stage: Stage) -> None:
+    calm = storm(stage, "octo/storm", pushes=12, seconds=3.0)
+    assert calm.most_live <= 1
+    assert calm.comments == 1
+    assert calm.done_heads == [calm.last_head]
+    assert calm.unfinished_checks == 0

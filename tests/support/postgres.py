@@ -1,0 +1,134 @@
+"""A PostgreSQL server of the tests' own: in a temporary folder, on a socket there, gone with the tests."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+#: Debian and Ubuntu put no server programs on the PATH.
+_PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
+#: A server that may forget all after a power cut, as its folder is thrown away anyhow.
+_OPTIONS = (
+    "-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=16MB"
+)
+
+
+def missing() -> str:
+    """Why there can be no server here; "" if there can be one."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        return "psycopg is not installed: pip install 'assay[postgresql]'"
+    if _programs() is None:
+        return "PostgreSQL's initdb and pg_ctl are not installed"
+    if os.geteuid() == 0 and _user() is None:
+        return "PostgreSQL does not run as root, and there is no user postgres"
+    return ""
+
+
+@dataclass
+class Server:
+    """A running server."""
+
+    folder: Path
+    made: dict[str, str] = field(default_factory=dict)  # key → database
+
+    def url(self, name: str) -> str:
+        """The address of a database of this name."""
+        return f"postgresql+psycopg://assay@/{name}?host={self.folder}"
+
+    def database(self, key: str) -> str:
+        """The address of the database for a key, empty when it is first asked for."""
+        if key not in self.made:
+            name = f"t{sha256(key.encode()).hexdigest()[:16]}"
+            self._run(f"create database {name} template template0")
+            self.made[key] = name
+        return self.url(self.made[key])
+
+    def drop_all(self) -> None:
+        """Drops the databases that were made."""
+        for name in self.made.values():
+            self._run(f"drop database {name} with (force)")
+        self.made.clear()
+
+    def _run(self, statement: str) -> None:
+        engine = create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(statement))
+        engine.dispose()
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """A server for as long as the block runs."""
+    programs, user = _programs(), _user() if os.geteuid() == 0 else None
+    assert programs is not None
+    folder = Path(tempfile.mkdtemp(prefix="assay-pg-"))
+    data, log = folder / "data", folder / "log"
+    try:
+        if user is not None:
+            shutil.chown(folder, user)
+        folder.chmod(0o711)
+        _call(
+            user,
+            programs / "initdb",
+            "-D",
+            data,
+            "-U",
+            "assay",
+            "-A",
+            "trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        )
+        options = f"{_OPTIONS} -k {folder}"
+        _call(user, programs / "pg_ctl", "-D", data, "-l", log, "-w", "-o", options, "start")
+        try:
+            yield Server(folder)
+        finally:
+            _call(user, programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _call(user: str | None, *command: str | Path) -> None:
+    done = subprocess.run(
+        [str(part) for part in command],
+        user=user,
+        cwd="/",
+        env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if "start" not in command else subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout or b"").decode(errors="replace")
+
+
+def _programs() -> Path | None:
+    """The folder of the newest server's programs."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    folders = [path for place in _PLACES for path in Path("/").glob(place.lstrip("/"))]
+    return max((path for path in folders if (path / "initdb").exists()), default=None)
+
+
+def _user() -> str | None:
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return None
