@@ -126,7 +126,12 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as JSON."""
-        return asdict(self) | {"verdict": self.verdict.value, "phase": self.phase.value}
+        # Not by `asdict`, which copies each part of it: this runs for each case, most have no evidence, and a
+        # case may take no longer than that.
+        seen = self.evidence
+        evidence = {**vars(seen), "mismatches": tuple([asdict(item) for item in seen.mismatches])}
+        changed = {"verdict": self.verdict.value, "phase": self.phase.value, "evidence": evidence}
+        return {**vars(self), "durations": dict(self.durations), **changed}
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> Outcome:

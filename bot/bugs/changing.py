@@ -76,7 +76,7 @@ def close(session: Session, bug: Bug, proofs: list[Retest], at: datetime) -> Non
     latest = campaigns.newest(session, bug.target, "")
     wanted = bool(((latest.config if latest else {}).get("reports") or {}).get("close", True))
     if bug.issue is not None:
-        _post(session, bug, telling.mended(session, bug, proofs, close=wanted), at)
+        post(session, bug, telling.mended(session, bug, proofs, close=wanted), at)
     if wanted:
         bugs.move(session, bug, Event.CLOSED, "its fix was verified", at)
 
@@ -84,11 +84,11 @@ def close(session: Session, bug: Bug, proofs: list[Retest], at: datetime) -> Non
 def _back(session: Session, bug: Bug, before: BugState, why: str, commit: str, at: datetime) -> None:
     """Tells its issue, where that has heard of a fix; one that nobody heard of is nothing to take back."""
     if before in (BugState.VERIFIED, BugState.CLOSED) and bug.issue is not None:
-        _post(session, bug, telling.back(bug, why, commit, reopen=before is BugState.CLOSED), at)
+        post(session, bug, telling.back(bug, why, commit, reopen=before is BugState.CLOSED), at)
 
 
-def _post(session: Session, bug: Bug, drafts: list[outbox.Draft], at: datetime) -> None:
-    """As the newest configuration of the target wants it, which may be in dry-run again."""
+def post(session: Session, bug: Bug, drafts: list[outbox.Draft], at: datetime) -> None:
+    """Says it as the newest configuration of the target wants it, which may be in dry-run again."""
     latest = campaigns.newest(session, bug.target, "")
     campaign = latest.id if latest is not None else bug.campaign_id
     outbox.post(session, drafts, campaign_id=campaign, issues_per_day=0, at=at)

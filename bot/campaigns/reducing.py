@@ -30,6 +30,7 @@ class Reducing:
 
     found    by case
     there    the bugs that the target has already
+    hurried  whether somebody waits: a pull request's campaign reduces no longer than its budget
     small    by case: what its reduction left
     adopted  by case: the reduced case, examined, if it stands for the finding
     why      by case: why it is not reduced
@@ -42,6 +43,7 @@ class Reducing:
     base: Place | None
     found: dict[str, Finding]
     there: list[Known]
+    hurried: bool = False
     small: dict[str, Small] = field(default_factory=dict)
     adopted: dict[str, Examined] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
@@ -51,7 +53,8 @@ class Reducing:
     def budget(self) -> float:
         """Seconds that the step may take for what is new."""
         reduction = self.config.reduction
-        return max(self.config.budget, reduction.cases * reduction.budget)
+        most = reduction.cases * reduction.budget
+        return min(self.config.budget, most) if self.hurried else max(self.config.budget, most)
 
     def size(self, case_id: str) -> int:
         """Bytes of a case's program."""
@@ -146,6 +149,7 @@ class Reducing:
             examined = seen.get(small.case)
             if examined is not None and _stands_for(examined, self.found[case]):
                 self.adopted[case] = examined
+                self.why.pop(case, None)
             else:
                 self.why[case] = _why_not(small, examined)
                 made += [examined] if examined else []

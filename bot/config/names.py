@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,6 +25,10 @@ DEFAULT_SOURCES: Mapping[str, tuple[str, ...]] = {
 #: Parts of a source that can be migrated in parts. A part costs its library's import once more (torch: 2 s),
 #: and is what is lost when time is over: torch's database of operators takes some ten seconds for each.
 PARTS = 16
+
+#: CPython 3.11 counts how deep it is in a tree once for all threads: two that parse at the same time, such as
+#: an engine and whoever reads a configuration, end in SystemError ("AST constructor recursion depth").
+_PARSING = threading.Lock()
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
 _REGISTER_RECORDER = "register_recorder"  # that in fuzzing.migrate.recorders
@@ -109,8 +114,13 @@ def _registered(room: str, decorator: str) -> list[tuple[str, _Registered]]:
     Read from its files, because the control plane must not import them (law 1).
     """
     folder = Path(next(iter(fuzzing.__path__))) / room
-    trees = (ast.parse(path.read_bytes()) for path in sorted(folder.rglob("*.py")))
+    trees = (_parse(path) for path in sorted(folder.rglob("*.py")))
     return [found for tree in trees for found in _registrations(tree, decorator)]
+
+
+def _parse(path: Path) -> ast.Module:
+    with _PARSING:
+        return ast.parse(path.read_bytes())
 
 
 def _registrations(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Registered]]:
@@ -172,7 +182,7 @@ def recorded_libraries() -> tuple[str, ...]:
 
 
 def _registers_recorder(path: Path) -> bool:
-    classes = (node for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.ClassDef))
+    classes = (node for node in _parse(path).body if isinstance(node, ast.ClassDef))
     named = (ast.unparse(decorator) for node in classes for decorator in node.decorator_list)
     return any(name.endswith(_REGISTER_RECORDER) for name in named)
 

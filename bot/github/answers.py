@@ -96,12 +96,11 @@ def error_of(answer: Answer, about: str, need: str, at: datetime) -> AssayError:
 
 
 def throttled(answer: Answer, at: datetime) -> ThrottledError:
-    """The error of an answer that `throttles`."""
+    """The error of an answer that `throttles`, or is the last one before all is `spent`."""
     wait = answer.wait_s(at)
     limit = "the hour's requests are used up" if answer.spent else "too much at once"
-    return ThrottledError(
-        f"GitHub asks to slow down ({limit}): {answer.said}; tried again in {wait:.0f} s", wait
-    )
+    said = f": {answer.said}" if answer.throttles else ""
+    return ThrottledError(f"GitHub asks to slow down ({limit}){said}; tried again in {wait:.0f} s", wait)
 
 
 def _forbidden(answer: Answer, need: str) -> str:

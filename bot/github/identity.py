@@ -28,6 +28,8 @@ TOKEN_ACCOUNT = "token"  # whose limits a token uses up
 APP_ACCOUNT = "app"
 #: A token that ends within this time is not handed out any more: a fetch or a report may take minutes.
 RENEW_BEFORE = timedelta(minutes=5)
+#: So long an installation is believed to have a repository: it may be transferred, or the App installed anew.
+ASK_AGAIN = timedelta(minutes=10)
 
 log = structlog.get_logger(__name__)
 
@@ -75,6 +77,10 @@ class Identity(Protocol):
 
     def account(self, target: str) -> str:
         """Whose limits count there, "" while nobody has asked."""
+        ...
+
+    def moved(self, target: str) -> bool:
+        """Whether somebody else lets us in there by now: what was not found may be asked for again."""
         ...
 
     def login(self) -> str:
@@ -169,6 +175,11 @@ class TokenIdentity:
         del target
         return TOKEN_ACCOUNT
 
+    def moved(self, target: str) -> bool:
+        """Never: a token is its owner's."""
+        del target
+        return False
+
     def login(self) -> str:
         """The token's owner."""
         if not self._login:
@@ -194,7 +205,7 @@ class AppIdentity:
         self.app = connect(AppSigner(auth))
         self._connect, self._clock = connect, clock
         self._login = ""
-        self._installations: dict[str, int] = {}
+        self._installations: dict[str, tuple[int, datetime]] = {}  # and when we asked
         self._tokens: dict[tuple[int, str, tuple[int, ...]], _Token] = {}
         self._lock = threading.RLock()
 
@@ -214,7 +225,8 @@ class AppIdentity:
 
     def account(self, target: str) -> str:
         """The installation's id, as far as it is known."""
-        return str(self._installations.get(target.lower(), ""))
+        known = self._installations.get(target.lower())
+        return str(known[0]) if known else ""
 
     def login(self) -> str:
         """The App's name among users."""
@@ -238,10 +250,17 @@ class AppIdentity:
 
     def installation(self, target: str) -> int:
         """The App's installation in a repository. Raises RefusalError if there is none."""
-        name = checked_target(target).lower()
-        if name not in self._installations:
-            self._installations[name] = int(self.app.get(f"/repos/{target}/installation")["id"])
-        return self._installations[name]
+        name, at = checked_target(target).lower(), self._clock()
+        known = self._installations.get(name)
+        if known is None or known[1] + ASK_AGAIN <= at:
+            known = (int(self.app.get(f"/repos/{target}/installation")["id"]), at)
+            self._installations[name] = known
+        return known[0]
+
+    def moved(self, target: str) -> bool:
+        """Whether another installation has the repository by now: it was transferred, or installed anew."""
+        before = self._installations.pop(checked_target(target).lower(), None)
+        return before is not None and self.installation(target) != before[0]
 
     def mint(self, installation: int, job: Job, repositories: tuple[int, ...] = ()) -> str:
         """A token for a job, from the cache while it is good."""
@@ -257,7 +276,7 @@ class AppIdentity:
         with self._lock:
             self._tokens = {key: one for key, one in self._tokens.items() if one.value != value}
             known = self._installations.items()
-            self._installations = {name: number for name, number in known if number != installation}
+            self._installations = {name: one for name, one in known if one[0] != installation}
 
     def _minted(self, installation: int, job: Job, repositories: tuple[int, ...]) -> _Token:
         body: dict[str, Any] = {"permissions": dict(job.permissions)}

@@ -28,16 +28,21 @@ class GitHub:
 
         Nothing is made anew that a person deleted.
         """
-        client = self.hub.client(effect.target, REPORTER)
         try:
-            return self._kind(effect).send(client, effect)
+            return self._send(effect)
         except MissingError as error:
+            if self.hub.identity.moved(effect.target):
+                return self._send(effect)
+            client = self.hub.client(effect.target, REPORTER)
             if _belongs(effect) and "disabled" not in error.said and _is_there(client, effect.target):
                 raise RefusalError(
                     f"somebody deleted this {effect.kind} or what it belongs to ({error.said}); nothing more "
                     "is said there. Release the effect to have it made anew"
                 ) from error
             raise
+
+    def _send(self, effect: Claimed) -> Sent:
+        return self._kind(effect).send(self.hub.client(effect.target, REPORTER), effect)
 
     def find(self, effect: Claimed) -> Sent | None:
         """The effect if GitHub has it from us."""

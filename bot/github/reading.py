@@ -7,6 +7,7 @@ later. Asking again for what has not changed costs nothing of the limit.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -87,8 +88,9 @@ class Reader:
 
     def search_issues(self, target: str, words: str, *, state: str = "") -> list[IssueFacts]:
         """Issues that hold all the words, the best match first, at most MAX_FOUND; state "" is any."""
-        terms = " ".join(words.replace('"', " ").split())[:MAX_WORDS]
-        query = f"{terms} repo:{checked_target(target)} is:issue" + (f" state:{state}" if state else "")
+        query = f"{_plain(words)} repo:{checked_target(target)} is:issue" + (
+            f" state:{state}" if state else ""
+        )
         found = self._client(target).get("/search/issues", q=query, per_page=MAX_FOUND)
         return each(IssueFacts, found["items"])
 
@@ -133,4 +135,11 @@ class Reader:
         return self._hub.client(checked_target(target), READER)
 
 
+def _plain(words: str) -> str:
+    """The words without what a search would take for an instruction: they come from compilers' messages."""
+    found = (word for word in _WORD.findall(words) if word not in ("AND", "OR", "NOT"))
+    return " ".join(found)[:MAX_WORDS]
+
+
+_WORD = re.compile(r"[^\W_][\w.]*")
 _ROLES: Any = frozenset({"admin", "maintain", "write", "triage", "read", "none"})

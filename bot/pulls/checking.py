@@ -113,8 +113,9 @@ class Checks:
 
 
 def _step(campaign: Campaign) -> str:
-    """Where a campaign is; when that changes, its check run changes at once."""
-    return f"{campaign.state}{' at work' if _begun(campaign) else ''}"
+    """Where a campaign is; when that changes, its check run changes at once. First results are a step too."""
+    results = campaign.state == CampaignState.RUNNING.value and bool(campaign.clock.get(campaign.state))
+    return f"{campaign.state}{' at work' * _begun(campaign)}{' with results' * results}"
 
 
 def _begun(campaign: Campaign) -> bool:

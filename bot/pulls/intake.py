@@ -85,9 +85,12 @@ def close(session: Session, pull: Pull, at: datetime) -> None:
 
     Their check runs are finished by `bot.pulls.checking`.
     """
-    ended = pulls.end(session, pull.target, pull.number, f"pull request #{pull.number} was {pull.state}", at)
-    for campaign in ended:
-        why = f"pull request #{pull.number} was {pull.state}"
+    end(session, pull, f"pull request #{pull.number} was {pull.state}", at)
+
+
+def end(session: Session, pull: Pull, why: str, at: datetime, *, sparing: str = "") -> None:
+    """Ends the campaigns of a pull request, but those of the head `sparing`, and says so in the audit."""
+    for campaign in pulls.end(session, pull.target, pull.number, why, at, sparing=sparing):
         audit.record(session, pull.target, "ended", f"campaign:{campaign}", why, at)
 
 

@@ -91,10 +91,11 @@ class Looker:
         self, session: Session, errand: Errand, pull: Pull, decision: Decision, at: datetime
     ) -> dict[str, Any]:
         """Writes the campaign or the check run; returns what the job keeps."""
+        gone = f"superseded: {pull.head[:12]} is the head of #{pull.number} now"
+        intake.end(session, pull, gone, at, sparing=pull.head)
         if decision.what == TEST:
             return {"campaign": self._test(session, errand, pull, decision, at)}
         if decision.what == WAIT:
-            pulls.end(session, pull.target, pull.number, "its new head has not been released", at)
             self._post(session, waiting(pull, decision.why), decision, at)
         elif decision.what == BROKEN and decision.audible:
             self._post(session, unreadable(pull, decision.why), decision, at)
@@ -115,9 +116,7 @@ class Looker:
         past = pulls.campaigns_of(session, pull.target, pull.number, pull.head, decision.base)
         if past and past[-1].state != CampaignState.SUPERSEDED.value and not wish.get("again"):
             return past[-1].id
-        reason = f"superseded: {pull.head[:12]} is tested for #{pull.number} now"
-        for ended in pulls.end(session, pull.target, pull.number, reason, at):
-            audit.record(session, pull.target, "superseded", f"campaign:{ended}", reason, at)
+        intake.end(session, pull, f"superseded: {pull.head[:12]} is tested anew", at)
         campaign = intents.handle(session, _intent(pull, decision.base, len(past), wish), wake=self._wake)
         campaign.config = config.to_json()
         self._announce(session, campaign, at)

@@ -32,6 +32,7 @@ from bot.store.pulls import PRESS
 from bot.webhooks.intents import CampaignIntent, CheckIntent, Ignored
 
 AGAIN = "rerequested"  # GitHub's own button on a check run, and on all checks of a commit
+KEPT = 5  # notes on top of a check run
 MOST = 5  # findings that one press reduces; the others can be asked for by command
 
 log = structlog.get_logger(__name__)
@@ -222,10 +223,18 @@ def _tell(press: Press, said: str) -> None:
     """Says in the check run what came of a press: above all else, and changed in place."""
     check = press.check
     output: Mapping[str, Any] = check.payload["output"]
-    told = f"> {text.plain(said)}\n\n{output['summary']}"
+    notes, summary = _notes(str(output["summary"]))
+    told = "\n>\n".join([f"> {text.plain(said)}", *notes[: KEPT - 1]]) + f"\n\n{summary}"
     body = check.payload | {"output": {**output, "summary": told}}
     draft = Draft(check.kind, check.key, check.target, body, living=True)
     outbox.post(press.session, [draft], campaign_id=check.campaign_id, issues_per_day=0, at=press.at)
+
+
+def _notes(summary: str) -> tuple[list[str], str]:
+    """What was said on top of a summary before, and the summary itself."""
+    lines = summary.split("\n")
+    first = next((at for at, line in enumerate(lines) if not line.startswith(">")), len(lines))
+    return [line for line in lines[:first] if line != ">"], "\n".join(lines[first:]).lstrip("\n")
 
 
 def _subject(press: Press) -> str:

@@ -8,7 +8,7 @@ finding whose operator nothing in the diff serves gets none: better no line than
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from bot.reports.templating import counted
 
 MAX_TITLE = 255  # of an annotation, and 64 KB of its message: GitHub's REST API, checks
 _MESSAGE = 4_000  # ours: what is read beside a line of a diff
+_LONGEST_PATH = 1_000  # characters; ours
 _LEAST_NAME = 6  # letters of a pass's name that may be looked for in a sentence
 _LETTERS = re.compile(r"[^a-z0-9]")
 #: What a file does, in the words of a sentence; a compiler's own tests are not where its bugs come from.
@@ -58,27 +59,30 @@ class Touches:
         return next((spot for name in operators for spot in self._operators.get(name, ())), None)
 
 
-def beside_lines(groups: Sequence[Group], touches: Touches, *, gate: bool) -> list[dict[str, Any]]:
+def beside_lines(
+    groups: Sequence[Group], touches: Touches, command: Callable[[Group], str], *, gate: bool
+) -> list[dict[str, Any]]:
     """The annotations of these groups, one each at most, as GitHub's API describes them.
 
-    gate  whether a finding fails the check
+    command  the line that shows a finding again, "" for none
+    gate     whether a finding fails the check
     """
     made = []
     for group in groups:
         spot = touches.spot(group)
         if spot is not None:
-            made.append(_annotation(group, spot, "failure" if gate else "warning"))
+            made.append(_annotation(group, spot, command(group), "failure" if gate else "warning"))
     return made
 
 
-def _annotation(group: Group, spot: Spot, level: str) -> dict[str, Any]:
+def _annotation(group: Group, spot: Spot, command: str, level: str) -> dict[str, Any]:
     head, base = group.example.head_runs, group.example.base_runs
     lines = [
         f"{counted(group.cases, 'case')} of {group.example.operator or 'several operators'} "
         f"{'fails' if group.cases == 1 else 'fail'} since this change: "
         f"{head.failed} of {head.runs} runs at head, {base.failed} of {base.runs} at base.",
         f"Told here because {spot.why}.",
-        *([f"Again: {group.replay}"] if group.replay else []),
+        *([f"Again: {command}"] if command else []),
     ]
     # Shown as it is, without Markdown; what mentions or links all the same is broken as in a title.
     message = "\n".join(text.title(line, _MESSAGE // len(lines)) for line in lines)
@@ -95,8 +99,10 @@ def _annotation(group: Group, spot: Spot, level: str) -> dict[str, Any]:
 def _spots(one: Mapping[str, Any], whose: str) -> Iterator[Spot]:
     for place in one.get("places", ()):
         role = _ROLES.get(str(place["role"]))
-        if role is not None:
-            yield Spot(str(place["path"]), int(place["line"]), f"the {role}{whose} was changed on this line")
+        path = str(place["path"])
+        # A name that git could not spell, or nobody can read, would have GitHub refuse the whole check run.
+        if role is not None and path.isprintable() and "\ufffd" not in path and len(path) <= _LONGEST_PATH:
+            yield Spot(path, int(place["line"]), f"the {role}{whose} was changed on this line")
 
 
 def _letters(name: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.errors import InternalError
 from bot.github.limits import BODY_BUDGET, marker
 from bot.reports import text
+from bot.reports.forms import Form, form_of
 from bot.reports.report import Group, Report, key
 from bot.reports.reproducer import REDUCED, pip_line
 from bot.reports.templating import render
@@ -24,8 +27,18 @@ def issue_key(target: str, signature: str) -> str:
 
 
 def issue_title(group: Group) -> str:
-    """The signature's title, which names backend, phase and fault."""
-    return text.title(group.title, MAX_TITLE)
+    """The signature's title, which names backend, phase and fault, as the backend's form begins titles."""
+    prefix = _form(group).prefix
+    return prefix + text.title(group.title, MAX_TITLE - len(prefix))
+
+
+def issue_labels(report: Report, group: Group, wanted: Sequence[str] = LABELS) -> list[str]:
+    """The labels that the repository wants, and those of the backend's form."""
+    return list(dict.fromkeys([*wanted, *_form(group).labels(report, group)]))
+
+
+def _form(group: Group) -> Form:
+    return form_of(group.example.head.backend if group.example.head is not None else "")
 
 
 def issue_body(report: Report, group: Group) -> str:
@@ -50,8 +63,10 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
     how = f"python {group.filename}" if group.script or not group.replay else group.replay
     if toolchain:
         how = f"{pip_line(toolchain, outcome.backend, group.frontend)}\n{how}"
+    form = _form(group)
     body = render(
-        "reports/issue.md.j2",
+        form.template,
+        **form.fields(report, group),
         report=report,
         group=group,
         what=what_happens(outcome, group.example.operator),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bot.config import RepositoryConfig
@@ -16,7 +17,7 @@ from bot.reports.check import CHECK_RUN, Setting, check_key, check_run, headline
 from bot.reports.issue import tidy
 from bot.reports.report import Group, Report, key
 from bot.reports.sections import accused
-from bot.reports.sticky import Earlier, sticky, sticky_key
+from bot.reports.sticky import Earlier, command, sticky, sticky_key
 from bot.reports.templating import counted, render
 from bot.store import Session, audit, mutes, outcomes, pulls
 from bot.store.campaigns import get
@@ -75,7 +76,9 @@ def effects(
     touches = Touches(view.ranking.touched if view.ranking else ())
     groups = accused(report, muted)
     gate = config.pull_requests.gate
-    setting = Setting(page, gate, muted, view.pull, beside_lines(groups, touches, gate=gate))
+    setting = Setting(
+        page, gate, muted, view.pull, beside_lines(groups, touches, partial(command, report), gate=gate)
+    )
     check = Draft(CHECK_RUN, check_key(view), view.target, check_run(report, setting), living=True)
     said = _comment(session, report, groups, touches, setting, config, at)
     return [check] if said is None else [check, said]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from bot.reports.check import CHECK_RUN, check_key, check_run
-from bot.reports.issue import LABELS, issue_body, issue_key, issue_title, tidy
+from bot.reports.issue import issue_body, issue_key, issue_labels, issue_title, tidy
 from bot.reports.picture import draw
 from bot.reports.report import Group, Report
 from bot.reports.sections import context, sections
@@ -32,6 +32,10 @@ class ReportsPolicy(Protocol):
     def mode(self) -> str:
         """`dry-run`, `held` or `auto`."""
 
+    @property
+    def labels(self) -> Sequence[str]:
+        """Of issues."""
+
 
 class Config(Protocol):
     """A repository's configuration, as far as effects depend on it."""
@@ -53,7 +57,7 @@ def effects(report: Report, config: Config) -> list[Draft]:
         payload = {
             "title": issue_title(group),
             "body": issue_body(report, group),
-            "labels": list(LABELS),
+            "labels": issue_labels(report, group, config.reports.labels),
         }
         key = issue_key(view.target, group.signature)
         drafts.append(Draft(ISSUE, key, view.target, payload, group.signature, hold))

@@ -23,9 +23,9 @@ _SEEN = ("PATH", "LANG", "LANGUAGE", "LC_*", "LD_LIBRARY_PATH", "CUDA_*", "NVIDI
 def try_script(text: str, python: str) -> int:
     """The exit code of a script under the interpreter `python`.
 
-    1 only where it also says that the bug shows: an interpreter that is not there, and a script with a mistake
-    in it, end with 1 as well. 124 where it does not end and 125 where it does not run, as of `timeout`. It gets
-    a folder of its own and nothing of our environment. Raises RunnerError if nothing can be started.
+    1 only where it also says that the bug shows: an interpreter that is not there, and a script with a
+    mistake in it, end with 1 as well. 124 where it does not end, 125 where it does not run, as of `timeout`.
+    It gets a folder of its own and nothing of our environment. Raises RunnerError if nothing can be started.
     """
     with tempfile.TemporaryDirectory(prefix="assay-script-") as name:
         folder = Path(name)

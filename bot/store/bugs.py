@@ -17,6 +17,8 @@ from bot.store.audit import ASSAY
 from bot.store.life import OVER, Event, after
 from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
+_WAITING = (BugState.NEW, BugState.HELD, BugState.REPORTED)
+
 
 @dataclass(frozen=True)
 class Sighting:
@@ -139,9 +141,13 @@ def _tell(bug: Bug, by: Sighting) -> None:
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
     if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):
-        bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
-        bug.configuration, bug.traits = by.configuration, dict(by.traits)
-        bug.facts = bug.facts | {"signature": dict(by.fields)}
+        _take(bug, by)
+
+
+def _take(bug: Bug, by: Sighting) -> None:
+    bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
+    bug.configuration, bug.traits = by.configuration, dict(by.traits)
+    bug.facts = bug.facts | {"signature": dict(by.fields)}
 
 
 def _needs(traits: Mapping[str, Any]) -> int:
@@ -179,6 +185,17 @@ def of_target(session: Session, target: str) -> list[Bug]:
     return list(session.scalars(query))
 
 
+def quiet_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
+    """Bugs that wait for something and were not seen since; of ids above `after`, in their order.
+
+    Those that people ruled on, and duplicates, wait for nothing.
+    """
+    waiting = [state.value for state in (*_WAITING, BugState.FIXED)]
+    query = select(Bug).where(Bug.state.in_(waiting), Bug.last_seen < at, Bug.id > after)
+    query = query.where(Bug.ruling == "", Bug.duplicate_of.is_(None))
+    return list(session.scalars(query.order_by(Bug.id).limit(limit)))
+
+
 def of_issue(session: Session, target: str, issue: int) -> Bug | None:
     """The bug that this issue of the target is about; None where it is not ours."""
     return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
@@ -191,9 +208,11 @@ def learn(session: Session, bug: Bug, what: str, facts: Any) -> None:
 
 
 def make_smaller(session: Session, bug: Bug, by: Sighting) -> bool:
-    """Takes a case that shows the bug and needs less than the one that is known; whether it does."""
+    """Takes a case that shows the bug and is smaller than what is known, unless it needs more; whether so."""
+    if bug.case_id and bug.traits and _needs(by.traits) > _needs(bug.traits):
+        return False
     before = bug.case_id
-    _tell(bug, by)
+    _take(bug, by)
     session.flush()
     return bug.case_id != before
 

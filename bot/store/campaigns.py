@@ -73,8 +73,16 @@ def on_branch(pull: int | None, ref: str) -> bool:
     return pull is None and not ref.startswith(_QUEUE)
 
 
-def newest(session: Session, target: str, commit: str) -> Campaign | None:
-    """The newest campaign of a branch of the target that had a build of a commit that begins so."""
+def find(session: Session, campaign_id: int | None) -> Campaign | None:
+    """The campaign of that id, if it is still there."""
+    return session.get(Campaign, campaign_id) if campaign_id is not None else None
+
+
+def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaign | None:
+    """The newest campaign of a branch of the target that had a build of a commit that begins so.
+
+    ref   of this branch alone, "" for any
+    """
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull.is_(None),
@@ -82,6 +90,8 @@ def newest(session: Session, target: str, commit: str) -> Campaign | None:
         Campaign.head_toolchain.is_not(None),
         Campaign.head.startswith(commit, autoescape=True),
     )
+    if ref:
+        query = query.where(Campaign.ref == ref)
     return session.scalars(query.order_by(Campaign.id.desc()).limit(1)).first()
 
 

@@ -137,6 +137,12 @@ def of_key(session: Session, key: str) -> Job | None:
     return session.scalars(select(Job).where(Job.key == key)).one_or_none()
 
 
+def last_of(session: Session, kind: str, bug_id: int, state: JobState) -> Job | None:
+    """The last job of a kind about a bug that ended so."""
+    query = select(Job).where(Job.kind == kind, Job.bug_id == bug_id, Job.state == state.value)
+    return session.scalars(query.order_by(Job.done_at.desc(), Job.id.desc()).limit(1)).first()
+
+
 def _due(kinds: Collection[str], at: datetime) -> Any:
     free = or_(Job.lease_until.is_(None), Job.lease_until <= at)
     return Job.kind.in_(tuple(kinds)) & Job.state.in_(_AT_WORK) & free

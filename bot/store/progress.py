@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from bot.store import campaigns, outcomes
-from bot.store.models import Campaign, CampaignState, Effect, EffectState, Repeat, Side
+from bot.store.models import Campaign, CampaignState, Effect, EffectState, Reduction, Repeat, Side
 from bot.store.outcomes import CacheKey
 
 _UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value)
@@ -50,7 +50,19 @@ def _step(session: Session, campaign: Campaign, state: CampaignState) -> tuple[i
     if state is CampaignState.CONFIRMING:
         runs = session.scalar(select(func.count()).where(Repeat.campaign_id == campaign.id)) or 0
         return runs, 0, f"{runs} fresh runs"
+    if state is CampaignState.REDUCING:
+        small = session.scalar(_small(campaign)) or 0
+        return small, 0, f"made small: {small}"
     return 0, 0, state.value
+
+
+def _small(campaign: Campaign) -> Select[int]:
+    """How many cases were made small at the campaign's head since it began."""
+    return select(func.count()).where(
+        Reduction.toolchain == (campaign.head_toolchain or ""),
+        Reduction.recorded_at >= campaign.created_at,
+        Reduction.reduced != "",
+    )
 
 
 def _ran(session: Session, campaign: Campaign, side: Side) -> tuple[int, int, str]:

@@ -102,14 +102,17 @@ def before(session: Session, campaign: Campaign) -> int:
     return len(session.scalars(query).all())
 
 
-def end(session: Session, target: str, number: int, reason: str, at: datetime) -> list[int]:
-    """Ends the unfinished campaigns of a pull request; returns their ids.
+def end(
+    session: Session, target: str, number: int, reason: str, at: datetime, *, sparing: str = ""
+) -> list[int]:
+    """Ends the unfinished campaigns of a pull request, but those of the head `sparing`; returns their ids.
 
     Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
     """
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull == number,
+        Campaign.head != sparing,
         Campaign.state.in_(_UNFINISHED),
     )
     ended = session.scalars(query.with_for_update()).all()

@@ -85,6 +85,11 @@ class TestCase:
         """
         return manifest_id(self._manifest())
 
+    @property
+    def referenced(self) -> bool:
+        """Whether it comes with what it must give."""
+        return self.expected is not None
+
     def values(self) -> tuple[tuple[str, Value], ...]:
         """The inputs with every recipe drawn."""
         return tuple(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, Tuple, Union
 
@@ -68,16 +69,14 @@ class Tensor:
 
     def __post_init__(self) -> None:
         count = element_count(self.shape)
-        if self.dtype == STRING:
-            self._check_strings(count)
-            return
         width = _WIDTHS.get(self.dtype)
         if width is None:
-            raise CaseFormatError(f"unknown element type {self.dtype!r}")
-        need = count * width
-        if len(self.data) != need:
+            if self.dtype != STRING:
+                raise CaseFormatError(f"unknown element type {self.dtype!r}")
+            self._check_strings(count)
+        elif len(self.data) != count * width:
             raise CaseFormatError(
-                f"{self.dtype}{list(self.shape)} takes {need} bytes, {len(self.data)} are given"
+                f"{self.dtype}{list(self.shape)} takes {count * width} bytes, {len(self.data)} are given"
             )
 
     def _check_strings(self, count: int) -> None:
@@ -181,6 +180,10 @@ def element_count(shape: Tuple[int, ...]) -> int:
     """
     if len(shape) > MAX_RANK:
         raise CaseFormatError(f"a tensor of {len(shape)} dimensions is over the limit of {MAX_RANK}")
+    if not shape or 0 < min(shape) <= max(shape) < 1 << 63:  # as nearly all are, which are many
+        count = math.prod(shape)
+        if count <= MAX_ELEMENTS:
+            return count
     extent = 1
     for dim in shape:
         if dim < 0:

@@ -109,8 +109,15 @@ class Bench:
 
     def _judged(self, case: TestCase, execution: Execution) -> Outcome:
         shard = self._shard
-        outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
-        return replace(outcome, configuration=self.configuration)
+        return judge(
+            case,
+            execution,
+            self._backend,
+            shard.toolchain,
+            shard.device,
+            shard.profile,
+            configuration=self.configuration,
+        )
 
     def _invalid(self, case: TestCase, why: str) -> Outcome:
         return Outcome(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, Literal, Optional, Tuple
+from typing import Any, Dict, Literal, Optional, Tuple
 
+from fuzzing.cases import TestCase
 from fuzzing.cases.values import Value
 from fuzzing.outcomes import Phase
 
@@ -46,3 +47,43 @@ class Execution:
     peak_bytes: int = 0
     missing_inputs: Tuple[str, ...] = ()
     seen: Tuple[Tuple[str, str], ...] = ()
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether its outputs are known to be, byte for byte, what the case expects."""
+        return False
+
+    @property
+    def count(self) -> int:
+        """How many outputs there are."""
+        return len(self.outputs)
+
+
+class AsExpected(Execution):
+    """One of which the outputs are what its case expects. They are read when asked for, which is seldom."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Execution:  # type: ignore[misc]
+        """A plain one, where one is made of this one by `dataclasses.replace`."""
+        return Execution(*args, **kwargs)
+
+    @classmethod
+    def of(cls, case: TestCase, count: int, **given: Any) -> AsExpected:
+        """One that gave the `count` outputs that `case` expects; `given` are fields of Execution."""
+        execution = object.__new__(cls)
+        vars(execution).update(ending="returned", phase=Phase.RUN, _case=case, _count=count, **given)
+        return execution
+
+    @property
+    def outputs(self) -> Tuple[Tuple[str, Value], ...]:
+        """As the case expects them."""
+        return vars(self)["_case"].expected or ()
+
+    @property
+    def as_expected(self) -> bool:
+        """See Execution."""
+        return True
+
+    @property
+    def count(self) -> int:
+        """See Execution."""
+        return int(vars(self)["_count"])

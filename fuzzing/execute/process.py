@@ -21,12 +21,14 @@ from typing import Any
 
 import fuzzing
 from fuzzing import backends
+from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
-from fuzzing.execute import isolation, protocol
+from fuzzing.execute import batches, isolation, protocol
 from fuzzing.execute.cache import cache_of
 from fuzzing.execute.gpu import VARIABLE
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.nursery import Forked, Nursery
+from fuzzing.execute.prepared import requested
 from fuzzing.execute.scratch import Scratch, sweep
 from fuzzing.outcomes import MAX_TEXT
 
@@ -36,7 +38,7 @@ _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "TZ")
 #: numpy's linear algebra would start a thread for each processor, and what has threads is not forked.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-PIPE_BYTES = 1 << 20  # so that the cases sent ahead fit; Linux lets anyone ask for this much
+PIPE_BYTES = 1 << 20  # so that what is sent ahead fits, both ways; Linux lets anyone ask for this much
 _ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKILL
 
 
@@ -99,6 +101,7 @@ class WorkerProcess:
         self.cores = sorted(cores)
         self.started = time.monotonic()
         self._reader = protocol.FrameReader()
+        self._batch = batches.CaseBatch()
         self._outgoing = bytearray()
         self._folder = nursery.folder() if nursery else Scratch()
         self.scratch = self._folder.path
@@ -108,8 +111,9 @@ class WorkerProcess:
         self._page = mmap.mmap(self._page_fd, 0)
         theirs_in, self._write_fd = os.pipe()
         self.read_fd, theirs_out = os.pipe()
-        with contextlib.suppress(OSError):  # the kernel's limit for all pipes together may be reached
-            fcntl.fcntl(self._write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        for end in (self._write_fd, self.read_fd):
+            with contextlib.suppress(OSError):  # the kernel's limit for all pipes together may be reached
+                fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(self._write_fd, False)
         os.set_blocking(self.read_fd, False)
         try:
@@ -183,14 +187,24 @@ class WorkerProcess:
     @property
     def unsent(self) -> int:
         """Bytes that wait to be written."""
-        return len(self._outgoing)
+        return len(self._outgoing) + self._batch.size
 
-    def queue(self, frame: bytes) -> None:
-        """Has a frame wait for the next `flush`: several at once wake the worker once."""
-        self._outgoing += frame
+    def queue(self, number: int, case: TestCase, watch: Mapping[str, Any]) -> None:
+        """Has a case wait for the next `flush`: several at once wake the worker once.
+
+        watch  how the backend is to take it: arguments of `fuzzing.backends.base.Watch`
+        """
+        if self._batch and self._batch.watch != watch:
+            self._outgoing += self._batch.frame()
+        self._batch.watch = watch
+        self._batch.add(number, *requested(case))
+        if self._batch.size >= batches.FULL:
+            self._outgoing += self._batch.frame()
 
     def flush(self) -> None:
         """Writes what the pipe takes. A worker that is dead is noticed when reading, not here."""
+        if self._batch:
+            self._outgoing += self._batch.frame()
         while self._outgoing:
             try:
                 done = os.write(self._write_fd, self._outgoing[: 1 << 20])

@@ -5,6 +5,15 @@ travel in the blob, in the order in which the header tells of them, so that they
 twice nor turned into text. The worker's side of the pipe is untrusted: lengths are bounded and every
 header is checked before it is used.
 
+Cases and answers travel several to a frame, since some cases take no longer than a frame does to be made,
+sent and read:
+
+    {"watch": {}, "cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, ...
+    {"answers": [[number, [ns, ...], outputs or error, bytes of the outputs, seen], ...]}   blob: outputs, ...
+
+where ns are the nanoseconds spent in each phase that was entered, and an error is an object. See
+`fuzzing.execute.batches`.
+
 The page answers "what is it doing right now" without a system call on the worker's side, and still
 answers after the worker is dead.
 """
@@ -13,7 +22,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Dict
 
@@ -36,9 +45,18 @@ class ProtocolError(InfrastructureError):
     """What came through the pipe is none of ours; a case may have written there."""
 
 
+def encoded(obj: Any) -> bytes:
+    """JSON as it stands in headers."""
+    return _encode(obj).encode()
+
+
 def pack(header: Header, blob: bytes = b"") -> bytes:
     """One frame."""
-    text = _encode(header).encode()
+    return framed(encoded(header), blob)
+
+
+def framed(text: bytes, blob: bytes) -> bytes:
+    """One frame of a header that is spelled already."""
     return _PREFIX.pack(_MAGIC, len(text), len(blob)) + text + blob
 
 
@@ -90,7 +108,7 @@ def _header(data: bytes) -> Header:
     return header
 
 
-def pack_values(values: list[tuple[str, Value]]) -> tuple[list[Any], bytes]:
+def pack_values(values: Iterable[tuple[str, Value]]) -> tuple[list[Any], bytes]:
     """Named values as (what the header tells of them, blob)."""
     blobs: list[bytes] = []
     return [[name, _describe(value, blobs)] for name, value in values], b"".join(blobs)
@@ -98,19 +116,43 @@ def pack_values(values: list[tuple[str, Value]]) -> tuple[list[Any], bytes]:
 
 def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[str, Value]]:
     """The inverse of `pack_values`, reading from `offset` on; raises ProtocolError."""
-    cursor = _Cursor(blob, offset)
-    try:
-        return [(str(name), _restore(item, cursor)) for name, item in described]
-    except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
-        raise ProtocolError(f"a worker sent values that are none: {error}") from None
+    return Cursor(blob, offset).values(described)
 
 
-class _Cursor:
+class Cursor:
+    """A place in a blob, from which what headers tell of is read, one after the other."""
+
     __slots__ = ("blob", "offset")
 
-    def __init__(self, blob: bytes, offset: int) -> None:
+    def __init__(self, blob: bytes, offset: int = 0) -> None:
         self.blob = blob
         self.offset = offset
+
+    def take(self, size: int) -> bytes:
+        """The next `size` bytes; raises ValueError if there are not as many."""
+        begin = self.offset
+        end = self.offset = begin + size
+        if not begin <= end <= len(self.blob):
+            raise ValueError(f"{size} bytes are none of those that were sent")
+        return self.blob[begin:end]
+
+    def values(self, described: Any) -> list[tuple[str, Value]]:
+        """The next values, as `pack_values` described them; raises ProtocolError."""
+        try:
+            return [
+                (str(name), self._tensor(*item) if type(item) is list else self._other(item))
+                for name, item in described
+            ]
+        except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
+            raise ProtocolError(f"a worker sent values that are none: {error}") from None
+
+    def _tensor(self, dtype: str, shape: list[int], size: int) -> Tensor:
+        return Tensor(str(dtype), tuple(map(int, shape)), self.take(size))
+
+    def _other(self, item: Any) -> Value:
+        if item is None:
+            return Absent()
+        return Sequence(tuple([self._tensor(*inner) for inner in item["items"]]))
 
 
 def _describe(value: Value, blobs: list[bytes]) -> Any:
@@ -120,24 +162,6 @@ def _describe(value: Value, blobs: list[bytes]) -> Any:
     if isinstance(value, Sequence):
         return {"items": [_describe(item, blobs) for item in value.items]}
     return None
-
-
-def _restore(item: Any, cursor: _Cursor) -> Value:
-    if item is None:
-        return Absent()
-    if isinstance(item, dict):
-        return Sequence(tuple(_restore_tensor(inner, cursor) for inner in item["items"]))
-    return _restore_tensor(item, cursor)
-
-
-def _restore_tensor(item: Any, cursor: _Cursor) -> Tensor:
-    dtype, shape, size = item
-    begin = cursor.offset
-    end = begin + int(size)
-    if not begin <= end <= len(cursor.blob):
-        raise ValueError(f"{size} bytes are none of those that were sent")
-    cursor.offset = end
-    return Tensor(str(dtype), tuple(map(int, shape)), cursor.blob[begin:end])
 
 
 PHASES = tuple(Phase)
@@ -162,9 +186,9 @@ class Status:
     log: int
 
 
-def write_status(page: Any, seq: int, phase: int, since: float, log: int) -> None:
-    """Worker: says what it begins now; `phase` is an index into PHASES."""
-    _PAGE.pack_into(page, 0, seq, phase, since, log)
+#: Worker: says what it begins now, by (page, 0, number of the case, phase as an index into PHASES, since
+#: when, size of the log). No function of ours stands before it: it is called four times a case.
+write_page = _PAGE.pack_into
 
 
 def read_status(page: Any) -> Status:

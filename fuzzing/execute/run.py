@@ -16,6 +16,7 @@ from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.appeals import Appeal, Appeals
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.library import Libraries
+from fuzzing.execute.prepared import Prepared
 from fuzzing.execute.process import Command
 from fuzzing.execute.references import References
 from fuzzing.execute.supervisor import Supervisor
@@ -44,6 +45,7 @@ class Run:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._corpus = Corpus(shard.corpus)
+        self._prepared = Prepared(self._corpus)
         self._backend = backends.get(shard.backend)
         if shard.device not in self._backend.devices:
             allowed = ", ".join(self._backend.devices)
@@ -82,7 +84,7 @@ class Run:
             yield from self._take_set_aside()
             self.phases.update(execution.durations)
             case, computed = self._running.pop(key)
-            outcome = self._judge(case, execution)
+            outcome = self._judge(key[0], case, execution)
             if appealable(outcome, self._shard.profile):
                 self._bench.append((key, Appeal(case, computed, execution.outputs, outcome)))
                 if len(self._bench) >= _BENCH or self._bench_bytes() > _BENCH_BYTES:
@@ -92,18 +94,29 @@ class Run:
         yield from self._hear()
         yield from self._take_set_aside()
 
-    def _judge(self, case: TestCase, execution: Execution) -> Outcome:
+    def _judge(self, case_id: str, case: TestCase, execution: Execution) -> Outcome:
+        """Under the id that was asked for: a case that got its reference here has another."""
         shard = self._shard
-        outcome = judge(case, execution, self._backend, shard.toolchain, shard.device, shard.profile)
-        return replace(outcome, configuration=self._configuration)
+        return judge(
+            case,
+            execution,
+            self._backend,
+            shard.toolchain,
+            shard.device,
+            shard.profile,
+            configuration=self._configuration,
+            case_id=case_id,
+        )
 
     def _settled(self, key: Key, case: TestCase, computed: bool, outcome: Outcome) -> Outcome:
-        """The last word: under the id that was asked for, and with the component blamed."""
+        """The last word, with the component blamed."""
         if self._shard.ablate and key[1] == 0 and outcome.verdict.accuses:
-            blame = climb(case, lambda options: self._rung(case, computed, options), self._backend, outcome)
+            blame = climb(
+                case, lambda options: self._rung(key[0], case, computed, options), self._backend, outcome
+            )
             evidence = replace(outcome.evidence, rungs=blame.rungs, component=blame.component)
             outcome = replace(outcome, evidence=evidence)
-        return replace(outcome, case=key[0])  # a case that got its reference here has another id
+        return outcome
 
     # -- appeals and rungs -------------------------------------------------------------------------
 
@@ -117,11 +130,11 @@ class Run:
             for (key, appeal), outcome in zip(bench, heard, strict=True):
                 yield key[1], self._settled(key, appeal.case, appeal.computed, outcome)
 
-    def _rung(self, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
+    def _rung(self, case_id: str, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
         """The case with other options, in a process of its own."""
         command = self._command(self._backend.settle(self._options | options))
         [(_, execution)] = Supervisor[None](command, fresh=True).run([(None, case)])
-        outcome = self._judge(case, execution)
+        outcome = self._judge(case_id, case, execution)
         if not appealable(outcome, self._shard.profile):
             return outcome
         [heard] = self._appeals.hear([Appeal(case, computed, execution.outputs, outcome)])
@@ -164,11 +177,11 @@ class Run:
 
         Raises UsageError for one that was never there: that is the shard's mistake, not the case's.
         """
-        if not self._corpus.folder(case_id).exists():
-            raise UsageError(f"there is no case {case_id} in {self._corpus.root}")
         try:
-            case = self._corpus.get(case_id)
+            case = self._prepared.get(case_id)
         except CaseFormatError as error:
+            if not self._corpus.folder(case_id).exists():
+                raise UsageError(f"there is no case {case_id} in {self._corpus.root}") from None
             self._put_aside(case_id, Verdict.INVALID, str(error))
             return None
         if case.program.kind in self._backend.kinds:

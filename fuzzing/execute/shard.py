@@ -21,9 +21,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from fuzzing import jsontext
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.run import Run
+
+_encode = jsontext.encoder()
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ def execute(shard: Shard, out: TextIO) -> None:
     """Runs `shard` and prints its events to `out`."""
 
     def say(event: str, **facts: Any) -> None:
-        print(json.dumps({"event": event} | facts), file=out, flush=True)
+        out.write(_encode({"event": event, **facts}) + "\n")
+        out.flush()  # each at once: what is not told is run again after a crash
 
     run = Run(shard)
     say("start", cases=len(shard.cases))

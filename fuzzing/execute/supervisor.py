@@ -14,24 +14,24 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
-from fuzzing.execute import gpu, isolation, protocol
+from fuzzing.execute import batches, gpu, isolation, protocol
+from fuzzing.execute.answers import executed
 from fuzzing.execute.execution import Ending, Execution
 from fuzzing.execute.nursery import Nursery
+from fuzzing.execute.pace import Pace
 from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
-#: Cases sent ahead of a worker, which must never wait for us: some end in 50 µs, at a missing operator.
-AHEAD = 64
-AHEAD_BYTES = 8 << 20
+AHEAD_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
 TICK_S = 0.05  # how often clocks and memory are looked at
-#: While every worker has plenty ahead we look away this long: to wake us at each answer costs a worker more
-#: than to give it (a pipe whose reader sleeps needs an interrupt to another core).
-PAUSE_S = 0.003
+#: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
+#: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
+PAUSE_S = 0.02
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
@@ -40,13 +40,12 @@ _DYING_S = 5.0  # for a process that has closed its pipe to be gone; writing no 
 Tag = TypeVar("Tag")
 
 
-@dataclass
-class _Job(Generic[Tag]):
+class _Job(NamedTuple, Generic[Tag]):
     tag: Tag
     case: TestCase
 
 
-@dataclass
+@dataclass(eq=False)
 class _Slot(Generic[Tag]):
     """One place for a worker, and what is known about the one that has it."""
 
@@ -57,6 +56,7 @@ class _Slot(Generic[Tag]):
     waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
     peak: tuple[int, int] = (0, 0)  # seq, bytes
+    pace: Pace = field(default_factory=Pace)
 
 
 class Supervisor(Generic[Tag]):
@@ -159,7 +159,7 @@ class Supervisor(Generic[Tag]):
         return any(slot.waiting for slot in self._slots)
 
     def _has_room(self, slot: _Slot[Tag]) -> bool:
-        ahead = 1 if self._fresh or self._singly else AHEAD
+        ahead = 1 if self._fresh or self._singly else slot.pace.ahead
         return len(slot.waiting) < ahead and slot.worker.unsent < AHEAD_BYTES
 
     def _next(self, source: Iterator[tuple[Tag, TestCase]]) -> _Job[Tag] | None:
@@ -177,14 +177,8 @@ class Supervisor(Generic[Tag]):
         idle = not slot.waiting
         if idle:
             slot.heard = time.monotonic()
-        described, blob = protocol.pack_values(list(job.case.values()))
-        program = job.case.program.to_bytes()
-        kind = job.case.program.kind
-        header = {"seq": self._sent, "kind": kind, "program": len(program), "inputs": described}
-        if self._watch:
-            header["watch"] = dict(self._watch)
         slot.waiting[self._sent] = job
-        slot.worker.queue(protocol.pack(header, program + blob))
+        slot.worker.queue(self._sent, job.case, self._watch)
         if idle:  # it need not wait for those that follow, which may take their time
             self._flush(slot)
 
@@ -239,7 +233,7 @@ class Supervisor(Generic[Tag]):
 
     def _wait(self) -> None:
         """Takes what has come within one tick; once a tick looks at clocks and memory."""
-        if all(len(slot.waiting) > AHEAD // 2 for slot in self._slots):
+        if all(len(slot.waiting) * slot.pace.seconds > 2 * PAUSE_S for slot in self._slots):
             time.sleep(PAUSE_S)
         for key, _ in self._selector.select(TICK_S):
             slot: _Slot[Tag] = key.data
@@ -270,20 +264,32 @@ class Supervisor(Generic[Tag]):
         if "ready" in header:
             self._started(slot, header)
             return
-        seq = header.get("seq")
-        if not isinstance(seq, int) or seq not in slot.waiting:
-            raise protocol.ProtocolError("a worker answered a case that it was not given")
-        execution = _executed(header, blob, self._peak_of(slot, seq), slot.worker)
-        job = slot.waiting.pop(seq)  # not before its answer could be read, or it would be lost
         slot.heard = time.monotonic()
-        self.busy_s += sum(execution.durations.values())
+        for answer in batches.answers(header, blob):
+            if not self._take_answer(slot, answer):
+                return
+
+    def _take_answer(self, slot: _Slot[Tag], answer: batches.Answer) -> bool:
+        """False if the worker is ended with it."""
+        number = answer.number
+        if number not in slot.waiting:
+            raise protocol.ProtocolError("a worker answered a case that it was not given")
+        job = slot.waiting[number]
+        execution = executed(answer, job.case, self._peak_of(slot, number), slot.worker.log_tail)
+        del slot.waiting[number]  # not before its answer could be read, or it would be lost
+        seconds = sum(answer.ns) / 1e9
+        slot.pace.took(seconds)
+        self.busy_s += seconds
         self._idle_deaths = 0
         self._done.append((job.tag, execution))
         if self._fresh:
             self._close(slot)
-        elif header.get("sticky") is True:
+        elif isinstance(answer.told, dict) and answer.told.get("sticky") is True:
             self._close(slot, grace_s=_DYING_S)
             self.respawns += 1
+        else:
+            return True
+        return False
 
     def _started(self, slot: _Slot[Tag], header: protocol.Header) -> None:
         versions, level = header.get("versions", {}), header.get("isolation")
@@ -467,38 +473,3 @@ class Supervisor(Generic[Tag]):
 
     def _peak_of(self, slot: _Slot[Tag], seq: int) -> int:
         return slot.peak[1] if slot.peak[0] == seq else 0
-
-
-def _executed(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:
-    """The execution that a worker's answer tells of."""
-    try:
-        return _read(header, blob, peak, worker)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        OSError,
-    ) as error:  # OSError: a place before the log
-        raise protocol.ProtocolError(f"a worker sent an answer that is none: {error!r}") from None
-
-
-def _read(header: protocol.Header, blob: bytes, peak: int, worker: WorkerProcess) -> Execution:
-    seconds = [float(value) for value in header["seconds"]]
-    durations = {phase.value: taken for phase, taken in zip(protocol.PHASES[1:], seconds, strict=False)}
-    phase = protocol.PHASES[min(len(seconds), len(protocol.PHASES) - 1)]
-    seen = tuple((str(what), str(name)) for what, name in header.get("seen", ()))
-    if "error" not in header:
-        outputs = tuple(protocol.unpack_values(header["outputs"], blob))
-        return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak, seen=seen)
-    return Execution(
-        "raised",
-        phase,
-        durations,
-        error=str(header["error"])[:200],
-        message=str(header["message"])[:MAX_TEXT],
-        traceback=tuple(str(frame)[:500] for frame in header["traceback"]),
-        log=worker.log_tail(*(int(position) for position in header["log"])),
-        peak_bytes=peak,
-        seen=seen,
-    )

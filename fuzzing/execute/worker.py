@@ -14,20 +14,21 @@ import mmap
 import os
 import re
 import sys
+from functools import lru_cache
 from time import monotonic  # on Linux perf_counter's clock, too
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fuzzing.backends.base import Backend
-    from fuzzing.cases.programs import Program
-    from fuzzing.cases.values import Value
+    from fuzzing.execute.batches import Answer, Job, Named
 
-    Answer = tuple[dict[str, Any], bytes]
-    Job = tuple[int, Program, list[tuple[str, Value]]]
+    #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception, what
+    #: was seen of it if it was watched.
+    _Ended = tuple[int, list[float], Named, dict[str, Any] | None, list[tuple[str, str]]]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
-_FLUSH_S = 0.005
+_FLUSH_S = 0.01
 _READ = 1 << 16  # what a pipe holds; glibc maps and unmaps larger buffers anew each time
 
 
@@ -75,12 +76,12 @@ class Worker:
     """Serves cases from one pipe to another."""
 
     def __init__(self, spec: dict[str, Any], page: Any) -> None:
-        from fuzzing.cases.programs import kind_named
-        from fuzzing.execute import protocol
+        from fuzzing.execute import batches, protocol
 
         self._protocol = protocol
-        self._kind_named = kind_named
+        self._batches = batches
         self._page = page
+        self._write_page = protocol.write_page
         self._in: int = spec["in"]
         self._out: int = spec["out"]
         self._log: int = spec["log"]
@@ -94,37 +95,36 @@ class Worker:
         and each then costs four times as much. What a crash swallows is at most FLUSH_S of answers,
         which the supervisor has run again.
         """
-        answers: list[Answer] = []
+        sticky = [re.compile(pattern) for pattern in backend.sticky]
+        ended: list[_Ended] = []
         flushed = 0.0
         while True:
             data = os.read(self._in, _READ)
             if not data:
                 return
-            jobs = [self._job(header, blob) for header, blob in self._reader.feed(data)]
-            for job, watch in jobs:
-                answers.append(self._watched(backend, job, watch) if watch else self._case(backend, *job))
-                if "sticky" in answers[-1][0]:
-                    self._flush(answers)
+            frames = list(self._reader.feed(data))
+            for job in [job for frame in frames for job in self._batches.jobs(*frame)]:
+                end = self._watched(backend, job) if job.watch else self._case(backend, job)
+                ended.append(end)
+                told = end[3]
+                if told is not None and any(pattern.search(told["message"]) for pattern in sticky):
+                    told["sticky"] = True
+                    self._flush(ended)
                     return
-                if monotonic() - flushed > _FLUSH_S:
-                    flushed = self._flush(answers)
-            flushed = self._flush(answers)
+                if end[1][-1] - flushed > _FLUSH_S:
+                    flushed = self._flush(ended)
+            flushed = self._flush(ended)
 
-    def _job(self, header: dict[str, Any], blob: bytes) -> tuple[Job, dict[str, Any] | None]:
-        size = header["program"]
-        program = self._kind_named(header["kind"]).from_bytes(blob[:size])
-        job = header["seq"], program, self._protocol.unpack_values(header["inputs"], blob, size)
-        return job, header.get("watch")
-
-    def _watched(self, backend: Backend, job: Job, asked: dict[str, Any]) -> Answer:
+    def _watched(self, backend: Backend, job: Job) -> _Ended:
         """A case of which somebody asks where it goes wrong: taken as asked, and what was seen told."""
         from fuzzing.backends.base import Watch
 
-        backend.watch = Watch(**asked)
-        reply, outputs = self._case(backend, *job)
-        reply["seen"] = backend.watch.seen
+        assert job.watch is not None
+        backend.watch = Watch(**job.watch)
+        number, marks, outputs, told, _ = self._case(backend, job)
+        seen = backend.watch.seen
         backend.watch = Watch()
-        return reply, outputs
+        return number, marks, outputs, told, seen
 
     def ready(self, versions: dict[str, str], isolation: str) -> None:
         """Says that the compiler is imported, and behind which walls."""
@@ -132,48 +132,70 @@ class Worker:
 
     def fail(self, error: BaseException) -> None:
         """Says that the compiler cannot be imported."""
-        self._send({"ready": False} | self._raised(error))
+        self._send({"ready": False, **self._raised(error)})
 
-    def _send(self, header: dict[str, Any], blob: bytes = b"") -> None:
-        self._flush([(header, blob)])
+    def _send(self, header: dict[str, Any]) -> None:
+        self._write(self._protocol.pack(header))
 
-    def _flush(self, answers: list[Answer]) -> float:
+    def _flush(self, ended: list[_Ended]) -> float:
         """Writes the answers, empties the list and tells the time."""
-        view = memoryview(b"".join(self._protocol.pack(*answer) for answer in answers))
-        while view:
-            view = view[os.write(self._out, view) :]
-        answers.clear()
+        if ended:
+            self._write(self._batches.pack_answers([self._answer(*one) for one in ended]))
+            ended.clear()
         return monotonic()
 
-    def _case(self, backend: Backend, seq: int, program: Program, inputs: list[tuple[str, Value]]) -> Answer:
+    def _write(self, frame: bytes) -> None:
+        view = memoryview(frame)
+        while view:
+            view = view[os.write(self._out, view) :]
+
+    def _case(self, backend: Backend, job: Job) -> _Ended:
+        """Runs a case.
+
+        This runs between two compiles, when the caches hold nothing of ours and each line takes several times
+        as long as usual: what can wait, waits for `_answer`.
+        """
+        number, program, inputs, _ = job
+        page, write_page = self._page, self._write_page
         log = os.lseek(self._log, 0, os.SEEK_END)  # its size, for a fifth of what fstat takes
-        page, write_status = self._page, self._protocol.write_status
         marks = [monotonic()]
-        reply: dict[str, Any] = {"seq": seq}
-        outputs: bytes = b""
+        told = None
+        outputs: Named = []
         model = executable = None
         try:
-            write_status(page, seq, 1, marks[0], log)
+            write_page(page, 0, number, 1, marks[0], log)
             model = backend.convert(program, inputs)
             marks.append(monotonic())
-            write_status(page, seq, 2, marks[1], log)
+            write_page(page, 0, number, 2, marks[1], log)
             executable = backend.compile(model)
             marks.append(monotonic())
-            write_status(page, seq, 3, marks[2], log)
-            results = backend.run(executable, inputs)
-            reply["outputs"], outputs = self._protocol.pack_values(results)
+            write_page(page, 0, number, 3, marks[2], log)
+            outputs = backend.run(executable, inputs)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
-            reply.update(self._raised(error))
-            text = str(error)
-            if any(re.search(pattern, text) for pattern in backend.sticky):
-                reply["sticky"] = True
-            reply["log"] = [log, os.lseek(self._log, 0, os.SEEK_END)]
+            told = self._raised(error)
+            told["log"] = [log, os.lseek(self._log, 0, os.SEEK_END)]
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
         marks.append(monotonic())
-        reply["seconds"] = [end - begin for begin, end in zip(marks, marks[1:])]
-        write_status(page, self._protocol.IDLE, 0, marks[-1], log)
-        return reply, outputs
+        write_page(page, 0, self._protocol.IDLE, 0, marks[-1], log)
+        return number, marks, outputs, told, []
+
+    def _answer(
+        self,
+        number: int,
+        marks: list[float],
+        outputs: Named,
+        told: dict[str, Any] | None,
+        seen: list[tuple[str, str]],
+    ) -> Answer:
+        answer, noted = self._batches.Answer, tuple(seen)
+        ns = tuple([int(1e9 * (end - begin)) for begin, end in zip(marks, marks[1:])])
+        if told is not None:
+            return answer(number, ns, told, b"", noted)
+        try:
+            return answer(number, ns, *self._protocol.pack_values(outputs), noted)
+        except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
+            return answer(number, ns, {**self._raised(error), "log": [0, 0]}, b"", noted)
 
     def _raised(self, error: BaseException) -> dict[str, Any]:
         frames = []
@@ -192,6 +214,7 @@ class Worker:
         }
 
 
+@lru_cache(maxsize=4096)
 def _relative(filename: str) -> str:
     """A file's name below site-packages or the standard library: the same on every machine."""
     for marker in (

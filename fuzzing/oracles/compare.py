@@ -130,10 +130,9 @@ def within(pair: Pair, bounds: Bounds) -> Array:
 
 def _near(pair: Pair, bounds: Bounds) -> Array:
     wide = np.complex128 if pair.mine.dtype.kind == "c" else np.float64
-    size = np.abs(pair.reference.astype(wide))
-    right: Array = np.abs(pair.mine.astype(wide) - pair.reference.astype(wide)) <= (
-        bounds.atol + bounds.rtol * size
-    )
+    reference = pair.reference.astype(wide)
+    size = np.abs(reference)
+    right: Array = np.abs(pair.mine.astype(wide) - reference) <= bounds.atol + bounds.rtol * size
     if not right.all() or not np.isfinite(size).all():
         right &= np.isfinite(size)  # beside an infinite bound everything would be near
         right |= pair.same

@@ -117,15 +117,18 @@ def judge(
     toolchain: str,
     device: str,
     profile: str = "default",
+    *,
+    configuration: str = "",
+    case_id: str = "",
 ) -> Outcome:
     """The outcome of `execution`. The case must come with its reference, see `fuzzing.oracles.reference`.
 
-    Raises UnknownNameError for an unknown tolerance profile.
+    `case_id` is the id to tell, the case's own by default, which may have to be computed for it. Raises
+    UnknownNameError for an unknown tolerance profile.
     """
-    trial = Trial(case, execution, backend, profile)
-    ruling = next(filter(None, (oracle(trial) for oracle in oracles())), None) or _passed(execution)
+    ruling = _ruling(Trial(case, execution, backend, profile))
     return Outcome(
-        case=case.id,
+        case=case_id or case.id,
         backend=backend.name,
         toolchain=toolchain,
         device=device,
@@ -135,7 +138,15 @@ def judge(
         durations=dict(execution.durations),
         evidence=_evidence(execution, ruling.mismatches),
         peak_bytes=execution.peak_bytes,
+        configuration=configuration,
     )
+
+
+def _ruling(trial: Trial) -> Ruling:
+    for oracle in oracles():
+        if (ruling := oracle(trial)) is not None:
+            return ruling
+    return _passed(trial.execution)
 
 
 def ruled(outcome: Outcome, ruling: Ruling) -> Outcome:
@@ -149,12 +160,17 @@ def ruled(outcome: Outcome, ruling: Ruling) -> Outcome:
 
 
 def _passed(execution: Execution) -> Ruling:
-    count = len(execution.outputs)
+    count = execution.count
     return Ruling(Verdict.PASS, f"{count} output{'' if count == 1 else 's'} as expected")
+
+
+_NOTHING_SEEN = Evidence()
 
 
 def _evidence(execution: Execution, mismatches: tuple[Mismatch, ...]) -> Evidence:
     """Messages are cut at their end, logs at their beginning: what matters is said first and last."""
+    if execution.ending == "returned" and not (mismatches or execution.log):
+        return _NOTHING_SEEN  # of which a campaign has thousands
     return Evidence(
         error=execution.error[:MAX_TEXT],
         message=execution.message[:MAX_TEXT],

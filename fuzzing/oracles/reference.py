@@ -14,7 +14,7 @@ from fuzzing.errors import InternalError
 
 def reference_needed(case: TestCase) -> bool:
     """Whether the reference must still be computed."""
-    return case.expected is None
+    return not case.referenced
 
 
 def with_expected(case: TestCase, outputs: tuple[tuple[str, Value], ...]) -> TestCase:

@@ -48,8 +48,8 @@ def _rank(given: argparse.Namespace) -> None:
     gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
     if given.touched and isinstance(context.change, change.Change):
         operators = {instance.operator for instance in instances}
-        for one in tell_touched(context.change, operators, given.touched):
-            event(event="touched", **one)
+        for told in tell_touched(context.change, operators, given.touched):
+            event(event="touched", **told)
     begin = time.perf_counter()
     ranked = list(strategy(instances, context))
     seconds = time.perf_counter() - begin

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
+from fuzzing.execute.prepared import Prepared
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles import judge
@@ -39,7 +40,7 @@ from tests.benchmarks._processor import Used, used
 
 def assay(corpus: Path, backend: str, ids: list[str], times: int) -> tuple[Used, int]:
     """From the first answer (a warm-up that imports the compiler) to the last; how many passed."""
-    store, kind, passed = Corpus(corpus), backends.get(backend), 0
+    store, kind, passed = Prepared(Corpus(corpus)), backends.get(backend), 0
     left = len(ids) * times
     cases = ((case, case) for case in map(store.get, [ids[0], *ids * times]))
     supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend))

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
+from fuzzing.execute.prepared import Prepared
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles import judge
@@ -32,7 +33,7 @@ _WARM = "warm"
 
 def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> Used:
     """From the first answer to a case drawn after all workers were up, to the last answer, for each case."""
-    store, kind = Corpus(corpus), backends.get(backend)
+    store, kind = Prepared(Corpus(corpus)), backends.get(backend)
     supervisor: Supervisor[tuple[str, TestCase]] = Supervisor(
         Command(sys.executable, backend), workers=workers
     )

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Engine, create_engine
 
 from bot.store import database
 from bot.store.models import Base
@@ -86,7 +86,7 @@ def everything_on_postgresql(
 ) -> Iterator[None]:
     """Takes each SQLite file for the name of a PostgreSQL database."""
     made: postgres.Server = request.getfixturevalue("server")
-    parse, create_engine = database._parse, database.create_engine
+    parse = database._parse
     engines: list[Engine] = []
 
     def on_server(url: str) -> URL:

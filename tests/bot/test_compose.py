@@ -8,8 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from bot import compose
-from bot.compose import forge
 from bot.campaigns.services import Services
+from bot.compose import forge
 from bot.config import RepositoryConfig
 from bot.errors import SettingsError
 from bot.github.dry_run import DryRun

@@ -27,7 +27,8 @@ def reduce(context: Context) -> None:
     with context.reading() as (session, campaign):
         found = {row.case_id: row for row in findings.copies(session, campaign.id)}
         there = _known(bugs.of_target(session, campaign.target))
-    work = Reducing(context, config, head, base, found, there)
+        hurried = campaign.pull is not None
+    work = Reducing(context, config, head, base, found, there, hurried)
     if config.reduction.cases:
         work.reduce(choosing.wanted(found.values(), work.size))
         work.reduce(work.settle())  # what was met on the way and is new

@@ -11,12 +11,13 @@ from bot.errors import RunnerError
 from bot.jobs import running
 from bot.jobs.doing import Doing
 from bot.jobs.registry import kind
+from bot.jobs.running import Known
 from bot.reports import text
 from bot.reports.templating import counted
 from bot.store import bugs, outcomes
 from bot.store.bugs import Sighting
 from bot.store.models import Bug
-from fuzzing.outcomes import Outcome
+from fuzzing.outcomes import Outcome, Verdict
 
 #: Seconds where whoever asks names none, and at most: a machine is for everybody.
 BUDGET_S, MAX_BUDGET_S = 600.0, 3600.0
@@ -47,13 +48,30 @@ def reduce(doing: Doing) -> None:
         traits=asdict(traits),
         fields=signature.fields,
     )
+    shrunk = bool(end["confirmed"]) and list(end["after"]) < list(end["before"])
+    strayed = _strayed(doing, known, outcome.case) if shrunk else ""
     with doing.transaction() as (session, job):
         outcomes.record(session, [outcome], doing.services.clock.now())
-        smaller = bool(end["confirmed"]) and bugs.make_smaller(
-            session, session.get_one(Bug, known.bug.id), by
+        smaller = (
+            shrunk and not strayed and bugs.make_smaller(session, session.get_one(Bug, known.bug.id), by)
         )
-        said = _said(end, smaller=smaller)
+        said = strayed or _said(end, smaller=smaller)
         doing.done(session, job, said, case=outcome.case, answer=text.plain(said))
+
+
+def _strayed(doing: Doing, known: Known, case: str) -> str:
+    """Why a smaller case is not the bug's: what passes at base became one that does not; "" if it did not.
+
+    It would say of no build that the bug is mended there.
+    """
+    base = running.at_base(doing, known.campaign)
+    if base is None:
+        return ""
+    seen = running.run(doing, known.config, base, [known.case, case], 1)
+    before, after = (seen[one][0] for one in (known.case, case))
+    if before.verdict is not Verdict.PASS or after.verdict is Verdict.PASS:
+        return ""
+    return f"the smaller case {case[:12]} does not pass on {base.label}, where the known one does: not taken"
 
 
 def _end(events: list[dict[str, Any]]) -> dict[str, Any]:

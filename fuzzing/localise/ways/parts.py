@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from fuzzing.localise.facts import Fact
 from fuzzing.localise.failure import Failure, names
 from fuzzing.localise.search import Effect, smallest_cure
@@ -16,15 +18,21 @@ def parts(failure: Failure) -> Fact | None:
     known = _all_parts(failure)
     if not known:
         return None
-    cure = smallest_cure(known, lambda names: _effect(failure, names))
+    effect = cache(lambda names: _effect(failure, names))
+    cure = smallest_cure(known, effect)
     if cure is None:
-        tried = f"none of {len(known)} parts cures it when left out, alone or with others"
-        return Fact("parts", (), f"{tried}: it is in what cannot be left out", failure.runs - before)
+        return Fact("parts", (), _no_cure(len(known), effect(tuple(known))), failure.runs - before)
     cured = failure.outcome_without(cure, fresh=True).verdict is Verdict.PASS
     fails = failure.alike(failure.outcome_without((), fresh=True))
     left_out = f"{' and '.join(cure)} {'is' if len(cure) == 1 else 'are all'} left out"
     how = f"of {len(known)} parts that had something to do; it passes where {left_out}"
     return Fact("parts", cure, how, failure.runs - before, cured and fails)
+
+
+def _no_cure(count: int, whole: Effect) -> str:
+    if whole is Effect.NONE:
+        return f"it fails as before without all {count} parts: it is in what cannot be left out"
+    return f"of {count} parts none was found to cure it; without all of them the compiler fails otherwise"
 
 
 def _effect(failure: Failure, names: tuple[str, ...]) -> Effect:

@@ -14,12 +14,15 @@ from fuzzing.graph import Graph, Node
 from fuzzing.graph.canonical import canonical
 from fuzzing.graph.ir import Attribute
 from fuzzing.graph.onnx_reader import from_onnx
-from fuzzing.graph.types import ABSENT
+from fuzzing.graph.types import ABSENT, UNKNOWN
 from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs, unread
 
 #: Characters of a pattern; what is inside longer ones is told by a digest alone. Reduced graphs have one to
 #: three operators, and no pattern of three is longer.
 _MAX_PATTERN = 120
+
+#: Element types that need no mention: a reduction turns others of their family into these where it can.
+_COMMON = frozenset({"float32", "int64", "bool", ABSENT.dtype, UNKNOWN.dtype})
 
 #: Attributes and optional inputs of which one has to be there (ONNX operator reference).
 _EITHER: dict[str, frozenset[str]] = {
@@ -40,7 +43,7 @@ def traits(case: TestCase) -> Traits:
     except UnreadableError:
         return unread(case)
     given = [given for _, given in case.inputs]
-    operators = tuple(sorted({node.op for node in graph.nodes}))
+    operators = tuple(sorted(set(_operators(graph))))
     return Traits(pattern(graph), dtypes_of(given), tuple(sorted(set(_needs(graph)))), operators)
 
 
@@ -48,12 +51,14 @@ def pattern(graph: Graph) -> str:
     """The operators of a canonical graph, each with those that feed it: `Reshape(Transpose)`.
 
     Which of a node's operands they feed makes no difference, nor how often: a pattern that a compiler looks
-    for is mostly looked for on both sides. Inputs and constants are not told, nor what bodies hold.
+    for is mostly looked for on both sides. Inputs and constants are not told. What bodies hold is told in
+    brackets: `Loop[Elu](Abs)`.
     """
     told: dict[int, str] = {}
     for node in graph.nodes:
         fed = sorted({told[edge] for edge in node.uses() if edge in told})
-        text = f"{node.op}({', '.join(fed)})" if fed else node.op
+        name = node.op + _held(node)
+        text = f"{name}({', '.join(fed)})" if fed else name
         if len(text) > _MAX_PATTERN:
             text = f"{node.op}(#{hashlib.sha256(text.encode()).hexdigest()[:12]})"
         told.update(dict.fromkeys(node.outputs, text))
@@ -62,8 +67,22 @@ def pattern(graph: Graph) -> str:
     return "; ".join(sorted(ends))
 
 
+def _held(node: Node) -> str:
+    """The patterns of a node's bodies, each once; "" if it has none, or they do nothing."""
+    held = sorted({*filter(None, (pattern(body.graph) for body in node.bodies()))})
+    return f"[{' | '.join(held)}]" if held else ""
+
+
+def _operators(graph: Graph) -> Iterator[str]:
+    for node in graph.nodes:
+        yield node.op
+        for body in node.bodies():
+            yield from _operators(body.graph)
+
+
 def _needs(graph: Graph) -> Iterator[str]:
     yield from shape_needs(graph.types[edge].lengths for edge in graph.inputs if graph.types[edge].static)
+    yield from {type_.dtype for type_ in graph.types} - _COMMON
     for node in graph.nodes:
         yield from _node_needs(node, graph)
 

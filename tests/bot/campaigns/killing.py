@@ -169,6 +169,17 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in row.items() if name not in PASSING}
     if "verdict" in row and isinstance(row.get("body"), dict):
         kept["body"] = {name: value for name, value in row["body"].items() if name not in PASSING_BODY}
+    if "reduced" in row and isinstance(row.get("body"), dict):
+        kept |= {"runs": None, "body": _plain_reduction(row["body"])}
+    return kept
+
+
+def _plain_reduction(body: dict[str, Any]) -> dict[str, Any]:
+    """What a reduction told, but for the times, and for which of its runs were made before a kill."""
+    kept = {name: value for name, value in body.items() if name not in ("seconds", "runs", "replayed")}
+    if "outcome" in body:
+        kept["outcome"] = {name: v for name, v in body["outcome"].items() if name not in PASSING_BODY}
+        kept["tries"] = body["runs"] + body["replayed"]
     return kept
 
 

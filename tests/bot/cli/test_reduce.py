@@ -53,6 +53,7 @@ def test_one_operator_is_left_and_a_second_try_runs_nothing_again(data: Path) ->
     small = Corpus(out / "corpus").get(told["id"])
     [node] = onnx.load_from_string(small.program.to_bytes()).graph.node
     assert (node.op_type, len(node.attribute)) == ("Elu", 0)
+    assert (told["traits"]["pattern"], told["traits"]["operators"]) == ("Elu", ["Elu"])
     again = assay(data, "reduce", failing().id[:12], *ELU, "--out", out, "--json").told
     assert again["id"] == told["id"]
     assert (again["runs"], again["replayed"]) == (0, told["runs"])

@@ -45,10 +45,11 @@ def test_a_token_is_kept_for_its_job_and_renewed_before_it_ends() -> None:
     for job in (READER, REPORTER, READER):
         look(its, job)
     assert len(world.tokens) == 2
+    assert sum(path.endswith("/installation") for _, path in world.seen) == 1
     clock.now += timedelta(hours=1) - RENEW_BEFORE
     look(its, READER)
     assert len(world.tokens) == 3
-    assert sum(path.endswith("/installation") for _, path in world.seen) == 1
+    assert sum(path.endswith("/installation") for _, path in world.seen) == 2, "after a while it asks again"
 
 
 def test_what_was_not_granted_is_not_asked_for() -> None:

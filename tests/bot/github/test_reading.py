@@ -98,6 +98,10 @@ def test_issues_comments_and_search(
     closed = reader.issue(NAME, number)
     assert (closed.state, closed.state_reason) == ("closed", "not_planned")
     assert [one.number for one in reader.search_issues(NAME, "relu wrong")] == [number]
+    injected = 'Relu" repo:octo/secret -label:bug OR'
+    assert reader.search_issues(NAME, injected) == []
+    asked = next(seen.path for seen in reversed(github.seen) if "search" in seen.path)
+    assert "q=Relu+repo+octo+secret+label+bug+repo%3Aocto%2Fcompiler+is%3Aissue" in asked
     assert reader.search_issues(NAME, "relu", state="open") == []
     comment = repository.comment(number, "eve", "/assay help")
     told = reader.comments_since(NAME, github.hub.world.clock() - timedelta(hours=1))

@@ -138,6 +138,18 @@ def test_a_renamed_repository_hears_us_all_the_same(
         assert act.evidence["now"] == "octo/translator"
 
 
+def test_a_transferred_repository_and_an_app_installed_anew_hear_us(
+    publisher: Publisher, store: Database, repository: RepositoryDouble, github: GitHubDouble
+) -> None:
+    github.repository("acme/other")
+    post(store, draft("issue", "a", {"title": "before", "body": ""}, signature="a"))
+    drain(publisher)
+    repository.transfer("acme")
+    post(store, draft("issue", "b", {"title": "after", "body": ""}, signature="b"))
+    drain(publisher)
+    assert [one.title for one in repository.issues] == ["before", "after"], row(store, key("b")).reason
+
+
 def refused(store: Database, publisher: Publisher, letter: str) -> str:
     post(store, draft("issue", letter, {"title": letter, "body": ""}, signature=letter))
     drain(publisher)

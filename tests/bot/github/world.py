@@ -62,6 +62,8 @@ class World:
     tokens: list[Json] = field(default_factory=list)
     revoked: int = 0
     expires: datetime = datetime(2099, 1, 1, tzinfo=UTC)
+    installation: int = 4711
+    meanwhile: Callable[[], None] | None = None  # done once, while a write is on its way
     _ids: int = 100
 
     def request(
@@ -82,6 +84,11 @@ class World:
         arrives, outcome = (
             TROUBLE.get(self.trouble.pop(0), (True, None)) if content and self.trouble else (True, None)
         )
+        if content and self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            act()
+        if authorization in self._strangers() and path.startswith("/repos/"):
+            return answer(404, {"message": "Not Found"})
         made = self._route(method, path, body, dict(parameters or {})) if arrives else None
         if isinstance(outcome, BaseException):
             raise outcome
@@ -95,6 +102,11 @@ class World:
 
     def writes(self, ending: str = "") -> list[str]:
         return [f"{method} {path}" for method, path in self.seen if method != "GET" and path.endswith(ending)]
+
+    def _strangers(self) -> set[str]:
+        """What the tokens of installations that have the repository no more look like."""
+        minted = enumerate(self.tokens, start=1)
+        return {f"token ghs_{number}" for number, one in minted if one["by"] != self.installation}
 
     def _id(self) -> int:
         self._ids += 1
@@ -114,9 +126,9 @@ class World:
         return [
             ("GET", "/app", lambda *_: answer(200, APP)),
             ("GET", repo, lambda *_: answer(200, {"id": 7, "full_name": TARGET})),
-            ("GET", f"{repo}/installation", lambda *_: answer(200, {"id": 4711})),
-            ("GET", "/app/installations/4711", lambda *_: answer(200, {"permissions": self.granted})),
-            ("POST", "/app/installations/4711/access_tokens", self._token),
+            ("GET", f"{repo}/installation", lambda *_: answer(200, {"id": self.installation})),
+            ("GET", r"/app/installations/(\d+)", lambda *_: answer(200, {"permissions": self.granted})),
+            ("POST", r"/app/installations/(\d+)/access_tokens", self._token),
             ("DELETE", "/installation/token", self._revoke),
             ("POST", f"{repo}/issues", self._new_issue),
             ("GET", f"{repo}/issues", lambda _m, _b, p: self._page(self.issues.values(), p)),
@@ -141,13 +153,13 @@ class World:
         assert len(found) <= size * page, "the tests here need one page"
         return answer(200, found)
 
-    def _token(self, _match: re.Match[str], body: Json, _p: Json) -> Answer:
+    def _token(self, match: re.Match[str], body: Json, _p: Json) -> Answer:
         asked = body["permissions"]
         if self.granted is not None and any(
             self.granted.get(name) not in (level, "write") for name, level in asked.items()
         ):
             return answer(422, {"message": "The permissions requested are not granted to this installation."})
-        self.tokens.append(body)
+        self.tokens.append(body | {"by": int(match[1])})
         return answer(201, {"token": f"ghs_{len(self.tokens)}", "expires_at": self.expires.isoformat()})
 
     def _revoke(self, *_: Any) -> Answer:

@@ -84,10 +84,13 @@ def test_it_follows_the_steps_at_once_and_their_progress_every_fifteen_seconds(q
     begin(queued, CampaignState.PLANNING)
     assert look(queued, 1).startswith("Planning")
     provision(queued)
-    begin(queued, CampaignState.RUNNING, clock={"running": 30.0})
+    begin(queued, CampaignState.RUNNING)
     assert look(queued, 1) == "Running: 0 of 5 cases, 0 fail so far"
+    ran(queued, "pass")
+    begin(queued, CampaignState.RUNNING, clock={"running": 1.0})
+    assert look(queued, 1) == "Running: 1 of 5 cases, 0 fail so far", "first results are not waited for"
     ran(queued, "pass", "crash")
-    assert look(queued, 5) == "Running: 0 of 5 cases, 0 fail so far", "too soon for another revision"
+    assert look(queued, 5) == "Running: 1 of 5 cases, 0 fail so far", "too soon for another revision"
     assert look(queued, 10) == "Running: 2 of 5 cases, 1 fails so far"
     assert check(queued).payload["status"] == "in_progress"
     before = check(queued).revision

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import InfrastructureError
+from bot.store import audit
 from bot.store.models import CampaignState
 from tests.bot.pulls import pulls_kit
-from tests.bot.pulls.pulls_kit import BASE, FORK, ROOT, START, Room, head, told
+from tests.bot.pulls.pulls_kit import BASE, FORK, ROOT, START, TARGET, Room, head, told
 
-FROM_FORK = {"head_repository": FORK, "author": "stranger", "association": "FIRST_TIME_CONTRIBUTOR"}
+FROM_FORK: dict[str, Any] = {
+    "head_repository": FORK,
+    "author": "stranger",
+    "association": "FIRST_TIME_CONTRIBUTOR",
+}
 
 
 def test_a_branch_of_the_repository_is_tested_against_the_merge_base(room: Room) -> None:
@@ -56,7 +62,7 @@ def test_a_push_ends_the_campaign_before_it_and_its_check(room: Room) -> None:
     room.work()
     old, new = room.campaigns()
     assert (old.state, new.state) == (CampaignState.SUPERSEDED.value, CampaignState.PLANNING.value)
-    assert old.reason == f"superseded: {head(2)[:12]} is tested for #7 now"
+    assert old.reason == f"superseded: {head(2)[:12]} is the head of #7 now"
     room.checks.look()
     said = {one.payload["head_sha"]: one.payload for one in room.effects()}
     assert said[head(1)]["conclusion"] == "cancelled"
@@ -87,6 +93,40 @@ def test_closing_ends_the_campaign_and_finishes_its_check(room: Room, state: str
     (check,) = room.effects()
     assert (check.payload["status"], check.payload["conclusion"]) == ("completed", "cancelled")
     assert f"pull request \\#7 was {state}" in check.payload["output"]["summary"].replace("\u200b", "")
+
+
+def test_what_is_opened_again_is_tested_again(room: Room) -> None:
+    for number, state in enumerate(("open", "closed", "open")):
+        room.hear(told(state=state, updated_at=START + timedelta(minutes=number)))
+        room.work()
+    assert [(one.state, one.trigger) for one in room.campaigns()] == [
+        ("superseded", "pull_request:7"),
+        ("planning", "pull_request:7:2"),
+    ]
+
+
+def test_another_base_is_another_comparison(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    room.hear(told())
+    room.work()
+    monkeypatch.setattr(room.mirrors, "merge_base", lambda *_: "c" * 40)
+    room.hear(told(base="d" * 40, base_ref="release", updated_at=START + timedelta(minutes=1)))
+    room.work()
+    assert [(one.base, one.state) for one in room.campaigns()] == [
+        (ROOT, "superseded"),
+        ("c" * 40, "planning"),
+    ]
+
+
+def test_a_push_that_is_not_tested_ends_the_campaign_before_it_all_the_same(room: Room) -> None:
+    room.hear(told())
+    room.work()
+    off = "version: 1\nbackend: openvino\npull_requests: {test: false}\n"
+    room.mirrors.files[head(2)] = {".github/assay.yml": off}
+    room.hear(told(head=head(2), updated_at=START + timedelta(minutes=1)))
+    room.work()
+    assert [one.state for one in room.campaigns()] == ["superseded"]
+    with room.database.reading() as session:
+        assert [act.what for act in audit.of(session, TARGET, "campaign:1")] == ["ended"]
 
 
 def test_code_of_a_fork_waits_and_nothing_of_it_is_read(room: Room) -> None:
@@ -161,7 +201,7 @@ def test_where_github_cannot_be_asked_every_fork_waits(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_left_alone_says_so_in_the_audit_alone(
-    room: Room, config: str | None, changes: dict[str, bool], why: str
+    room: Room, config: str | None, changes: dict[str, Any], why: str
 ) -> None:
     files = {} if config is None else {".github/assay.yml": f"version: 1\nbackend: openvino\n{config}\n"}
     room.mirrors.files = {head(1): files, BASE: files}
@@ -234,7 +274,9 @@ def test_github_is_believed_more_than_its_events(room: Room) -> None:
     assert [one.state for one in room.campaigns()] == ["superseded"]
 
 
-def test_a_push_while_it_is_looked_at_leaves_the_older_look_without_effect(room: Room) -> None:
+def test_a_push_while_it_is_looked_at_leaves_the_older_look_without_effect(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     room.hear(told())
     merge_base = room.mirrors.merge_base
 
@@ -243,7 +285,7 @@ def test_a_push_while_it_is_looked_at_leaves_the_older_look_without_effect(room:
             room.hear(told(head=head(2), updated_at=START + timedelta(minutes=1)))
         return merge_base(target, base, commit)
 
-    room.mirrors.merge_base = pushed  # type: ignore[method-assign]
+    monkeypatch.setattr(room.mirrors, "merge_base", pushed)
     room.work()
     assert room.campaigns() == []
     room.work()

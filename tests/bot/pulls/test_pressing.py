@@ -139,6 +139,15 @@ def test_muting_silences_the_operators_of_what_is_new(checked: Room) -> None:
     assert "muted Add, Mod until 2026-03-31" in top(checked)
 
 
+def test_only_the_last_notes_are_kept(checked: Room) -> None:
+    before = checked.effects()[0].payload["output"]["summary"]
+    for number in range(pressing.KEPT + 3):
+        press(checked, MUTE.identifier, delivery=f"d-{number}")
+    summary = checked.effects()[0].payload["output"]["summary"]
+    assert summary.count("> maintainer: muted") == pressing.KEPT
+    assert summary.endswith(before)
+
+
 def test_what_is_not_ours_is_ignored(checked: Room) -> None:
     assert isinstance(press(checked, "format-disk"), Ignored)
     assert isinstance(press(checked, RERUN.identifier, external_id="f" * 32), Ignored)

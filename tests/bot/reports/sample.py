@@ -278,4 +278,4 @@ def report() -> Report:
 
 
 def config(mode: str = "dry-run") -> SimpleNamespace:
-    return SimpleNamespace(reports=SimpleNamespace(mode=mode))
+    return SimpleNamespace(reports=SimpleNamespace(mode=mode, labels=["assay"]))

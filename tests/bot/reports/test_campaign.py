@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bot.campaigns.catalogue import Account
 from bot.campaigns.provenance import Origin
 from bot.campaigns.ranking import Ranking
 from bot.campaigns.services import Trouble
-from bot.campaigns.summary import FindingFacts, Summary, ToolchainFacts
+from bot.campaigns.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
 from bot.reports.campaign import CampaignReports, view_of
+from bot.reports.references import completed
+from bot.reports.report import build
 from bot.store import Database, bugs, campaigns, outbox
 from bot.store.models import Base, BugState, Campaign, Side, Standing
 from bot.store.work import Work
-from fuzzing.cases import Corpus
+from fuzzing.cases import Corpus, Tensor
+from fuzzing.cases.values import value_to_json
+from fuzzing.execute.library import Library
+from fuzzing.execute.limits import Limits
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.triage.traits import Traits
 from tests.bot.reports.sample import case_named
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -208,3 +216,92 @@ def test_what_did_not_run_is_not_said_to_have_passed() -> None:
 def test_without_toolchains_the_configuration_names_the_backend() -> None:
     view = view_of(dataclasses.replace(summary(), toolchains={}, counts={}, operators={}))
     assert (view.backend, view.head_toolchain, view.base_toolchain) == ("openvino", None, None)
+
+
+SMALL = case_named("test_small (reduced)", "Add")
+
+
+def reduced(corpus: Path, one: FindingFacts) -> FindingFacts:
+    """The finding with a case that a reduction left."""
+    Corpus(corpus).add(SMALL)
+    head, base = (dataclasses.replace(made, case=SMALL.id) for made in (CRASH, PASS))
+    facts = ReducedFacts(
+        case_id=SMALL.id, size=5, head=head, base=base, head_failed=3, head_runs=3, base_failed=0,
+        base_runs=3, traits=Traits("Add", ("float",), ("rank 1",), ("Add",)), fields={"operator": "Add"},
+        history={"words": ["operators"], "before": [50], "after": [2], "runs": 40, "replayed": 4},
+        program_text="the small program",
+    )  # fmt: skip
+    return dataclasses.replace(one, reduced=facts)
+
+
+def test_the_issue_shows_the_reduced_case(
+    database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    found = reduced(tmp_path / "corpus", finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
+    publish(database, reports, dataclasses.replace(summary(found), tried={SMALL.id: 1}))
+    with database.reading() as session:
+        [issue] = [one for one in outbox.of_campaign(session, 1) if one.kind == "issue"]
+        [bug] = bugs.of_target(session, "acme/graphs")
+    body = issue.payload["body"]
+    assert "the small program" in body
+    assert "the program of Add" not in body
+    assert "Made small by Assay: 50 → 2 operators in 44 runs." in body
+    assert "in a fresh process at head: it exited with 1" in body
+    assert "made small by Assay" in body
+    assert (bug.case_id, bug.backend, bug.device) == (SMALL.id, "openvino", "CPU")
+    assert (bug.traits["needs"], bug.facts["signature"], bug.seen) == (["rank 1"], {"operator": "Add"}, 1)
+
+
+def test_reproducers_are_tried_the_reduced_one_first(reports: CampaignReports, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    found = reduced(corpus, finding(corpus, Standing.REGRESSION, "Add"))
+    given = summary(found, finding(corpus, Standing.ALREADY_BROKEN, "Mul"))
+    [[first, second]] = reports.scripts(given)
+    assert (first.case, second.case) == (SMALL.id, found.case_id)
+    assert first.text != second.text
+    assert "made the program small" in first.text
+
+
+def test_what_did_not_show_the_bug_when_tried_is_not_offered(
+    reports: CampaignReports, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus"
+    found = reduced(corpus, finding(corpus, Standing.REGRESSION, "Add"))
+    given = summary(found)
+    tried = {SMALL.id: 2}
+    assert offered(reports, dataclasses.replace(given, tried=tried | {found.case_id: 1})) == (
+        found.case_id,
+        1,
+    )
+    assert offered(reports, dataclasses.replace(given, tried=tried | {found.case_id: 0})) == (None, 0)
+    assert offered(reports, given) == (SMALL.id, None), "nothing was tried"
+
+
+def offered(reports: CampaignReports, given: Summary) -> tuple[str | None, int | None]:
+    """The case whose script the report offers, None if it tells how to replay it; the exit code."""
+    reports.write(given)
+    folder = reports._folder(1)
+    [group] = json.loads((folder / "report.json").read_text())["groups"]
+    offered_ = group["example"]["case"] if group["reproducer"].endswith(".py") else None
+    return offered_, group["tried"]
+
+
+def test_cases_met_on_the_way_are_not_counted_among_those_that_ran(tmp_path: Path) -> None:
+    one = finding(tmp_path / "corpus", Standing.REGRESSION, "Add")
+    other = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
+    report = build(view_of(summary(one, other)))
+    assert report.headline == "2 new bugs: 1 of 12 cases fails here and passed at base"
+
+
+def test_a_reproducer_carries_what_the_library_gave(tmp_path: Path) -> None:
+    bare = dataclasses.replace(case_named("t", "Add"), expected=None)
+    outputs = Tensor.of(np.array([1.5, 2.5], np.float32))
+    assert completed(bare, tmp_path) == bare, "nothing is known of it"
+    library = Library("OnnxModel", tmp_path, sys.executable, Limits())
+    library.store(bare, {"outputs": [["y", value_to_json(outputs)]]})
+    assert completed(bare, tmp_path).expected == (("y", outputs),)
+    library.store(bare, {"error": "fails"})
+    assert completed(bare, tmp_path) == bare
+    long = Tensor.of(np.zeros(1 << 15, np.float32))
+    library.store(bare, {"outputs": [["y", value_to_json(long)]]})
+    assert completed(bare, tmp_path) == bare, "a script is to be read"

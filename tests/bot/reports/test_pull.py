@@ -6,21 +6,22 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.config import RepositoryConfig
-from bot.reports import annotations, check, pull, underway
-from bot.reports.annotations import Touches, beside_lines
+from bot.reports import check, pull, underway
+from bot.reports.annotations import MAX_TITLE, Touches, beside_lines
 from bot.reports.check import Setting, check_run, conclusion
 from bot.reports.report import Report, build
-from bot.reports.sticky import Earlier, sticky, sticky_key
+from bot.reports.sticky import Earlier, command, sticky, sticky_key
 from bot.reports.underway import Failing, Touch, Underway
 from bot.store import Database, audit, campaigns, mutes, outbox, outcomes
 from bot.store.models import Base, Campaign, CampaignState, Effect, Pull, Side, Standing, Toolchain
-from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.outcomes import Outcome, Phase, Verdict
 from tests.bot.reports import sample
 from tests.bot.reports.test_render import check_golden
 
@@ -84,10 +85,10 @@ class Thread:
             )  # fmt: skip
             campaigns.set_toolchain(session, row, Side.HEAD, toolchain)
             found = (
-                Outcome(case, "openvino", "ab" * 32, "CPU", Verdict.PASS, "run", "", {})  # type: ignore[arg-type]
+                Outcome(case, "openvino", "ab" * 32, "CPU", Verdict.PASS, Phase.RUN, "", {})
                 for case in passing
             )
-            outcomes.record(session, (replace(one, phase=sample.Phase.RUN) for one in found), self.at)
+            outcomes.record(session, found, self.at)
             report = replace(report, view=replace(report.view, campaign=row.id))
             drafts = pull.effects(session, report, config(**settings), self.at)
             outbox.post(session, drafts, campaign_id=row.id, issues_per_day=9, at=self.at)
@@ -131,7 +132,9 @@ def only(standing: Standing) -> Any:
 
 
 def test_the_check_run_of_a_pull_request(report: Report) -> None:
-    spots = beside_lines(report.of(Standing.REGRESSION), Touches(TOUCHED), gate=False)
+    spots = beside_lines(
+        report.of(Standing.REGRESSION), Touches(TOUCHED), partial(command, report), gate=False
+    )
     run = check_run(report, Setting("https://assay.example/campaigns/12", False, (), NUMBER, spots))
     check_golden("check_run_pull.json", json.dumps(run, indent=1, ensure_ascii=False) + "\n")
     check_golden("check_run_pull.md", f"{run['output']['summary']}\n{run['output']['text']}")
@@ -197,7 +200,7 @@ def test_buttons_are_offered_where_they_do_something(report: Report) -> None:
 
 
 def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Report) -> None:
-    spots = beside_lines(report.of(Standing.REGRESSION), Touches(TOUCHED), gate=True)
+    spots = beside_lines(report.of(Standing.REGRESSION), Touches(TOUCHED), lambda _: "", gate=True)
     assert [(one["path"], one["start_line"], one["annotation_level"]) for one in spots] == [
         ("src/op/affine_grid.cpp", 41, "failure"),
         ("src/pass.cpp", 9, "failure"),
@@ -205,8 +208,14 @@ def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Repo
     assert "since this change: 3 of 3 runs at head, 0 of 3 at base" in spots[0]["message"]
 
 
+@pytest.mark.parametrize("path", ["a\nb.cpp", "a\ufffdb.cpp", "x" * 1001, "a\u202eb.cpp"])
+def test_a_file_whose_name_cannot_be_written_gets_no_annotation(report: Report, path: str) -> None:
+    touched = [{"operator": "AffineGrid", "places": [{"path": path, "line": 1, "role": "converter"}]}]
+    assert beside_lines(report.of(Standing.REGRESSION), Touches(touched), lambda _: "", gate=True) == []
+
+
 def test_a_change_that_touches_nothing_has_no_annotation(report: Report) -> None:
-    assert beside_lines(report.of(Standing.REGRESSION), Touches(()), gate=True) == []
+    assert beside_lines(report.of(Standing.REGRESSION), Touches(()), lambda _: "", gate=True) == []
 
 
 def test_a_hostile_title_mentions_nobody_beside_a_line() -> None:
@@ -214,11 +223,13 @@ def test_a_hostile_title_mentions_nobody_beside_a_line() -> None:
         only(Standing.REGRESSION),
         title="@octocat see https://evil.example/#1 ghp_0123456789abcdefghijABCDEFGHIJ012345",
     )
-    (spot,) = beside_lines(of_pull(hostile).of(Standing.REGRESSION), Touches(TOUCHED), gate=False)
+    (spot,) = beside_lines(
+        of_pull(hostile).of(Standing.REGRESSION), Touches(TOUCHED), lambda _: "", gate=False
+    )
     assert "@octocat" not in spot["title"]
     assert "://" not in spot["title"]
     assert "ghp_" not in spot["title"]
-    assert len(spot["title"]) <= annotations.MAX_TITLE
+    assert len(spot["title"]) <= MAX_TITLE
 
 
 # The comment

@@ -250,3 +250,44 @@ def test_the_first_repeat_that_looked_says_who_is_to_blame(database: Database) -
         assert outcomes.blamed(session, campaign_id, Side.HEAD, first) == replace(first, evidence=blamed)
         assert outcomes.blamed(session, campaign_id, Side.BASE, first) == first
         assert outcomes.blamed(session, campaign_id, Side.HEAD, other) == other
+
+
+def test_one_case_is_asked_about_alone(database: Database) -> None:
+    campaign_id = campaign(database)
+    record(database, outcome("c0", "crash"), outcome("c1", "crash"))
+    runs = [(0, outcome("c0", "crash")), (1, outcome("c0", "pass")), (0, outcome("c1", "crash"))]
+    with database.transaction() as session:
+        outcomes.record_repeats(session, campaign_id, Side.HEAD, runs)
+    with database.reading() as session:
+        assert outcomes.agreement(session, campaign_id, Side.HEAD, HEAD, "c0") == {"c0": (1, 2)}
+        assert outcomes.agreement(session, campaign_id, Side.HEAD, HEAD, "c9") == {}
+        assert [one.verdict for one in outcomes.repeats(session, campaign_id, Side.HEAD, "c0")] == [
+            Verdict.CRASH,
+            Verdict.PASS,
+        ]
+
+
+def test_noise_is_what_passes_and_then_does_not(database: Database) -> None:
+    campaign_id = campaign(database)
+    record(database, outcome("c0", "pass"), outcome("c1", "pass"), outcome("c2", "crash"))
+    runs = [(0, outcome("c0", "pass")), (0, outcome("c1", "wrong_result")), (0, outcome("c2", "pass"))]
+    with database.transaction() as session:
+        outcomes.record_repeats(session, campaign_id, Side.HEAD, runs)
+        outcomes.record_repeats(session, campaign_id, Side.BASE, [(0, outcome("c0", "crash", BASE))])
+    with database.reading() as session:
+        assert outcomes.noise(session, campaign_id, HEAD) == (1, 2)
+        assert outcomes.noise(session, campaign_id, BASE) == (0, 0)
+
+
+def test_what_is_forgotten_is_to_be_run_again(database: Database) -> None:
+    campaign_id = campaign(database)
+    record(database, *(outcome(case, "hang") for case in CASES), outcome("c0", "pass", BASE))
+    with database.transaction() as session:
+        for side in Side:
+            outcomes.record_repeats(session, campaign_id, side, [(0, outcome("c0", "pass"))])
+        outcomes.forget(session, campaign_id, HEAD, ["c0"])
+    with database.reading() as session:
+        assert outcomes.pending(session, campaign_id, HEAD, limit=9) == ["c0"]
+        assert outcomes.get(session, "c0", BASE) is not None
+        assert outcomes.repeats(session, campaign_id, Side.HEAD, "c0") == []
+        assert len(outcomes.repeats(session, campaign_id, Side.BASE, "c0")) == 1

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.store import Database, campaigns, outcomes, progress
-from bot.store.models import Base, Campaign, CampaignState, Effect, EffectState, Side, Toolchain
+from bot.store import Database, campaigns, outcomes, progress, reductions
+from bot.store.models import Base, Campaign, CampaignState, Effect, EffectState, Reduction, Side, Toolchain
 from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
@@ -99,6 +99,20 @@ def test_confirming_counts_fresh_runs_of_this_campaign(database: Database) -> No
     found = seen(database)
     assert (found.done, found.total, found.note) == (2, 0, "2 fresh runs")
     assert seen(database, "e").done == 5
+
+
+def test_reducing_counts_what_was_made_small_at_head(database: Database) -> None:
+    add(database, CampaignState.REDUCING)
+    with database.transaction() as session:
+        for case_id, reduced, side in (("c0", "s", Side.HEAD), ("c1", "", Side.HEAD), ("c2", "s", Side.BASE)):
+            key = KEYS[side]
+            row = Reduction(
+                case_id=case_id, toolchain=key.toolchain, backend=key.backend, device=key.device,
+                configuration="", reduced=reduced, reason="", runs=1, seconds=0.1, body={}, recorded_at=NOW,
+            )  # fmt: skip
+            reductions.record(session, row)
+    found = seen(database)
+    assert (found.done, found.total, found.note) == (1, 0, "made small: 1")
 
 
 def test_a_running_campaign_without_its_toolchain_has_done_nothing(database: Database) -> None:

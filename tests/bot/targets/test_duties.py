@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.config import parse_config
 from bot.errors import InfrastructureError, InternalError
 from bot.store import Database, duties, outbox
-from bot.store.models import Answer, Delivery, Spending
+from bot.store.models import Answer, Delivery, EffectState, Spending, TargetState
 from bot.store.models import Duty as Row
 from bot.targets import policy, watching
 from bot.targets.duties import Done, Duty, Work, known
@@ -51,7 +51,12 @@ def note(world: World, name: str) -> str:
 
 def test_a_duty_is_done_once_in_its_time_whoever_asks(world: World, clock: Clock) -> None:
     did: list[int] = []
-    duty = Duty("d", HOUR, lambda work: (did.append(len(work.memory)), Done("done", {"n": len(did)}))[1])
+
+    def remember(work: Work) -> Done:
+        did.append(len(work.memory))
+        return Done("done", {"n": len(did)})
+
+    duty = Duty("d", HOUR, remember)
     keepers = [Keeper(world, [duty]) for _ in range(3)]
     for keeper in keepers * 2:
         keeper.run_due()
@@ -65,7 +70,12 @@ def test_a_duty_is_done_once_in_its_time_whoever_asks(world: World, clock: Clock
 def test_several_threads_take_a_duty_once(world: World) -> None:
     did: list[str] = []
     barrier = threading.Barrier(6)
-    duty = Duty("d", HOUR, lambda _work: (did.append("x"), Done("done"))[1])
+
+    def count(_work: Work) -> Done:
+        did.append("x")
+        return Done("done")
+
+    duty = Duty("d", HOUR, count)
 
     def keep() -> None:
         keeper = Keeper(world, [duty])
@@ -244,8 +254,6 @@ def test_upkeep_drops_what_is_old_and_keeps_what_is_pending(world: World, clock:
 
 
 def test_effects_for_whom_nobody_watches_are_given_up_by_upkeep(world: World, clock: Clock) -> None:
-    from bot.store.models import TargetState
-
     with world.database.transaction() as session:
         target = watching.recognise(session, "octo/compiler", 7, clock())
         watching.leave(session, target, TargetState.GONE, "it was deleted", clock())
@@ -253,5 +261,5 @@ def test_effects_for_whom_nobody_watches_are_given_up_by_upkeep(world: World, cl
         outbox.post(session, [draft], campaign_id=None, issues_per_day=1, at=clock())
     Keeper(world, [duty for duty in known() if duty.name == "upkeep"]).run_due()
     with world.database.reading() as session:
-        (effect,) = outbox.in_state(session, outbox.EffectState.FAILED)
+        (effect,) = outbox.in_state(session, EffectState.FAILED)
     assert effect.reason == "not sent: it was deleted"

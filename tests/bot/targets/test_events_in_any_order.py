@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from bot.store import outbox, targets
 from bot.store.models import Bug, Effect, EffectState, Installation
 from bot.store.outbox import Draft
+from bot.targets.gate import Gate
 from bot.webhooks.intents import CheckIntent, Intent
 from tests.bot.targets.watch_kit import CONFIG, Watch
 from tests.github import installs
@@ -203,10 +203,17 @@ def test_a_merge_group_is_tested_where_the_repository_gates(
 def test_checks_of_another_app_are_passed_over(watch: Watch, repository: RepositoryDouble) -> None:
     def asked(app: str, *names: str) -> bool:
         heard: list[Intent] = []
-        gate = replace(watch.world.carry_out, handle=lambda _, one: heard.append(one), app=app)  # type: ignore[type-var]
+        gate = Gate(lambda _session, intent: heard.append(intent), app=app)
+        intent = CheckIntent(
+            target="octo/compiler",
+            action="rerequested",
+            head="a" * 40,
+            external_id="",
+            sender="ada",
+            app=names,
+        )
         with watch.database.transaction() as session:
-            common = {"target": "octo/compiler", "head": "a" * 40, "external_id": "", "sender": "ada"}
-            gate(session, CheckIntent(action="rerequested", app=names, **common))  # type: ignore[operator,arg-type]
+            gate(session, intent)
         return bool(heard)
 
     assert asked("7", "7", "Iv1.abc")

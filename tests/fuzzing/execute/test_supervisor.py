@@ -14,8 +14,9 @@ from fuzzing.cases.values import Absent, Value
 from fuzzing.errors import ToolchainError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
+from fuzzing.execute.pace import AHEAD
 from fuzzing.execute.process import Command
-from fuzzing.execute.supervisor import AHEAD, Supervisor
+from fuzzing.execute.supervisor import Supervisor
 from fuzzing.outcomes import Phase
 
 BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")

@@ -93,3 +93,15 @@ def test_a_missing_case_is_the_callers_mistake(
     assert json.loads(out)["id"] == case.id  # what could be described was
     assert "cannot read case.json" in err
     assert main(["--corpus", str(tmp_path), "../etc"]) == 2
+
+
+def test_what_may_be_behind_a_failure_is_told_on_demand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = OnnxModel(model(operator="Abs"))
+    case = TestCase(program, (), Provenance("tests", "t", "Abs", "onnx", "1"))
+    Corpus(tmp_path).add(case)
+    assert main(["--corpus", str(tmp_path), "--traits", case.id]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["traits"].keys() == {"pattern", "dtypes", "needs", "operators"}
+    assert "Abs" in told["traits"]["operators"]

@@ -174,3 +174,23 @@ def test_fewer_dimensions_are_no_further_needs(shapes: list[tuple[int, ...]], da
 def test_of_a_model_that_is_no_operator_graph_what_it_was_made_to_test() -> None:
     case = replace(case_of("(float x) => (float y) { y = Elu(x) }"), program=OnnxModel(b"\xff\xff"))
     assert traits_of(case) == Traits("Op", operators=("Op",))
+
+
+def test_what_bodies_hold_is_part_of_the_pattern() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[3] x, int64 n) => (float[3] y) {
+            a = Abs(x)
+            y = Loop(n, , a)<body = round (int64 i, bool on, float[3] s) => (bool on, float[3] t) {
+                p = Neg(s)  t = Elu(p)
+            }>
+        }""")
+    given = (("x", Tensor.of(np.ones(3, np.float32))), ("n", Tensor.of(np.array(2))))
+    found = traits_of(TestCase(OnnxModel(model.SerializeToString()), given, ORIGIN))
+    assert found.pattern == "Loop[Elu(Neg)](Abs)"
+    assert found.operators == ("Abs", "Elu", "Loop", "Neg")
+
+
+def test_element_types_that_are_left_are_needs() -> None:
+    usual = case_of("(float[2] x) => (int64[2] y) { y = Cast<to = 7>(x) }")
+    half = case_of("(float[2] x) => (float16[2] y) { y = Cast<to = 10>(x) }")
+    assert set(traits_of(half).needs) - set(traits_of(usual).needs) == {"float16"}

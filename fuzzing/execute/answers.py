@@ -1,0 +1,53 @@
+"""What a worker's answer says of a case, checked: it is a process that may have lost its mind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fuzzing.cases import TestCase
+from fuzzing.execute.batches import Answer
+from fuzzing.execute.execution import AsExpected, Execution
+from fuzzing.execute.prepared import PreparedCase
+from fuzzing.execute.protocol import PHASES, Cursor, ProtocolError
+from fuzzing.outcomes import MAX_TEXT, Phase
+
+#: What was printed between two places in a log.
+LogTail = Callable[[int, int], str]
+
+_NAMES = tuple(phase.value for phase in PHASES[1:])
+
+
+def executed(answer: Answer, case: TestCase, peak: int, log_tail: LogTail) -> Execution:
+    """The execution of `case` that an answer tells of; raises ProtocolError if it tells of none."""
+    durations = {name: ns / 1e9 for name, ns in zip(_NAMES, answer.ns, strict=False)}
+    told = answer.told
+    if isinstance(told, dict):
+        return _raised(answer, told, durations, peak, log_tail)
+    if isinstance(case, PreparedCase) and case.expects(told, answer.blob):
+        return AsExpected.of(case, len(told), durations=durations, peak_bytes=peak, seen=answer.seen)
+    cursor = Cursor(answer.blob)
+    outputs = tuple(cursor.values(told))
+    if cursor.offset != len(answer.blob):
+        raise ProtocolError("a worker sent bytes that belong to no output")
+    return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak, seen=answer.seen)
+
+
+def _raised(
+    answer: Answer, told: dict[str, Any], durations: dict[str, float], peak: int, log_tail: LogTail
+) -> Execution:
+    try:
+        begin, end = map(int, told["log"])
+        return Execution(
+            "raised",
+            PHASES[max(1, len(durations))],
+            durations,
+            error=str(told["error"])[:200],
+            message=str(told["message"])[:MAX_TEXT],
+            traceback=tuple(str(frame)[:500] for frame in told["traceback"]),
+            log=log_tail(begin, end),
+            peak_bytes=peak,
+            seen=answer.seen,
+        )
+    except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:  # OSError: before the log
+        raise ProtocolError(f"a worker sent an answer that is none: {error!r}") from None

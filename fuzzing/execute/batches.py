@@ -1,0 +1,119 @@
+"""Cases and answers, several to a frame: some cases take no longer than a frame to be made, sent and read.
+
+The worker's side imports this too: Python 3.8, the standard library and numpy (law 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+from fuzzing.cases.programs import Program, kind_named
+from fuzzing.cases.values import Value
+from fuzzing.execute.protocol import Cursor, Header, ProtocolError, encoded, framed, pack, pack_values
+
+if TYPE_CHECKING:
+    from fuzzing.cases import TestCase
+
+#: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
+FULL = 1 << 15
+
+Named = List[Tuple[str, Value]]
+#: Of an answer: what the header tells of the outputs, or what there is to say of an exception.
+Seen = Tuple[Tuple[str, str], ...]
+Told = Union[List[Any], Dict[str, Any]]
+
+
+class Job(NamedTuple):
+    """A case as the worker has it.
+
+    watch  how the backend is to take it: arguments of `fuzzing.backends.base.Watch`; None: as ever
+    """
+
+    number: int
+    program: Program
+    inputs: Named
+    watch: Optional[Dict[str, Any]] = None
+
+
+class Answer(NamedTuple):
+    """What a worker says of a case.
+
+    ns    nanoseconds spent in each phase that was entered
+    told  a list, of the outputs, whose bytes are in `blob`; an object where an exception was raised
+    seen  what a watched case went through
+    """
+
+    number: int
+    ns: Tuple[int, ...]
+    told: Told
+    blob: bytes
+    seen: Seen = ()
+
+
+class CaseBatch:
+    """Supervisor: cases that wait to be sent in one frame.
+
+    watch  how the backend is to take them all: arguments of `fuzzing.backends.base.Watch`
+    size   bytes of them
+    """
+
+    def __init__(self) -> None:
+        self._told: List[bytes] = []
+        self._blobs: List[bytes] = []
+        self.watch: Mapping[str, Any] = {}
+        self.size = 0
+
+    def __bool__(self) -> bool:
+        """Whether any case waits."""
+        return bool(self._told)
+
+    def add(self, number: int, told: bytes, blob: bytes) -> None:
+        """Has a case wait, of which `request` says the rest."""
+        self._told.append(b"[%d,%b" % (number, told))
+        self._blobs.append(blob)
+        self.size += len(blob)
+
+    def frame(self) -> bytes:
+        """The frame of those that wait, of which there must be one at least; then none waits."""
+        text = b'{"watch":%b,"cases":[%b]}' % (encoded(dict(self.watch)), b",".join(self._told))
+        data = framed(text, b"".join(self._blobs))
+        self._told, self._blobs, self.size = [], [], 0
+        return data
+
+
+def request(case: TestCase) -> Tuple[bytes, bytes]:
+    """What a worker is told of a case, as it stands in a header behind the number; program and inputs."""
+    program = case.program.to_bytes()
+    described, blob = pack_values(case.values())
+    return encoded([case.program.kind, len(program), described])[1:], program + blob
+
+
+def jobs(header: Header, blob: bytes) -> List[Job]:
+    """Worker: the cases of a frame."""
+    cursor = Cursor(blob)
+    watch = header["watch"] or None
+    return [
+        Job(number, kind_named(kind).from_bytes(cursor.take(size)), cursor.values(described), watch)
+        for number, kind, size, described in header["cases"]
+    ]
+
+
+def pack_answers(answers: List[Answer]) -> bytes:
+    """Worker: the frame of some answers."""
+    told = [(number, ns, said, len(blob), seen) for number, ns, said, blob, seen in answers]
+    return pack({"answers": told}, b"".join([answer.blob for answer in answers]))
+
+
+def answers(header: Header, blob: bytes) -> Iterator[Answer]:
+    """Supervisor: the answers of a frame, as they can be read; raises ProtocolError.
+
+    Each has its own part of the blob, so that one that lies of its outputs takes none of another's.
+    """
+    cursor = Cursor(blob)
+    try:
+        for number, ns, told, size, seen in header["answers"]:
+            noted = tuple([(str(what), str(name)) for what, name in seen]) if seen else ()
+            yield Answer(int(number), tuple(map(int, ns)), told, cursor.take(int(size)), noted)
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ProtocolError(f"a worker sent answers that are none: {error!r}") from None

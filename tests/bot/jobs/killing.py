@@ -1,0 +1,151 @@
+"""Does one job again and again, killed with SIGKILL at each of its commits; prints what is left.
+
+    python -m tests.bot.jobs.killing FOLDER
+
+prints one JSON object a line: {"killed": "never" | "before commit 3" | …, "lives": N, "rows": {…}}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+
+from bot.compose.campaigns import campaign_services
+from bot.config import parse_config
+from bot.jobs.registry import Lane
+from bot.jobs.worker import Worker
+from bot.settings import Settings
+from bot.store import Database, jobs, outcomes
+from bot.store.models import Base, Bug, Campaign, CampaignCase, Finding, Retest, Standing, Toolchain
+from bot.store.outcomes import CacheKey
+from fuzzing.outcomes import Outcome, Phase, Verdict
+from tests.bot.campaigns import standins
+from tests.bot.campaigns.killing import Killer, rows
+from tests.scenarios import toolchain
+
+TARGET, START = "octo/compiler", datetime(2026, 11, 20, 12, tzinfo=UTC)
+CONFIG = toolchain.CONFIG.format(mode="auto").encode()
+FAILING, PASSING = standins.IDS["Add_regressed"], standins.IDS["Abs_fine"]
+
+
+def prepare(folder: Path) -> None:
+    """A bug that passed on one commit and is to be asked about on another, by somebody in its issue."""
+    folder.mkdir()
+    database = Database(f"sqlite:///{folder}/assay.db")
+    Base.metadata.create_all(database.engine)
+    config, bad = parse_config(CONFIG).to_json(), standins.digest_of(toolchain.BAD)
+    times = {"first_seen": START, "last_seen": START}
+    with database.transaction() as session:
+        session.add(_toolchain(toolchain.BAD))
+        session.add(_toolchain(toolchain.OTHER))
+        session.flush()
+        campaign = Campaign(target=TARGET, head="a" * 40, ref="refs/heads/main", trigger="push", state="done")
+        campaign.config, campaign.head_toolchain = config, bad
+        campaign.created_at = campaign.updated_at = START
+        session.add(campaign)
+        session.add(
+            Bug(target=TARGET, signature="s", title="Add", state="fixed", issue=7, campaign_id=1, **times)
+        )
+        session.flush()
+        case = {"case_id": FAILING, "signature": "s", "bug_id": 1, "verdict": "crash"}
+        session.add(Finding(campaign_id=1, standing=Standing.REGRESSION.value, **case))
+        session.add(CampaignCase(campaign_id=1, rank=0, case_id=PASSING))
+        outcomes.record(session, [_passed(CacheKey.of(bad, config))], START)
+        session.add(_proof(standins.digest_of(toolchain.OTHER)))
+        arguments = {"purpose": "fix", "commit": "c" * 40, "number": 7}
+        jobs.ask(session, "retest", TARGET, "k", START, bug_id=1, arguments=arguments, asked_by="ada")
+    database.close()
+
+
+def _toolchain(release: str) -> Toolchain:
+    made = Toolchain(digest=standins.digest_of(release), backend="openvino", provisioner="release")
+    made.label, made.python, made.versions, made.requirements = f"openvino {release}", "/nowhere", {}, []
+    made.created_at = START
+    return made
+
+
+def _passed(key: CacheKey) -> Outcome:
+    return Outcome(
+        case=PASSING,
+        backend=key.backend,
+        toolchain=key.toolchain,
+        device=key.device,
+        verdict=Verdict.PASS,
+        phase=Phase.RUN,
+        summary="",
+        durations={},
+        configuration=key.configuration,
+    )
+
+
+def _proof(digest: str) -> Retest:
+    made = Retest(bug_id=1, number=0, purpose="fix", commit="b" * 40, toolchain=digest)
+    made.runs, made.failed, made.healthy, made.at = 3, 0, True, START
+    return made
+
+
+def live(folder: Path, killer: Killer) -> None:
+    """One life of a worker: until nothing is due."""
+    settings = Settings(data_dir=folder, workers=1)
+    replaced = toolchain.replaced(folder)
+    pin = f"openvino=={toolchain.GOOD}\n".encode()
+    files = {"c" * 40: {standins.CONFIG: CONFIG, standins.PIN: pin}}
+    services = campaign_services(settings, **(replaced | {"repositories": standins.Repositories(files)}))
+    database = Database(f"sqlite:///{folder}/assay.db")
+    if killer.moment == "before commit":
+        event.listen(database.engine, "commit", killer.tick)
+    elif killer.moment == "after commit":
+        event.listen(Session, "after_commit", killer.tick)
+    worker = Worker(database, settings, services, Lane.LONG)
+    worker.start(steal=True)
+    while worker.run_once():
+        pass
+    database.close()
+
+
+def until_done(folder: Path, killer: Killer) -> int:
+    """Lives one life after another until one ends by itself; returns how many it took."""
+    prepare(folder)
+    for lives in (1, 2):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                live(folder, killer if lives == 1 else Killer())
+                code = 0
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status):
+            if os.WEXITSTATUS(status) != 0:
+                raise RuntimeError(f"{killer.name}: life {lives} failed; its traceback is above")
+            return lives
+    raise RuntimeError(f"{killer.name}: killed twice")
+
+
+def main(folder: Path) -> None:
+    """Until a life has no commit of that number any more."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    killers = [Killer()]
+    while killers:
+        killer = killers.pop(0)
+        there = folder / killer.name.replace(" ", "-")
+        lives = until_done(there, killer)
+        print(
+            json.dumps({"killed": killer.name, "lives": lives, "rows": rows(there)}, default=str), flush=True
+        )
+        if killer.moment == "never":
+            killers += [Killer(moment, 1) for moment in ("before commit", "after commit")]
+        elif lives > 1:
+            killers.append(Killer(killer.moment, killer.number + 1))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,93 @@
+"""Cases and answers, several to a frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzing.cases import TestCase, Value
+from fuzzing.execute.batches import Answer, CaseBatch, Job, answers, jobs, pack_answers, request
+from fuzzing.execute.protocol import FrameReader, ProtocolError, pack_values, unpack_values
+from tests.fuzzing.cases.strategies import cases, names, values
+
+
+@given(st.lists(cases(), min_size=1, max_size=5), st.integers(0, 2**63))
+def test_cases_of_a_batch_come_as_they_were_added(given_: list[TestCase], first: int) -> None:
+    batch = CaseBatch()
+    for number, case in enumerate(given_, first):
+        batch.add(number, *request(case))
+    assert batch
+    [frame] = FrameReader().feed(batch.frame())
+    assert jobs(*frame) == [
+        Job(number, case.program, list(case.values())) for number, case in enumerate(given_, first)
+    ]
+    assert not batch
+    assert batch.size == 0
+
+
+def answer(number: int, outputs: list[tuple[str, Value]]) -> Answer:
+    return Answer(number, (10, 2_000_000, 0), *pack_values(outputs))
+
+
+@given(st.lists(st.lists(st.tuples(names, values), max_size=3), max_size=5))
+def test_answers_come_as_they_were_given(outputs: list[list[tuple[str, Value]]]) -> None:
+    sent = [answer(number, one) for number, one in enumerate(outputs)]
+    [frame] = FrameReader().feed(pack_answers(sent))
+    got = list(answers(*frame))
+    assert [(one.number, one.ns, one.blob) for one in got] == [(one.number, one.ns, one.blob) for one in sent]
+    assert [unpack_values(one.told, one.blob) for one in got] == outputs
+
+
+def test_what_was_raised_comes_as_an_object() -> None:
+    [frame] = FrameReader().feed(pack_answers([Answer(7, (1,), {"error": "E"}, b"")]))
+    assert list(answers(*frame)) == [Answer(7, (1,), {"error": "E"}, b"")]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        3,
+        [3],
+        [[1, [2], [], 0]],
+        [[1, [2], [], 0, [3]]],
+        [[1, [2], [], 0, [["x"]]]],
+        [["x", [2], [], 0, []]],
+        [[None, [2], [], 0, []]],
+        [[1, 2, [], 0, []]],
+        [[1, ["x"], [], 0, []]],
+        [[1, [2], [], 9, []]],
+        [[1, [2], [], -1, []]],
+        [[1, [2], [], None, []]],
+        [[float("inf"), [2], [], 0, []]],
+    ],
+    ids=str,
+)
+def test_answers_that_are_none_are_refused(told: Any) -> None:
+    with pytest.raises(ProtocolError):
+        list(answers({"answers": told}, bytes(8)))
+
+
+def test_a_frame_without_answers_is_refused() -> None:
+    with pytest.raises(ProtocolError):
+        list(answers({}, b""))
+
+
+def test_those_before_a_wrong_one_are_given_first() -> None:
+    found = answers({"answers": [[1, [5], [], 2, []], [2, [5], [], 99, []]]}, b"ab")
+    assert next(found) == Answer(1, (5,), [], b"ab")
+    with pytest.raises(ProtocolError):
+        next(found)
+
+
+def test_how_cases_are_watched_and_what_was_seen_travel_with_them() -> None:
+    batch, watch = CaseBatch(), {"closely": True}
+    batch.watch = watch
+    batch.add(1, b'"OnnxModel",1,[]]', b"m")
+    [frame] = FrameReader().feed(batch.frame())
+    assert [job.watch for job in jobs(*frame)] == [watch]
+    [frame] = FrameReader().feed(pack_answers([Answer(1, (), [], b"", (("pass", "fold"),))]))
+    assert [answer.seen for answer in answers(*frame)] == [(("pass", "fold"),)]

@@ -1,0 +1,188 @@
+"""Cases kept in a form that is read quickly: the same cases, whatever befalls the records."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzing.cases import Absent, Corpus, OnnxModel, Provenance, Recipe, Sequence, Tensor, TestCase, Value
+from fuzzing.errors import CaseFormatError
+from fuzzing.execute.answers import executed
+from fuzzing.execute.batches import Answer, request
+from fuzzing.execute.execution import AsExpected, Execution
+from fuzzing.execute.prepared import Prepared, PreparedCase, requested
+from fuzzing.execute.protocol import FrameReader, pack, pack_values
+from tests.fuzzing.cases.strategies import cases, names, values
+
+
+def make(**changes: object) -> TestCase:
+    case = TestCase(
+        OnnxModel(b"a model"),
+        (
+            ("drawn", Recipe("uniform", "float32", (2, 3), 0.0, 1.0, 7)),
+            ("x", Tensor.of(np.arange(6, dtype=np.float32))),
+        ),
+        Provenance("test", "test_it", "Relu", "onnx", "1", 3),
+        expected=(("y", Tensor.of(np.ones(3))), ("s", Sequence((Tensor.of(np.zeros(2)),))), ("n", Absent())),
+    )
+    return replace(case, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    return Corpus(tmp_path / "corpus")
+
+
+def record_of(corpus: Corpus, case: TestCase) -> Path:
+    return corpus.root / ".prepared" / "1" / case.id[:2] / case.id
+
+
+def prepared(corpus: Corpus, case: TestCase) -> PreparedCase:
+    """The case, of its record."""
+    corpus.add(case)
+    Prepared(corpus).get(case.id)
+    found = Prepared(corpus).get(case.id)
+    assert isinstance(found, PreparedCase)
+    return found
+
+
+def same(got: TestCase, case: TestCase) -> None:
+    """Asks for the fields last: with the first of them all are read."""
+    assert got.id == case.id
+    assert got.referenced == case.referenced
+    assert requested(got) == request(case)
+    assert (got, case) == (case, got)
+    assert got.files() == case.files()
+
+
+@given(cases())
+def test_a_case_is_the_same_from_the_corpus_and_from_its_record(case: TestCase) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Corpus(folder)
+        same(prepared(corpus, case), case)
+        assert list(corpus.ids()) == [case.id]  # records are no cases
+
+
+def test_a_record_needs_the_files_no_more(corpus: Corpus) -> None:
+    case = make()
+    prepared(corpus, case)
+    shutil.rmtree(corpus.folder(case.id))
+    same(Prepared(corpus).get(case.id), case)
+
+
+def test_a_case_that_is_changed_is_another(corpus: Corpus) -> None:
+    found = prepared(corpus, make())
+    inputs = (("x", Tensor.of(np.zeros(6, np.float32))),)
+    changed = replace(found, inputs=inputs, expected=None)
+    assert changed.id == make(inputs=inputs, expected=None).id
+    assert not changed.referenced
+    assert requested(changed) == request(make(inputs=inputs))
+    assert found == make()
+
+
+def test_cases_differ_by_any_field(corpus: Corpus) -> None:
+    found = prepared(corpus, make())
+    assert found != make(comparison="shapes")
+    assert found != make(provenance=Provenance("other", "", "", "", ""))
+    assert found != "a case"
+    assert hash(found) == hash(make())
+
+
+def test_what_is_wrong_with_a_case_is_found_and_not_kept(corpus: Corpus) -> None:
+    case = make()
+    corpus.add(case)
+    (corpus.folder(case.id) / "model.onnx").write_bytes(b"other")
+    with pytest.raises(CaseFormatError, match="not what case"):
+        Prepared(corpus).get(case.id)
+    assert not record_of(corpus, case).exists()
+
+
+def damaged(whole: bytes) -> Iterator[bytes]:
+    for length in range(0, len(whole), 7):
+        yield whole[:length]
+    for at in range(0, len(whole), 5):
+        yield whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    yield whole + b"x"
+    yield b"another format of the same length"[: len(whole)]
+
+
+def test_a_record_that_is_damaged_is_made_anew(corpus: Corpus) -> None:
+    case = make()
+    prepared(corpus, case)
+    record = record_of(corpus, case)
+    whole = record.read_bytes()
+    for data in damaged(whole):
+        record.write_bytes(data)
+        same(Prepared(corpus).get(case.id), case)
+        assert record.read_bytes() == whole
+
+
+def test_where_none_can_be_written_there_is_none(corpus: Corpus) -> None:
+    case = make()
+    corpus.add(case)
+    (corpus.root / ".prepared").write_text("in the way")
+    for _ in range(2):
+        same(Prepared(corpus).get(case.id), case)
+
+
+def test_what_is_no_file_is_not_read(corpus: Corpus) -> None:
+    case = make()
+    corpus.add(case)
+    record_of(corpus, case).mkdir(parents=True)
+    same(Prepared(corpus).get(case.id), case)
+
+
+def told(outputs: list[tuple[str, Value]]) -> Answer:
+    """Outputs as they come through the pipe."""
+    described, blob = pack_values(outputs)
+    [(header, blob)] = FrameReader().feed(pack({"told": described}, blob))
+    return Answer(1, (1000, 2000, 3000), header["told"], blob)
+
+
+def run(case: TestCase, answer: Answer) -> Execution:
+    return executed(answer, case, 5, lambda _begin, _end: "")
+
+
+@given(cases())
+def test_outputs_as_expected_are_known_for_that(case: TestCase) -> None:
+    answer = told(list(case.expected or ()))
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(prepared(Corpus(folder), case), answer)
+        usual = run(case, answer)
+    assert isinstance(found, AsExpected) == found.as_expected == case.referenced
+    for name in vars(usual):
+        assert getattr(found, name) == getattr(usual, name)
+    assert found.count == usual.count == len(case.expected or ())
+
+
+@given(cases(), st.lists(st.tuples(names, values), max_size=2))
+def test_other_outputs_are_not_taken_for_those_expected(
+    case: TestCase, outputs: list[tuple[str, Value]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(prepared(Corpus(folder), case), told(outputs))
+    assert found.outputs == tuple(outputs)
+    assert found.as_expected == (case.expected == tuple(outputs))
+
+
+def test_every_bit_counts(corpus: Corpus) -> None:
+    case = make()
+    [first, *others] = case.expected or ()
+    assert isinstance(first[1], Tensor)
+    zeros = Tensor("float64", (3,), bytes(24))
+    found = prepared(corpus, replace(case, expected=(("y", zeros), *others)))
+    minus = Tensor("float64", (3,), bytes(23) + b"\x80")  # -0, which equals 0 and is not the same
+    assert run(found, told([("y", zeros), *others])).as_expected
+    assert not run(found, told([("y", minus), *others])).as_expected
+    assert not run(found, told([("z", zeros), *others])).as_expected
+    assert not run(found, told([("y", zeros)])).as_expected
+    flat = Tensor("float64", (3, 1), bytes(24))
+    assert not run(found, told([("y", flat), *others])).as_expected
