@@ -9,6 +9,8 @@ from tests.github.state import Issue
 from tests.scenarios.stage import Stage
 from tests.scenarios.toolchain import BAD, GOOD, OTHER
 
+pytestmark = pytest.mark.slow
+
 
 def pin(release: str) -> dict[str, str | None]:
     return {"requirements.txt": f"openvino=={release}\n"}

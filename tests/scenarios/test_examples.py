@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import requests
 from sqlalchemy import func, select
 
@@ -11,6 +12,8 @@ from bot.store.models import Delivery, DeliveryState
 from bot.webhooks.signature import HEADER, sign
 from tests.github_api import examples
 from tests.scenarios.stage import Stage
+
+pytestmark = pytest.mark.slow
 
 
 def pending(stage: Stage) -> int:

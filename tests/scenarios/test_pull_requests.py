@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.github.people import RepositoryDouble
 from tests.github.state import CheckRun
 from tests.scenarios.stage import Stage
 from tests.scenarios.toolchain import BAD, GOOD, OTHER
+
+pytestmark = pytest.mark.slow
 
 
 def pin(release: str) -> dict[str, str | None]:
