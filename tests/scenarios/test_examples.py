@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def pending(stage: Stage) -> int:
-    with stage.database.reading() as session:
+    with stage.rows.reading() as session:
         where = Delivery.state == DeliveryState.PENDING.value
         return int(session.scalar(select(func.count()).select_from(Delivery).where(where)) or 0)
 
@@ -42,7 +42,7 @@ def test_every_example_is_taken_and_read(own_stage: Stage) -> None:
                     refused[f"{event} {number}"] = answer.text
     assert refused == {}
     own_stage.until(lambda: not pending(own_stage), "all of them to be read")
-    with own_stage.database.reading() as session:
+    with own_stage.rows.reading() as session:
         failed = session.execute(
             select(Delivery.id, Delivery.reason).where(Delivery.state == DeliveryState.FAILED.value)
         ).all()

@@ -50,16 +50,6 @@ def test_what_is_no_command_is_not_heard(stage: Stage, repository: RepositoryDou
     assert repository.reactions == []
 
 
-def test_what_nobody_knows_is_answered_once_and_politely(
-    stage: Stage, repository: RepositoryDouble, pull: int
-) -> None:
-    asked = repository.comment(pull, "ada", "/assay rnu")
-    stage.quiet()
-    (answer,) = answers(repository, pull)
-    assert "run" in answer
-    assert [one.content for one in repository.reactions if one.comment == asked] == ["confused"]
-
-
 @pytest.mark.parametrize(("role", "heard"), [("triage", False), ("write", True)])
 def test_only_those_who_may_write_set_things_going(
     role: str, heard: bool, stage: Stage, repository: RepositoryDouble
