@@ -153,15 +153,10 @@ def test_a_shutdown_leaves_the_duty_for_the_next_process(world: World) -> None:
 
 
 def test_without_github_only_what_needs_none_is_done(world: World) -> None:
-    assert set(Keeper(world).run_due()) == {"retention", "schedules", "upkeep"}
-    assert {duty.name for duty in known()} == {
-        "installations",
-        "reconcile",
-        "redeliver",
-        "retention",
-        "schedules",
-        "upkeep",
-    }
+    did = set(Keeper(world).run_due())
+    assert did == {duty.name for duty in known() if not duty.asks}
+    assert did >= {"retention", "schedules", "upkeep"}
+    assert did.isdisjoint({"installations", "reconcile", "redeliver"})
 
 
 def test_deliveries_that_failed_are_asked_for_again_once_each(
