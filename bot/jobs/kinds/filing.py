@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from bot.bisection.commits import sentence
 from bot.bugs.filing import FILING, UNCHECKED, why_quiet
 from bot.campaigns.provenance import origin
 from bot.errors import RefusalError
 from bot.github.limits import BODY_BUDGET, MARK, marker
-from bot.jobs import running
+from bot.jobs import blaming, running
 from bot.jobs.doing import Doing, IssueFacts
 from bot.jobs.registry import kind
 from bot.jobs.running import Known
@@ -35,12 +37,14 @@ class _Seen:
     gone       why there is nothing to be filed: the newest build does not show it
     operator   what the case is about
     relatives  issues that are like it
+    brought    which commit brought it, as `bot.bisection.commits` tells; None where that is not known
     """
 
     hold: str = ""
     gone: str = ""
     operator: str = ""
     relatives: tuple[IssueFacts, ...] = ()
+    brought: dict[str, Any] | None = None
 
 
 def _given_up(session: Session, job: Job, reason: str, at: datetime) -> None:
@@ -83,7 +87,9 @@ def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
     if same:
         why = f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
         return _Seen(hold=why, operator=operator)
-    return _Seen(operator=operator, relatives=tuple(found[:RELATIVES]))
+    before = known.bug.facts.get("bisection", {}).get("commits")
+    brought = before or blaming.brought(doing, known)
+    return _Seen(operator=operator, relatives=tuple(found[:RELATIVES]), brought=brought)
 
 
 def _gone(doing: Doing, known: Known) -> str:
@@ -126,10 +132,13 @@ def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) ->
     elif why:
         _keep(session, job, doing, effect, why, gone=bool(seen.gone))
     else:
-        effect.payload = {
-            **effect.payload,
-            "body": _related(str(effect.payload["body"]), name, seen.relatives),
-        }
+        bug = bugs.of_id(session, effect.bug_id)
+        if bug is not None and seen.brought:
+            bugs.learn(session, bug, "bisection", {**bug.facts.get("bisection", {}), "commits": seen.brought})
+        body = str(effect.payload["body"])
+        for section in _sections(seen):
+            body = _with(body, name, section)
+        effect.payload = {**effect.payload, "body": body}
         outbox.release(session, name)
         doing.done(session, job, "checked: it is still there, and nothing open says the same")
 
@@ -163,11 +172,21 @@ def _keep(session: Session, job: Job, doing: Doing, effect: Effect, why: str, *,
     doing.done(session, job, why)
 
 
-def _related(body: str, name: str, relatives: Sequence[IssueFacts]) -> str:
-    """The body with what is like it, before its mark; as long as there is room."""
-    if not relatives:
-        return body
+def _sections(seen: _Seen) -> Iterator[str]:
+    """What was found out, as the last sections of the issue."""
+    if seen.brought:
+        yield f"### Which commit\n\n{text.plain(_capital(sentence(seen.brought)))}."
+    if seen.relatives:
+        lines = [f"- #{one.number}: {text.plain(one.title)} ({one.state})" for one in seen.relatives]
+        yield "\n".join(["### Perhaps related", "", *lines])
+
+
+def _capital(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
+def _with(body: str, name: str, section: str) -> str:
+    """The body with a section before its mark, as long as there is room."""
     head, mark, _ = body.rpartition(marker(name))
-    lines = "\n".join(f"- #{one.number}: {text.plain(one.title)} ({one.state})" for one in relatives)
-    longer = f"{head.rstrip()}\n\n### Perhaps related\n\n{lines}\n\n{mark}\n"
+    longer = f"{head.rstrip()}\n\n{section}\n\n{mark}\n"
     return longer if len(longer) <= BODY_BUDGET else body
