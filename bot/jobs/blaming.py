@@ -23,7 +23,7 @@ def brought(doing: Doing, known: Known) -> dict[str, Any] | None:
     with doing.database.reading() as session:
         head = campaigns.toolchain(session, campaign.head_toolchain or "")
         regressed = findings.regressed(session, campaign.id, known.bug.id)
-    if not regressed or head.provisioner != "release":
+    if not regressed or not campaign.base or head.provisioner != "release":
         return None
     found = running.commits(doing, campaign)
     if len(found) < 2:

@@ -149,8 +149,10 @@ def same(doing: Doing, known: Known, outcome: Outcome) -> bool:
         return False
     about = origin(corpus_of(doing), outcome.case)
     raw = doing.services.sign(outcome, about.operator, about.frontend)
-    small = known.bug.facts.get("signature")  # of a case that was reduced; others go by the key alone
-    return raw.key == known.bug.signature or (bool(small) and alike(raw.fields, small))
+    if raw.key == known.bug.signature:
+        return True
+    # Of a case that was reduced; others go by the key alone.
+    return "signature" in known.bug.facts and alike(raw.fields, known.bug.facts["signature"])
 
 
 def _made(doing: Doing, config: Any, read: Read, commit: str) -> Place:

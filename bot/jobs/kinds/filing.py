@@ -84,12 +84,23 @@ def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
     found = _similar(doing, known, payload)
     title = str(payload.get("title", ""))
     same = [one for one in found if _words(one.title) == _words(title) and one.state == "open"]
-    if same:
-        why = f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
-        return _Seen(hold=why, operator=operator)
-    before = known.bug.facts.get("bisection", {}).get("commits")
-    brought = before or blaming.brought(doing, known)
-    return _Seen(operator=operator, relatives=tuple(found[:RELATIVES]), brought=brought)
+    hold = (
+        f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
+        if same
+        else ""
+    )
+    brought = _brought(doing, known) if doing.errand.asked_by or not hold else None
+    return _Seen(hold=hold, operator=operator, relatives=tuple(found[:RELATIVES]), brought=brought)
+
+
+def _brought(doing: Doing, known: Known) -> dict[str, Any] | None:
+    """Which commit brought it; an issue without that is better than none, where commits are gone by now."""
+    there: dict[str, Any] | None = known.bug.facts.get("bisection", {}).get("commits")
+    try:
+        return there or blaming.brought(doing, known)
+    except RefusalError as error:
+        doing.progress(0, 0, f"the commit that brought it cannot be told: {error}")
+        return None
 
 
 def _gone(doing: Doing, known: Known) -> str:

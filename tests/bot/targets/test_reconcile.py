@@ -188,9 +188,8 @@ def test_a_repository_without_webhooks_is_polled_with_a_token(tmp_path: Path) ->
 
 
 def test_events_that_the_app_does_not_hear_are_polled(watch: Watch, repository: RepositoryDouble) -> None:
-    watch.hub.hub.events = ("push", "pull_request", "issues")
-    watch.hub.accept("octo", **watch.hub.hub.permissions)
-    watch.deliver()
+    watch.hub.installation("octo").events.remove("issue_comment")
+    watch.do("installations")
     number = repository.open_issue("Slow")
     watch.clock.advance(minutes=3)
     repository.comment(number, "ada", "/assay status")
