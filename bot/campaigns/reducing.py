@@ -78,10 +78,15 @@ class Reducing:
     def _reduce(self, finding: Finding, place: str) -> Reduction | None:
         self.tried += 1
         test = origin(self.context.corpus, finding.case_id).test
-        seconds = min(self.config.reduction.budget, self._left(finding))
-        row, trouble = reductions.reduce(
-            self.context, self.config, self.head, finding.case_id, seconds, f"{place}, {test}"
+        new = Standing(finding.standing) is Standing.REGRESSION
+        task = reductions.Task(
+            case=finding.case_id,
+            place=self.head,
+            passing=self.base if new else None,
+            seconds=min(self.config.reduction.budget, self._left(finding)),
+            title=f"{place}, {test}",
         )
+        row, trouble = reductions.reduce(self.context, self.config, task)
         if trouble:
             self.why[finding.case_id] = trouble
         return row
@@ -144,7 +149,7 @@ class Reducing:
         others = [other for small in self.small.values() for other in small.others[:OTHERS]]
         cases = [small.case for small in self.small.values()]
         seen = examine(self.context, self.config, self.head, self.base, [*cases, *others], self.budget)
-        made: list[Examined] = []
+        made: list[tuple[Examined, Traits | None]] = []
         for case, small in self.small.items():
             examined = seen.get(small.case)
             if examined is not None and _stands_for(examined, self.found[case]):
@@ -152,8 +157,8 @@ class Reducing:
                 self.why.pop(case, None)
             else:
                 self.why[case] = _why_not(small, examined)
-                made += [examined] if examined else []
-        made += [seen[other] for other in others if other in seen]
+                made += [(examined, small.traits)] if examined else []
+        made += [(seen[other], None) for other in others if other in seen]
         return [one for one in self._add(made) if Standing(one.standing) is Standing.REGRESSION]
 
     def _same(self, case: str, outcome: Outcome) -> bool:
@@ -167,18 +172,26 @@ class Reducing:
         about = origin(self.context.corpus, case)
         return self.context.services.sign(outcome, about.operator, about.frontend, traits)
 
-    def _add(self, made: list[Examined]) -> list[Finding]:
-        """Findings of their own for cases that show other bugs; those that show known ones add nothing."""
-        raw = {one.case: self.sign(one.case, one.head) for one in made if one.case not in self.found}
-        fresh = {
-            one.case: finding_of(one.judgement, self.context.campaign_id, one.case, raw[one.case].key)
-            for one in made
-            if one.case in raw
-        }
-        self.found |= (sure := {case: row for case, row in fresh.items() if choosing.reducible(row)})
-        for case in (known := self.behind({case: raw[case] for case in sure})):
+    def _add(self, made: list[tuple[Examined, Traits | None]]) -> list[Finding]:
+        """Findings of their own for cases that show other bugs; those that show known ones add nothing.
+
+        What a reduction left is signed by its traits: it has the symptom of the finding it came from, and
+        must not be taken for it.
+        """
+        there = {row.signature for row in self.found.values()}
+        raw: dict[str, Signature] = {}
+        fresh: dict[str, Finding] = {}
+        for one, traits in made:
+            signature = self.sign(one.case, one.head, traits)
+            if one.case in self.found or signature.key in there:
+                continue
+            row = finding_of(one.judgement, self.context.campaign_id, one.case, signature.key)
+            if choosing.reducible(row):
+                raw[one.case], fresh[one.case] = self.sign(one.case, one.head), row
+        self.found |= fresh
+        for case in (known := self.behind(raw)):
             del self.found[case]
-        return [row for case, row in sure.items() if case not in known]
+        return [row for case, row in fresh.items() if case not in known]
 
     # -- which bugs they are -------------------------------------------------------------------------
 

@@ -66,10 +66,25 @@ def traits_from_json(obj: Mapping[str, Any]) -> Traits:
         raise RunnerError(f"{PROGRAM} sent traits that are none: {error!r}") from None
 
 
-def reduce(
-    context: Context, config: Config, place: Place, case_id: str, seconds: float, title: str
-) -> tuple[Reduction | None, str]:
-    """Makes one case small, within `seconds`; the row that is written, or None and why there is none.
+@dataclass(frozen=True)
+class Task:
+    """A case to be made small.
+
+    place    where it fails
+    passing  where it passes, and what is left of it must pass too; None where that does not matter
+    seconds  that it may take
+    title    what it is called in what is told of the progress
+    """
+
+    case: str
+    place: Place
+    passing: Place | None
+    seconds: float
+    title: str
+
+
+def reduce(context: Context, config: Config, task: Task) -> tuple[Reduction | None, str]:
+    """Makes one case small; the row that is written, or None and why there is none.
 
     A case that cannot be made small has a row too, which says why. What fails for reasons of the machine's,
     or of the reducer's own, has none: it may go better the next time.
@@ -77,10 +92,10 @@ def reduce(
     began = context.services.clock.monotonic()
     row, small, trouble = None, None, ""
     try:
-        row = _run(context, config, place, case_id, seconds, _Heard(context, title))
+        row = _run(context, config, task, _Heard(context, task.title))
         small = read(row)
     except (RunnerError, InfrastructureError) as error:
-        log.warning("reduction_failed", case=case_id, error=str(error))
+        log.warning("reduction_failed", case=task.case, error=str(error))
         row, trouble = None, f"reducing it failed: {str(error).splitlines()[0]} (Assay's log has more)"
     elapsed = context.services.clock.monotonic() - began
     with context.transaction() as (session, campaign):
@@ -93,23 +108,34 @@ def reduce(
     return row, trouble
 
 
-def _run(
-    context: Context, config: Config, place: Place, case_id: str, seconds: float, heard: _Heard
-) -> Reduction:
+def _run(context: Context, config: Config, task: Task, heard: _Heard) -> Reduction:
     trouble = ""
     try:
-        _start(context, config, place, case_id, seconds, heard)
+        _start(context, config, task, heard)
     except UsageError as error:
         trouble = str(error)
     try:
-        return _row(context, place, case_id, heard, trouble)
+        return _row(context, task.place, task.case, heard, trouble)
     except (KeyError, TypeError, ValueError) as error:
         raise RunnerError(f"{PROGRAM} sent an end event that is none: {error!r}") from None
 
 
-def _start(
-    context: Context, config: Config, place: Place, case_id: str, seconds: float, heard: _Heard
-) -> None:
+def _start(context: Context, config: Config, task: Task, heard: _Heard) -> None:
+    journal = journal_of(context.settings.data_dir, task)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as folder:
+        fails, passes = Path(folder) / "shard.json", Path(folder) / "passes.json"
+        fails.write_text(_shard(context, config, task.place, task.case), encoding="utf-8")
+        arguments = [str(fails), "--seconds", f"{task.seconds:.3f}", "--journal", str(journal)]
+        if task.passing is not None:
+            passes.write_text(_shard(context, config, task.passing, task.case), encoding="utf-8")
+            arguments += ["--passes", str(passes)]
+        run_tool = context.services.run_tool
+        attend(context, lambda *ends: run_tool(PROGRAM, arguments, *ends), heard)
+
+
+def _shard(context: Context, config: Config, place: Place, case_id: str) -> str:
+    """One case at one place, as the program reads it."""
     shard = context.services.make_shard(
         config,
         corpus=str(context.corpus),
@@ -126,21 +152,14 @@ def _start(
         ablate=False,
         budget_s=None,
     )
-    journal = journal_of(context.settings.data_dir, place, case_id)
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as folder:
-        file = Path(folder) / "shard.json"
-        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
-        arguments = [str(file), "--seconds", f"{seconds:.3f}", "--journal", str(journal)]
-        run_tool = context.services.run_tool
-        attend(context, lambda *ends: run_tool(PROGRAM, arguments, *ends), heard)
+    return json.dumps(shard.to_json())
 
 
-def journal_of(data_dir: Path, place: Place, case_id: str) -> Path:
+def journal_of(data_dir: Path, task: Task) -> Path:
     """Where a reduction remembers what candidates showed."""
-    key = place.key
-    how = "-".join(filter(None, [key.backend, key.device, key.configuration.replace(" ", "-")]))
-    name = f"{case_id[:_NAME]}-{key.toolchain[:_NAME]}-{how}.jsonl"
+    key, beside = task.place.key, task.passing.key.toolchain[:_NAME] if task.passing else ""
+    how = filter(None, [beside, key.backend, key.device, key.configuration.replace(" ", "-")])
+    name = f"{task.case[:_NAME]}-{key.toolchain[:_NAME]}-{'-'.join(how)}.jsonl"
     return data_dir / "reductions" / name.replace("/", "_")
 
 

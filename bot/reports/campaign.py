@@ -53,11 +53,13 @@ class CampaignReports:
         """Records the bugs, and the effects that tell of them, by key: twice is once."""
         report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
         present = self._clock()
-        quiet = {
-            group.signature
+        why = {
+            (group.standing, group.signature): self._saw(session, summary, group, present)
             for group in report.groups
-            if group.standing in _BUGS and self._saw(session, summary, group, present)
+            if group.standing in _BUGS
         }
+        # Of one bug some cases may have failed before: those do not silence what is new.
+        quiet = {signature for (standing, signature), reason in why.items() if reason and standing is NEW}
         drafts = self._effects(session, report, config, present)
         drafts = filing.checked_first(drafts, quiet, config.reports.mode)
         posted = outbox.post(
@@ -159,6 +161,7 @@ def in_queue(ref: str) -> str:
 
 #: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.
 _TRIED = frozenset({Standing.REGRESSION, Standing.UNJUDGED})
+NEW = Standing.REGRESSION
 #: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
 _BUGS = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN})
 

@@ -1,6 +1,7 @@
 """`python -m fuzzing.reduce SHARD.json [--runs N] [--seconds S] [--journal FILE]`: a failing case made small.
 
-The shard names one case and how it is run. Prints JSON lines on stdout:
+The shard names one case and how it is run. `--passes SHARD.json` names it on another toolchain, where it
+passes: then only what passes there counts, so that what is new stays new. Prints JSON lines on stdout:
 
     {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
     {"event": "other", "id": ID}                                another bug, met on the way
@@ -41,9 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=Budget.runs, help="candidates to run at most")
     parser.add_argument("--seconds", type=float, default=Budget.seconds, help="seconds to take at most")
     parser.add_argument("--journal", type=Path, help="file that remembers what candidates showed")
+    parser.add_argument(
+        "--passes", type=Path, help="a shard of the same case where it passes: so must the small"
+    )
     given = parser.parse_args(arguments)
     try:
-        run(_shard(given.shard), Budget(given.runs, given.seconds), given.journal)
+        passing = _shard(given.passes) if given.passes else None
+        run(_shard(given.shard), Budget(given.runs, given.seconds), given.journal, passing)
     except UsageError as error:
         event(event="error", kind="usage", message=str(error))
         return 2
@@ -63,8 +68,8 @@ def _shard(path: Path) -> Shard:
     return shard
 
 
-def run(shard: Shard, budget: Budget, journal: Path | None) -> None:
-    """Reduces the shard's case, printing events."""
+def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | None = None) -> None:
+    """Reduces the shard's case, printing events; what is left must pass where `passing` says."""
     corpus = Corpus(shard.corpus)
     case = corpus.get(shard.cases[0])
     begin = time.monotonic()
@@ -74,7 +79,7 @@ def run(shard: Shard, budget: Budget, journal: Path | None) -> None:
         sys.stdout.flush()
         note(f"{step.by}: size {step.size} after {step.run} runs")
 
-    reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=told)
+    reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=told, passing=passing)
     for other in reduction.others:
         corpus.add(other)
         event(event="other", id=other.id)

@@ -40,19 +40,35 @@ def shows(outcome: Outcome, wanted: dict[str, Any]) -> bool:
 class Showing(Generic[T]):
     """A judge: runs candidates on a bench and compares what they show with what was shown first.
 
-    wanted  the symptom to be kept
-    case    makes a candidate a case
+    wanted   the symptom to be kept
+    case     makes a candidate a case
+    passing  where the case one began with passes: what shows the symptom and does not pass there too shows a
+             bug that was there before, and is as good as clean
     """
 
-    def __init__(self, bench: Bench, wanted: dict[str, Any], case: Callable[[T], TestCase]) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        wanted: dict[str, Any],
+        case: Callable[[T], TestCase],
+        passing: Bench | None = None,
+    ) -> None:
         self._bench = bench
         self._wanted = wanted
         self._case = case
+        self._passing = passing
 
     def __call__(self, candidates: Sequence[T]) -> list[str]:
         """SAME, OTHER or CLEAN for each candidate; what is invalid or unsupported is clean."""
-        outcomes = self._bench.outcomes([self._case(candidate) for candidate in candidates])
-        return [self._answer(outcome) for outcome in outcomes]
+        cases = [self._case(candidate) for candidate in candidates]
+        answers = [self._answer(outcome) for outcome in self._bench.outcomes(cases)]
+        same = [place for place, answer in enumerate(answers) if answer == SAME]
+        if self._passing is not None and same:
+            there = self._passing.outcomes([cases[place] for place in same])
+            for place, outcome in zip(same, there, strict=True):
+                if outcome.verdict is not Verdict.PASS:
+                    answers[place] = CLEAN
+        return answers
 
     def _answer(self, outcome: Outcome) -> str:
         if not outcome.verdict.accuses:

@@ -46,14 +46,17 @@ class Reducer:
     """Reduces cases one after the other under the settings of a shard, whose cases and corpus do not matter.
 
     A context manager: compilers and libraries are imported once for all cases, and their workers end with it.
+
+    passing  the settings of another toolchain, on which the cases pass and what is left of them must pass too
     """
 
-    def __init__(self, shard: Shard, budget: Budget | None = None) -> None:
+    def __init__(self, shard: Shard, budget: Budget | None = None, passing: Shard | None = None) -> None:
         self._shard = shard
         self._budget = budget
         self._open = contextlib.ExitStack()
         self._bench = self._open.enter_context(Bench(shard))
         self._fresh = self._open.enter_context(Bench(replace(shard, fresh=True)))
+        self._passing = None if passing is None else self._open.enter_context(Bench(passing))
 
     def __enter__(self) -> Reducer:
         return self
@@ -94,7 +97,7 @@ class Reducer:
         reduced = reduce(
             start,
             lens.format,
-            Showing(self._bench, wanted, lens.case),
+            Showing(self._bench, wanted, lens.case, self._passing),
             budget=self._budget,
             width=self._shard.workers,
             journal=Journal(journal),
@@ -115,9 +118,10 @@ def reduce_case(
     budget: Budget | None = None,
     journal: Path | None = None,
     progress: Callable[[Step], None] | None = None,
+    passing: Shard | None = None,
 ) -> Reduction:
     """Makes one case small; see `Reducer`."""
-    with Reducer(shard, budget) as reducer:
+    with Reducer(shard, budget, passing) as reducer:
         return reducer.reduce(case, journal=journal, progress=progress)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -55,6 +56,30 @@ def test_limits_of_a_configuration_reach_the_shard() -> None:
     )
     assert isinstance(shard, Shard)
     assert shard.limits == Limits(run_s=1.5, memory_bytes=1 << 30)
+
+
+def test_patience_multiplies_time_and_memory_and_nothing_else() -> None:
+    config = RepositoryConfig.model_validate(
+        {"version": 1, "backend": "onnxruntime", "limits": {"run": 7.0, "memory": 1 << 30}}
+    )
+    fields: dict[str, Any] = {
+        "corpus": "c",
+        "cases": ("a",),
+        "backend": "onnxruntime",
+        "toolchain": "d",
+        "python": "p",
+    }
+    usual = compose.make_shard(config, **fields)
+    patient = compose.make_shard(config, **fields, patience=3.0)
+    assert usual.limits == Limits(run_s=7.0, memory_bytes=1 << 30)
+    assert patient.limits == Limits(
+        run_s=21.0,
+        memory_bytes=3 << 30,
+        import_s=3 * Limits.import_s,
+        convert_s=3 * Limits.convert_s,
+        compile_s=3 * Limits.compile_s,
+        file_bytes=Limits.file_bytes,
+    )
 
 
 def test_artifacts_of_two_campaigns_lie_apart(tmp_path: Path) -> None:

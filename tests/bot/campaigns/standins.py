@@ -309,6 +309,7 @@ class Tools:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.beside: dict[str, str | None] = {}  # test → the toolchain it must pass on while it is reduced
         self.reduced: list[str] = []  # tests, in the order in which they were to be reduced
         self.asked: list[dict[str, str]] = []  # of rankings: option → value
         self.order: Callable[[list[str]], list[str]] = list
@@ -321,7 +322,13 @@ class Tools:
         elif module == "fuzzing.prioritize":
             self.rank(args, on_event, stop)
         elif module == "fuzzing.reduce":
-            self.reduce(json.loads(Path(args[0]).read_bytes()), on_event)
+            shard, named = (
+                json.loads(Path(args[0]).read_bytes()),
+                dict(zip(args[1::2], args[2::2], strict=True)),
+            )
+            beside = json.loads(Path(named["--passes"]).read_bytes()) if "--passes" in named else {}
+            self.beside[NAMES[shard["case"]]] = beside.get("toolchain")
+            self.reduce(shard, on_event)
         elif module == "fuzzing.triage.describe":
             assert args[0] == "--corpus"
             for case_id in args[2:]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bot.campaigns.reductions import journal_of
+from bot.campaigns.reductions import Task, journal_of
 from bot.campaigns.shards import Place
 from bot.store import findings, reductions
 from bot.store.models import Bug, Finding, Side, Standing
@@ -153,11 +155,23 @@ def test_a_failure_that_was_not_reduced_joins_the_bug_behind_it(world: World) ->
     )
 
 
+def test_what_is_new_must_stay_new_while_it_is_made_small(world: World) -> None:
+    world.push()
+    world.run()
+    assert {test: beside for test, beside in world.tools.beside.items() if beside} == {
+        test: digest_of("1")
+        for test in ("Add_regressed", "Conv_regressed_wrong", "Cos_regressed_hang", "Sub_other")
+    }
+    assert world.tools.beside["Div_already_broken"] is None
+
+
 def test_journals_of_one_case_at_two_places_are_two(world: World) -> None:
     place = standins_place("CPU", "")
     others = [standins_place("GPU", ""), standins_place("CPU", "optimization=basic profile=isra")]
-    paths = {journal_of(world.settings.data_dir, one, IDS["Add_regressed"]) for one in (place, *others)}
-    assert len(paths) == 3
+    tasks = [Task(IDS["Add_regressed"], one, None, 1.0, "") for one in (place, *others)]
+    tasks += [replace(tasks[0], passing=place)]
+    paths = {journal_of(world.settings.data_dir, task) for task in tasks}
+    assert len(paths) == 4
     assert all(path.parent == world.settings.data_dir / "reductions" for path in paths)
 
 
