@@ -25,14 +25,14 @@ def push(stage: Stage, repository: RepositoryDouble, release: str, note: str) ->
 
 def bugs_of(stage: Stage, repository: RepositoryDouble) -> dict[str, Bug]:
     """The bugs of a repository by a word of their title."""
-    with stage.database.reading() as session:
+    with stage.database() as database, database.reading() as session:
         rows = list(session.scalars(select(Bug).where(Bug.target == repository.name).order_by(Bug.id)))
         session.expunge_all()
     return {word: row for row in rows for word in ("Add", "Conv", "Div") if word in row.title}
 
 
 def acts_of(stage: Stage, bug: Bug) -> list[Act]:
-    with stage.database.reading() as session:
+    with stage.database() as database, database.reading() as session:
         rows = list(audit.of(session, bug.target, f"bug:{bug.id}"))
         session.expunge_all()
     return rows
