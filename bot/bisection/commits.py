@@ -130,8 +130,9 @@ def sentence(answer: dict[str, Any]) -> str:
     tried = f"{many} commits between change what is built" if many > 1 else "no other changes what is built"
     if answer["between"]:
         left = len(answer["between"])
+        others = "the one" if left == 1 else f"one of the {left}"
         return (
-            f"{doubt}brought by {_named(commit)} or one of {left} before it that could not be judged; "
+            f"{doubt}brought by {_named(commit)} or {others} before it that could not be judged; "
             f"{_named(before)} does not fail; {tried}"
         )
     return f"{doubt}brought by {_named(commit)}; {_named(before)} does not fail; {tried}"

@@ -82,7 +82,7 @@ def test_a_range_where_what_lies_between_cannot_be_judged() -> None:
     answer = search(world.found(), world.run, word)
     assert answer["kind"] == "range"
     assert [one["label"] for one in answer["between"]] == ["compiler b", "compiler c"]
-    assert "or one of 2 before it that could not be judged" in sentence(answer)
+    assert "or one of the 2 before it that could not be judged" in sentence(answer)
 
 
 def test_a_build_that_comes_back_is_run_once() -> None:
