@@ -51,10 +51,15 @@ class Reducing:
 
     @property
     def budget(self) -> float:
-        """Seconds that the step may take for what is new."""
+        """Seconds that the reductions of what is new may take."""
         reduction = self.config.reduction
         most = reduction.cases * reduction.budget
         return min(self.config.budget, most) if self.hurried else max(self.config.budget, most)
+
+    @property
+    def _checking(self) -> float:
+        """Seconds for that and for seeing what the small cases do: reductions must not eat up their proof."""
+        return self.budget + self.config.budget
 
     def size(self, case_id: str) -> int:
         """Bytes of a case's program."""
@@ -130,7 +135,12 @@ class Reducing:
     def _held(self, there: dict[str, Reduction]) -> dict[str, Reduction]:
         """Those whose reduced case shows at head what the case itself does; written down for head, too."""
         seen = examine(
-            self.context, self.config, self.head, None, [one.reduced for one in there.values()], self.budget
+            self.context,
+            self.config,
+            self.head,
+            None,
+            [one.reduced for one in there.values()],
+            self._checking,
         )
         held = {
             case: _moved(row, seen[row.reduced].head)
@@ -148,7 +158,7 @@ class Reducing:
         """Examines what reductions left: adopts it, or makes it a finding of its own; returns what is new."""
         others = [other for small in self.small.values() for other in small.others[:OTHERS]]
         cases = [small.case for small in self.small.values()]
-        seen = examine(self.context, self.config, self.head, self.base, [*cases, *others], self.budget)
+        seen = examine(self.context, self.config, self.head, self.base, [*cases, *others], self._checking)
         made: list[tuple[Examined, Traits | None]] = []
         for case, small in self.small.items():
             examined = seen.get(small.case)
