@@ -24,6 +24,8 @@ from bot.store.models import BugState, Campaign, Effect, EffectState, Job
 
 #: Ours: relatives that an issue names, and words of a message that are looked for.
 RELATIVES, WORDS = 3, 6
+#: Ours: parts of a compiler that are named in one row.
+NAMED = 8
 #: Words that say nothing about which error it is.
 _COMMON = frozenset({"error", "exception", "failed", "the", "with", "from", "and", "for", "not", "model"})
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
@@ -38,6 +40,7 @@ class _Seen:
     operator   what the case is about
     relatives  issues that are like it
     brought    which commit brought it, as `bot.bisection.commits` tells; None where that is not known
+    where      where in the compiler it goes wrong: the facts of the job `localise`
     """
 
     hold: str = ""
@@ -45,6 +48,7 @@ class _Seen:
     operator: str = ""
     relatives: tuple[IssueFacts, ...] = ()
     brought: dict[str, Any] | None = None
+    where: tuple[dict[str, Any], ...] = ()
 
 
 def _given_up(session: Session, job: Job, reason: str, at: datetime) -> None:
@@ -90,7 +94,10 @@ def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
         else ""
     )
     brought = _brought(doing, known) if doing.errand.asked_by or not hold else None
-    return _Seen(hold=hold, operator=operator, relatives=tuple(found[:RELATIVES]), brought=brought)
+    where = tuple(known.bug.facts.get("localisation", {}).get("facts", ()))
+    return _Seen(
+        hold=hold, operator=operator, relatives=tuple(found[:RELATIVES]), brought=brought, where=where
+    )
 
 
 def _brought(doing: Doing, known: Known) -> dict[str, Any] | None:
@@ -185,11 +192,23 @@ def _keep(session: Session, job: Job, doing: Doing, effect: Effect, why: str, *,
 
 def _sections(seen: _Seen) -> Iterator[str]:
     """What was found out, as the last sections of the issue."""
+    named = [one for one in seen.where if one["found"] and one["confirmed"] is not False]
+    if named:
+        rows = [f"| {one['what']} | {_listed(one['found'])} | {text.plain(one['how'])} |" for one in named]
+        head = ["### Where in the compiler", "", "| looked at | found | how |", "| --- | --- | --- |"]
+        yield "\n".join([*head, *rows])
     if seen.brought:
         yield f"### Which commit\n\n{text.plain(_capital(sentence(seen.brought)))}."
     if seen.relatives:
         lines = [f"- #{one.number}: {text.plain(one.title)} ({one.state})" for one in seen.relatives]
         yield "\n".join(["### Perhaps related", "", *lines])
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a table's cell; many of them are counted."""
+    shown = ", ".join(text.cell(name) for name in names[:NAMED])
+    left = len(names) - NAMED
+    return f"{shown} and {left} more" if left > 0 else shown
 
 
 def _capital(said: str) -> str:

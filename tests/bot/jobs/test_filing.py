@@ -181,3 +181,26 @@ def test_a_bug_that_is_mended_meanwhile_is_not_filed(world: World) -> None:
         bug.state, bug.reason = BugState.FIXED.value, "it passes"
     world.work()
     assert world.effect.reason == "it is fixed by now: it passes"
+
+
+def test_where_it_goes_wrong_is_asked_first_and_told(world: World) -> None:
+    facts = [
+        {"what": "parts", "found": ["Fuse|Add"], "how": "left out, it passes", "confirmed": True},
+        {"what": "stage", "found": ["@lowered"], "how": "not so afresh", "confirmed": False},
+        {"what": "ladder", "found": [], "how": "no rung fails", "confirmed": None},
+    ]
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        bugs.learn(session, bug, "localisation", {"facts": facts})
+    assert world.work().state == JobState.DONE.value
+    body = str(world.effect.payload["body"])
+    assert "### Where in the compiler" in body
+    assert "| parts | `Fuse\\|Add` | left out, it passes |" in body
+    assert "lowered" not in body
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        bug.case_id = "c" * 64
+        filing.ask(session, "e", TARGET, bug, START)
+        asked = session.query(Job).filter(Job.kind == filing.LOCALISE).one()
+        assert (asked.bug_id, asked.state) == (1, JobState.PENDING.value)
+        assert jobs.of_key(session, asked.key) is not None
