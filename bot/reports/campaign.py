@@ -82,7 +82,7 @@ class CampaignReports:
             group.title,
             group.example.operator,
             at,
-            render.silence(group.standing) or in_pull(summary.pull) or in_queue(summary.ref),
+            render.silence(group.standing) or in_pull(summary.pull) or in_queue(summary.ref) or met(group),
             _sighting(summary, group.signature),
         )
         bug = bugs.find(session, summary.target, group.signature)
@@ -161,6 +161,17 @@ def in_queue(ref: str) -> str:
 
 #: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.
 _TRIED = frozenset({Standing.REGRESSION, Standing.UNJUDGED})
+
+
+def met(group: Group) -> str:
+    """Why a bug that no planned case shows becomes no issue; "" for others.
+
+    It was met while another case was made small. The report tells of it; people are asked to look at what was
+    looked for.
+    """
+    return "met while another case was made small: told in the report" if group.met == group.cases else ""
+
+
 NEW = Standing.REGRESSION
 #: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
 _BUGS = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN})

@@ -143,7 +143,7 @@ class Report:
     @property
     def headline(self) -> str:
         """The report in one line, for a check run's title."""
-        new = self.of(Standing.REGRESSION)
+        new = [group for group in self.of(Standing.REGRESSION) if group.cases > group.met]
         ran = f"{self.ran():,} case{'' if self.ran() == 1 else 's'}"
         if new:
             cases = self.cases(Standing.REGRESSION)

@@ -290,7 +290,16 @@ def test_cases_met_on_the_way_are_not_counted_among_those_that_ran(tmp_path: Pat
     one = finding(tmp_path / "corpus", Standing.REGRESSION, "Add")
     other = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
     report = build(view_of(summary(one, other)))
-    assert report.headline == "2 new bugs: 1 of 12 cases fails here and passed at base"
+    assert report.headline == "1 new bug: 1 of 12 cases fails here and passed at base"
+
+
+def test_what_was_only_met_on_the_way_becomes_no_issue(
+    database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    one = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
+    kinds, known = publish(database, reports, summary(one))
+    assert kinds == ["check_run"]
+    assert known == {"Mul-regression": "met while another case was made small: told in the report"}
 
 
 def test_a_reproducer_carries_what_the_library_gave(tmp_path: Path) -> None:
