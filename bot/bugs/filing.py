@@ -90,12 +90,20 @@ def checked_first(drafts: Iterable[Draft], quiet: Collection[str], mode: str) ->
 
 
 def ask(
-    session: Session, effect: str, target: str, bug: Bug | None, at: datetime, asked_by: str = ""
+    session: Session,
+    effect: str,
+    target: str,
+    bug: Bug | None,
+    at: datetime,
+    asked_by: str = "",
+    number: int | None = None,
 ) -> None:
     """Asks for the checks of a held issue; anew where they are over, whatever came of them.
 
     Where in the compiler a reduced case goes wrong is asked before: jobs are done in the order they are asked
     for, so the issue can tell it.
+
+    asked_by, number  who asked for it in a comment, and in which issue or pull request the answer goes
     """
     if bug is not None and bug.case_id:
         name = f"{LOCALISE}:{bug.id}:{bug.case_id[:16]}"
@@ -110,7 +118,7 @@ def ask(
         at,
         again=known is not None and (asked_by != "" or not jobs.at_work(known)),
         bug_id=bug.id if bug is not None else None,
-        arguments={"effect": effect},
+        arguments={"effect": effect} | ({"number": number} if number is not None else {}),
         asked_by=asked_by,
     )
 

@@ -12,7 +12,7 @@ from bot.commands.registry import OURS, action
 from bot.jobs.answering import NUMBER
 from bot.reports import text
 from bot.reports.templating import counted
-from bot.store import Session, bugs
+from bot.store import Session, bugs, findings
 from bot.store.models import Bug
 
 _BUGS_AND_PULLS = frozenset({Place.BUG, Place.PULL})
@@ -56,7 +56,7 @@ def test(session: Session, asked: Asked) -> Receipt:
 
 def _ask(session: Session, asked: Asked, kind: str, arguments: Mapping[str, Any]) -> Receipt:
     meant = [asked.bug] if asked.bug is not None else bugs.of_pull(session, asked.target, asked.number)
-    able = [bug for bug in meant if bug.case_id]
+    able = [bug for bug in meant if bug.case_id or findings.case_of(session, bug.id)]
     if not able:
         return refused(
             "There is no failing program to work on here yet."

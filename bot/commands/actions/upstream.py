@@ -24,7 +24,7 @@ def release(session: Session, asked: Asked) -> Receipt:
     for effect in held:
         if effect.kind == outbox.ISSUE:  # once more on the newest commit before it goes out
             bug = bugs.of_id(session, effect.bug_id)
-            filing.ask(session, effect.key, asked.target, bug, asked.at, asked.author)
+            filing.ask(session, effect.key, asked.target, bug, asked.at, asked.author, asked.number)
         else:
             outbox.release(session, effect.key)
     return Receipt(at_work=True, why=f"{counted(len(held), 'report')} released")
