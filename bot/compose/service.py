@@ -107,9 +107,9 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
         ),
     )
     keeper = Keeper(world)
-    for part in (engine, desk, jobs, keeper):
-        part.start(steal=database.is_sqlite)
     publisher = Publisher(database, *sinks(settings, hub))
+    for part in (engine, desk, jobs, keeper, publisher):
+        part.start(steal=database.is_sqlite)
     return service_parts.Services(
         handle=gate,
         backgrounds=(

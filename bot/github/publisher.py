@@ -55,6 +55,12 @@ class Publisher:
         self.database, self.sink, self.clock = database, sink, clock
         self.rehearsal = rehearsal or sink
 
+    def start(self, *, steal: bool = False) -> None:
+        """Call once before it works. `steal`: this process knows that no other sends."""
+        if steal:
+            with self.database.transaction() as session:
+                outbox.free_senders(session)
+
     def run_once(self) -> bool:
         """Handles one effect that is due; False if there is none, or a brake is set."""
         with self.database.reading() as session:

@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from bot.bugs import filing
 from bot.campaigns import intents
 from bot.campaigns.provenance import origin
 from bot.jobs.doing import Errand
@@ -21,10 +22,10 @@ from bot.pulls import intake
 from bot.pulls.forge import Forge
 from bot.pulls.trust import WRITERS
 from bot.reports import text
-from bot.reports.buttons import MUTE, MUTE_FOR, REDUCE, RERUN
+from bot.reports.buttons import FILE, MUTE, MUTE_FOR, REDUCE, RERUN
 from bot.reports.report import key
 from bot.reports.templating import counted
-from bot.store import Database, Session, audit, findings, jobs, mutes, now, outbox, pulls
+from bot.store import Database, Session, audit, bugs, findings, jobs, mutes, now, outbox, pulls
 from bot.store.campaigns import after_commit, get
 from bot.store.models import Campaign, Effect, Finding, JobState, Standing
 from bot.store.outbox import Draft
@@ -209,6 +210,19 @@ def mute(press: Press) -> str:
     if not operators:
         return "nothing here has one operator that could be muted"
     return f"muted {', '.join(operators)} until {until:%Y-%m-%d}; /assay unmute ends it"
+
+
+@pressed(FILE.identifier)
+def file(press: Press) -> str:
+    """Releases the issues that are held about what is new here, each after a last look."""
+    held = outbox.held_by(press.session, press.campaign.id) if press.campaign is not None else []
+    for effect in held:
+        bug = bugs.of_id(press.session, effect.bug_id)
+        filing.ask(press.session, effect.key, effect.target, bug, press.at, press.sender)
+    if not held:
+        return "nothing is held here"
+    after_commit(press.session, press.wake_jobs)
+    return f"{counted(len(held), 'issue')} released; each is filed if the newest commit still shows it"
 
 
 def _new(press: Press) -> list[Finding]:

@@ -33,6 +33,7 @@ class Button:
 
 RERUN = Button("Re-run", "Test this commit again", "rerun")
 REDUCE = Button("Reduce further", "Make the failing cases smaller", "reduce")
+FILE = Button("File reports", "Release the issues that are held", "file")
 MUTE = Button("Mute operators", f"Silence them here for {MUTE_FOR.days} days", "mute")
 
 

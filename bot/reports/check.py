@@ -10,7 +10,7 @@ from typing import Any
 from bot.errors import InternalError
 from bot.github.limits import MAX_TITLE, marker
 from bot.reports import text
-from bot.reports.buttons import MUTE, REDUCE, RERUN, Button, actions
+from bot.reports.buttons import FILE, MUTE, REDUCE, RERUN, Button, actions
 from bot.reports.issue import tidy
 from bot.reports.report import OPEN, Report, key
 from bot.reports.sections import accused, context
@@ -39,6 +39,7 @@ class Setting:
     muted        globs over operators that maintainers do not want to hear of
     pull         the pull request, None for a branch
     annotations  as GitHub's API describes them
+    held         whether issues about it wait for somebody to release them
     """
 
     page: str = ""
@@ -46,6 +47,7 @@ class Setting:
     muted: Sequence[str] = ()
     pull: int | None = None
     annotations: Sequence[Mapping[str, Any]] = field(default=())
+    held: bool = False
 
 
 _PLAIN = Setting()
@@ -102,9 +104,9 @@ def conclusion(report: Report, setting: Setting = _PLAIN) -> str:
 
 
 def _buttons(report: Report, setting: Setting) -> list[Button]:
-    """Of a pull request's check; a branch's is too far from anybody who would press one."""
+    """Of a pull request's check; a branch's has one only where something waits for a press."""
     if setting.pull is None:
-        return []
+        return [FILE] if setting.held and accused(report, setting.muted) else []
     return [RERUN, REDUCE, MUTE] if accused(report, setting.muted) else [RERUN]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.reports.check import CHECK_RUN, check_key, check_run
+from bot.reports.check import CHECK_RUN, Setting, check_key, check_run
 from bot.reports.issue import issue_body, issue_key, issue_labels, issue_title, tidy
 from bot.reports.picture import draw
 from bot.reports.report import Group, Report
@@ -52,7 +52,8 @@ def effects(report: Report, config: Config) -> list[Draft]:
     """
     view = report.view
     hold = HELD if config.reports.mode == "held" else ""
-    drafts = [Draft(CHECK_RUN, check_key(view), view.target, check_run(report))]
+    run = check_run(report, Setting(held=bool(hold)))
+    drafts = [Draft(CHECK_RUN, check_key(view), view.target, run)]
     for group in report.of(Standing.REGRESSION) if view.pull is None else ():
         payload = {
             "title": issue_title(group),

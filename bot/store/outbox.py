@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import Select, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, defer
 
@@ -435,6 +435,19 @@ def held_about(session: Session, target: str, *, bug_id: int | None, pull: int) 
     about = Effect.bug_id == bug_id if bug_id is not None else Campaign.pull == pull
     query = query.where(Effect.target == target, Effect.state == EffectState.HELD.value, about)
     return list(session.scalars(query.order_by(Effect.created_at, Effect.key)))
+
+
+def held_by(session: Session, campaign_id: int) -> list[Effect]:
+    """The held issues that a campaign was the last to tell of, oldest first."""
+    query = select(Effect).where(
+        Effect.campaign_id == campaign_id, Effect.kind == ISSUE, Effect.state == EffectState.HELD.value
+    )
+    return list(session.scalars(query.order_by(Effect.created_at, Effect.key)))
+
+
+def free_senders(session: Session) -> None:
+    """What dead senders were at may be looked up at once; for a process that knows itself to be alone."""
+    session.execute(update(Effect).where(Effect.state == EffectState.SENDING.value).values(not_before=None))
 
 
 def in_state(session: Session, state: EffectState) -> Sequence[Effect]:

@@ -126,6 +126,14 @@ def test_a_held_report_is_withdrawn_and_held_anew(stage: Stage) -> None:
     bug = bugs_of(stage, repository)["Add"]
     assert bug.state == BugState.HELD.value
     assert repository.issues == [], "a new life is held like the first"
+    repository.collaborator("ada", "write")
+    head = repository.head()
+    (check,) = [run for run in repository.check_runs if run.head_sha == head]
+    assert [one["identifier"] for one in check.fields["actions"]] == ["file"]
+    repository.press(check, "file", by="ada")
+    stage.quiet()
+    assert len(repository.issues) == 2
+    assert "2 issues released" in str(check.fields["output"])
 
 
 def test_a_duplicate_is_told_where_it_belongs(stage: Stage, repository: RepositoryDouble) -> None:
