@@ -216,12 +216,17 @@ def load_settings(**overrides: Any) -> Settings:
 
 def check_serving(settings: Settings) -> None:
     """Raises SettingsError where a service could start but not do its work."""
-    if not settings.webhook_secrets:
+    if not settings.webhook_secrets and not settings.watch:
         raise SettingsError(
             "ASSAY_WEBHOOK_SECRET is not set, so no delivery could be told from a forgery; "
-            "set it to the secret in the GitHub App's webhook settings"
+            "set it to the secret in the GitHub App's webhook settings, or name in ASSAY_WATCH what is polled"
         )
     has_app = settings.github_app_id and settings.github_private_key_file
+    if settings.watch and not (has_app or settings.github_token):
+        raise SettingsError(
+            "ASSAY_WATCH names repositories to poll, but there is nothing to ask GitHub with; "
+            "set ASSAY_GITHUB_TOKEN, or ASSAY_GITHUB_APP_ID and ASSAY_GITHUB_PRIVATE_KEY_FILE"
+        )
     if settings.github_mode == "live" and not (has_app or settings.github_token):
         raise SettingsError(
             "ASSAY_GITHUB_MODE is 'live' but there is nothing to log in with; set ASSAY_GITHUB_APP_ID and "

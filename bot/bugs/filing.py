@@ -17,7 +17,7 @@ from bot.store.bugs import Sighting
 from bot.store.models import Bug, BugState, Campaign, EffectState
 from bot.store.outbox import ISSUE, Draft
 
-FILING = "filing"
+FILING, LOCALISE = "filing", "localise"
 #: Why an issue is held for the moment, and why it still is where the checks came to nothing.
 CHECKING = "being checked before it is filed"
 UNCHECKED = "could not be checked before it is filed"
@@ -92,7 +92,14 @@ def checked_first(drafts: Iterable[Draft], quiet: Collection[str], mode: str) ->
 def ask(
     session: Session, effect: str, target: str, bug: Bug | None, at: datetime, asked_by: str = ""
 ) -> None:
-    """Asks for the checks of a held issue; anew where they are over, whatever came of them."""
+    """Asks for the checks of a held issue; anew where they are over, whatever came of them.
+
+    Where in the compiler a reduced case goes wrong is asked before: jobs are done in the order they are asked
+    for, so the issue can tell it.
+    """
+    if bug is not None and bug.case_id:
+        name = f"{LOCALISE}:{bug.id}:{bug.case_id[:16]}"
+        jobs.ask(session, LOCALISE, target, name, at, bug_id=bug.id)
     name = key(FILING, effect)
     known = jobs.of_key(session, name)
     jobs.ask(

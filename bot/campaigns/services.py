@@ -157,6 +157,9 @@ class Repositories(Protocol):
     def default_branch(self, target: str) -> str:
         """The name of the repository's default branch."""
 
+    def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> Sequence[str]:
+        """The commits after base up to head, by first parents, that change one of the files; oldest first."""
+
     def change(self, target: str, base: str, head: str) -> Mapping[str, Any] | None:
         """What differs between two commits, as `fuzzing.prioritize` reads it; None if they are no commits."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -51,6 +51,10 @@ class _Pins:
             with suppress(PackageNotFoundError):
                 pins.append(f"{package}=={public(version(package))}")
         return "\n".join(pins).encode()
+
+    def commits(self, _target: str, _base: str, _head: str, _paths: Sequence[str]) -> Sequence[str]:
+        """Releases have no commits between them."""
+        return ()
 
     def default_branch(self, _target: str) -> str:
         return "main"

@@ -12,6 +12,8 @@ BODY_BUDGET = 60_000  # ours: room for what GitHub counts differently (surrogate
 MAX_TITLE = 256  # characters of an issue's title
 MAX_OUTPUT = 65_535  # characters of a check run's summary, and of its text
 MAX_LABEL = 50
+MAX_ANNOTATIONS = 50  # that one request of a check run may bring; later requests add to them
+MAX_DESCRIPTION = 140  # characters of a commit status
 
 #: A request longer than 10 s is ended by GitHub's servers; ours waits a little more.
 TIMEOUT_S = 15
@@ -19,11 +21,6 @@ TIMEOUT_S = 15
 WRITE_GAP_S = 1.0
 #: "At least one minute" after a secondary limit that names no time; same source.
 SECONDARY_WAIT_S = 60.0
-
-
-#: Annotations that one request of a check run may bring; later requests add to them.
-MAX_ANNOTATIONS = 50
-MAX_DESCRIPTION = 140  # characters of a commit status
 
 
 class ThrottledError(InfrastructureError):

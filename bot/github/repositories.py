@@ -68,6 +68,17 @@ class Repositories:
         self._at(target, base, lambda _: None)
         return self._at(target, head, lambda mirror: self._change(target, mirror, base, head))
 
+    def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """The commits after base up to head that change one of these files, oldest first.
+
+        By first parents: of what a merge brought it is the merge that is told. Raises as `read` does.
+        """
+        _check_sha(base)
+        for path in paths:
+            _check_path(path)
+        self._at(target, base, lambda _: None)
+        return self._at(target, head, lambda mirror: self._commits(target, mirror, base, head, paths))
+
     def merge_base(self, target: str, base: str, head: str) -> str:
         """The commit at which two parted; "" if they have no history in common. Raises as `read` does."""
         _check_sha(base)
@@ -184,6 +195,13 @@ class Repositories:
             said = done.stderr.decode(errors="replace").strip()[-600:]
             raise DamagedError(f"the mirror of {target} in {mirror} cannot be used: {said}")
         return done.stdout.decode().strip()
+
+    def _commits(
+        self, target: str, mirror: Path, base: str, head: str, paths: Sequence[str]
+    ) -> tuple[str, ...]:
+        options = ("--first-parent", "--reverse", "--topo-order")
+        command = ("--literal-pathspecs", "rev-list", *options, f"{base}..{head}", "--", *paths)
+        return tuple(self._local(target, *command, cwd=mirror).decode().split())
 
     def _changed(self, target: str, mirror: Path, base: str, head: str) -> tuple[str, ...]:
         options = ("-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")

@@ -14,6 +14,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bot.bisection.commits import Revision, revisions
 from bot.bugs.verdicts import RUNS, Tally, tally
 from bot.campaigns.attend import attend
 from bot.campaigns.provenance import origin
@@ -21,8 +22,9 @@ from bot.campaigns.services import Read
 from bot.campaigns.signing import alike
 from bot.campaigns.steps.planning import CONFIG_FILE
 from bot.config import RepositoryConfig
+from bot.config.defaults import PIN_FILES
 from bot.config.sections import exact_pin
-from bot.errors import RefusalError, RunnerError
+from bot.errors import ConfigError, RefusalError, RunnerError
 from bot.jobs.doing import Doing
 from bot.store import campaigns, findings, retests
 from bot.store.campaigns import Session
@@ -119,6 +121,40 @@ def _name(requirement: str) -> str:
     return canonicalize_name(Requirement(requirement).name)
 
 
+def commits(doing: Doing, campaign: Campaign) -> list[Revision]:
+    """The commits from the campaign's base to its head that change what is built, those two included."""
+    config = RepositoryConfig.from_json(campaign.config)
+    paths = tuple(dict.fromkeys((CONFIG_FILE, config.toolchain.pin, *PIN_FILES)))
+    files = doing.services.repositories
+    changing = attend(doing, lambda *_: files.commits(campaign.target, campaign.base, campaign.head, paths))
+    return revisions([campaign.base, *changing], partial(_built, doing, campaign))
+
+
+def _built(doing: Doing, campaign: Campaign, commit: str) -> tuple[str, str] | None:
+    doing.look()
+    read = partial(doing.services.repositories.read, campaign.target, commit)
+    try:
+        text = read(CONFIG_FILE)
+        config: Any = doing.services.restore_config(campaign.config)
+        config = config if text is None else doing.services.parse_config(text, CONFIG_FILE)
+        spec: Any = doing.services.resolve(config, read)
+    except ConfigError:  # a commit that says nothing we understand
+        return None
+    return spec.digest, spec.label
+
+
+def same(doing: Doing, known: Known, outcome: Outcome) -> bool:
+    """Whether an outcome shows the bug: the symptom that its signature was made of."""
+    if not outcome.verdict.accuses:
+        return False
+    about = origin(corpus_of(doing), outcome.case)
+    raw = doing.services.sign(outcome, about.operator, about.frontend)
+    if raw.key == known.bug.signature:
+        return True
+    # Of a case that was reduced; others go by the key alone.
+    return "signature" in known.bug.facts and alike(raw.fields, known.bug.facts["signature"])
+
+
 def _made(doing: Doing, config: Any, read: Read, commit: str) -> Place:
     services = doing.services
     spec = attend(doing, lambda *_: services.resolve(config, read))
@@ -168,17 +204,7 @@ def tallied(doing: Doing, known: Known, control: str, place: Place) -> Tally:
     """Runs the bug's case, and beside it one that must pass, in fresh processes on a build."""
     seen = run(doing, known.config, place, [known.case], RUNS)[known.case]
     beside = run(doing, known.config, place, [control], 1)[control] if control else []
-    return tally(seen, [_same(doing, known, outcome) for outcome in seen], beside)
-
-
-def _same(doing: Doing, known: Known, outcome: Outcome) -> bool:
-    """Whether an outcome shows the bug: the symptom that its signature was made of."""
-    if not outcome.verdict.accuses:
-        return False
-    about = origin(corpus_of(doing), outcome.case)
-    raw = doing.services.sign(outcome, about.operator, about.frontend)
-    small = known.bug.facts.get("signature")  # of a case that was reduced; others go by the key alone
-    return raw.key == known.bug.signature or (bool(small) and alike(raw.fields, small))
+    return tally(seen, [same(doing, known, outcome) for outcome in seen], beside)
 
 
 def tool(

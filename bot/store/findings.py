@@ -59,6 +59,13 @@ def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
     return {Standing(standing): count for standing, count in session.execute(query)}
 
 
+def regressed(session: Session, campaign_id: int, bug_id: int) -> bool:
+    """Whether the campaign's base was free of the bug."""
+    query = select(Finding.case_id).where(Finding.campaign_id == campaign_id, Finding.bug_id == bug_id)
+    query = query.where(Finding.standing == Standing.REGRESSION.value)
+    return session.scalar(query.limit(1)) is not None
+
+
 def case_of(session: Session, bug_id: int) -> str:
     """A case that showed the bug, of the newest campaign that saw it; "" if none is known."""
     query = select(Finding.case_id).where(Finding.bug_id == bug_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
@@ -88,6 +88,14 @@ def ensure_installation(
 def installations(session: Session) -> Sequence[Installation]:
     """All installations that are known."""
     return session.scalars(select(Installation).order_by(Installation.id)).all()
+
+
+def drop_installations(session: Session, before: datetime) -> int:
+    """Drops installations that were removed before then and of which no target is left; returns how many."""
+    used = select(Target.installation_id).where(Target.installation_id.is_not(None))
+    gone = Installation.state == TargetState.REMOVED.value
+    query = delete(Installation).where(gone, Installation.changed_at < before, Installation.id.not_in(used))
+    return len(session.execute(query.returning(Installation.id)).all())
 
 
 def of_installation(session: Session, installation_id: int) -> Sequence[Target]:

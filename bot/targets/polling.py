@@ -6,29 +6,42 @@ from datetime import datetime, timedelta
 
 from bot.errors import RefusalError
 from bot.github.facts import CommentFacts, IssueFacts
-from bot.store import targets
+from bot.store import Session, targets
 from bot.store.models import Bug, BugState, Target, TargetState
 from bot.targets.duties import Work
 from bot.webhooks.events.issue_comment import is_ours
 from bot.webhooks.intents import CommentIntent, Intent, IssueIntent
 
+COMMENTS, ISSUES = "issue_comment", "issues"
+EVENTS = frozenset({COMMENTS, ISSUES})
 #: Asked for once more each time: clocks differ, and a comment is a row of its own however often it is told.
 OVERLAP = timedelta(minutes=5)
 #: How far back at most: what is older was read, or nobody waits for it any more.
 FAR_BACK = timedelta(days=1)
 
 
-def poll(work: Work, name: str, last: datetime) -> None:
+def unheard(session: Session, target: Target) -> frozenset[str]:
+    """The events below of which no webhook tells: all without an App, else those it did not ask for."""
+    if target.installation_id is None:
+        return EVENTS
+    row = targets.installation(session, target.installation_id)
+    if row is None or not row.events:  # they have not been read yet
+        return frozenset()
+    return EVENTS - frozenset(row.events)
+
+
+def poll(work: Work, name: str, last: datetime, events: frozenset[str]) -> None:
     """Asks for what happened since the `last` look. Raises what reading GitHub raises."""
     with work.world.database.reading() as session:
         target = targets.find(session, name)
-        bugs = targets.reported_bugs(session, name)
+        bugs = targets.reported_bugs(session, name) if ISSUES in events else ()
     if target is None or target.state != TargetState.WATCHED.value:
         return
     since = max(work.at - FAR_BACK, last - OVERLAP)
-    for comment in work.world.hub.comments_since(target.name, since):
-        if comment.created_at >= since and not is_ours(comment.body):
-            _carry_out(work, _comment(target, comment))
+    if COMMENTS in events:
+        for comment in work.world.hub.comments_since(target.name, since):
+            if comment.created_at >= since and not is_ours(comment.body):
+                _carry_out(work, _comment(target, comment))
     for bug in bugs:
         work.look()
         issue = _issue(work, target, bug)

@@ -11,6 +11,7 @@ from typing import Protocol
 from bot.github.facts import (
     CommentFacts,
     DeliveryFacts,
+    HookFacts,
     InstallationFacts,
     IssueFacts,
     PullFacts,
@@ -59,6 +60,9 @@ class GitHub(Protocol):
 
     def redeliver(self, delivery: int) -> None:
         """Asks GitHub to deliver once more."""
+
+    def hook_config(self) -> HookFacts:
+        """Where the App's webhooks are sent."""
 
     def installations(self) -> Sequence[InstallationFacts]:
         """Where the App is installed."""

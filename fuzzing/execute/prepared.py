@@ -28,7 +28,7 @@ from fuzzing.execute.batches import request
 from fuzzing.execute.protocol import Cursor, encoded, pack_values
 
 _FOLDER = ".prepared/1"
-#: Magic, CRC-32 of all that follows it, and the sizes of request, expected, rest, program and inputs.
+#: Magic, CRC-32 of the id and all that follows, and the sizes of request, expected, rest, program and inputs.
 _PREFIX = struct.Struct("<8sIIIIQ")
 _SIZES = struct.Struct("<IIIQ")
 _MAGIC = b"assaycs1"
@@ -46,7 +46,7 @@ class Prepared:
     def get(self, case_id: str) -> TestCase:
         """As `Corpus.get`; raises the same."""
         path = f"{self._folder}/{case_id[:2]}/{case_id}"
-        case = _load(case_id, path)
+        case = _load(case_id, path) if case_id.isalnum() else None  # `Corpus.get` says what is wrong with it
         if case is None:
             case = self._corpus.get(case_id)
             _store(case, path)
@@ -141,7 +141,7 @@ def requested(case: TestCase) -> tuple[bytes, bytes]:
 def _load(case_id: str, path: str) -> TestCase | None:
     """The case that a record holds; None if there is none that does."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
@@ -153,11 +153,16 @@ def _load(case_id: str, path: str) -> TestCase | None:
     if len(data) < _PREFIX.size:
         return None
     magic, checksum, *sizes = _PREFIX.unpack_from(data)
-    if magic != _MAGIC or checksum != zlib.crc32(memoryview(data)[_PREFIX.size - _SIZES.size :]):
+    if magic != _MAGIC or checksum != _checksum(case_id, memoryview(data)[_PREFIX.size - _SIZES.size :]):
         return None
     case = object.__new__(PreparedCase)
     vars(case).update(id=case_id, data=data, sizes=sizes)
     return case
+
+
+def _checksum(case_id: str, data: bytes | memoryview) -> int:
+    """Of what is under this id: a record in another's place is none."""
+    return zlib.crc32(data, zlib.crc32(case_id.encode()))
 
 
 def _store(case: TestCase, path: str) -> None:
@@ -184,5 +189,5 @@ def _store(case: TestCase, path: str) -> None:
     temporary = f"{path}.{os.getpid()}"
     with contextlib.suppress(OSError):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(temporary).write_bytes(_MAGIC + zlib.crc32(data).to_bytes(4, "little") + data)
+        Path(temporary).write_bytes(_MAGIC + _checksum(case.id, data).to_bytes(4, "little") + data)
         Path(temporary).replace(path)

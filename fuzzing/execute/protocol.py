@@ -186,13 +186,9 @@ class Status:
     log: int
 
 
-#: Writes (number of the case, phase as an index into PHASES, since when, size of the log) to a page, at 0.
+#: Worker: says what it begins now, by (page, 0, number of the case, phase as an index into PHASES, since
+#: when, size of the log). No function of ours stands before it: it is called four times a case.
 write_page = _PAGE.pack_into
-
-
-def write_status(page: Any, seq: int, phase: int, since: float, log: int) -> None:
-    """Worker: says what it begins now; `phase` is an index into PHASES."""
-    _PAGE.pack_into(page, 0, seq, phase, since, log)
 
 
 def read_status(page: Any) -> Status:

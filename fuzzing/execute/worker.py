@@ -132,7 +132,7 @@ class Worker:
 
     def fail(self, error: BaseException) -> None:
         """Says that the compiler cannot be imported."""
-        self._send({"ready": False} | self._raised(error))
+        self._send({"ready": False, **self._raised(error)})
 
     def _send(self, header: dict[str, Any]) -> None:
         self._write(self._protocol.pack(header))

@@ -6,6 +6,9 @@ Three ways to compile and run the same single-operator ONNX models, in one run o
     assay      the same cases from the corpus on disk through supervisor, worker and oracle
     process    a fresh process for each case, as most fuzzers do (a sample, scaled)
 
+Assay reads the cases as a run does, from the records that the first run of a corpus leaves beside it: the
+first round makes them, and the median is of later ones.
+
 Importing the compiler is not counted for bare and assay; it is what `process` pays each time. Fast compilers
 get the cases several times over in each round, bare and assay alike: what takes a fifth of a second
 measures the machine's moods. Prints assay/bare (the bar is 1.10) and process/assay (the bar is 20), from

@@ -1,7 +1,8 @@
 """How much faster two workers are than one, on two cores.
 
-The same single-operator ONNX models, several times over, through supervisor, workers and oracle; timed from
-when all workers are up, in alternating rounds. The bar is 1.8.
+The same single-operator ONNX models, several times over, through supervisor, workers and oracle, read as runs
+read them (`fuzzing.execute.prepared`); timed from when all workers are up, in alternating rounds. The bar is
+1.8.
 
 Beside it stands what the machine itself allows in the same rounds: as many bare loops at once, each bound to
 a core and with nothing of ours beside it, against one. And what processor time allows, of which other

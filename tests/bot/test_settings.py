@@ -132,3 +132,23 @@ def test_serving_needs_a_secret_and_live_needs_credentials(monkeypatch: pytest.M
         check_serving(load_settings(webhook_secret="s", github_mode="live"))
     check_serving(load_settings(webhook_secret="s", github_mode="live", github_token="t"))
     check_serving(load_settings(webhook_secret="s"))
+
+
+def test_polling_needs_no_secret_but_somebody_to_ask_as(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_WATCH", "octo/compiler, octo/other")
+    assert load_settings().watch == ("octo/compiler", "octo/other")
+    with pytest.raises(SettingsError, match="nothing to ask GitHub with"):
+        check_serving(load_settings())
+    check_serving(load_settings(github_token="t"))
+
+
+@pytest.mark.parametrize("names", ["compiler", "octo/compiler/x", "octo/com piler", "../x"])
+def test_what_is_polled_must_be_repositories(monkeypatch: pytest.MonkeyPatch, names: str) -> None:
+    monkeypatch.setenv("ASSAY_WATCH", names)
+    with pytest.raises(SettingsError, match="is no repository; allowed: owner/name"):
+        load_settings()
+
+
+def test_a_file_lists_what_is_polled(tmp_path: Path) -> None:
+    (tmp_path / "assay.toml").write_text('watch = ["octo/compiler"]\n')
+    assert load_settings().watch == ("octo/compiler",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import http.client
 import json
 import random
 import threading
@@ -40,6 +41,9 @@ class Delivery:
     def action(self) -> str | None:
         """The payload's action."""
         return self.payload.get("action")
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.event} {self.action or ''} {self.guid} at {self.at:%H:%M:%S}: {self.status}"
 
     @property
     def arrived(self) -> bool:
@@ -94,6 +98,12 @@ class Courier:
     _sending: bool = False
     _thread: threading.Thread | None = None
     _stopped: bool = False
+
+    def aim(self, url: str) -> None:
+        """From now on deliveries go there, those that wait first; "" lets them wait."""
+        with self._changed:
+            self.url = url
+            self._changed.notify_all()
 
     def mischief(self, planned: Mischief) -> None:
         """From now on deliveries fare like this."""
@@ -180,23 +190,23 @@ class Courier:
                 self._changed.wait_for(lambda: self._stopped or (self.url and self._queue))
                 if self._stopped:
                     return
-                delivery, self._sending = self._queue.popleft(), True
+                delivery, self._sending, url = self._queue.popleft(), True, self.url
             try:
-                self._send(delivery)
+                self._send(delivery, url)
             finally:
                 with self._changed:
                     self._sending = False
                     self._changed.notify_all()
 
-    def _send(self, delivery: Delivery) -> None:
-        request = urllib.request.Request(self.url, delivery.body, delivery.headers(self.secret))
+    def _send(self, delivery: Delivery, url: str) -> None:
+        request = urllib.request.Request(url, delivery.body, delivery.headers(self.secret))
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 delivery.status_code, delivery.status = answer.status, "OK"
         except urllib.error.HTTPError as error:
             with error:
                 delivery.status_code, delivery.status = error.code, f"Invalid HTTP Response: {error.code}"
-        except OSError:
+        except (OSError, http.client.HTTPException):
             delivery.status_code, delivery.status = 0, "failed to connect to host"
 
 

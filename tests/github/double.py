@@ -108,7 +108,7 @@ class GitHubDouble:
 
     @webhook_url.setter
     def webhook_url(self, url: str) -> None:
-        self.hub.courier.url = url
+        self.hub.courier.aim(url)
 
     def repository(self, name: str, *, installed: bool = True, **fields: Any) -> RepositoryDouble:
         """The repository of this name; made where there is none, with the App installed by its owner.

@@ -94,8 +94,3 @@ def _default(schema: Json, name: str, url: Any) -> Any:
             return f"{url or _URL}/{name.removesuffix('_url')}"
         return _TIME if schema.get("format") == "date-time" else _TEXT
     return {"boolean": False, "integer": 0, "number": 0, "array": []}[kind]
-
-
-def without(known: Json, *names: str) -> Json:
-    """A copy without these properties."""
-    return {name: value for name, value in known.items() if name not in names}

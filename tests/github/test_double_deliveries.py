@@ -74,6 +74,17 @@ def test_deliveries_are_signed_and_come_in_order(
     assert len(heard.pushes) == 3
 
 
+def test_what_waits_is_delivered_once_somebody_listens(
+    hub: GitHubDouble, repository: RepositoryDouble, heard: Service
+) -> None:
+    hub.webhook_url = ""
+    repository.commit({"op.cc": "3\n"})
+    assert heard.pushes == []
+    hub.webhook_url = heard.url
+    hub.settle()
+    assert len(heard.pushes) == 1
+
+
 def test_mischief_is_the_same_for_the_same_seed(
     hub: GitHubDouble, repository: RepositoryDouble, heard: Service
 ) -> None:

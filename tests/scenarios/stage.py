@@ -12,6 +12,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -46,9 +47,9 @@ POLL_S = 0.05
 
 
 class Stage:
-    """The double, and the service when it runs; `database` is the service's, opened beside it."""
+    """The double, and the service when it runs; `rows` is the service's database, opened beside it."""
 
-    database: Database
+    rows: Database
 
     def __init__(self, folder: Path, *, git_over_http: bool = False, **variables: str) -> None:
         self.folder, self.data_dir = folder, folder / "data"
@@ -63,7 +64,7 @@ class Stage:
         (self.folder / "key.pem").write_text(self.hub.private_key)
         self.hub.__enter__()
         self.start()
-        self.database = Database(f"sqlite:///{self.data_dir}/assay.db")
+        self.rows = Database(f"sqlite:///{self.data_dir}/assay.db")
         return self
 
     def __exit__(
@@ -72,7 +73,7 @@ class Stage:
         try:
             self.stop()
         finally:
-            self.database.close()
+            self.rows.close()
             self.hub.__exit__(kind, error, trace)
 
     def repository(self, name: str = "octo/compiler", mode: str = "auto", **fields: Any) -> RepositoryDouble:
@@ -129,12 +130,14 @@ class Stage:
         try:
             await_(lambda: self.revive() and not self.busy(), "all to be said", POLL_S, patience_s)
         except AssertionError as error:
-            raise AssertionError(f"{error}; left: {self.busy()}; {self.log()[-3000:]}") from None
+            deliveries = [str(one) for one in self.hub.deliveries.log if not one.arrived]
+            left = f"{self.busy()}, not arrived: {deliveries}, sent to {self.hub.webhook_url!r}"
+            raise AssertionError(f"{error}; left: {left}; {self.log()[-1000:]}") from None
 
     def busy(self) -> dict[str, int]:
         """What is left to be done, by kind."""
         lost = set(self.hub.deliveries.lost())  # as far as GitHub knows: an answer may be lost too
-        with self.database.reading() as session:
+        with self.rows.reading() as session:
 
             def count(model: Any, *wheres: Any) -> int:
                 return int(session.scalar(select(func.count()).select_from(model).where(*wheres)) or 0)
@@ -155,9 +158,13 @@ class Stage:
             }
         return {name: number for name, number in left.items() if number}
 
+    def database(self) -> AbstractContextManager[Database]:
+        """The service's database, for a while."""
+        return nullcontext(self.rows)
+
     def campaigns(self, target: str) -> list[Campaign]:
         """The campaigns of a repository, the oldest first."""
-        with self.database.reading() as session:
+        with self.rows.reading() as session:
             rows = session.scalars(select(Campaign).where(Campaign.target == target).order_by(Campaign.id))
             found = list(rows)
             session.expunge_all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import requests
 from sqlalchemy import func, select
 
@@ -12,9 +13,11 @@ from bot.webhooks.signature import HEADER, sign
 from tests.github_api import examples
 from tests.scenarios.stage import Stage
 
+pytestmark = pytest.mark.slow
+
 
 def pending(stage: Stage) -> int:
-    with stage.database.reading() as session:
+    with stage.rows.reading() as session:
         where = Delivery.state == DeliveryState.PENDING.value
         return int(session.scalar(select(func.count()).select_from(Delivery).where(where)) or 0)
 
@@ -39,7 +42,7 @@ def test_every_example_is_taken_and_read(own_stage: Stage) -> None:
                     refused[f"{event} {number}"] = answer.text
     assert refused == {}
     own_stage.until(lambda: not pending(own_stage), "all of them to be read")
-    with own_stage.database.reading() as session:
+    with own_stage.rows.reading() as session:
         failed = session.execute(
             select(Delivery.id, Delivery.reason).where(Delivery.state == DeliveryState.FAILED.value)
         ).all()

@@ -48,9 +48,11 @@ def said(repository: RepositoryDouble, issue: Issue) -> list[str]:
 
 
 def test_from_its_first_day_to_its_return(stage: Stage, repository: RepositoryDouble) -> None:
+    repository.commit({"NOTES.md": "words"}, message="Say something", quiet=True)
     broke = push(stage, repository, BAD, "Break it")
     issue = issue_of(repository, "Add")
     assert (issue.state, said(repository, issue)) == ("open", [])
+    assert f"Brought by commit {broke[:12]}" in str(issue.body)
     bug = bugs_of(stage, repository)["Add"]
     assert (bug.state, bug.issue) == (BugState.REPORTED.value, issue.number)
 

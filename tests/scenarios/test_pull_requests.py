@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.github.people import RepositoryDouble
 from tests.github.state import CheckRun
 from tests.scenarios.stage import Stage
 from tests.scenarios.toolchain import BAD, GOOD, OTHER
+
+pytestmark = pytest.mark.slow
 
 
 def pin(release: str) -> dict[str, str | None]:
@@ -104,3 +108,15 @@ def test_what_was_broken_before_is_no_news(stage: Stage) -> None:
     assert repository.comments(number) == []
     assert all(run.fields["conclusion"] != "failure" for run in repository.check_runs)
     assert repository.record.git.read(repository.head(), "requirements.txt") == f"openvino=={GOOD}\n".encode()
+
+
+def test_what_is_held_waits_for_a_word(stage: Stage) -> None:
+    repository = stage.repository("octo/held", mode="held")
+    repository.collaborator("ada", "write")
+    number = repository.open_pull(pin(OTHER))
+    stage.quiet()
+    repository.merge_pull(number)
+    stage.quiet()
+    assert repository.issues == []
+    assert {run.fields["status"] for run in repository.check_runs} == {"completed"}
+    assert len(repository.comments(number)) == 1  # the pull request is told at once; only issues are held

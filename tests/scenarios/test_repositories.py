@@ -10,6 +10,8 @@ from tests.github.people import RepositoryDouble
 from tests.scenarios.stage import Stage
 from tests.scenarios.toolchain import BAD, GOOD, OTHER
 
+pytestmark = pytest.mark.slow
+
 
 def pin(release: str) -> dict[str, str | None]:
     return {"requirements.txt": f"openvino=={release}\n"}

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.scenarios.stage import Stage
 from tests.scenarios.storm import storm
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_storm_ends_with_one_comment_and_one_campaign(stage: Stage) -> None:

@@ -8,6 +8,9 @@ from tests.github.people import RepositoryDouble
 from tests.scenarios.stage import Stage
 from tests.scenarios.toolchain import BAD, OTHER
 
+pytestmark = pytest.mark.slow
+
+
 BREAKS = "This pull request breaks"  # how the one comment of a pull request begins
 
 
@@ -47,19 +50,7 @@ def test_what_is_no_command_is_not_heard(stage: Stage, repository: RepositoryDou
     assert repository.reactions == []
 
 
-def test_what_nobody_knows_is_answered_once_and_politely(
-    stage: Stage, repository: RepositoryDouble, pull: int
-) -> None:
-    asked = repository.comment(pull, "ada", "/assay rnu")
-    stage.quiet()
-    (answer,) = answers(repository, pull)
-    assert "run" in answer
-    assert [one.content for one in repository.reactions if one.comment == asked] == ["confused"]
-
-
-@pytest.mark.parametrize(
-    ("role", "heard"), [("read", False), ("triage", False), ("write", True), ("maintain", True)]
-)
+@pytest.mark.parametrize(("role", "heard"), [("triage", False), ("write", True)])
 def test_only_those_who_may_write_set_things_going(
     role: str, heard: bool, stage: Stage, repository: RepositoryDouble
 ) -> None:

@@ -1,4 +1,4 @@
-"""`bisect`: the release in which a bug began and, if a newer one is free of it, the one in which it ended."""
+"""`bisect`: the commit and the release in which a bug began, and the release in which it ended, if it did."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from bot.bisection.commits import sentence
 from bot.bisection.journal import Journal
 from bot.bisection.probing import Probing, Question
 from bot.bisection.releases import Range, releases
@@ -16,7 +17,7 @@ from bot.bisection.telling import lines, told
 from bot.campaigns.attend import attend
 from bot.campaigns.services import OnEvent
 from bot.errors import RefusalError
-from bot.jobs import running
+from bot.jobs import blaming, running
 from bot.jobs.doing import Doing
 from bot.jobs.registry import kind
 from bot.jobs.running import Known
@@ -45,15 +46,19 @@ def bisect(doing: Doing) -> None:
     wanted = _range(doing, package, toolchain.versions[package])
     since = attend(doing, lambda on_event, stop: _ask(doing, known, wanted, on_event, stop, fixed_by=False))
     answers = {"since": since}
+    brought = None if doing.errand.arguments.get("releases") else blaming.brought(doing, known)
     if _gone(since):
         answers["until"] = attend(
             doing, lambda on_event, stop: _ask(doing, known, wanted, on_event, stop, fixed_by=True)
         )
     with doing.transaction() as (session, job):
-        bugs.learn(session, session.get_one(Bug, known.bug.id), "bisection", answers)
-        said = " ".join(lines(one)[0] for one in answers.values())
+        facts = answers | ({"commits": brought} if brought else {})
+        bugs.learn(session, session.get_one(Bug, known.bug.id), "bisection", facts)
+        said = ". ".join(
+            [*([sentence(brought)] if brought else []), *(lines(one)[0] for one in answers.values())]
+        )
         shown = "\n\n".join(text.fence("\n".join(lines(one))) for one in answers.values())
-        doing.done(session, job, said, answer=f"{text.plain(said)}\n\n{shown}", **answers)
+        doing.done(session, job, said, answer=f"{text.plain(said)}\n\n{shown}", **facts)
 
 
 def _range(doing: Doing, package: str, version: str) -> Range:

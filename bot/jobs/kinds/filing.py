@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from bot.bisection.commits import sentence
 from bot.bugs.filing import FILING, UNCHECKED, why_quiet
 from bot.campaigns.provenance import origin
 from bot.errors import RefusalError
 from bot.github.limits import BODY_BUDGET, MARK, marker
-from bot.jobs import running
+from bot.jobs import blaming, running
 from bot.jobs.doing import Doing, IssueFacts
 from bot.jobs.registry import kind
 from bot.jobs.running import Known
@@ -22,6 +24,8 @@ from bot.store.models import BugState, Campaign, Effect, EffectState, Job
 
 #: Ours: relatives that an issue names, and words of a message that are looked for.
 RELATIVES, WORDS = 3, 6
+#: Ours: parts of a compiler that are named in one row.
+NAMED = 8
 #: Words that say nothing about which error it is.
 _COMMON = frozenset({"error", "exception", "failed", "the", "with", "from", "and", "for", "not", "model"})
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,}")
@@ -35,12 +39,16 @@ class _Seen:
     gone       why there is nothing to be filed: the newest build does not show it
     operator   what the case is about
     relatives  issues that are like it
+    brought    which commit brought it, as `bot.bisection.commits` tells; None where that is not known
+    where      where in the compiler it goes wrong: the facts of the job `localise`
     """
 
     hold: str = ""
     gone: str = ""
     operator: str = ""
     relatives: tuple[IssueFacts, ...] = ()
+    brought: dict[str, Any] | None = None
+    where: tuple[dict[str, Any], ...] = ()
 
 
 def _given_up(session: Session, job: Job, reason: str, at: datetime) -> None:
@@ -80,10 +88,26 @@ def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
     found = _similar(doing, known, payload)
     title = str(payload.get("title", ""))
     same = [one for one in found if _words(one.title) == _words(title) and one.state == "open"]
-    if same:
-        why = f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
-        return _Seen(hold=why, operator=operator)
-    return _Seen(operator=operator, relatives=tuple(found[:RELATIVES]))
+    hold = (
+        f"#{same[0].number} is open and says the same; `/assay upstream` files it all the same"
+        if same
+        else ""
+    )
+    brought = _brought(doing, known) if doing.errand.asked_by or not hold else None
+    where = tuple(known.bug.facts.get("localisation", {}).get("facts", ()))
+    return _Seen(
+        hold=hold, operator=operator, relatives=tuple(found[:RELATIVES]), brought=brought, where=where
+    )
+
+
+def _brought(doing: Doing, known: Known) -> dict[str, Any] | None:
+    """Which commit brought it; an issue without that is better than none, where commits are gone by now."""
+    there: dict[str, Any] | None = known.bug.facts.get("bisection", {}).get("commits")
+    try:
+        return there or blaming.brought(doing, known)
+    except RefusalError as error:
+        doing.progress(0, 0, f"the commit that brought it cannot be told: {error}")
+        return None
 
 
 def _gone(doing: Doing, known: Known) -> str:
@@ -126,10 +150,13 @@ def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) ->
     elif why:
         _keep(session, job, doing, effect, why, gone=bool(seen.gone))
     else:
-        effect.payload = {
-            **effect.payload,
-            "body": _related(str(effect.payload["body"]), name, seen.relatives),
-        }
+        bug = bugs.of_id(session, effect.bug_id)
+        if bug is not None and seen.brought:
+            bugs.learn(session, bug, "bisection", {**bug.facts.get("bisection", {}), "commits": seen.brought})
+        body = str(effect.payload["body"])
+        for section in _sections(seen):
+            body = _with(body, name, section)
+        effect.payload = {**effect.payload, "body": body}
         outbox.release(session, name)
         doing.done(session, job, "checked: it is still there, and nothing open says the same")
 
@@ -163,11 +190,33 @@ def _keep(session: Session, job: Job, doing: Doing, effect: Effect, why: str, *,
     doing.done(session, job, why)
 
 
-def _related(body: str, name: str, relatives: Sequence[IssueFacts]) -> str:
-    """The body with what is like it, before its mark; as long as there is room."""
-    if not relatives:
-        return body
+def _sections(seen: _Seen) -> Iterator[str]:
+    """What was found out, as the last sections of the issue."""
+    named = [one for one in seen.where if one["found"] and one["confirmed"] is not False]
+    if named:
+        rows = [f"| {one['what']} | {_listed(one['found'])} | {text.plain(one['how'])} |" for one in named]
+        head = ["### Where in the compiler", "", "| looked at | found | how |", "| --- | --- | --- |"]
+        yield "\n".join([*head, *rows])
+    if seen.brought:
+        yield f"### Which commit\n\n{text.plain(_capital(sentence(seen.brought)))}."
+    if seen.relatives:
+        lines = [f"- #{one.number}: {text.plain(one.title)} ({one.state})" for one in seen.relatives]
+        yield "\n".join(["### Perhaps related", "", *lines])
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a table's cell; many of them are counted."""
+    shown = ", ".join(text.cell(name) for name in names[:NAMED])
+    left = len(names) - NAMED
+    return f"{shown} and {left} more" if left > 0 else shown
+
+
+def _capital(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
+def _with(body: str, name: str, section: str) -> str:
+    """The body with a section before its mark, as long as there is room."""
     head, mark, _ = body.rpartition(marker(name))
-    lines = "\n".join(f"- #{one.number}: {text.plain(one.title)} ({one.state})" for one in relatives)
-    longer = f"{head.rstrip()}\n\n### Perhaps related\n\n{lines}\n\n{mark}\n"
+    longer = f"{head.rstrip()}\n\n{section}\n\n{mark}\n"
     return longer if len(longer) <= BODY_BUDGET else body

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.bugs.filing import LOCALISE
 from bot.errors import RunnerError
 from bot.jobs import running
 from bot.jobs.doing import Doing
@@ -17,7 +18,7 @@ PROGRAM = "fuzzing.localise"
 RUNS, SECONDS = 500, 300
 
 
-@kind("localise")
+@kind(LOCALISE)
 def localise(doing: Doing) -> None:
     """Asks the program, and keeps its facts."""
     with doing.database.reading() as session:

@@ -7,7 +7,9 @@ limit (conditional requests).
 
 from __future__ import annotations
 
-from datetime import timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 
@@ -23,6 +25,7 @@ from bot.targets.duties import Done, Work, duty
 HOOKED = timedelta(minutes=15)
 #: Where none come, this is how people wait for us.
 POLLED = timedelta(minutes=2)
+HOOK_READ = timedelta(hours=1)
 AT_ONCE = 200  # targets of one round; the rest is due still
 
 log = structlog.get_logger(__name__)
@@ -32,11 +35,12 @@ log = structlog.get_logger(__name__)
 def reconcile(work: Work) -> Done:
     """Looks at the repositories that were not looked at for longest."""
     _begin_watching(work)
+    hook = _hook(work)
     looked, refused = 0, 0
-    for name in _due(work):
+    for name in _due(work, HOOKED if hook["there"] else POLLED):
         work.look()
         try:
-            _look(work, name)
+            _look(work, name, hooked=hook["there"])
             looked += 1
         except MissingError:
             _lost(work, name)
@@ -48,7 +52,19 @@ def reconcile(work: Work) -> Done:
             log.warning("a repository cannot be looked at", target=name, reason=str(error))
             _later(work, name)
     told = f", {refused} could not be" if refused else ""
-    return Done(f"{looked} repositories looked at{told}")
+    return Done(f"{looked} repositories looked at{told}", {"hook": hook})
+
+
+def _hook(work: Work) -> dict[str, Any]:
+    """Whether the App's webhooks are sent anywhere, asked once an hour."""
+    known = work.memory.get("hook")
+    if known and work.at - datetime.fromisoformat(known["at"]) < HOOK_READ:
+        return dict(known)
+    there = False
+    if work.world.hub.is_app:
+        with suppress(MissingError):
+            there = bool(work.world.hub.hook_config().url)
+    return {"there": there, "at": work.at.isoformat()}
 
 
 def _begin_watching(work: Work) -> None:
@@ -60,23 +76,24 @@ def _begin_watching(work: Work) -> None:
             watching.recognise(session, name, None, work.at)
 
 
-def _due(work: Work) -> list[str]:
+def _due(work: Work, every: timedelta) -> list[str]:
     at = work.world.clock()
     with work.world.database.reading() as session:
-        hooked = targets.due(session, at - HOOKED, AT_ONCE, hooked=True)
+        hooked = targets.due(session, at - every, AT_ONCE, hooked=True)
         polled = targets.due(session, at - POLLED, AT_ONCE, hooked=False)
     return (polled + hooked)[:AT_ONCE]
 
 
-def _look(work: Work, name: str) -> None:
+def _look(work: Work, name: str, *, hooked: bool) -> None:
     with work.world.database.reading() as session:
         target = targets.find(session, name)
-    if target is None:
-        return  # forgotten meanwhile
+        if target is None:
+            return  # forgotten meanwhile
+        unheard = polling.unheard(session, target) if hooked else polling.EVENTS
     last = target.reconciled_at
     name = looking.look(work, name)
-    if target.installation_id is None and last is not None:
-        polling.poll(work, name, last)
+    if unheard and last is not None:
+        polling.poll(work, name, last, unheard)
 
 
 def _lost(work: Work, name: str) -> None:

@@ -25,4 +25,6 @@ def retention(work: Work) -> Done:
             work.at,
             look=work.look,
         )
-    return Done(f"{len(names)} repositories forgotten")
+    with work.world.database.transaction() as session:
+        dropped = targets.drop_installations(session, work.at - kept)
+    return Done(f"{len(names)} repositories forgotten, {dropped} installations")

@@ -14,12 +14,15 @@ from fuzzing.graph import Graph, Node
 from fuzzing.graph.canonical import canonical
 from fuzzing.graph.ir import Attribute
 from fuzzing.graph.onnx_reader import from_onnx
-from fuzzing.graph.types import ABSENT
+from fuzzing.graph.types import ABSENT, UNKNOWN
 from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs, unread
 
 #: Characters of a pattern; what is inside longer ones is told by a digest alone. Reduced graphs have one to
 #: three operators, and no pattern of three is longer.
 _MAX_PATTERN = 120
+
+#: Element types that need no mention: a reduction turns others of their family into these where it can.
+_COMMON = frozenset({"float32", "int64", "bool", ABSENT.dtype, UNKNOWN.dtype})
 
 #: Attributes and optional inputs of which one has to be there (ONNX operator reference).
 _EITHER: dict[str, frozenset[str]] = {
@@ -79,6 +82,7 @@ def _operators(graph: Graph) -> Iterator[str]:
 
 def _needs(graph: Graph) -> Iterator[str]:
     yield from shape_needs(graph.types[edge].lengths for edge in graph.inputs if graph.types[edge].static)
+    yield from {type_.dtype for type_ in graph.types} - _COMMON
     for node in graph.nodes:
         yield from _node_needs(node, graph)
 

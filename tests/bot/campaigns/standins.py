@@ -140,6 +140,10 @@ class Repositories:
     def default_branch(self, target: str) -> str:
         return self.default
 
+    def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> Sequence[str]:
+        shas = list(self.files)
+        return shas[shas.index(base) + 1 : shas.index(head) + 1]
+
     def change(self, target: str, base: str, head: str) -> dict[str, Any]:
         if self.trouble is not None:
             raise self.trouble

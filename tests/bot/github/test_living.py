@@ -147,6 +147,23 @@ def test_what_is_said_once_is_said_once(events: list[str], comment: bool) -> Non
         assert len(its.world.comments) + len(its.world.issues) == 1
 
 
+@pytest.mark.parametrize("ending", ["no trouble", "dies after", "no answer, arrived", "throttled"])
+def test_a_content_that_is_posted_while_another_is_on_its_way_is_sent_next(ending: str) -> None:
+    with bench() as its:
+        its.world.meanwhile = lambda: its.post(sticky("2"))
+        its.world.trouble.append(ending)
+        its.post(sticky("1"))
+        its.drain()
+        assert [one["body"][:1] for one in its.world.comments.values()] == ["2"]
+        its.world.meanwhile = lambda: its.post(sticky("4"))
+        its.world.trouble.append(ending)
+        its.post(sticky("3"))
+        its.drain()
+        assert [one["body"][:1] for one in its.world.comments.values()] == ["4"]
+        there = row(its.store, sticky("").key)
+        assert (there.state, there.revision, there.sent_revision) == ("sent", 4, 4)
+
+
 def test_fifty_contents_are_one_comment_and_few_requests() -> None:
     with bench() as its:
         for revision in range(50):

@@ -393,3 +393,20 @@ def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     with pytest.raises(InfrastructureError, match=r"cannot start git: .*; install it"):
         Repositories("file:///srv", tmp_path / "git").has(TARGET, ZERO)
+
+
+def test_commits_that_change_a_file_by_first_parents(upstream: Upstream, mirrors: Repositories) -> None:
+    base = upstream.commit(requirements_txt="x==1\n")
+    upstream.commit(README_md="words\n")
+    upstream.git("checkout", "--quiet", "-b", "side")
+    upstream.commit(requirements_txt="x==2\n")
+    upstream.git("checkout", "--quiet", "trunk")
+    changed = upstream.commit(pyproject_toml="[project]\n")
+    upstream.git("merge", "--quiet", "--no-ff", "--message=merge", "side")
+    merge = upstream.git("rev-parse", "HEAD")
+    head = upstream.commit(README_md="more words\n")
+    paths = ("requirements.txt", "pyproject.toml")
+    assert mirrors.commits(TARGET, base, head, paths) == (changed, merge)
+    assert mirrors.commits(TARGET, head, head, paths) == ()
+    with pytest.raises(UsageError, match="is no path"):
+        mirrors.commits(TARGET, base, head, ("../etc/passwd",))

@@ -63,6 +63,7 @@ class World:
     revoked: int = 0
     expires: datetime = datetime(2099, 1, 1, tzinfo=UTC)
     installation: int = 4711
+    meanwhile: Callable[[], None] | None = None  # done once, while a write is on its way
     _ids: int = 100
 
     def request(
@@ -83,6 +84,9 @@ class World:
         arrives, outcome = (
             TROUBLE.get(self.trouble.pop(0), (True, None)) if content and self.trouble else (True, None)
         )
+        if content and self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            act()
         if authorization in self._strangers() and path.startswith("/repos/"):
             return answer(404, {"message": "Not Found"})
         made = self._route(method, path, body, dict(parameters or {})) if arrives else None

@@ -17,6 +17,7 @@ import structlog
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from bot.campaigns.services import Services
 from bot.compose.campaigns import campaign_services
 from bot.config import parse_config
 from bot.jobs.registry import Lane
@@ -47,7 +48,7 @@ def prepare(folder: Path) -> None:
         session.add(_toolchain(toolchain.OTHER))
         session.flush()
         campaign = Campaign(target=TARGET, head="a" * 40, ref="refs/heads/main", trigger="push", state="done")
-        campaign.config, campaign.head_toolchain = config, bad
+        campaign.config, campaign.head_toolchain, campaign.base = config, bad, "c" * 40
         campaign.created_at = campaign.updated_at = START
         session.add(campaign)
         session.add(
@@ -91,19 +92,27 @@ def _proof(digest: str) -> Retest:
     return made
 
 
+def services(settings: Settings) -> Services:
+    """Stand-ins; commit c pins the good release, and those after it, a and b, the bad one."""
+    replaced = toolchain.replaced(settings.data_dir)
+    pins = {"c": toolchain.GOOD, "a": toolchain.BAD, "b": toolchain.BAD}
+    files = {
+        sha * 40: {standins.CONFIG: CONFIG, standins.PIN: f"openvino=={pin}\n".encode()}
+        for sha, pin in pins.items()
+    }
+    return campaign_services(settings, **(replaced | {"repositories": standins.Repositories(files)}))
+
+
 def live(folder: Path, killer: Killer) -> None:
     """One life of a worker: until nothing is due."""
     settings = Settings(data_dir=folder, workers=1)
-    replaced = toolchain.replaced(folder)
-    pin = f"openvino=={toolchain.GOOD}\n".encode()
-    files = {"c" * 40: {standins.CONFIG: CONFIG, standins.PIN: pin}}
-    services = campaign_services(settings, **(replaced | {"repositories": standins.Repositories(files)}))
+    made = services(settings)
     database = Database(f"sqlite:///{folder}/assay.db")
     if killer.moment == "before commit":
         event.listen(database.engine, "commit", killer.tick)
     elif killer.moment == "after commit":
         event.listen(Session, "after_commit", killer.tick)
-    worker = Worker(database, settings, services, Lane.LONG)
+    worker = Worker(database, settings, made, Lane.LONG)
     worker.start(steal=True)
     while worker.run_once():
         pass

@@ -102,9 +102,8 @@ class Real:
 
 
 @contextmanager
-def real(folder: Path) -> Iterator[Real]:
-    """The repository, the case, and the rows of a campaign from the first commit to the second."""
-    pins = [GOOD, BAD, BAD, GOOD]
+def real(folder: Path, pins: Sequence[str] = (GOOD, BAD, BAD, GOOD), head: int = 1) -> Iterator[Real]:
+    """The repository, the case, and the rows of a campaign from the first commit to that of number `head`."""
     text = demo.CONFIG.replace("dry-run", "auto")
     commits = [
         (
@@ -122,8 +121,8 @@ def real(folder: Path) -> Iterator[Real]:
     corpus = Corpus(settings.data_dir / "corpus")
     for case in cases.values():
         corpus.add(case)
-    made = Real(settings, database, services, shas, Forge(shas[1]), cases[FAILING].id)
-    _campaign(made, parse_config(text.encode()), cases)
+    made = Real(settings, database, services, shas, Forge(shas[head]), cases[FAILING].id)
+    _campaign(made, parse_config(text.encode()), cases, head)
     try:
         yield made
     finally:
@@ -139,14 +138,14 @@ def migrated() -> Iterator[TestCase]:
         yield case
 
 
-def _campaign(made: Real, config: RepositoryConfig, cases: dict[str, TestCase]) -> None:
-    base, ready = (_build(made, config, sha) for sha in made.shas[:2])
+def _campaign(made: Real, config: RepositoryConfig, cases: dict[str, TestCase], head: int) -> None:
+    base, ready = (_build(made, config, sha) for sha in (made.shas[0], made.shas[head]))
     with made.database.transaction() as session:
         session.add_all([_row(base), _row(ready)])
         session.flush()
         campaign = Campaign(
             target=demo.TARGET,
-            head=made.shas[1],
+            head=made.shas[head],
             base=made.shas[0],
             ref=f"refs/heads/{demo.BRANCH}",
             trigger="push",

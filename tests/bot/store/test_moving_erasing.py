@@ -66,7 +66,7 @@ def value(column: Column[Any], target: str, ids: dict[str, int]) -> Any:
         return NOW
     kind = column.type.python_type
     if kind is str:
-        return f"{column.name} {target}"
+        return f"{column.name} {target}"[: getattr(column.type, "length", None)]  # PostgreSQL counts letters
     return {int: ids["n"], bool: False, float: 0.0}.get(kind, {})
 
 

@@ -123,7 +123,14 @@ def test_payloads_of_deliveries_about_it_go_and_their_ids_stay(database: Databas
 def test_an_uninstalled_repository_is_forgotten_after_its_time(database: Database, tmp_path: Path) -> None:
     clock = Clock(NOW)
     with database.transaction() as session:
+        for number in (8, 9):
+            session.add(
+                Installation(id=number, account="octo", changed_at=NOW, state=TargetState.REMOVED.value)
+            )
+        session.flush()
+        session.get_one(Target, KEPT).installation_id = 8
         target = watching.recognise(session, LOST, 1, NOW)
+        target.installation_id = 9
         watching.leave(session, target, TargetState.REMOVED, "the App was uninstalled", NOW)
     world = World(
         database=database,
@@ -140,6 +147,8 @@ def test_an_uninstalled_repository_is_forgotten_after_its_time(database: Databas
     clock.advance(days=2)
     keeper.run_due()
     assert files(tmp_path) == LEFT
+    with database.reading() as session:
+        assert [row.id for row in session.scalars(select(Installation))] == [8], "a target is left of it"
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from bot.store.models import Bug, Duty
 from bot.targets.watching import recognise
-from bot.webhooks.intents import CommentIntent, PullIntent
+from bot.webhooks.intents import CommentIntent, IssueIntent, PullIntent
 from tests.bot.targets.watch_kit import CONFIG, Watch, watching
 from tests.github.people import RepositoryDouble
 
@@ -184,6 +185,55 @@ def test_a_repository_without_webhooks_is_polled_with_a_token(tmp_path: Path) ->
             (number, "ada", "/assay run", True)
         }
         assert [action for _, action, _ in pulls(watch)] == ["opened"]
+
+
+def test_events_that_the_app_does_not_hear_are_polled(watch: Watch, repository: RepositoryDouble) -> None:
+    watch.hub.installation("octo").events.remove("issue_comment")
+    watch.do("installations")
+    number = repository.open_issue("Slow")
+    watch.clock.advance(minutes=3)
+    repository.comment(number, "ada", "/assay status")
+    watch.drop()
+    looked(watch)
+    assert [one.body for one in watch.heard if isinstance(one, CommentIntent)] == ["/assay status"]
+
+
+def test_an_app_without_a_webhook_polls(watch: Watch, repository: RepositoryDouble) -> None:
+    watch.reader.hook = ""
+    with watch.database.transaction() as session:
+        session.get_one(Duty, "reconcile").memory = {}  # an hour has passed, as far as the webhook goes
+    number = repository.open_issue("Slow")
+    repository.comment(number, "ada", "/assay status")
+    watch.clock.advance(minutes=3)
+    watch.do("reconcile")
+    assert {one.body for one in watch.heard if isinstance(one, CommentIntent)} == {"/assay status"}
+
+
+def test_an_issue_that_was_closed_unheard_is_noticed(tmp_path: Path) -> None:
+    with watching(tmp_path, token="ada", watch=("octo/compiler",)) as watch:
+        repository = watch.hub.repository("octo/compiler", installed=False)
+        repository.commit({".github/assay.yml": CONFIG})
+        numbers = [repository.open_issue(title) for title in ("first", "second")]
+        watch.do("reconcile")
+        with watch.database.transaction() as session:
+            for number in numbers:
+                times = {"first_seen": watch.clock(), "last_seen": watch.clock()}
+                bug = Bug(target="octo/compiler", signature=f"s{number}", title="t", issue=number, **times)
+                session.add(bug)
+        repository.close_issue(numbers[0], reason="not_planned")
+        watch.clock.advance(minutes=3)
+        watch.do("reconcile")
+        told = [one for one in watch.heard if isinstance(one, IssueIntent)]
+        assert [(one.number, one.action, one.state_reason) for one in told] == [
+            (numbers[0], "closed", "not_planned")
+        ]
+        for _ in range(2):
+            watch.clock.advance(hours=3)
+            watch.do("reconcile")
+            watch.heard.clear()
+        watch.clock.advance(hours=3)
+        watch.do("reconcile")
+        assert watch.heard == []
 
 
 def test_nothing_is_asked_twice_within_its_time(watch: Watch, repository: RepositoryDouble) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from bot.campaigns import intents
 from bot.config import RepositoryConfig, parse_config
+from bot.github.facts import HookFacts
 from bot.github.hub import Hub
 from bot.github.identity import Credentials
 from bot.github.reading import Reader
@@ -55,6 +56,15 @@ class Clock:
         self.now += timedelta(**by)
 
 
+class Reading(Reader):
+    """The reader, told that webhooks go somewhere: the double gives them to whoever takes them instead."""
+
+    hook = "https://assay.example.org/webhooks/github"
+
+    def hook_config(self) -> HookFacts:
+        return HookFacts(self.hook, "json", insecure=False)
+
+
 @dataclass
 class Watch:
     """The room over one database. `heard` are the intents that other rooms would carry out."""
@@ -64,6 +74,7 @@ class Watch:
     clock: Clock
     world: World
     heard: list[Intent]
+    reader: Reading
 
     def deliver(self, limit: int = 1000) -> int:
         """Reads what GitHub wants to tell, in order, as the service would; returns how many deliveries."""
@@ -158,18 +169,19 @@ def watching(folder: Path, *, token: str = "", url: str = "", watch: tuple[str, 
             answer = handlers[type(intent)](session, intent)
             return answer if isinstance(answer, Ignored) else None
 
+        reader = Reading(github)
         world = World(
             database=database,
             carry_out=Gate(dispatch, clock=clock),
             start=start,
             configure=partial(_configure, hub),
             data_dir=folder,
-            github=Reader(github),
+            github=reader,
             watch=watch,
             clock=clock,
         )
         try:
-            yield Watch(database, hub, clock, world, heard)
+            yield Watch(database, hub, clock, world, heard, reader)
         finally:
             github.close()
             database.close()

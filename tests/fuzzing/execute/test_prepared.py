@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.cases import Absent, Corpus, OnnxModel, Provenance, Recipe, Sequence, Tensor, TestCase, Value
-from fuzzing.errors import CaseFormatError
+from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.answers import executed
 from fuzzing.execute.batches import Answer, request
 from fuzzing.execute.execution import AsExpected, Execution
@@ -125,6 +126,20 @@ def test_a_record_that_is_damaged_is_made_anew(corpus: Corpus) -> None:
         assert record.read_bytes() == whole
 
 
+def test_a_record_in_anothers_place_is_none(corpus: Corpus) -> None:
+    one, other = make(), make(comparison="shapes")
+    prepared(corpus, one)
+    prepared(corpus, other)
+    shutil.copy(record_of(corpus, one), record_of(corpus, other))
+    same(Prepared(corpus).get(other.id), other)
+
+
+@pytest.mark.parametrize("case_id", ["", "abc", "../../etc/passwd", "a" * 64 + "\n"])
+def test_an_id_names_no_other_file(corpus: Corpus, case_id: str) -> None:
+    with pytest.raises(UsageError, match="not a case id"):
+        Prepared(corpus).get(case_id)
+
+
 def test_where_none_can_be_written_there_is_none(corpus: Corpus) -> None:
     case = make()
     corpus.add(case)
@@ -136,7 +151,11 @@ def test_where_none_can_be_written_there_is_none(corpus: Corpus) -> None:
 def test_what_is_no_file_is_not_read(corpus: Corpus) -> None:
     case = make()
     corpus.add(case)
-    record_of(corpus, case).mkdir(parents=True)
+    record = record_of(corpus, case)
+    record.mkdir(parents=True)
+    same(Prepared(corpus).get(case.id), case)
+    record.rmdir()
+    os.mkfifo(record)  # to open it would wait for a writer
     same(Prepared(corpus).get(case.id), case)
 
 

@@ -26,7 +26,7 @@ from fuzzing.execute.protocol import (
     pack_values,
     read_status,
     unpack_values,
-    write_status,
+    write_page,
 )
 from fuzzing.outcomes import Phase
 from tests.fuzzing.cases.strategies import names, values
@@ -184,7 +184,7 @@ def test_a_sequence_of_anything_but_tensors_is_refused(one: Value, other: Value)
 )
 def test_the_page_says_what_was_written(seq: int, phase: int, since: float, log: int) -> None:
     page = mmap.mmap(-1, mmap.PAGESIZE)
-    write_status(page, seq, phase, since, log)
+    write_page(page, 0, seq, phase, since, log)
     status = read_status(page)
     assert (status.seq, status.phase, status.since, status.log) == (seq, PHASES[phase], since, log)
 

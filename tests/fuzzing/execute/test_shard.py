@@ -105,6 +105,25 @@ def test_no_cases_are_no_trouble(tmp_path: Path) -> None:
     assert (ended.code, [event["event"] for event in ended.events]) == (0, ["start", "end"])
 
 
+def test_a_second_shard_says_of_prepared_cases_what_the_first_said(tmp_path: Path) -> None:
+    cases = [
+        bad("none:"),
+        bad("compile:raise odd shape"),
+        replace(bad("none:"), expected=(("z", Tensor.of(np.ones(2))),)),
+        replace(
+            bad("none:"), inputs=(("x", Tensor.of(np.ones(3))),), expected=(("x", Tensor.of(np.ones(3))),)
+        ),
+    ]
+    first = execute(tmp_path, cases)
+    for case in cases:
+        (Corpus(tmp_path / "corpus").folder(case.id) / "case.json").write_text("spoiled")
+    second = run([str(tmp_path / "shard.json")])
+    told = [[(one.case, one.verdict, one.summary) for one in ended.outcomes] for ended in (first, second)]
+    assert told[0] == told[1]
+    verdicts = [verdict for _, verdict, _ in told[0]]
+    assert verdicts == [Verdict.PASS, Verdict.CRASH, Verdict.WRONG_RESULT, Verdict.PASS]
+
+
 def test_what_goes_wrong_has_its_verdict(tmp_path: Path) -> None:
     programs = {
         "none:": Verdict.PASS,

@@ -188,3 +188,9 @@ def test_what_bodies_hold_is_part_of_the_pattern() -> None:
     found = traits_of(TestCase(OnnxModel(model.SerializeToString()), given, ORIGIN))
     assert found.pattern == "Loop[Elu(Neg)](Abs)"
     assert found.operators == ("Abs", "Elu", "Loop", "Neg")
+
+
+def test_element_types_that_are_left_are_needs() -> None:
+    usual = case_of("(float[2] x) => (int64[2] y) { y = Cast<to = 7>(x) }")
+    half = case_of("(float[2] x) => (float16[2] y) { y = Cast<to = 10>(x) }")
+    assert set(traits_of(half).needs) - set(traits_of(usual).needs) == {"float16"}

@@ -19,7 +19,7 @@ def config(call: Call) -> Answer:
 @route("PATCH", "/app/hook/config", app=True)
 def change_config(call: Call) -> Answer:
     """Lets deliveries go elsewhere."""
-    call.hub.courier.url = call.body.get("url", call.hub.courier.url)
+    call.hub.courier.aim(call.body.get("url", call.hub.courier.url))
     call.hub.courier.secret = call.body.get("secret", call.hub.courier.secret)
     return config(call)
 

@@ -1,0 +1,142 @@
+"""Which commit of a branch brought a bug: bisection over the commits that change what is built.
+
+A repository that pins a compiler changes it only in the commits that change the pin. All others, merges of
+them and words about them, build what the commit before them built: they are one revision with it, and cannot
+be named. Pure: builds are told apart by digest, and runs are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.bisection.rule import Counts
+from bot.bisection.search import Answer, Kind, bisect
+from fuzzing.outcomes import Outcome
+
+#: What one run showed: "bad" (the bug), "good" (none), "other".
+Word = Callable[[Outcome], str]
+#: Runs the case so many times on the build of a commit; None if that build cannot be had.
+Run = Callable[[str, int], Sequence[Outcome] | None]
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A commit that changed what is built, and those that follow it and did not.
+
+    commit   the first of them
+    digest   names the build
+    label    tells it to people
+    """
+
+    commit: str
+    digest: str
+    label: str
+
+
+def revisions(commits: Sequence[str], built: Callable[[str], tuple[str, str] | None]) -> list[Revision]:
+    """The commits, oldest first, that build something else than the one before them.
+
+    built   commit → (digest, label) of its build; None for a commit that cannot be built, which is left out
+    """
+    found: list[Revision] = []
+    for commit in commits:
+        made = built(commit)
+        if made is not None and (not found or found[-1].digest != made[0]):
+            found.append(Revision(commit, *made))
+    return found
+
+
+class Probing:
+    """Runs the case on revisions: the probe of `bot.bisection.search`. A build is run once, however many
+    revisions have it: a pin may go back to what it was.
+    """
+
+    def __init__(self, found: Sequence[Revision], run: Run, word: Word) -> None:
+        self._found, self._run, self._word = found, run, word
+        self._known: dict[str, list[Outcome]] = {}
+        self._taken: dict[int, int] = {}
+        self.runs = 0
+
+    def __call__(self, revision: int, runs: int) -> Counts:
+        """What further `runs` runs of a revision did; no runs if its build cannot be had."""
+        one, begun = self._found[revision], self._taken.get(revision, 0)
+        known = self._known.setdefault(one.digest, [])
+        missing = begun + runs - len(known)
+        if missing > 0:
+            fresh = self._run(one.commit, missing)
+            if fresh is None:
+                return Counts()
+            known += fresh
+            self.runs += len(fresh)
+        seen = known[begun : begun + runs]
+        self._taken[revision] = begun + len(seen)
+        words = [self._word(outcome) for outcome in seen]
+        return Counts(words.count("bad"), words.count("good"), words.count("other"))
+
+
+def search(found: Sequence[Revision], run: Run, word: Word) -> dict[str, Any]:
+    """Asks which of two revisions or more brought the bug, the first being clean and the last not; as JSON.
+
+    Of two it is the second: whoever compared them has said all there is to say.
+    """
+    if len(found) == 2:
+        return told(found, Answer(Kind.FOUND, 0, 1, (), 0.0, 0.0, {}), 0)
+    probing = Probing(found, run, word)
+    return told(found, bisect(len(found), probing), probing.runs)
+
+
+def told(found: Sequence[Revision], answer: Answer, runs: int) -> dict[str, Any]:
+    """The answer: `commit` brought it, `before` is the last without it; what lies `between` was skipped."""
+
+    def of(at: int | None) -> dict[str, str] | None:
+        return None if at is None else {"commit": found[at].commit, "label": found[at].label}
+
+    return {
+        "asked": "commits",
+        "kind": answer.kind.value,
+        "commit": of(answer.failing),
+        "before": of(answer.clean),
+        "between": [of(at) for at in answer.between],
+        "confidence": answer.confidence,
+        "rate": answer.rate,
+        "revisions": len(found),
+        "runs": runs,
+        "probed": [
+            {
+                "commit": found[at].commit,
+                "label": found[at].label,
+                "judgement": judged.judgement.value,
+                "bad": judged.counts.bad,
+                "runs": judged.counts.runs,
+            }
+            for at, judged in answer.judged.items()
+        ],
+    }
+
+
+def sentence(answer: dict[str, Any]) -> str:
+    """What `told` says, in one sentence."""
+    kind, commit, before = Kind(answer["kind"]), answer["commit"], answer["before"]
+    if kind is Kind.NEVER:
+        return f"it does not fail at {_named(before)}: there is nothing to look for between these commits"
+    if kind is Kind.HORIZON and commit:
+        return f"{_named(commit)} fails already, and no commit before it was to be judged clean"
+    if not (commit and before):
+        return "no commit can be named: it fails too seldom, or the commits between could not be judged"
+    doubt = "perhaps " if kind is Kind.UNRELIABLE else ""
+    many = answer["revisions"] - 1
+    tried = f"{many} commits between change what is built" if many > 1 else "no other changes what is built"
+    if answer["between"]:
+        left = len(answer["between"])
+        others = "the one" if left == 1 else f"one of the {left}"
+        return (
+            f"{doubt}brought by {_named(commit)} or {others} before it that could not be judged; "
+            f"{_named(before)} does not fail; {tried}"
+        )
+    return f"{doubt}brought by {_named(commit)}; {_named(before)} does not fail; {tried}"
+
+
+def _named(one: dict[str, str]) -> str:
+    return f"commit {one['commit'][:12]} ({one['label']})"

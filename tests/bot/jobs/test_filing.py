@@ -1,0 +1,206 @@
+"""The last look before an issue goes out: what keeps it here, and that it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.bugs import filing
+from bot.errors import RefusalError
+from bot.jobs.registry import Lane
+from bot.jobs.worker import Worker
+from bot.settings import Settings
+from bot.store import Database, audit, bugs, jobs, mutes, now, outbox
+from bot.store.models import Bug, BugState, Effect, EffectState, Job, JobState
+from bot.store.outbox import Draft
+from tests.bot.jobs import killing
+from tests.bot.jobs.killing import START, TARGET
+from tests.bot.jobs.real import Found
+
+
+@dataclass
+class Forge:
+    """GitHub: the head of the branch, and issues; trouble instead, where there is some."""
+
+    head: str = "a" * 40
+    issues: tuple[Found, ...] = ()
+    trouble: Exception | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def search_issues(self, target: str, words: str) -> Sequence[Found]:
+        self.asked.append(words)
+        if self.trouble is not None:
+            raise self.trouble
+        return self.issues
+
+    def branch_head(self, target: str, branch: str) -> str:
+        return self.head
+
+
+class World:
+    """A bug whose issue waits for its checks."""
+
+    def __init__(self, folder: Path) -> None:
+        killing.prepare(folder)
+        self.settings = Settings(data_dir=folder, workers=1)
+        self.database = Database(self.settings.database_url)
+        self.forge = Forge()
+        with self.database.transaction() as session:
+            jobs.settle(session.get_one(Job, 1), JobState.DONE, "", {}, START)
+            bug = session.get_one(Bug, 1)
+            bug.state, bug.issue, bug.title = BugState.NEW.value, None, "Add: crash while compiling"
+        self.post()
+
+    def post(self) -> None:
+        """As a campaign does that sees the bug."""
+        with self.database.transaction() as session:
+            payload = {
+                "title": "Add: crash while compiling",
+                "body": "words\n<!-- assay:e -->\n",
+                "labels": [],
+            }
+            draft = Draft("issue", "e", TARGET, payload, "s", hold=filing.CHECKING)
+            posted = outbox.post(session, [draft], campaign_id=1, issues_per_day=5, at=START)
+            filing.ask_all(session, posted, [draft], START)
+
+    def work(self, asked_by: str = "") -> Job:
+        if asked_by:
+            with self.database.transaction() as session:
+                filing.ask(session, "e", TARGET, bugs.of_id(session, 1), START, asked_by)
+        worker = Worker(
+            self.database,
+            self.settings,
+            killing.services(self.settings),
+            Lane.LONG,
+            forge=self.forge,
+            backoff=(),
+        )
+        assert worker.run_once()
+        with self.database.reading() as session:
+            job = session.query(Job).filter(Job.kind == filing.FILING).one()
+            assert audit.of(session, TARGET, "bug:1")[-1].why
+        return job
+
+    @property
+    def effect(self) -> Effect:
+        with self.database.reading() as session:
+            return session.get_one(Effect, "e")
+
+    @property
+    def bug(self) -> Bug:
+        with self.database.reading() as session:
+            return session.get_one(Bug, 1)
+
+    def kept(self) -> str:
+        """Why the issue is still here."""
+        assert self.effect.state == EffectState.HELD.value
+        assert self.bug.reason == self.effect.reason
+        return self.effect.reason
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path / "world")
+    yield made
+    made.database.close()
+
+
+def test_what_is_still_there_goes_out(world: World) -> None:
+    assert world.work().state == JobState.DONE.value
+    assert world.effect.state == EffectState.INTENDED.value
+    assert world.forge.asked == ["crash while compiling"]
+    assert f"### Which commit\n\nBrought by commit {'a' * 12}" in world.effect.payload["body"]
+    assert world.effect.payload["body"].endswith("<!-- assay:e -->\n")
+    assert world.bug.facts["bisection"]["commits"]["before"]["commit"] == "c" * 40
+
+
+def test_the_newest_commit_is_asked_unless_it_builds_the_same(world: World) -> None:
+    world.forge.head = "b" * 40
+    world.work()
+    assert world.effect.state == EffectState.INTENDED.value
+
+
+def test_what_the_newest_commit_passes_is_mended(world: World) -> None:
+    world.forge.head = "c" * 40
+    world.work(asked_by="ada")  # also where a person released it
+    assert "passes in all of 3 fresh runs on openvino 2024.0.0" in world.kept()
+    assert world.bug.state == BugState.FIXED.value
+
+
+def test_what_is_on_github_already_waits_for_a_person(world: World) -> None:
+    world.forge.issues = (Found(3, "Add: crash while compiling"),)
+    world.work()
+    assert world.kept().startswith("#3 is open and says the same")
+    world.work(asked_by="ada")
+    assert world.effect.state == EffectState.INTENDED.value
+    assert "#3" in world.effect.payload["body"]
+
+
+def test_a_closed_one_is_only_named(world: World) -> None:
+    world.forge.issues = (Found(3, "Add: crash while compiling", state="closed"),)
+    world.work()
+    assert world.effect.state == EffectState.INTENDED.value
+    assert "- #3: Add: crash while compiling (closed)" in world.effect.payload["body"]
+
+
+def test_checks_that_fail_say_so_and_are_done_anew(world: World) -> None:
+    world.forge.trouble = RefusalError("the token has expired")
+    assert world.work().state == JobState.FAILED.value
+    assert world.kept() == "could not be checked before it is filed: the token has expired"
+    world.forge.trouble = None
+    world.post()  # the next campaign that sees it
+    world.work()
+    assert world.effect.state == EffectState.INTENDED.value
+
+
+def test_the_days_quota_holds_for_what_was_being_checked(world: World) -> None:
+    with world.database.transaction() as session:
+        for number in range(5):
+            row = Effect(key=f"other{number}", kind="issue", target=TARGET, payload={}, state="sent")
+            row.created_at = now() - timedelta(minutes=1)
+            session.add(row)
+    world.work()
+    assert world.kept().startswith("over quota: 5 issues in 24 hours")
+
+
+def test_what_people_said_meanwhile_counts(world: World) -> None:
+    with world.database.transaction() as session:
+        end = now() + timedelta(days=1)
+        mutes.add(session, TARGET, "Add*", end, "ada", "", START)
+    world.work()
+    assert "is muted by ada" in world.kept()
+
+
+def test_a_bug_that_is_mended_meanwhile_is_not_filed(world: World) -> None:
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        bug.state, bug.reason = BugState.FIXED.value, "it passes"
+    world.work()
+    assert world.effect.reason == "it is fixed by now: it passes"
+
+
+def test_where_it_goes_wrong_is_asked_first_and_told(world: World) -> None:
+    facts = [
+        {"what": "parts", "found": ["Fuse|Add"], "how": "left out, it passes", "confirmed": True},
+        {"what": "stage", "found": ["@lowered"], "how": "not so afresh", "confirmed": False},
+        {"what": "ladder", "found": [], "how": "no rung fails", "confirmed": None},
+    ]
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        bugs.learn(session, bug, "localisation", {"facts": facts})
+    assert world.work().state == JobState.DONE.value
+    body = str(world.effect.payload["body"])
+    assert "### Where in the compiler" in body
+    assert "| parts | `Fuse\\|Add` | left out, it passes |" in body
+    assert "lowered" not in body
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        bug.case_id = "c" * 64
+        filing.ask(session, "e", TARGET, bug, START)
+        asked = session.query(Job).filter(Job.kind == filing.LOCALISE).one()
+        assert (asked.bug_id, asked.state) == (1, JobState.PENDING.value)
+        assert jobs.of_key(session, asked.key) is not None
