@@ -119,8 +119,9 @@ def _holds(traits: Traits, fields: dict[str, Any]) -> bool:
 def operators_in(pattern: str) -> list[str]:
     """The operators that a pattern names: `Reshape(Transpose); Abs` → Reshape, Transpose, Abs.
 
-    What was too long to be told stands there as a digest, which is no operator's name and matches none.
+    What was too long to be told stands there as a digest, which is no operator's name and matches none. The
+    bodies of an operator stand in brackets, with bars between them.
     """
-    for mark in "(),;":
+    for mark in "()[],;|":
         pattern = pattern.replace(mark, " ")
     return pattern.split()

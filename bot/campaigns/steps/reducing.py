@@ -48,10 +48,15 @@ def _known(target: Iterable[Bug]) -> list[Known]:
 
 def _sign(work: Reducing) -> None:
     """Gives each finding the key of the bug it belongs to."""
-    for case, known in work.signed().items():
-        work.found[case].signature, work.found[case].reduced = known.key, work.small[case].case
-    for case, key in work.behind(dict(_raw(work))).items():
-        work.found[case].signature = key
+    kinds: dict[tuple[str, str], str] = {}  # standing, signature before it was reduced → the bug
+    for case, known in sorted(work.signed().items(), key=lambda one: (one[1].needs, one[1].key)):
+        row = work.found[case]
+        kinds.setdefault((row.standing, row.signature), known.key)
+        row.signature, row.reduced = known.key, work.small[case].case
+    behind = work.behind(dict(_raw(work)))
+    for case, row in work.found.items():
+        if not row.reduced:  # if no pattern tells, what is alike as it was found counts as alike
+            row.signature = behind.get(case) or kinds.get((row.standing, row.signature), row.signature)
     for case, why in work.why.items():
         row = work.found[case]
         row.reason = f"{row.reason}; not reduced: {why}"

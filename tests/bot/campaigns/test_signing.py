@@ -84,4 +84,5 @@ def test_one_way_of_being_wrong_is_enough() -> None:
 
 
 def test_the_operators_of_a_pattern() -> None:
+    assert operators_in("If[Identity; Split | Split](Equal)") == ["If", "Identity", "Split", "Split", "Equal"]
     assert operators_in("Reshape(Transpose); torch.cdist") == ["Reshape", "Transpose", "torch.cdist"]
