@@ -5,6 +5,7 @@ Each life is a process forked from one that has imported everything, so that it 
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import multiprocessing
 import os
@@ -26,6 +27,7 @@ from tests.scenarios import toolchain
 
 #: How long things that only wait may take here, in seconds; in production they are whole seconds and minutes.
 SOON = 0.05
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class Life:
@@ -60,6 +62,7 @@ class Life:
 def _live(variables: Mapping[str, str], log: str, said: Connection) -> None:
     """The process: what it prints goes to `said`, what it logs to a file."""
     os.setsid()  # an interrupt at the keyboard is for the tests, not for the service under test
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # but it must not outlive them
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     os.environ.clear()
     os.environ.update({**kept, **variables})
