@@ -86,9 +86,7 @@ class OnnxRuntime(Backend):
         ),
         Pattern(".*", r"[Uu]nsupported model IR version: (\d+)", r"no models of IR version \1"),
         Pattern("InvalidGraph", r"Unrecognized attribute: (\w+) for operator (\w+)", r"no \1 of \2"),
-        Pattern(
-            ".*", r"(?m)^(.*(?:is|are) not (?:yet |currently )?(?:registered or )?supported.*)", r"\1"
-        ),
+        Pattern(".*", r"(?m)^(.*(?:is|are) not (?:yet |currently )?(?:registered or )?supported.*)", r"\1"),
         Pattern(".*", r"\b(\w+) operator does not support (\w+) yet", r"no kernel for \1 of \2"),
         # A matter of the machine: the compiler asks the C library for a locale that is not installed.
         Pattern(".*", r"Failed to construct locale with name:(\S+)", r"this machine lacks the locale \1"),
