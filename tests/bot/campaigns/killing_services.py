@@ -175,7 +175,6 @@ MOMENTS = (
     Moment(CampaignState.CONFIRMING, _testing, 0.5),
     Moment(CampaignState.CONFIRMING, _testing, 2.0),
     Moment(CampaignState.COMPARING, _testing, 1.0),
-    Moment(CampaignState.REDUCING, lambda one: one.runs("fuzzing.reduce"), 2.0),
     Moment(CampaignState.REPORTING, lambda one: one.runs("fuzzing.triage"), 0.3),
     Moment(CampaignState.DONE, Outside.publishing, 0.0),
     Moment(CampaignState.DONE, lambda one: len(one.sent()) >= 2, 0.0),
