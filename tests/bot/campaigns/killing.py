@@ -202,7 +202,7 @@ def measure(build: Callable[[Path], World], folder: Path) -> tuple[int, int]:
 
 
 def killers(commits: int, runs: int) -> Iterator[Killer]:
-    """No kill; one at every commit, before or after it in turn; some between; lives that are all cut short."""
+    """No kill; one at every commit, before or after it in turn; some between; and lives all cut short."""
     yield Killer()
     for number in range(1, commits + 1):
         if number % 2 or number <= BOTH:
