@@ -167,7 +167,7 @@ def _ask(question: Question, top: int, explain: bool, line: Line) -> _Answer:
             order.add(event)
             if event.get("event") == "end":
                 answer.seconds = float(event["seconds"])
-            elif "why" in event and len(reasons) < top:
+            elif "id" in event and "why" in event and len(reasons) < top:
                 reasons[event["id"]] = event["why"]
 
         line.show(f"ranking by {ranking.strategy}")

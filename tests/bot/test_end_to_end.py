@@ -261,7 +261,7 @@ def test_a_repository_without_configuration_gets_the_default(prepared: Path, tmp
 
 
 def test_a_broken_configuration_is_quoted_by_line_and_key(prepared: Path, tmp_path: Path) -> None:
-    broken = CONFIG.replace("budget: 30s", "budgte: 30s")
+    broken = CONFIG.replace("budget: 30s", "budgte: 30s", 1)
     line = broken.splitlines().index("budgte: 30s") + 1
     commits = [
         ("First", {demo.CONFIG_FILE: CONFIG} | pinned(HEAD)),

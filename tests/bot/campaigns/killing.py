@@ -43,7 +43,7 @@ PASSING = {
     "sent_at",
     "seconds",
 }
-PASSING |= {"received_at", "first_seen", "last_seen"}
+PASSING |= {"received_at", "first_seen", "last_seen", "at"}
 #: The first commits are killed at on both sides. Behind a commit and before the next there is little between.
 BOTH = 9
 #: No campaign needs more lives than this; one that does makes no progress.
@@ -211,7 +211,7 @@ def killers(commits: int, runs: int) -> Iterator[Killer]:
             yield Killer("after commit", number)
     for number in range(1, runs + 1, 5):
         yield Killer("before run", number)
-    for number in (7, 9, 13):
+    for number in (17, 23):
         yield Killer("before commit", number, every_life=True)
         yield Killer("after commit", number, every_life=True)
 

@@ -19,7 +19,7 @@ def test_the_demo_ends_with_the_regression_rendered(tmp_path: Path) -> None:
     assert told["toolchains"] == {"base": "openvino 2024.0.0", "head": "openvino 2026.4.1"}
     assert told["ran"]["head"] > 1000
     assert told["regressions"], "AffineGrid converts in the older release alone"
-    assert all("AffineGrid" in one["title"] for one in told["regressions"])
+    assert all("split" in one["title"].lower() for one in told["regressions"]), "what fails in it"
     for one in told["regressions"]:
         ast.parse(Path(one["reproducer"]).read_text())
     assert len(told["issues"]) == len(told["regressions"])

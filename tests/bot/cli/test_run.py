@@ -118,7 +118,7 @@ def test_a_second_run_compiles_nothing(planted: Plant) -> None:
     assert running["rate"] > 0
     assert running["phases"].keys() == {"convert", "compile", "run"}
     assert first["phases"]["head"] == {"run": {"pass": 1, "wrong_result": 1}}
-    assert first["work"]["confirming"]["runs"] == 1
+    assert first["work"]["confirming"]["runs"] == 2, "the failure again, and what passes for the noise"
     again = assay(data, *options, "--json")
     assert again.code == 1, "what was found stays found"
     assert again.told["work"] == {}
