@@ -130,7 +130,7 @@ class Door:
         limited: dict[str, str] = {}
         try:
             actor = self.hub.identity.actor(headers.get("authorization", ""))
-            route, parameters = _routed(method, urlsplit(target).path)
+            route, parameters = routed(method, urlsplit(target).path)
             resource = "search" if route.template.startswith("/search") else "core"
             at = self.hub.world.clock()
             self.hub.limits.check(actor.key, method, resource, route.creates, at)
@@ -194,7 +194,8 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _routed(method: str, path: str) -> tuple[Route, dict[str, str]]:
+def routed(method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The operation a request is of, and the parameters in its path. Raises RefusedError 404 for none."""
     for route in ROUTES:
         match = route.pattern.fullmatch(path)
         if match and route.method == method:
