@@ -43,7 +43,6 @@ from fuzzing.outcomes import Outcome
 #: that a wrong formula passes (cubic interpolation with the wrong border is off by a hundredth).
 NEAR = 1e-3
 NEAR_HALF = 1e-2  # float16 has 11 bits
-_PIECE = 100  # cases looked at before we count again
 _SOURCES = {"OnnxModel": "onnx-node-tests", "TorchCall": "torch-opinfo"}
 
 Outputs = Sequence[tuple[str, Value]]
@@ -90,12 +89,13 @@ class _Held(Run):
 
 @dataclass(frozen=True)
 class Sweep:
-    """Which cases are looked at, and how."""
+    """Which cases are looked at, and how: `step` at a time, which is what a stop may lose."""
 
     backend: str
     corpora: tuple[Path, ...]
     options: dict[str, str]
     seed: int
+    step: int
 
     def drawn(self) -> list[tuple[Path, str]]:
         """All cases that there are, shuffled."""
@@ -142,7 +142,7 @@ def pieces(sweep: Sweep, log: Path | None) -> Iterator[dict[str, Any]]:
     """What becomes of each piece, in order; those of the log are not done again."""
     lines = log.read_text(encoding="utf-8").splitlines() if log and log.exists() else []
     known = [json.loads(line) for line in lines]
-    for place, drawn in enumerate(_cut(sweep.drawn())):
+    for place, drawn in enumerate(_cut(sweep.drawn(), sweep.step)):
         if place < len(known):
             yield known[place]
             continue
@@ -153,9 +153,9 @@ def pieces(sweep: Sweep, log: Path | None) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _cut(drawn: Sequence[tuple[Path, str]]) -> Iterator[list[tuple[Path, str]]]:
+def _cut(drawn: Sequence[tuple[Path, str]], step: int) -> Iterator[list[tuple[Path, str]]]:
     source = iter(drawn)
-    while piece := list(islice(source, _PIECE)):
+    while piece := list(islice(source, step)):
         yield piece
 
 
@@ -185,12 +185,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--corpus", type=Path, action="append", default=[])
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--seed", type=int, default=0, help="of the order in which cases are looked at")
+    parser.add_argument("--step", type=int, default=100, help="cases looked at before a line is written")
     parser.add_argument("--log", type=Path, help="of this sweep alone")
     args = parser.parse_args(argv)
     options = dict(item.split("=", 1) for item in args.option)
     with tempfile.TemporaryDirectory() as folder:
         corpora = args.corpus or collect(args.backend, Path(folder))
-        sweep = Sweep(args.backend, tuple(corpora), options, args.seed)
+        sweep = Sweep(args.backend, tuple(corpora), options, args.seed, args.step)
         return 1 if swept(sweep, args.cases, args.log) else 0
 
 
