@@ -47,7 +47,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Ended:
-    """A campaign that has ended: how many of its findings have each standing."""
+    """A campaign that has ended: how many of its findings have each standing, what is new first."""
 
     campaign: Campaign
     counts: Mapping[Standing, int]
@@ -82,8 +82,8 @@ class Overview:
     running: Sequence[Running]
     ended: Sequence[Ended]
     bugs: Sequence[Bug]
-    held: Sequence[Effect]
-    failed: Sequence[Effect]
+    held: list[Effect]
+    failed: list[Effect]
     brakes: Sequence[Brake]
     acts: Sequence[Act]
 
@@ -142,9 +142,10 @@ def _running(session: Session, campaign: Campaign) -> Running:
 
 
 def _ended(session: Session, campaign: Campaign) -> Ended:
-    return Ended(campaign, findings.counts(session, campaign.id))
+    counts = findings.counts(session, campaign.id)
+    return Ended(campaign, {one: counts[one] for one in Standing if one in counts})
 
 
-def _effects(session: Session, name: str, state: EffectState) -> Sequence[Effect]:
+def _effects(session: Session, name: str, state: EffectState) -> list[Effect]:
     query = select(Effect).where(Effect.target == name, Effect.state == state.value)
-    return session.scalars(query.order_by(Effect.created_at.desc(), Effect.key).limit(MAX_EFFECTS)).all()
+    return list(session.scalars(query.order_by(Effect.created_at.desc(), Effect.key).limit(MAX_EFFECTS)))
