@@ -21,8 +21,9 @@ def data(tmp_path: Path) -> Path:
     with database.transaction() as session:
         session.add(Target(name="o/closed", private=True))
         for state, head in ((CampaignState.RUNNING, "a" * 40), (CampaignState.FAILED, "b" * 40)):
-            session.add(Campaign(target="o/closed", head=head, trigger="push", ref="refs/heads/main", owner="me",
-                                 state=state.value, reason="no such release" if state.ended else "",
+            why = "no such release" if state.ended else ""
+            session.add(Campaign(target="o/closed", head=head, trigger="push", ref="refs/heads/main",
+                                 owner="me", state=state.value, reason=why,
                                  created_at=NOW, updated_at=NOW))  # fmt: skip
         bugs.see(session, "o/closed", "abc1", "[ONNX] Pad: wrong values", NOW, "already broken at base")
         audit.record(session, "o/closed", "silent", "pull:7", "nothing new in 12 cases", NOW)
