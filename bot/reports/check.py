@@ -26,6 +26,8 @@ NAME = "assay"
 TEXT_BUDGET = 30_000
 #: With the scripts of what a pull request breaks, folded away: nothing else on GitHub has them.
 PULL_BUDGET = 55_000
+#: Bugs named before anything else; the rest are below.
+_SHOWN = 10
 #: (groups of a section, rows of a group, scripts), from the full text to the least.
 _SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4, 0), (1, 1, 0), (0, 0, 0))
 
@@ -72,7 +74,7 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
         view.head,
         check_key(view),
         headline(report, setting.muted),
-        tidy(render("reports/check_summary.md.j2", **told)),
+        tidy(render("reports/check_summary.md.j2", **told, new=accused(report, setting.muted), shown=_SHOWN)),
         _text(told, setting),
         conclusion=conclusion(report, setting),
         started=view.started_at,
