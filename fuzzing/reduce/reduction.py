@@ -28,6 +28,7 @@ class Reduction:
     outcome    what it does there
     first      what the case one began with does
     before     the size of the first case
+    after      the size of `case`
     reduced    how it went: runs, steps, whether it is minimal
     others     cases that show other bugs, met on the way, smallest first
     confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
@@ -37,6 +38,7 @@ class Reduction:
     outcome: Outcome
     first: Outcome
     before: tuple[float, ...]
+    after: tuple[float, ...]
     reduced: Reduced[Any]
     others: tuple[TestCase, ...]
     confirmed: bool
@@ -107,8 +109,11 @@ class Reducer:
         [outcome] = self._fresh.outcomes([small])
         confirmed = shows(outcome, wanted)
         others = tuple(_derived(lens.case(other), case) for other in reduced.others)
-        best, shown = (small, outcome) if confirmed else (case, first)
-        return Reduction(best, shown, first, lens.format.size(start), reduced, others, confirmed)
+        before = lens.format.size(start)
+        best, shown, after = (
+            (small, outcome, lens.format.size(reduced.best)) if confirmed else (case, first, before)
+        )
+        return Reduction(best, shown, first, before, after, reduced, others, confirmed)
 
 
 def reduce_case(

@@ -85,5 +85,7 @@ def _said(end: dict[str, Any], *, smaller: bool) -> str:
     runs = counted(int(end["runs"]), "run")
     if smaller:
         return f"smaller after {runs}: size {end['before'][0]:g} is {end['after'][0]:g} now"
+    if not end["confirmed"]:
+        return f"left as it was after {runs}: the smallest one did not fail in a fresh process"
     minimal = "; nothing more can be taken away" if end.get("minimal") else ""
     return f"no smaller after {runs}{minimal}"
