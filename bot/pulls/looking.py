@@ -61,20 +61,7 @@ class Looker:
     def _read_again(self, target: str, number: int, at: datetime) -> Pull | None:
         """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked."""
         if self._forge is not None:
-            facts = self._forge.pull(target, number)
-            told = Pull(
-                target=target,
-                number=number,
-                head=facts.head,
-                base=facts.base,
-                base_ref=facts.base_ref,
-                head_repository=facts.head_repository,
-                author=facts.author,
-                association=facts.association,
-                draft=facts.draft,
-                state=facts.state,
-                updated_at=facts.updated_at,
-            )
+            told = pulls.row(target, self._forge.pull(target, number))
             with self._database.transaction() as session:
                 known = intake.remembered(session, told, at)
                 if known is not None and known.state != OPEN:

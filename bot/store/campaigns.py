@@ -64,13 +64,13 @@ def get(session: Session, campaign_id: int) -> Campaign:
     return campaign
 
 
-#: Where GitHub puts what a merge queue would merge: like a pull request's, its commits may never be.
-_QUEUE = "refs/heads/gh-readonly-queue/"
+#: Branches that a merge queue makes and drops: like a pull request's, their commits may never be merged.
+QUEUE = "refs/heads/gh-readonly-queue/"
 
 
 def on_branch(pull: int | None, ref: str) -> bool:
     """Whether a campaign tested a commit that is in a branch for good, not one that might be merged."""
-    return pull is None and not ref.startswith(_QUEUE)
+    return pull is None and not ref.startswith(QUEUE)
 
 
 def find(session: Session, campaign_id: int | None) -> Campaign | None:
@@ -86,7 +86,7 @@ def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaig
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull.is_(None),
-        Campaign.ref.not_like(f"{_QUEUE}%"),
+        Campaign.ref.not_like(f"{QUEUE}%"),
         Campaign.head_toolchain.is_not(None),
         Campaign.head.startswith(commit, autoescape=True),
     )

@@ -138,7 +138,7 @@ class Room:
         if known:
             self.forge.now[intent.number] = intent
         with self.database.transaction() as session:
-            return intake.follow(session, _row(intent), self.clock.now())
+            return intake.follow(session, pulls.row(TARGET, intent), self.clock.now())
 
     def approve(self, number: int, commit: str, by: str = "maintainer") -> bool:
         with self.database.transaction() as session:
@@ -182,14 +182,6 @@ class Room:
         """Does something to a campaign's row."""
         with self.database.transaction() as session:
             do(session.get_one(Campaign, campaign))
-
-
-def _row(intent: PullIntent) -> Pull:
-    names = (
-        "target", "number", "head", "base", "base_ref", "head_repository", "author", "association", "draft",
-        "state", "updated_at",
-    )  # fmt: skip
-    return Pull(**{name: getattr(intent, name) for name in names})
 
 
 def config() -> RepositoryConfig:
