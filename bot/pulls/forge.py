@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
-from bot.config import RepositoryConfig
 from bot.store.pulls import Told
 
 
@@ -31,9 +29,3 @@ class Mirrors(Protocol):
 
     def merge_base(self, target: str, base: str, head: str) -> str:
         """The commit at which two parted; "" if they have no history in common."""
-
-
-#: Text and name of `.github/assay.yml` → the configuration; raises ConfigError.
-ParseConfig = Callable[[bytes, str], RepositoryConfig]
-#: How a repository without one is configured, read by path; None if nothing there is to be tested.
-DefaultConfig = Callable[[Callable[[str], bytes | None]], RepositoryConfig | None]

@@ -14,16 +14,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import CursorResult, delete, event, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session as Session
 
 from bot.errors import InternalError
+from bot.leases import Abandoned
 from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
 from bot.store.work import Work
-
-#: What the database raises when it, not our SQL, is in trouble: locked, full, gone.
-DATABASE_TROUBLE: tuple[type[Exception], ...] = (OperationalError, InterfaceError, PoolTimeout)
 
 #: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
 CHUNK = 500
@@ -31,10 +27,6 @@ CHUNK = 500
 T = TypeVar("T")
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-
-
-class Abandoned(Exception):  # noqa: N818  (a signal for the engine, not a failure)
-    """The campaign is no longer ours: superseded, ended, or its lease went to another process."""
 
 
 def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:

@@ -91,7 +91,7 @@ def _ask(
 
 
 def _question(doing: Doing, known: Known, package: str) -> Question:
-    corpus, config = running.corpus_of(doing), known.config
+    corpus, config = doing.corpus, known.config
     return Question(
         corpus=corpus,
         case=Corpus(corpus).get(known.case),

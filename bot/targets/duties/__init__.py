@@ -37,7 +37,7 @@ class Work:
     at      when it began
     last    when it was done before, None for the first time
     memory  what it left to be remembered
-    look    to be called now and then: keeps the lease, and raises Interrupted when it is to end now
+    look    to be called now and then: keeps the lease; raises a signal of `bot.leases` to end now
     """
 
     world: World
