@@ -21,7 +21,7 @@ from bot.pulls.deciding import BROKEN, LEAVE, TEST, WAIT, Decider, Decision
 from bot.pulls.forge import Forge
 from bot.reports import underway
 from bot.reports.pull import unreadable, waiting
-from bot.store import Database, Session, audit, jobs, outbox, pulls
+from bot.store import Database, Session, audit, jobs, outbox, pulls, targets
 from bot.store.models import Campaign, CampaignState, Job, JobState, Pull
 from bot.store.outbox import Draft
 from bot.store.pulls import OPEN
@@ -77,9 +77,11 @@ def _carry_out(
     if decision.what == TEST:
         return {"campaign": _test(session, doing, pull, decision, at)}
     if decision.what == WAIT:
-        _post(session, waiting(pull, decision.why), decision, at)
+        known_as = targets.known_as(session, pull.target)
+        _post(session, waiting(known_as, pull, decision.why), decision, at)
     elif decision.what == BROKEN and decision.audible:
-        _post(session, unreadable(pull, decision.why), decision, at)
+        known_as = targets.known_as(session, pull.target)
+        _post(session, unreadable(known_as, pull, decision.why), decision, at)
     return {}
 
 
@@ -104,7 +106,8 @@ def _test(session: Session, doing: Doing, pull: Pull, decision: Decision, at: da
 
 
 def _announce(session: Session, campaign: Campaign, at: datetime) -> None:
-    queued = underway.Underway.queued(campaign, pulls.before(session, campaign))
+    known_as = targets.known_as(session, campaign.target)
+    queued = underway.Underway.queued(campaign, known_as, pulls.before(session, campaign))
     outbox.post(session, [underway.draft(queued)], campaign_id=campaign.id, issues_per_day=0, at=at)
 
 
