@@ -37,7 +37,7 @@ def reduce(doing: Doing) -> None:
     end = _end(running.tool(doing, known.config, place, known.case, PROGRAM, *given))
     outcome = Outcome.from_json(end["outcome"])
     traits = traits_from_json(end["traits"])
-    about = origin(running.corpus_of(doing), outcome.case)
+    about = origin(doing.corpus, outcome.case)
     signature = doing.services.sign(outcome, about.operator, about.frontend, traits)
     by = Sighting(
         known.campaign.id,
