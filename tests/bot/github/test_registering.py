@@ -41,3 +41,23 @@ def test_the_key_is_written_for_its_owner_alone(tmp_path: Path) -> None:
         again = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
         assert isinstance(again.exception, UsageError)
         assert len(site.seen) == 1, "a code that was good once is not spent for nothing"
+
+
+def test_a_key_that_cannot_be_kept_costs_no_code(tmp_path: Path) -> None:
+    with Site(ROUTES) as site:
+        env = {"ASSAY_GITHUB_API_URL": site.url, "ASSAY_DATA_DIR": str(tmp_path)}
+        asked = ["--code", "c0de", "--key-file", str(tmp_path / "nowhere" / "app.pem")]
+        done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        assert isinstance(done.exception, UsageError)
+        assert "the code is still good" in str(done.exception)
+        assert not site.seen
+
+
+def test_a_code_that_is_refused_leaves_no_empty_key(tmp_path: Path) -> None:
+    key = tmp_path / "app.pem"
+    with Site(ROUTES) as site:
+        env = {"ASSAY_GITHUB_API_URL": site.url, "ASSAY_DATA_DIR": str(tmp_path)}
+        asked = ["--code", "stale", "--key-file", str(key)]
+        done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        assert isinstance(done.exception, UsageError)
+        assert not key.exists()
