@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.bisection.journal import Journal
-from bot.bisection.probing import Probing, Question
+from bot.bisection.probing import Probing, Question, follow
 from bot.bisection.releases import Range, releases
 from bot.bisection.rule import Rule
-from bot.bisection.search import bisect
 from bot.bisection.telling import told
 from bot.campaigns.attend import Attended, attend
 from bot.campaigns.services import OnEvent
@@ -74,8 +73,8 @@ class Asking:
                 make=doing.services.provision,
                 enough=lambda: self.seconds is not None and time.monotonic() - began > self.seconds,
             )
-            answer = bisect(len(ordered), probing, Rule())
-        return told(question, self.wanted, ordered, answer, probing, time.monotonic() - began)
+            answer, probed = follow(probing, len(ordered), Rule())
+        return told(question, self.wanted, ordered, answer, probed, time.monotonic() - began)
 
     def _question(self) -> Question:
         corpus, config = self.doing.corpus, self.known.config

@@ -33,6 +33,7 @@ from bot.store.models import Bug, Campaign
 from bot.store.outcomes import CacheKey
 from fuzzing import backends
 from fuzzing.outcomes import Outcome
+from fuzzing.triage.kinship import kinship
 
 _PIN = "requirements.txt"
 
@@ -156,6 +157,15 @@ def same(doing: Doing, known: Known, outcome: Outcome) -> bool:
     return "signature" in known.bug.facts and alike(raw.fields, known.bug.facts["signature"])
 
 
+def akin(doing: Doing, known: Known, outcome: Outcome) -> bool:
+    """Whether an outcome that is not the bug's symptom may show it in other words, as other builds do."""
+    if not outcome.verdict.accuses or "signature" not in known.bug.facts:
+        return False
+    about = origin(doing.corpus, outcome.case)
+    raw = doing.services.sign(outcome, about.operator, about.frontend)
+    return bool(kinship(raw.fields, known.bug.facts["signature"]))
+
+
 def _made(doing: Doing, config: Any, read: Read, commit: str) -> Place:
     services = doing.services
     ready = build(doing, services, doing.settings.data_dir, config, read)
@@ -189,7 +199,9 @@ def tallied(doing: Doing, known: Known, control: str, place: Place) -> Tally:
     """Runs the bug's case, and beside it one that must pass, in fresh processes on a build."""
     seen = run(doing, known.config, place, [known.case], RUNS)[known.case]
     beside = run(doing, known.config, place, [control], 1)[control] if control else []
-    return tally(seen, [same(doing, known, outcome) for outcome in seen], beside)
+    shows = [same(doing, known, outcome) for outcome in seen]
+    worded = [not shown and akin(doing, known, one) for one, shown in zip(seen, shows, strict=True)]
+    return tally(seen, shows, beside, worded)
 
 
 def tool(

@@ -74,6 +74,7 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         outcome=reduction.outcome.to_json(),
         minimal=reduction.reduced.minimal,
         confirmed=reduction.confirmed,
+        upstream=reduction.upstream,
         runs=reduction.reduced.runs,
         replayed=reduction.reduced.replayed,
         before=reduction.before,
