@@ -65,6 +65,9 @@ def of_github_id(session: Session, github_id: int) -> Target | None:
 
 def ensure(session: Session, name: str) -> tuple[Target, bool]:
     """The target of this name, locked, and whether it is new."""
+    target = lock(session, name)
+    if target is not None:
+        return target, False
     made = insert_missing(session, Target, [{"name": name, "known_as": _unused(session, name)}])
     target = lock(session, name)
     assert target is not None
