@@ -15,7 +15,6 @@ from bot.bisection.telling import told
 from bot.campaigns.attend import Attended, attend
 from bot.campaigns.services import OnEvent
 from bot.errors import RefusalError
-from bot.jobs import running
 from bot.jobs.doing import Doing
 from bot.jobs.running import Known
 from bot.locks import locked
@@ -78,7 +77,7 @@ class Asking:
         return told(question, self.wanted, ordered, answer, probed, time.monotonic() - began)
 
     def _question(self) -> Question:
-        corpus, config = running.corpus_of(self.doing), self.known.config
+        corpus, config = self.doing.corpus, self.known.config
         return Question(
             corpus=corpus,
             case=Corpus(corpus).get(self.known.case),

@@ -125,7 +125,6 @@ class Reducer:
         )
         return Reduction(best, shown, first, before, after, reduced, others, confirmed)
 
-
     def _reduced(
         self,
         start: Any,
