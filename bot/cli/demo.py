@@ -17,6 +17,7 @@ from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import artifacts
 from bot.errors import InfrastructureError
+from bot.reports.templating import counted
 from bot.store import Database, progress
 from bot.store.models import CampaignState
 
@@ -107,6 +108,7 @@ def _tell(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
         "issues": sorted(str(path) for path in outbox.glob("issue-*.md")),
         "check_runs": sorted(str(path) for path in outbox.glob("check_run-*.md")),
         "report": str(folder / "report.html"),
+        "data_dir": str(data_dir),
     }
 
 
@@ -114,8 +116,9 @@ def _print(told: dict[str, Any]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"\n[bold]{escape(told['headline'])}[/]  ({told['seconds']:.0f} s in all)\n")
     for side in ("base", "head"):
-        counts = ", ".join(f"{count} {name}" for name, count in told["verdicts"][side].items())
-        console.print(f"{side}: {told['ran'][side]} cases on {told['toolchains'][side]}: {counts}")
+        counts = ", ".join(f"{count:,} {name}" for name, count in told["verdicts"][side].items())
+        ran = counted(told["ran"][side], "case")
+        console.print(f"{side}: {ran} on {told['toolchains'][side]}: {counts}")
     names = {
         "new": "regressed",
         "support_lost": "no longer supported",
@@ -128,7 +131,7 @@ def _print(told: dict[str, Any]) -> None:
         console.print(f"  {count:5}  {names.get(section, section)}")
     console.print()
     for one in told["regressions"]:
-        console.print(f"[bold]{escape(one['title'])}[/] ({one['cases']} cases)")
+        console.print(f"[bold]{escape(one['title'])}[/] ({counted(one['cases'], 'case')})")
     for kind, paths in (("issue", told["issues"]), ("check run", told["check_runs"])):
         for path in paths:
             console.print(f"  {kind:10}  {path}")
@@ -136,3 +139,6 @@ def _print(told: dict[str, Any]) -> None:
         if one["reproducer"]:
             console.print(f"  {'reproducer':10}  {one['reproducer']}")
     console.print(f"  {'report':10}  {told['report']}")
+    console.print(
+        f"\nWhat the service knows of it: ASSAY_DATA_DIR={told['data_dir']} assay status {demo.TARGET}"
+    )

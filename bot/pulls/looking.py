@@ -20,7 +20,7 @@ from bot.pulls.deciding import BROKEN, LEAVE, TEST, WAIT, Decider, Decision
 from bot.pulls.forge import Forge
 from bot.reports import underway
 from bot.reports.pull import unreadable, waiting
-from bot.store import Database, Session, audit, jobs, now, outbox, pulls
+from bot.store import Database, Session, audit, jobs, now, outbox, pulls, targets
 from bot.store.models import Campaign, CampaignState, Job, JobState, Pull
 from bot.store.outbox import Draft
 from bot.store.pulls import OPEN
@@ -96,9 +96,11 @@ class Looker:
         if decision.what == TEST:
             return {"campaign": self._test(session, errand, pull, decision, at)}
         if decision.what == WAIT:
-            self._post(session, waiting(pull, decision.why), decision, at)
+            known_as = targets.known_as(session, pull.target)
+            self._post(session, waiting(known_as, pull, decision.why), decision, at)
         elif decision.what == BROKEN and decision.audible:
-            self._post(session, unreadable(pull, decision.why), decision, at)
+            known_as = targets.known_as(session, pull.target)
+            self._post(session, unreadable(known_as, pull, decision.why), decision, at)
         return {}
 
     @staticmethod
@@ -124,7 +126,9 @@ class Looker:
 
     @staticmethod
     def _announce(session: Session, campaign: Campaign, at: datetime) -> None:
-        queued = underway.Underway.queued(campaign, pulls.before(session, campaign))
+        queued = underway.Underway.queued(
+            campaign, targets.known_as(session, campaign.target), pulls.before(session, campaign)
+        )
         outbox.post(session, [underway.draft(queued)], campaign_id=campaign.id, issues_per_day=0, at=at)
 
     @staticmethod

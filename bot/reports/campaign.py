@@ -19,7 +19,7 @@ from bot.reports.references import completed
 from bot.reports.report import Group, Report, build
 from bot.reports.templating import counted
 from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
-from bot.store import Session, bugs, campaigns, findings, now, outbox
+from bot.store import Session, bugs, campaigns, findings, now, outbox, targets
 from bot.store.models import Side, Standing
 from bot.store.outbox import Draft
 from fuzzing.cases import Corpus, TestCase
@@ -113,7 +113,8 @@ class CampaignReports:
 
     def could_not_test(self, session: Session, trouble: Trouble) -> None:
         """One neutral check run that says what to fix."""
-        draft = untested(trouble.target, trouble.head, trouble.campaign_id, trouble.reason)
+        known_as = targets.known_as(session, trouble.target)
+        draft = untested(trouble.target, known_as, trouble.head, trouble.campaign_id, trouble.reason)
         outbox.post(session, [draft], campaign_id=trouble.campaign_id, issues_per_day=0, at=self._clock())
 
     def _report(self, summary: Summary) -> Report:
@@ -183,6 +184,7 @@ def view_of(summary: Summary) -> CampaignView:
     head = summary.toolchains.get(Side.HEAD)
     return CampaignView(
         target=summary.target,
+        known_as=summary.known_as,
         campaign=summary.campaign_id,
         head=summary.head,
         base=summary.base,

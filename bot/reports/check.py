@@ -57,12 +57,12 @@ _PLAIN = Setting()
 
 def check_key(view: CampaignView) -> str:
     """One campaign has one check run."""
-    return campaign_key(view.target, view.head, view.campaign)
+    return campaign_key(view.known_as, view.head, view.campaign)
 
 
-def campaign_key(target: str, head: str, campaign: int) -> str:
+def campaign_key(known_as: str, head: str, campaign: int) -> str:
     """The key of a campaign's check run."""
-    return key(CHECK_RUN, target, head, str(campaign))
+    return key(CHECK_RUN, known_as, head, str(campaign))
 
 
 def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
@@ -112,13 +112,13 @@ def _buttons(report: Report, setting: Setting) -> list[Button]:
     return [RERUN, REDUCE, MUTE] if accused(report, setting.muted) else [RERUN]
 
 
-def untested(target: str, head: str, campaign: int, reason: str) -> Draft:
+def untested(target: str, known_as: str, head: str, campaign: int, reason: str) -> Draft:
     """The check run of a commit that could not be tested; it says nothing about the compiler.
 
     reason   what failed and what to fix, as the error says it
     """
     summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason)
-    run = campaign_key(target, head, campaign)
+    run = campaign_key(known_as, head, campaign)
     title = "Could not test this commit"
     body = payload(head, run, title, tidy(summary), "", conclusion="neutral")
     return Draft(CHECK_RUN, run, target, body, living=True)

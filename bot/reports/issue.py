@@ -21,9 +21,9 @@ LABELS = ("assay",)
 _SIZES = ((4_000, 6_000, 20), (3_000, 3_000, 10), (1_500, 1_500, 5))
 
 
-def issue_key(target: str, signature: str) -> str:
+def issue_key(known_as: str, signature: str) -> str:
     """One bug of one target has one issue, whichever campaign finds it."""
-    return key(ISSUE, target, signature)
+    return key(ISSUE, known_as, signature)
 
 
 def issue_title(group: Group) -> str:
@@ -80,7 +80,7 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
         message_limit=message,
         rows=rows,
     )
-    return f"{tidy(body)}\n{marker(issue_key(view.target, group.signature))}\n"
+    return f"{tidy(body)}\n{marker(issue_key(view.known_as, group.signature))}\n"
 
 
 def what_happens(outcome: Outcome, operator: str) -> str:

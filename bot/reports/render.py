@@ -60,7 +60,7 @@ def effects(report: Report, config: Config) -> list[Draft]:
             "body": issue_body(report, group),
             "labels": issue_labels(report, group, config.reports.labels),
         }
-        key = issue_key(view.target, group.signature)
+        key = issue_key(view.known_as, group.signature)
         drafts.append(Draft(ISSUE, key, view.target, payload, group.signature, hold))
     return drafts
 

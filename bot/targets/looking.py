@@ -117,8 +117,12 @@ def _branches(work: Work, target: Target) -> None:
             continue
         with work.world.database.transaction(durable=False) as session:
             row = targets.lock(session, target.name)
-            if row is not None:
+            if row is None:
+                return
+            if row.heads.get(branch) == target.heads.get(branch):
                 _branch(work, session, row, branch, commit)
+            else:  # we were told of a push while GitHub was asked, whose answer may be older
+                watching.read_again(row)
 
 
 def _branch(work: Work, session: Session, row: Target, branch: str, commit: str) -> None:

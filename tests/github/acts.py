@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from tests.github import pull_views, views
 from tests.github.calls import invalid
-from tests.github.state import Account, Comment, Issue, Label, Reaction, Repository
+from tests.github.state import Account, Comment, Issue, Label, Reaction, Repository, Status
 
 if TYPE_CHECKING:
     from tests.github.hub import Hub
 
 #: Characters ("Issue bodies and comments", and GitHub's own answers when there are more).
 LONGEST_BODY, LONGEST_TITLE, LONGEST_LABEL = 65_536, 256, 50
+#: Of a status's description, and how many there may be of one commit and context ("Commit statuses").
+LONGEST_DESCRIPTION, MOST_STATUSES = 140, 1000
 
 
 def check_text(resource: str, name: str, text: str | None, most: int) -> None:
@@ -173,3 +175,14 @@ def tell_comment(hub: Hub, repo: Repository, one: Comment, action: str, by: Acco
     issue = views.issue(hub, repo, repo.issues[one.issue])
     payload = {"action": action, "issue": issue, "comment": views.comment(hub, repo, one)}
     hub.emit("issue_comment", payload | more, repo, by)
+
+
+def set_status(hub: Hub, repo: Repository, by: Account, sha: str, said: dict[str, Any]) -> Status:
+    """One more status of a commit."""
+    check_text("Status", "description", said.get("description"), LONGEST_DESCRIPTION)
+    context, before = said.get("context", "default"), repo.statuses
+    if sum(one.sha == sha and one.context == context for one in before) >= MOST_STATUSES:
+        raise invalid("Status", "base", "This SHA and context has reached the maximum number of statuses.")
+    told = (said["state"], said.get("description"), said.get("target_url"))
+    repo.statuses.append(Status(next(hub.world.ids), sha, by, context, *told, hub.world.clock()))
+    return repo.statuses[-1]

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 import tests.github.routes  # noqa: F401 - registers the operations
-from tests.github import installs, server
+from tests.github import git_http, installs, server
 from tests.github.courier import Courier, Delivery, Mischief
 from tests.github.hub import Hub
 from tests.github.identity import APP_ID, SLUG, private_key
@@ -39,10 +39,13 @@ class GitHubDouble:
 
     app_id, app_slug, bot = str(APP_ID), SLUG, f"{SLUG}[bot]"
 
-    def __init__(self, folder: Path, clock: Clock = wall_clock, secret: str = SECRET) -> None:
+    def __init__(
+        self, folder: Path, clock: Clock = wall_clock, secret: str = SECRET, *, below: str = ""
+    ) -> None:
+        """`below` is the path that the API lies at: "" on github.com, /api/v3 on an enterprise's server."""
         self.hub = Hub(folder / "github", clock, secret)
-        self.secret = secret
-        self._door = server.Door(self.hub)
+        self.secret, self._below = secret, below
+        self._door = server.Door(self.hub, below)
 
     def __enter__(self) -> GitHubDouble:
         self._door.start()
@@ -70,7 +73,7 @@ class GitHubDouble:
     @property
     def git_http_url(self) -> str:
         """The same over HTTP, where private repositories want an installation's token."""
-        return f"{self.hub.url}/git"
+        return self.hub.url.removesuffix(self._below) + git_http.PREFIX.rstrip("/")
 
     @property
     def private_key(self) -> str:
@@ -154,6 +157,10 @@ class GitHubDouble:
     def token(self, login: str) -> str:
         """A personal token."""
         return self.hub.identity.personal(login)
+
+    def manifest_code(self) -> str:
+        """What GitHub hands to somebody who has registered the App from its manifest: a code, good once."""
+        return self.hub.identity.manifest_code()
 
     def redeliver(self, delivery: Delivery) -> None:
         """Somebody presses "Redeliver" in the App's settings."""

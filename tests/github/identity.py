@@ -20,6 +20,8 @@ SLUG, APP_ID, CLIENT_ID = "assay-test", 99, "Iv23liAssayTest"
 LONGEST_JWT_S = 600
 #: "Generating an installation access token": it expires after an hour.
 TOKEN_LIFE = timedelta(hours=1)
+#: "Registering a GitHub App from a manifest": the three steps must be done within an hour.
+CODE_LIFE = timedelta(hours=1)
 
 
 @cache
@@ -47,11 +49,15 @@ class Token:
 
 @dataclass
 class Identity:
-    """Everything that can stand behind an Authorization header."""
+    """Everything that can stand behind an Authorization header.
+
+    codes   what an App registered from a manifest can be fetched with, and until when
+    """
 
     world: World
     tokens: dict[str, Token] = field(default_factory=dict)
     people: dict[str, Account] = field(default_factory=dict)
+    codes: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def bot(self) -> Account:
@@ -63,6 +69,12 @@ class Identity:
         token = f"ghp_{login}"
         self.people[token] = self.world.account(login)
         return token
+
+    def manifest_code(self) -> str:
+        """A code for the App that somebody has just registered from a manifest: good once, for an hour."""
+        code = secrets.token_hex(20)
+        self.codes[code] = self.world.clock() + CODE_LIFE
+        return code
 
     def mint(
         self, installation: Installation, permissions: dict[str, str], repositories: frozenset[int] | None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tests.github import acts, checks, installs, pushes
 from tests.github.git import ZERO
-from tests.github.state import CheckRun, Comment, Installation, Issue, Reaction, Repository
+from tests.github.state import CheckRun, Comment, Installation, Issue, Reaction, Repository, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +61,11 @@ class RepositoryDouble:
     def reactions(self) -> list[Reaction]:
         """All reactions to issues and comments."""
         return list(self.record.reactions.values())
+
+    @property
+    def statuses(self) -> list[Status]:
+        """All statuses of commits, the oldest first."""
+        return list(self.record.statuses)
 
     def comments(self, number: int) -> list[Comment]:
         """The comments on an issue or pull request."""

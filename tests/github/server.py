@@ -28,13 +28,13 @@ class Fault:
     """How one request goes wrong: the next one whose method and path fit.
 
     status    the answer, 0 for a connection that breaks without one
-    headers, body   of the answer
+    headers, body   of the answer; a text is sent as it is
     arrived   whether GitHub did the work before it failed to say so
     """
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
-    body: dict[str, Any] = field(default_factory=lambda: {"message": "planned"})
+    body: dict[str, Any] | str = field(default_factory=lambda: {"message": "planned"})
     arrived: bool = False
     method: str = _WRITES
     path: str = "/repos/.*"
@@ -56,16 +56,16 @@ class Seen:
 
 
 class Door:
-    """Serves the hub's routes on a free port of this machine."""
+    """Serves the hub's routes on a free port of this machine, at a path of its own."""
 
-    def __init__(self, hub: Hub) -> None:
-        self.hub = hub
+    def __init__(self, hub: Hub, below: str = "") -> None:
+        self.hub, self._below = hub, below
         self.faults: deque[Fault] = deque()
         self.seen: list[Seen] = []
         self.watcher: Callable[[Seen], None] | None = None
         self._busy: dict[str, int] = {}
         self._server = _Server(("127.0.0.1", 0), _handler(self))
-        self.hub.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.hub.url = f"http://127.0.0.1:{self._server.server_address[1]}{below}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="github")
 
     def start(self) -> None:
@@ -92,6 +92,9 @@ class Door:
 
     def serve(self, method: str, target: str, headers: dict[str, str], body: Any) -> Answer:
         """The answer to a request, whatever it is."""
+        if not target.startswith(f"{self._below}/"):
+            return not_found().answer
+        target = target.removeprefix(self._below)
         seen = Seen(method, target, headers, body)
         with self.hub.lock:
             target = self._renamed(target)
@@ -127,7 +130,7 @@ class Door:
         limited: dict[str, str] = {}
         try:
             actor = self.hub.identity.actor(headers.get("authorization", ""))
-            route, parameters = _routed(method, urlsplit(target).path)
+            route, parameters = routed(method, urlsplit(target).path)
             resource = "search" if route.template.startswith("/search") else "core"
             at = self.hub.world.clock()
             self.hub.limits.check(actor.key, method, resource, route.creates, at)
@@ -191,7 +194,8 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _routed(method: str, path: str) -> tuple[Route, dict[str, str]]:
+def routed(method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The operation a request is of, and the parameters in its path. Raises RefusedError 404 for none."""
     for route in ROUTES:
         match = route.pattern.fullmatch(path)
         if match and route.method == method:
@@ -246,8 +250,12 @@ def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
             if answer.status == 0:
                 self.close_connection = True
                 return
-            data = b"" if answer.body is None else json.dumps(answer.body).encode()
-            self._send(answer.status, {"content-type": "application/json", **answer.headers}, data)
+            plain = isinstance(answer.body, str)  # a page of some proxy's
+            data = (
+                b"" if answer.body is None else (answer.body if plain else json.dumps(answer.body)).encode()
+            )
+            kind = "text/html" if plain else "application/json"
+            self._send(answer.status, {"content-type": kind, **answer.headers}, data)
 
         def _send(self, status: int, headers: dict[str, str], data: bytes) -> None:
             self.send_response(status)

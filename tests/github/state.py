@@ -129,6 +129,20 @@ class CheckRun:
 
 
 @dataclass
+class Status:
+    """What somebody said of a commit in one context; a later one in the same context takes its place."""
+
+    id: int
+    sha: str
+    author: Account
+    context: str
+    state: str
+    description: str | None
+    target_url: str | None
+    created_at: datetime
+
+
+@dataclass
 class Repository:
     """A repository; its commits are in `git`."""
 
@@ -150,6 +164,7 @@ class Repository:
     labels: dict[str, Label] = field(default_factory=dict)
     suites: dict[int, CheckSuite] = field(default_factory=dict)
     check_runs: dict[int, CheckRun] = field(default_factory=dict)
+    statuses: list[Status] = field(default_factory=list)
 
     @property
     def full_name(self) -> str:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from tests.github.git import Commit
 from tests.github.identity import APP_ID, CLIENT_ID, SLUG
-from tests.github.state import Account, Comment, Installation, Issue, Label, Reaction, Repository, stamp
+from tests.github.state import (
+    Account,
+    Comment,
+    Installation,
+    Issue,
+    Label,
+    Reaction,
+    Repository,
+    Status,
+    stamp,
+)
 
 if TYPE_CHECKING:
     from tests.github.hub import Hub
@@ -203,6 +213,23 @@ def commit(hub: Hub, repo: Repository, one: Commit) -> Json:
 
 def _at(one: Commit) -> datetime:
     return datetime.fromtimestamp(one.at, UTC)
+
+
+def status(hub: Hub, repo: Repository, one: Status) -> Json:
+    """A commit status."""
+    return {
+        "id": one.id,
+        "node_id": node("SC", one.id),
+        "url": f"{hub.url}/repos/{repo.full_name}/statuses/{one.sha}",
+        "context": one.context,
+        "state": one.state,
+        "description": one.description,
+        "target_url": one.target_url,
+        "created_at": stamp(one.created_at),
+        "updated_at": stamp(one.created_at),
+        "avatar_url": f"{WEB}/{one.author.login}.png",
+        "creator": user(hub, one.author),
+    }
 
 
 def app(hub: Hub) -> Json:

@@ -18,6 +18,7 @@ _REPO = "/repos/{owner}/{repo}"
 
 OPERATIONS = {
     "/app": ("get",),
+    "/app-manifests/{code}/conversions": ("post",),
     "/app/hook/config": ("get", "patch"),
     "/app/hook/deliveries": ("get",),
     "/app/hook/deliveries/{delivery_id}": ("get",),
@@ -43,6 +44,7 @@ OPERATIONS = {
     f"{_REPO}/commits/{{ref}}": ("get",),
     f"{_REPO}/commits/{{ref}}/check-runs": ("get",),
     f"{_REPO}/commits/{{ref}}/check-suites": ("get",),
+    f"{_REPO}/commits/{{ref}}/statuses": ("get",),
     f"{_REPO}/commits/{{commit_sha}}/pulls": ("get",),
     f"{_REPO}/compare/{{basehead}}": ("get",),
     f"{_REPO}/contents/{{path}}": ("get", "put"),
@@ -66,6 +68,7 @@ OPERATIONS = {
     f"{_REPO}/pulls/{{pull_number}}": ("get", "patch"),
     f"{_REPO}/pulls/{{pull_number}}/commits": ("get",),
     f"{_REPO}/pulls/{{pull_number}}/files": ("get",),
+    f"{_REPO}/statuses/{{sha}}": ("post",),
 }
 #: Payloads of webhooks: the description's name of each, "event-action".
 WEBHOOKS = (

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import jwt
 import pytest
@@ -18,86 +21,112 @@ from bot.github.live import GitHub
 from bot.github.publisher import FIRST_WAIT, Publisher
 from bot.reports import render
 from bot.store.outbox import Claimed, Draft
-from tests.bot.github import app_kit
-from tests.bot.github.outbox_kit import START, Clock, campaign, check_run, database, issue, post, row
+from tests.bot.github.outbox_kit import Clock, campaign, check_run, database, issue, post, row
 from tests.bot.reports import sample
-from tests.github_api.server import ME, FakeGitHub, Fault
+from tests.github import acts, identity
+from tests.github.double import GitHubDouble
+from tests.github.people import RepositoryDouble
+from tests.github.server import Fault
+from tests.github.state import wall_clock
+
+#: Where the clock of everybody stands: the App's signatures go by the machine's own.
+NOW = wall_clock()
 
 
 @pytest.fixture
-def server() -> Iterator[FakeGitHub]:
-    with FakeGitHub() as made:
+def server(tmp_path: Path) -> Iterator[GitHubDouble]:
+    with GitHubDouble(tmp_path, Clock(NOW)) as made:
         yield made
-    assert made.violations == []
-
-
-def sink(server: FakeGitHub, credentials: Credentials | None = None) -> GitHub:
-    who = credentials or app_kit.credentials()
-    return GitHub(Hub(who, server.url, timeout_s=5, clock=Clock()))
 
 
 @pytest.fixture
-def github(server: FakeGitHub) -> Iterator[GitHub]:
-    made = sink(server)
+def repository(server: GitHubDouble) -> RepositoryDouble:
+    made = server.repository(sample.TARGET)
+    made.commit({"op.cc": "1\n"}, quiet=True)
+    return made
+
+
+@pytest.fixture
+def github(server: GitHubDouble, repository: RepositoryDouble) -> Iterator[GitHub]:
+    who = Credentials(app_id=server.app_id, private_key=server.private_key)
+    made = GitHub(Hub(who, server.url, timeout_s=5, clock=server.hub.world.clock))
     yield made
     made.close()
 
 
+def run(repository: RepositoryDouble, key: str = "k") -> Draft:
+    """A check run of the commit there is."""
+    draft = check_run(key)
+    return replace(draft, payload=draft.payload | {"head_sha": repository.head()})
+
+
 def claimed(draft: Draft, resumed: bool = False) -> Claimed:
-    return Claimed(draft.key, draft.kind, draft.target, draft.payload, START, False, resumed, 1)
+    return Claimed(draft.key, draft.kind, draft.target, draft.payload, NOW, False, resumed, 1)
 
 
-def test_issues_and_check_runs_are_created_as_dry_run_writes_them(server: FakeGitHub, github: GitHub) -> None:
-    drafts = render.effects(sample.report(), sample.config("auto"))
+def test_issues_and_check_runs_are_created_as_dry_run_writes_them(
+    server: GitHubDouble, github: GitHub, repository: RepositoryDouble
+) -> None:
+    drafts = [
+        replace(draft, payload=draft.payload | {"head_sha": repository.head()})
+        if draft.kind == "check_run"
+        else draft
+        for draft in render.effects(sample.report(), sample.config("auto"))
+    ]
     for draft in drafts:
         github.send(claimed(draft))
-    posts = [(seen.path, seen.body) for seen in server.seen if seen.path.startswith("/repos") and seen.body]
+    posts = [seen for seen in server.seen if seen.path.startswith("/repos") and seen.body]
     suffix = {"issue": "issues", "check_run": "check-runs"}
-    assert posts == [(f"/repos/{sample.TARGET}/{suffix[d.kind]}", d.payload) for d in drafts]
-    assert server.seen[-1].headers["authorization"] == "token ghs_installation"
-    assert server.seen[-1].headers["user-agent"].startswith("assay")
+    sent = [(f"/repos/{sample.TARGET}/{suffix[draft.kind]}", draft.payload) for draft in drafts]
+    assert [(seen.path, seen.body) for seen in posts] == sent
+    assert posts[-1].headers["authorization"].startswith("token ghs_")
+    assert posts[-1].headers["user-agent"].startswith("assay")
 
 
-def test_what_is_there_is_found_by_marker_and_author(server: FakeGitHub, github: GitHub) -> None:
+def test_what_is_there_is_found_by_marker_and_author(
+    server: GitHubDouble, github: GitHub, repository: RepositoryDouble
+) -> None:
     effect = claimed(issue("a"))
-    quoting = {
-        "title": "quote",
-        "body": issue("a").payload["body"],
-        "user": {"login": "somebody"},
-        "number": 1,
-    }
-    others = [{"title": "t", "body": None, "user": {"login": ME}, "number": n} for n in range(2, 250)]
-    server.issues[sample.TARGET] = [quoting, *others]
+    repository.open_issue("quote", issue("a").payload["body"], author="somebody")
+    for number in range(2, 250):  # as so many requests would; nobody is told
+        acts.new_issue(server.hub, repository.record, server.hub.identity.bot, f"{number}", None)
     assert github.find(effect) is None
     sent = github.send(effect)
     assert github.find(effect) == sent
     assert sent.number == 250
     asked = next(seen for seen in server.seen if seen.method == "GET" and "/issues" in seen.path)
-    assert "since=2026-11-20T11%3A50%3A00Z" in asked.path
+    assert f"since={quote(f'{NOW - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}')}" in asked.path
 
 
-def test_check_runs_are_found_by_their_external_id(server: FakeGitHub, github: GitHub) -> None:
-    assert github.find(claimed(check_run("k"))) is None
-    github.send(claimed(check_run("j")))
-    sent = github.send(claimed(check_run("k")))
-    assert github.find(claimed(check_run("k"))) == sent
-    assert sent.url == f"https://github.com/{sample.TARGET}/runs/2"
+def test_check_runs_are_found_by_their_external_id(github: GitHub, repository: RepositoryDouble) -> None:
+    assert github.find(claimed(run(repository))) is None
+    github.send(claimed(run(repository, "j")))
+    sent = github.send(claimed(run(repository)))
+    assert github.find(claimed(run(repository))) == sent
+    assert (sent.url or "").endswith(f"/runs/{repository.check_runs[1].id}")
 
 
-def test_an_app_signs_in_as_the_targets_installation(server: FakeGitHub) -> None:
-    app = sink(server)
-    app.send(claimed(issue("a")))
-    app.send(claimed(issue("b")))
-    assert app.find(claimed(issue("b"))) is not None
+def test_an_app_signs_in_as_the_targets_installation(server: GitHubDouble, github: GitHub) -> None:
+    github.send(claimed(issue("a")))
+    github.send(claimed(issue("b")))
+    assert github.find(claimed(issue("b"))) is not None
     installed = [seen for seen in server.seen if seen.path.endswith("/installation")]
     assert len(installed) == 1
-    assert len(server.posts("/access_tokens")) == 1
     signed = installed[0].headers["authorization"].removeprefix("Bearer ")
-    claims = jwt.decode(
-        signed, app_kit.key().public_key(), algorithms=["RS256"], options={"verify_iat": False}
+    told = jwt.decode(
+        signed,
+        identity.key_pair().public_key(),
+        algorithms=["RS256"],
+        options={"verify_iat": False, "verify_exp": False},
     )
-    assert claims["iss"] == app_kit.APP_ID
-    assert server.posts("/issues")[0].headers["authorization"] == "token ghs_installation"
+    assert told["iss"] == server.app_id
+    one = server.installation(sample.TARGET.partition("/")[0])
+    assert {seen.path for seen in server.posts("/access_tokens")} == {
+        f"/app/installations/{one.id}/access_tokens"
+    }
+    written = {seen.headers["authorization"] for seen in server.posts("/issues")}
+    assert len(written) == 1, "one token for both"
+    assert written.pop().startswith("token ghs_")
 
 
 LIMIT = {"message": "You have exceeded a secondary rate limit."}
@@ -119,12 +148,12 @@ LIMIT = {"message": "You have exceeded a secondary rate limit."}
         (Fault(429, {"retry-after": "7"}), ThrottledError, "tried again in 7 s"),
         (Fault(403, {"retry-after": "9"}, LIMIT), ThrottledError, "tried again in 9 s"),
         (Fault(403, {}, LIMIT), ThrottledError, "tried again in 60 s"),
-        (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(START.timestamp()) + 33)},
+        (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW.timestamp()) + 33)},
                {"message": "API rate limit exceeded"}), ThrottledError, "tried again in 33 s"),
     ],
 )  # fmt: skip
 def test_every_answer_becomes_an_error_that_says_what_to_do(
-    fault: Fault, error: type[AssayError], words: str, server: FakeGitHub, github: GitHub
+    fault: Fault, error: type[AssayError], words: str, server: GitHubDouble, github: GitHub
 ) -> None:
     server.faults.append(fault)
     with pytest.raises(error, match=re.escape(words)) as caught:
@@ -134,11 +163,11 @@ def test_every_answer_becomes_an_error_that_says_what_to_do(
     assert len(server.posts("/issues")) == 1  # a POST is never repeated by itself
 
 
-def test_a_token_that_ends_in_the_middle_is_renewed_once(server: FakeGitHub, github: GitHub) -> None:
+def test_a_token_that_ends_in_the_middle_is_renewed_once(server: GitHubDouble, github: GitHub) -> None:
     server.faults.append(Fault(401))
     assert github.send(claimed(issue("a"))).number == 1
     assert (len(server.posts("/access_tokens")), len(server.posts("/issues"))) == (2, 2)
-    server.faults += [Fault(401), Fault(401)]
+    server.faults.extend([Fault(401), Fault(401)])
     with pytest.raises(InfrastructureError, match="does not accept our credentials"):
         github.send(claimed(issue("b")))
 
@@ -148,23 +177,30 @@ def test_a_token_that_ends_in_the_middle_is_renewed_once(server: FakeGitHub, git
     [(Fault(502, arrived=True), True), (Fault(502), True), (Fault(0, arrived=True), True),
      (Fault(429, {"retry-after": "1"}), False)],
 )  # fmt: skip
-@pytest.mark.parametrize("draft", [issue("a"), check_run("k")], ids=["issue", "check_run"])
+@pytest.mark.parametrize("kind", ["issue", "check_run"])
 def test_the_publisher_makes_it_once_over_a_bad_line(
-    fault: Fault, asked: bool, draft: Draft, server: FakeGitHub, github: GitHub, tmp_path: Path
-) -> None:
-    store, clock = database(tmp_path), Clock()
+    fault: Fault, asked: bool, kind: str, server: GitHubDouble, repository: RepositoryDouble,
+    github: GitHub, tmp_path: Path,
+) -> None:  # fmt: skip
+    store, clock = database(tmp_path), Clock(NOW)
+    draft = issue("a") if kind == "issue" else run(repository)
     campaign(store)
-    post(store, draft)
+    post(store, draft, at=NOW)
     publisher = Publisher(store, github, clock, DryRun(tmp_path / "outbox"))
     server.faults.append(fault)
     assert publisher.run_once()
     clock.now += FIRST_WAIT
     assert publisher.run_once()
     assert row(store, draft.key).state == "sent"
-    made = [*server.issues.get(sample.TARGET, []), *server.check_runs.get(sample.TARGET, [])]
-    assert len(made) == 1
-    assert row(store, draft.key).url == made[0]["html_url"]
-    assert any(seen.method == "GET" and "installation" not in seen.path for seen in server.seen) is asked
+    assert len(repository.issues) + len(repository.check_runs) == 1
+    (url,) = [f"/issues/{one.number}" for one in repository.issues] + [
+        f"/runs/{one.id}" for one in repository.check_runs
+    ]
+    assert (row(store, draft.key).url or "").endswith(f"{sample.TARGET}{url}")
+    listed = [
+        one for one in server.seen if one.method == "GET" and ("/issues" in one.path or "runs" in one.path)
+    ]
+    assert bool(listed) is asked
 
 
 def test_live_needs_credentials() -> None:

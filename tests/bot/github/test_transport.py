@@ -10,97 +10,121 @@ import pytest
 
 from bot.errors import InfrastructureError, RefusalError
 from bot.github.answers import Answer, error_of
-from bot.github.client import Client
+from bot.github.client import PER_PAGE, Client
 from bot.github.governor import Governor
 from bot.github.identity import TokenSigner
 from bot.github.requests import Request
 from bot.github.transport import Transport
 from tests.bot.github.outbox_kit import Clock, database
-from tests.bot.github.site import Routes, Site
+from tests.github import acts
+from tests.github.double import GitHubDouble
+from tests.github.server import Fault
+
+TARGET = "octo/compiler"
+ISSUES = f"/repos/{TARGET}/issues"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def github(tmp_path: Path, clock: Clock) -> Iterator[GitHubDouble]:
+    with GitHubDouble(tmp_path, clock) as made:
+        made.repository(TARGET)
+        yield made
 
 
 @contextmanager
-def client(site: Site, governor: Governor | None = None, below: str = "") -> Iterator[Client]:
-    transport = Transport(site.url + below, timeout_s=5)
-    yield Client(transport, TokenSigner("t0ken"), governor, Clock())
+def client(github: GitHubDouble, governor: Governor | None = None) -> Iterator[Client]:
+    transport = Transport(github.url, timeout_s=5)
+    yield Client(transport, TokenSigner(github.token("octo")), governor, github.hub.world.clock)
     transport.close()
 
 
-MOVED: Routes = {
-    "/repos/o/old/issues?state=all": (301, {"location": "$/repositories/7/issues?state=all"}, {}),
-    "/repositories/7/issues?state=all": (200, {}, [{"number": 1}]),
-    "/repos/o/old/issues": (307, {"location": "$/repositories/7/issues"}, {"message": "Temporary Redirect"}),
-    "/repositories/7/issues": (201, {}, {"number": 2}),
-}
+def issues(github: GitHubDouble, count: int) -> None:
+    """So many issues that nobody is told of."""
+    record = github.repository(TARGET).record
+    for number in range(count):
+        acts.new_issue(github.hub, record, record.owner, f"{number}", None)
 
 
-def test_a_renamed_repository_is_read_and_written_under_its_new_name() -> None:
-    with Site(MOVED) as site, client(site) as its:
-        assert its.get("/repos/o/old/issues", state="all") == [{"number": 1}]
-        answer = its.send(Request("POST", "/repos/o/old/issues", {"title": "t"}))
-        assert (answer.data, answer.moved) == ({"number": 2}, True)
-        assert [
-            (method, body) for method, path, body, _ in site.seen if path == "/repositories/7/issues"
-        ] == [("POST", {"title": "t"})]
-        assert {headers["authorization"] for *_, headers in site.seen} == {"token t0ken"}
+def test_a_renamed_repository_is_read_and_written_under_its_new_name(github: GitHubDouble) -> None:
+    issues(github, 1)
+    record = github.repository(TARGET).record
+    github.repository(TARGET).rename("translator")
+    with client(github) as its:
+        assert [one["number"] for one in its.get(ISSUES, state="all")] == [1]
+        answer = its.send(Request("POST", ISSUES, {"title": "t"}))
+        assert (answer.data["number"], answer.moved) == (2, True)
+    posts = [(seen.path, seen.body) for seen in github.seen if seen.method == "POST"]
+    there = f"/repositories/{record.id}/issues"
+    assert posts == [(ISSUES, {"title": "t"}), (there, {"title": "t"})]
+    assert {seen.headers["authorization"] for seen in github.seen} == {f"token {github.token('octo')}"}
 
 
-def test_credentials_follow_no_redirect_to_another_server() -> None:
-    routes: Routes = {"/a": (301, {"location": "http://127.0.0.2:9/a"}, {})}
+def test_credentials_follow_no_redirect_to_another_server(github: GitHubDouble) -> None:
+    github.faults.append(Fault(301, {"location": "http://127.0.0.2:9/a"}, method="GET"))
     elsewhere = r"sends us on to http://127\.0\.0\.2:9"
-    with Site(routes) as site, client(site) as its, pytest.raises(RefusalError, match=elsewhere):
-        its.get("/a")
+    with client(github) as its, pytest.raises(RefusalError, match=elsewhere):
+        its.get(ISSUES)
 
 
-def test_a_circle_of_redirects_ends() -> None:
-    with Site({"/a": (302, {"location": "/a"}, {})}) as site, client(site) as its:
-        with pytest.raises(InfrastructureError, match="leads in circles"):
-            its.get("/a")
-        assert len(site.seen) == 4
+def test_a_circle_of_redirects_ends(github: GitHubDouble) -> None:
+    github.faults.extend(Fault(302, {"location": ISSUES}, method="GET") for _ in range(9))
+    with client(github) as its, pytest.raises(InfrastructureError, match="leads in circles"):
+        its.get(ISSUES)
+    assert len(github.seen) == 4
 
 
-def test_pages_are_followed_below_an_enterprise_servers_path() -> None:
-    root = "/api/v3"
-    routes: Routes = {
-        f"{root}/x?per_page=100&state=all": (
-            200,
-            {"link": f'<${root}/x?page=2&state=all>; rel="next"'},
-            [1, 2],
-        ),
-        f"{root}/x?page=2&state=all": (200, {"link": f'<${root}/x?page=1>; rel="prev"'}, [3]),
-    }
-    with Site(routes) as site, client(site, below=root) as its:
-        assert list(its.pages("/x", state="all")) == [1, 2, 3]
+def test_pages_are_followed_below_an_enterprise_servers_path(tmp_path: Path, clock: Clock) -> None:
+    with GitHubDouble(tmp_path, clock, below="/api/v3") as github, client(github) as its:
+        assert github.url.endswith("/api/v3")
+        github.repository(TARGET)
+        issues(github, 2 * PER_PAGE + 1)
+        numbers = [one["number"] for one in its.pages(ISSUES, state="all", direction="asc")]
+        assert numbers == list(range(1, 2 * PER_PAGE + 2))
+        assert len(github.seen) == 3
 
 
-def test_a_page_of_a_proxy_is_told_of() -> None:
-    with Site({"/a": (503, {}, "<h1>Down</h1>")}) as site, client(site) as its:
-        with pytest.raises(InfrastructureError, match="answered 503 for /a: <h1>Down</h1>"):
-            its.get("/a")
-        assert len(site.seen) == 4, "what only reads is tried again at once"
+def test_a_page_of_a_proxy_is_told_of(github: GitHubDouble) -> None:
+    github.faults.extend(Fault(503, {}, "<h1>Down</h1>", method="GET|POST") for _ in range(5))
+    with client(github) as its:
+        with pytest.raises(InfrastructureError, match=f"answered 503 for {TARGET}: <h1>Down</h1>"):
+            its.get(ISSUES)
+        assert len(github.seen) == 4, "what only reads is tried again at once"
         with pytest.raises(InfrastructureError):
-            its.send(Request("POST", "/a", {}))
-        assert len(site.seen) == 5
+            its.send(Request("POST", ISSUES, {}))
+        assert len(github.seen) == 5
 
 
-def test_what_has_not_changed_costs_nothing(tmp_path: Path) -> None:
+def test_what_has_not_changed_costs_nothing(github: GitHubDouble, tmp_path: Path) -> None:
     store = database(tmp_path)
-    routes: Routes = {"/a?b=1": (200, {"etag": '"e"', "link": "<$/a?b=2>; rel=next"}, {"x": 1})}
-    with Site(routes) as site, client(site, Governor(store)) as its:
-        assert [its.get("/a", b=1) for _ in range(3)] == [{"x": 1}] * 3
-        assert [headers.get("if-none-match") for *_, headers in site.seen] == [None, '"e"', '"e"']
+    issues(github, 1)
+    with client(github, Governor(store)) as its:
+        first, *later = [its.get(ISSUES, state="all") for _ in range(3)]
+    assert [one["number"] for one in first] == [1]
+    assert later == [first, first]
+    asked = [seen.headers.get("if-none-match") for seen in github.seen]
+    assert (asked[0], len(set(asked[1:]))) == (None, 1)
+    assert [seen.status for seen in github.seen] == [200, 304, 304]
     store.close()
 
 
-def test_the_last_request_of_an_hour_pauses_everybody(tmp_path: Path) -> None:
-    store, clock = database(tmp_path), Clock()
-    left = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(clock.now.timestamp()) + 1200)}
+def test_the_last_request_of_an_hour_pauses_everybody(
+    github: GitHubDouble, clock: Clock, tmp_path: Path
+) -> None:
+    store = database(tmp_path)
+    github.hub.limits.requests = 1
     governor = Governor(store, clock=clock)
-    with Site({"/a": (200, left, {"x": 1})}) as site, client(site, governor) as its:
-        assert its.get("/a") == {"x": 1}
+    with client(github, governor) as its:
+        assert its.get(ISSUES) == []
         with pytest.raises(InfrastructureError, match="the hour's requests are used up"):
-            its.get("/a")
-        assert len(site.seen) == 1
+            its.get(ISSUES)
+        assert len(github.seen) == 1
+        clock.advance(hours=1, seconds=1)
+        assert its.get(ISSUES) == []
     store.close()
 
 

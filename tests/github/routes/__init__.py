@@ -13,6 +13,7 @@ from tests.github.routes import (
     reactions,
     repositories,
     search,
+    statuses,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "reactions",
     "repositories",
     "search",
+    "statuses",
 ]

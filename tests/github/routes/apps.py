@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.github import views
 from tests.github.calls import Answer, Call, RefusedError, not_found, route
+from tests.github.identity import private_key
 from tests.github.shapes import complete
 from tests.github.state import Installation, Repository, stamp
 
@@ -17,6 +18,19 @@ _WITHIN = {"read": ("read",), "write": ("read", "write"), "admin": ("read", "wri
 def app(call: Call) -> Answer:
     """The App."""
     return Answer(200, complete("integration", views.app(call.hub)))
+
+
+@route("POST", "/app-manifests/{code}/conversions")
+def from_manifest(call: Call) -> Answer:
+    """The App that was just registered, with its key and secret, for a code that is then used up."""
+    until = call.hub.identity.codes.pop(call.parameters["code"], None)
+    if until is None or until <= call.hub.world.clock():
+        raise not_found()
+    secrets = {"pem": private_key(), "webhook_secret": call.hub.courier.secret, "client_secret": "hidden"}
+    pointer = (
+        "#/paths/~1app-manifests~1{code}~1conversions/post/responses/201/content/application~1json/schema"
+    )
+    return Answer(201, complete(pointer, views.app(call.hub) | secrets))
 
 
 @route("GET", "/app/installations", app=True)
