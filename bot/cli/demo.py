@@ -16,7 +16,7 @@ from bot.campaigns.progress import Progress
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import artifacts
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import counted
 from bot.store import Database, progress
 from bot.store.models import CampaignState
@@ -48,7 +48,10 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
     begun = time.monotonic()
     out = out.resolve()
     data_dir = out / "data"
-    data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be written to: {error.strerror}") from error
     stage = demo.make_repository(out / "repositories", base, head)
     console.print(f"{demo.TARGET}: {stage.base[:12]} pins OpenVINO {base}, {stage.head[:12]} pins {head}")
     with demo.service(data_dir, out / "repositories", out / "service.log") as running:
