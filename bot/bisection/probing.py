@@ -17,7 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from bot.bisection.journal import Journal
-from bot.bisection.rule import Counts
+from bot.bisection.rule import Counts, Rule
+from bot.bisection.search import Answer, Kind, bisect
 from bot.errors import ProvisionError, RunnerError
 from bot.runners.protocol import Event, OnEvent, ToolchainTrouble
 from bot.toolchains import Spec, provision
@@ -145,6 +146,7 @@ class Probing:
     releases  in the order of the search
     make      makes toolchains
     enough    whether no further release is to be tried: its time is spent
+    lenient   whether the bug in other words counts as the bug
     """
 
     def __init__(
@@ -157,10 +159,13 @@ class Probing:
         say: Say,
         make: Make = provision,
         enough: Callable[[], bool] = lambda: False,
+        *,
+        lenient: bool = False,
     ) -> None:
         self._question, self._releases = question, releases
         self._data_dir, self._journal = data_dir, journal
         self._runner, self._say, self._make, self._enough = runner, say, make, enough
+        self._lenient = lenient
         self.probed: dict[int, Probed] = {}
         self.wanted: dict[str, Any] | None = None
         self.cost = Cost()
@@ -232,6 +237,8 @@ class Probing:
         words = [self._word(outcome) for outcome in outcomes]
         failed = 0 if trouble is None or _lasting(trouble) else runs - len(words)
         kin = words.count("kin")
+        if not self._lenient:
+            return Counts(words.count("bad"), words.count("good"), words.count("other") + kin, failed)
         return Counts(words.count("bad") + kin, words.count("good"), words.count("other"), failed, kin)
 
     def _word(self, outcome: Outcome) -> str:
@@ -250,6 +257,27 @@ class Probing:
             return "bad"
         return "kin" if kinship(symptom(outcome), self.wanted) else "other"
 
+    @property
+    def worded(self) -> bool:
+        """Whether a release that was tried shows the bug in other words."""
+        return any(self.doubt(revision) for revision in self.probed)
+
+    def leniently(self) -> Probing:
+        """The same once more, where other words count; what was run is not run again."""
+        again = Probing(
+            self._question,
+            self._releases,
+            self._data_dir,
+            self._journal,
+            self._runner,
+            self._say,
+            self._make,
+            self._enough,
+            lenient=True,
+        )
+        again.cost = self.cost
+        return again
+
     def doubt(self, revision: int) -> str:
         """What makes a release's failure the bug though it says other words; "" where it says the same."""
         outcomes = self.probed[revision].outcomes if revision in self.probed else []
@@ -257,6 +285,15 @@ class Probing:
         if self.wanted is None or not kin or any(self._word(outcome) == "bad" for outcome in outcomes):
             return ""
         return kinship(symptom(kin[0]), self.wanted)
+
+
+def follow(probing: Probing, releases: int, rule: Rule) -> tuple[Answer, Probing]:
+    """The answer, and who probed for it: other words count only where the same words give no certain one."""
+    answer = bisect(releases, probing, rule)
+    if answer.kind is Kind.FOUND or not probing.worded:
+        return answer, probing
+    again = probing.leniently()
+    return bisect(releases, again, rule), again
 
 
 def _lasting(trouble: Trouble) -> bool:

@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.bisection.journal import Journal
-from bot.bisection.probing import Probing, Question
+from bot.bisection.probing import Probing, Question, follow
 from bot.bisection.releases import Range, releases
 from bot.bisection.rule import Rule
-from bot.bisection.search import bisect
 from bot.bisection.telling import told
 from bot.campaigns.attend import Attended, attend
 from bot.campaigns.services import OnEvent
 from bot.errors import RefusalError
-from bot.jobs import running
 from bot.jobs.doing import Doing
 from bot.jobs.running import Known
 from bot.locks import locked
@@ -75,11 +73,11 @@ class Asking:
                 make=doing.services.provision,
                 enough=lambda: self.seconds is not None and time.monotonic() - began > self.seconds,
             )
-            answer = bisect(len(ordered), probing, Rule())
-        return told(question, self.wanted, ordered, answer, probing, time.monotonic() - began)
+            answer, probed = follow(probing, len(ordered), Rule())
+        return told(question, self.wanted, ordered, answer, probed, time.monotonic() - began)
 
     def _question(self) -> Question:
-        corpus, config = running.corpus_of(self.doing), self.known.config
+        corpus, config = self.doing.corpus, self.known.config
         return Question(
             corpus=corpus,
             case=Corpus(corpus).get(self.known.case),

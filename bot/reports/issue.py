@@ -133,7 +133,11 @@ def _origin(group: Group) -> str:
         f"{text.code(origin.test.removesuffix(REDUCED))} of "
         f"{text.code(f'{origin.library} {origin.version}')}{licence}, "
         f"taken over by Assay's source {text.code(origin.source)}{seed}{made}."
+        f"{_MET if group.met == group.cases else ''}"
     )
+
+
+_MET = " Assay met it while it made a case of that test small, which failed otherwise."
 
 
 def tidy(markdown: str) -> str:

@@ -11,8 +11,7 @@ import structlog
 from bot.errors import RefusalError, UsageError
 from bot.github.answers import MissingError
 from bot.github.facts import PullFacts, RepositoryFacts
-from bot.store import Session, audit, targets
-from bot.store.campaigns import insert_missing
+from bot.store import Session, audit, pulls, targets
 from bot.store.models import Pull, Target, TargetState
 from bot.targets import heads, policy, watching
 from bot.targets.duties import Work
@@ -202,29 +201,11 @@ def _pull(work: Work, target: Target, facts: PullFacts, *, first: bool) -> None:
         updated_at=facts.updated_at,
     )
     with work.world.database.transaction(durable=False) as session:
-        if first:
-            _note(session, target.name, facts)
+        if first:  # it was there before anybody watched: what happens to it from now on counts
+            pulls.note(session, pulls.row(target.name, facts))
             return
         work.world.carry_out(session, intent)
         why = f"missed and found by looking: {action}"
         at = work.world.clock()
         audit.record(session, target.name, "found", f"pull:{facts.number}", why, at)
     log.info("missed event found", target=target.name, pull=facts.number, action=action)
-
-
-def _note(session: Session, target: str, facts: PullFacts) -> None:
-    """A pull request that was there before anybody watched: what happens to it from now on counts."""
-    values = {
-        "target": target,
-        "number": facts.number,
-        "head": facts.head,
-        "base": facts.base,
-        "base_ref": facts.base_ref,
-        "head_repository": facts.head_repository,
-        "author": facts.author,
-        "association": facts.association,
-        "draft": facts.draft,
-        "state": facts.state,
-        "updated_at": facts.updated_at,
-    }
-    insert_missing(session, Pull, [values])

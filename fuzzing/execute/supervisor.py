@@ -284,7 +284,7 @@ class Supervisor(Generic[Tag]):
         self._done.append((job.tag, execution))
         if self._fresh:
             self._close(slot)
-        elif isinstance(answer.told, dict) and answer.told.get("sticky") is True:
+        elif answer.error is not None and answer.error.get("sticky") is True:
             self._close(slot, grace_s=_DYING_S)
             self.respawns += 1
         else:

@@ -67,7 +67,6 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         corpus.add(other)
         event(event="other", id=other.id)
     corpus.add(reduction.case)
-    lens = lens_of(case.program.kind)
     event(
         event="end",
         **{"from": case.id},
@@ -75,11 +74,12 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         outcome=reduction.outcome.to_json(),
         minimal=reduction.reduced.minimal,
         confirmed=reduction.confirmed,
+        upstream=reduction.upstream,
         runs=reduction.reduced.runs,
         replayed=reduction.reduced.replayed,
         before=reduction.before,
-        after=lens.format.size(reduction.reduced.best),
-        words=lens.words,
+        after=reduction.after,
+        words=lens_of(case.program.kind).words,
         seconds=time.monotonic() - begin,
         traits=asdict(traits_of(reduction.case)),
     )

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.github.people import RepositoryDouble
 from tests.scenarios.stage import Stage
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where a scenario fails, its report says what the service did."""
+    report = yield
+    given: dict[str, Any] = getattr(item, "funcargs", {})
+    stage = given.get("own_stage") or given.get("stage")
+    if report.failed and isinstance(stage, Stage):
+        repository: RepositoryDouble | None = given.get("repository")
+        report.sections.append(("what happened", stage.account(repository.name if repository else "")))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -12,38 +12,49 @@ import json
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
-from bot.store import Database
+from bot.store import Database, targets
 from bot.store.models import (
+    Act,
     Campaign,
     CampaignState,
     Command,
     CommandState,
     Delivery,
     DeliveryState,
+    Duty,
     Effect,
     EffectState,
     Job,
     JobState,
 )
+from bot.targets.duties import known
 from tests.github.double import GitHubDouble
 from tests.github.people import RepositoryDouble
 from tests.github.server import Seen
 from tests.scenarios.service import Life
 from tests.scenarios.toolchain import GOOD, files
 from tests.support.campaigning import await_
+from tests.support.postgres import addresses
 
 _OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
 _ENDED = tuple(state.value for state in CampaignState if state.ended)
+#: A target asked about before this is one to be asked about again soon, or for the first time.
+_NOT_LONG_AGO = targets.LONG_AGO + timedelta(days=1)
+#: Duties that may find something to be done; the others keep house.
+_STARTING = ("schedules", *(duty.name for duty in known() if duty.asks))
 _JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
 PATIENCE_S = 120.0
 POLL_S = 0.05
+#: How much of a service's log, and of what it did, is shown where a scenario fails.
+SHOWN_LINES, SHOWN_ROWS = 40, 60
 
 
 class Stage:
@@ -58,22 +69,27 @@ class Stage:
         self._git_over_http, self._variables = git_over_http, variables
         self._life: Life | None = None
         self._lock = threading.RLock()
+        self._open = ExitStack()
 
     def __enter__(self) -> Stage:
         self.data_dir.mkdir(parents=True)
+        self.database_url = self._open.enter_context(addresses())(self.data_dir)
         (self.folder / "key.pem").write_text(self.hub.private_key)
         self.hub.__enter__()
         self.start()
-        self.rows = Database(f"sqlite:///{self.data_dir}/assay.db")
+        self.rows = Database(self.database_url)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            error.add_note(self.account())
         try:
             self.stop()
         finally:
             self.rows.close()
+            self._open.close()
             self.hub.__exit__(kind, error, trace)
 
     def repository(self, name: str = "octo/compiler", mode: str = "auto", **fields: Any) -> RepositoryDouble:
@@ -155,8 +171,33 @@ class Stage:
                     Effect.state != EffectState.FAILED.value,
                     Effect.payload["status"].as_string() != "completed",
                 ),
+                "duties": count(
+                    Duty, Duty.name.in_(_STARTING), or_(Duty.owner != "", Duty.done_at.is_(None))
+                ),
+                "unread targets": len(targets.due(session, _NOT_LONG_AGO, SHOWN_ROWS, hooked=True)),
             }
         return {name: number for name, number in left.items() if number}
+
+    def account(self, target: str = "") -> str:
+        """What happened, for who must find out why a scenario failed: what is left, acts, effects, log.
+
+        target   "" for all repositories
+        """
+        with self.rows.reading() as session:
+            acts = session.scalars(_last(Act, Act.id, target)).all()
+            effects = session.scalars(_last(Effect, Effect.created_at, target)).all()
+        told = [f"left to do: {self.busy() or 'nothing'}", "", "acts:"]
+        told += [
+            f"  {one.at:%H:%M:%S.%f} {one.who} {one.what} {one.subject}: {one.why}" for one in acts[::-1]
+        ]
+        told += ["", "effects:"]
+        told += [
+            f"  {one.created_at:%H:%M:%S.%f} {one.kind} {one.key} #{one.number} {one.state} "
+            f"{one.sent_revision}/{one.revision} {one.reason}"
+            for one in effects[::-1]
+        ]
+        lines = [line for line in self.log().splitlines() if '"duty done"' not in line][-SHOWN_LINES:]
+        return "\n".join([*told, "", "the service's log ends:", *(f"  {line[:500]}" for line in lines)])
 
     def database(self) -> AbstractContextManager[Database]:
         """The service's database, for a while."""
@@ -185,6 +226,7 @@ class Stage:
     def _environment(self) -> dict[str, str]:
         return {
             "ASSAY_DATA_DIR": str(self.data_dir),
+            "ASSAY_DATABASE_URL": self.database_url,
             "ASSAY_GITHUB_MODE": "live",
             "ASSAY_GITHUB_API_URL": self.hub.url,
             "ASSAY_GIT_URL": self.hub.git_http_url if self._git_over_http else self.hub.git_url,
@@ -195,3 +237,9 @@ class Stage:
             "ASSAY_LOG_FORMAT": "json",
             **self._variables,
         }
+
+
+def _last(model: Any, order: Any, target: str) -> Any:
+    """The rows of a repository that came last, the last of them first."""
+    wanted = select(model).order_by(order.desc()).limit(SHOWN_ROWS)
+    return wanted.where(model.target == target) if target else wanted

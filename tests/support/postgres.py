@@ -7,7 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -21,6 +21,10 @@ _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
 _OPTIONS = (
     "-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=16MB"
 )
+
+
+#: Set to run the tests of the control plane on PostgreSQL.
+SWITCH = "ASSAY_TEST_POSTGRESQL"
 
 
 def missing() -> str:
@@ -101,6 +105,16 @@ def serving() -> Iterator[Server]:
             _call(user, programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def addresses() -> Iterator[Callable[[Path], str]]:
+    """What leads from a data folder to its database: a SQLite file, or one of a server for this block."""
+    if not os.environ.get(SWITCH):
+        yield lambda folder: f"sqlite:///{folder}/assay.db"
+        return
+    with serving() as server:
+        yield lambda folder: server.database(str(folder))
 
 
 def _call(user: str | None, *command: str | Path) -> None:

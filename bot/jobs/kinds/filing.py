@@ -82,7 +82,7 @@ def file(doing: Doing) -> None:
 
 
 def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
-    operator = origin(running.corpus_of(doing), known.case).operator
+    operator = origin(doing.corpus, known.case).operator
     gone = _gone(doing, known)
     if gone:
         return _Seen(gone=gone)

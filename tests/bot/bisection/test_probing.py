@@ -24,7 +24,8 @@ from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from tests.bot.cli.commands_kit import GOOD as CASE
 
 PASS, WRONG, NAN = "pass", "wrong", "nan"
-RAISES, REFUSES = "raises", "refuses"
+RAISES, REWORDS, REFUSES = "raises", "rewords", "refuses"
+BROKEN, REWORDED = "the adder is broken", "Adder: broken operands of Add"
 
 
 def outcome(fate: str, shard: Shard) -> Outcome:
@@ -32,7 +33,8 @@ def outcome(fate: str, shard: Shard) -> Outcome:
         PASS: (Verdict.PASS, "pass", Evidence()),
         WRONG: (Verdict.WRONG_RESULT, "z is 1", _mismatch("1.0")),
         NAN: (Verdict.WRONG_RESULT, "z is nan", _mismatch("nan")),
-        RAISES: (Verdict.CRASH, "RuntimeError: no", Evidence(error="RuntimeError", message="no")),
+        RAISES: (Verdict.CRASH, "RuntimeError: no", Evidence(error="RuntimeError", message=BROKEN)),
+        REWORDS: (Verdict.CRASH, "AddError: no", Evidence(error="AddError", message=REWORDED)),
         REFUSES: (Verdict.UNSUPPORTED, "no Add", Evidence()),
     }[fate]
     return Outcome(

@@ -8,18 +8,14 @@ A life is a process of its own, forked from this one, which holds nothing but im
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import structlog
-from sqlalchemy import event, select
+from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from bot.campaigns import shards
@@ -27,25 +23,15 @@ from bot.campaigns.engine import Engine
 from bot.campaigns.intents import handle
 from bot.campaigns.services import Services, Settings
 from bot.store import Database
-from bot.store.models import Base
 from tests.bot.campaigns import standins
+from tests.support.killing import Killer, be_quiet, make_tables, rows, survive, tell
+from tests.support.postgres import addresses
 
-#: What differs between two runs of the same campaign and says nothing about it.
-PASSING = {
-    "created_at",
-    "updated_at",
-    "recorded_at",
-    "attempts",
-    "owner",
-    "lease_until",
-    "clock",
-    "work",
-    "sent_at",
-    "seconds",
-}
-PASSING |= {"received_at", "first_seen", "last_seen", "at", "last_event_at", "reconciled_at", "heads"}
 #: The first commits are killed at on both sides. Behind a commit and before the next there is little between.
 BOTH = 9
+#: Lives all cut short. Three commits begin each (the delivery, the leases, the claim), a reduction that fails
+#: for reasons of the reducer's may be the fourth: what is left of seven must be progress.
+ALWAYS = (("before commit", 7), ("after commit", 9), ("before commit", 13))
 #: No campaign needs more lives than this; one that does makes no progress.
 LIVES = 60
 
@@ -80,46 +66,14 @@ def standin_world(folder: Path) -> World:
 
 
 #: The place for worlds with real collaborators: a name, and how to build one below a folder. Their outcomes
-#: must not depend on luck either; durations and peak memory may be left out of the rows by PASSING_BODY.
+#: must not depend on luck either.
 WORLDS: dict[str, Callable[[Path], World]] = {"standins": standin_world}
-PASSING_BODY = {"durations", "peak_bytes"}
 
 
-@dataclass
-class Killer:
-    """Kills this process right before or after its `number`-th commit, or before its `number`-th run."""
-
-    moment: str = "never"
-    number: int = 0
-    every_life: bool = False
-    seen: int = 0
-
-    @property
-    def name(self) -> str:
-        return (
-            self.moment
-            if self.moment == "never"
-            else f"{self.moment} {self.number}{' always' * self.every_life}"
-        )
-
-    def tick(self, *_: Any) -> None:
-        self.seen += 1
-        if self.seen == self.number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def arm(self, database: Database, world: World) -> None:
-        if self.moment == "before commit":
-            event.listen(database.engine, "commit", self.tick)  # everything flushed, nothing committed
-        elif self.moment == "after commit":
-            event.listen(Session, "after_commit", self.tick)
-        elif self.moment == "before run":
-            world.before_run(self.tick)
-
-
-def live(world: World, killer: Killer) -> None:
+def live(world: World, url: str, killer: Killer) -> None:
     """One life: the delivery is handled (again), then the engine works until nothing is due."""
-    database = Database(f"sqlite:///{world.settings.data_dir}/assay.db")
-    killer.arm(database, world)
+    database = Database(url)
+    killer.arm(database, world.before_run)
     with database.transaction() as session:
         handle(session, standins.Intent())
     engine = Engine(database, world.settings, world.services)
@@ -129,75 +83,13 @@ def live(world: World, killer: Killer) -> None:
     database.close()
 
 
-def until_done(build: Callable[[Path], World], folder: Path, killer: Killer) -> int:
-    """Lives one life after another until one ends by itself; returns how many it took."""
-    folder.mkdir()
-    database = Database(f"sqlite:///{folder}/assay.db")
-    Base.metadata.create_all(database.engine)
-    database.close()
-    world = build(folder)
-    for lives in range(1, LIVES + 1):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                live(world, killer if lives == 1 or killer.every_life else Killer())
-                code = 0
-            finally:
-                os._exit(code)
-        _, status = os.waitpid(child, 0)
-        if os.WIFEXITED(status):
-            if os.WEXITSTATUS(status) != 0:
-                raise RuntimeError(f"{killer.name}: life {lives} failed; its traceback is above")
-            return lives
-    raise RuntimeError(f"{killer.name}: not done after {LIVES} lives")
-
-
-def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Every row of every table, without what passes, in the order of their keys."""
-    database = Database(f"sqlite:///{folder}/assay.db")
-    with database.reading() as session:
-        found = {
-            table.name: [
-                _plain(row._asdict()) for row in session.execute(select(table).order_by(*table.primary_key))
-            ]
-            for table in Base.metadata.sorted_tables
-            if table.name != "duties"  # what is due depends on how long the lives are
-        }
-    database.close()
-    return found
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in row.items() if name not in PASSING}
-    if "verdict" in row and isinstance(row.get("body"), dict):
-        kept["body"] = {name: value for name, value in row["body"].items() if name not in PASSING_BODY}
-    if "reduced" in row and isinstance(row.get("body"), dict):
-        kept |= {"runs": None, "body": _plain_reduction(row["body"])}
-    return kept
-
-
-def _plain_reduction(body: dict[str, Any]) -> dict[str, Any]:
-    """What a reduction told, but for the times, and for which of its runs were made before a kill."""
-    kept = {name: value for name, value in body.items() if name not in ("seconds", "runs", "replayed")}
-    if "outcome" in body:
-        kept["outcome"] = {name: v for name, v in body["outcome"].items() if name not in PASSING_BODY}
-        kept["tries"] = body["runs"] + body["replayed"]
-    return kept
-
-
-def measure(build: Callable[[Path], World], folder: Path) -> tuple[int, int]:
+def measure(world: World, url: str) -> tuple[int, int]:
     """How many commits and how many runs an undisturbed life has."""
-    folder.mkdir()
-    database = Database(f"sqlite:///{folder}/assay.db")
-    Base.metadata.create_all(database.engine)
-    database.close()
-    world = build(folder)
     runs = Killer("before run", -1)
     world.before_run(runs.tick)
     commits = Killer("after commit", -1)
     event.listen(Session, "after_commit", commits.tick)
-    live(world, Killer())
+    live(world, url, Killer())
     event.remove(Session, "after_commit", commits.tick)
     return commits.seen, runs.seen
 
@@ -212,25 +104,26 @@ def killers(commits: int, runs: int) -> Iterator[Killer]:
             yield Killer("after commit", number)
     for number in range(1, runs + 1, 5):
         yield Killer("before run", number)
-    for number in (17, 23):
-        yield Killer("before commit", number, every_life=True)
-        yield Killer("after commit", number, every_life=True)
+    for moment, number in ALWAYS:
+        yield Killer(moment, number, every_life=True)
 
 
-def main(world: str, folder: Path) -> None:
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(40),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+def main(name: str, folder: Path) -> None:
+    be_quiet()
     shards.BATCH = 4  # several batches of a few cases, as many cases make several of fifty
-    build = WORLDS[world]
-    commits, runs = measure(build, folder / "measured")
-    assert threading.active_count() == 1, "a process with threads must not be forked"
-    for index, killer in enumerate(killers(commits, runs)):
-        lives = until_done(build, folder / str(index), killer)
-        print(
-            json.dumps({"killed": killer.name, "lives": lives, "rows": rows(folder / str(index))}), flush=True
-        )
+    with addresses() as address:
+
+        def made(place: str) -> tuple[World, str]:
+            (folder / place).mkdir()
+            make_tables(url := address(folder / place))
+            return WORLDS[name](folder / place), url
+
+        commits, runs = measure(*made("measured"))
+        assert threading.active_count() == 1, "a process with threads must not be forked"
+        for index, killer in enumerate(killers(commits, runs)):
+            world, url = made(str(index))
+            lives = survive(partial(live, world, url), killer, LIVES)
+            tell(killer, lives, rows(url))
 
 
 if __name__ == "__main__":

@@ -7,15 +7,10 @@ prints one JSON object a line: {"killed": "never" | "before commit 3" | …, "li
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-
-import structlog
-from sqlalchemy import event
-from sqlalchemy.orm import Session
 
 from bot.campaigns.services import Services
 from bot.compose.campaigns import campaign_services
@@ -24,23 +19,23 @@ from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, jobs, outcomes
-from bot.store.models import Base, Bug, Campaign, CampaignCase, Finding, Retest, Standing, Toolchain
+from bot.store.models import Bug, Campaign, CampaignCase, Finding, Retest, Standing, Toolchain
 from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Outcome, Phase, Verdict
 from tests.bot.campaigns import standins
-from tests.bot.campaigns.killing import Killer, rows
 from tests.scenarios import toolchain
+from tests.support.killing import Killer, be_quiet, make_tables, rows, survive, tell
+from tests.support.postgres import addresses
 
 TARGET, START = "octo/compiler", datetime(2026, 11, 20, 12, tzinfo=UTC)
 CONFIG = toolchain.CONFIG.format(mode="auto").encode()
 FAILING, PASSING = standins.IDS["Add_regressed"], standins.IDS["Abs_fine"]
 
 
-def prepare(folder: Path) -> None:
+def prepare(url: str) -> None:
     """A bug that passed on one commit and is to be asked about on another, by somebody in its issue."""
-    folder.mkdir()
-    database = Database(f"sqlite:///{folder}/assay.db")
-    Base.metadata.create_all(database.engine)
+    make_tables(url)
+    database = Database(url)
     config, bad = parse_config(CONFIG).to_json(), standins.digest_of(toolchain.BAD)
     times = {"first_seen": START, "last_seen": START}
     with database.transaction() as session:
@@ -58,7 +53,7 @@ def prepare(folder: Path) -> None:
         case = {"case_id": FAILING, "signature": "s", "bug_id": 1, "verdict": "crash"}
         session.add(Finding(campaign_id=1, standing=Standing.REGRESSION.value, **case))
         session.add(CampaignCase(campaign_id=1, rank=0, case_id=PASSING))
-        outcomes.record(session, [_passed(CacheKey.of(bad, config))], START)
+        outcomes.record(session, [passed(PASSING, CacheKey.of(bad, config))], START)
         session.add(_proof(standins.digest_of(toolchain.OTHER)))
         arguments = {"purpose": "fix", "commit": "c" * 40, "number": 7}
         jobs.ask(session, "retest", TARGET, "k", START, bug_id=1, arguments=arguments, asked_by="ada")
@@ -72,9 +67,10 @@ def _toolchain(release: str) -> Toolchain:
     return made
 
 
-def _passed(key: CacheKey) -> Outcome:
+def passed(case: str, key: CacheKey) -> Outcome:
+    """A case that passed."""
     return Outcome(
-        case=PASSING,
+        case=case,
         backend=key.backend,
         toolchain=key.toolchain,
         device=key.device,
@@ -103,15 +99,12 @@ def services(settings: Settings) -> Services:
     return campaign_services(settings, **(replaced | {"repositories": standins.Repositories(files)}))
 
 
-def live(folder: Path, killer: Killer) -> None:
+def live(folder: Path, url: str, killer: Killer) -> None:
     """One life of a worker: until nothing is due."""
     settings = Settings(data_dir=folder, workers=1)
     made = services(settings)
-    database = Database(f"sqlite:///{folder}/assay.db")
-    if killer.moment == "before commit":
-        event.listen(database.engine, "commit", killer.tick)
-    elif killer.moment == "after commit":
-        event.listen(Session, "after_commit", killer.tick)
+    database = Database(url)
+    killer.arm(database)
     worker = Worker(database, settings, made, Lane.LONG)
     worker.start(steal=True)
     while worker.run_once():
@@ -119,41 +112,22 @@ def live(folder: Path, killer: Killer) -> None:
     database.close()
 
 
-def until_done(folder: Path, killer: Killer) -> int:
-    """Lives one life after another until one ends by itself; returns how many it took."""
-    prepare(folder)
-    for lives in (1, 2):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                live(folder, killer if lives == 1 else Killer())
-                code = 0
-            finally:
-                os._exit(code)
-        _, status = os.waitpid(child, 0)
-        if os.WIFEXITED(status):
-            if os.WEXITSTATUS(status) != 0:
-                raise RuntimeError(f"{killer.name}: life {lives} failed; its traceback is above")
-            return lives
-    raise RuntimeError(f"{killer.name}: killed twice")
-
-
 def main(folder: Path) -> None:
     """Until a life has no commit of that number any more."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    be_quiet()
     killers = [Killer()]
-    while killers:
-        killer = killers.pop(0)
-        there = folder / killer.name.replace(" ", "-")
-        lives = until_done(there, killer)
-        print(
-            json.dumps({"killed": killer.name, "lives": lives, "rows": rows(there)}, default=str), flush=True
-        )
-        if killer.moment == "never":
-            killers += [Killer(moment, 1) for moment in ("before commit", "after commit")]
-        elif lives > 1:
-            killers.append(Killer(killer.moment, killer.number + 1))
+    with addresses() as address:
+        while killers:
+            killer = killers.pop(0)
+            there = folder / killer.name.replace(" ", "-")
+            there.mkdir()
+            prepare(url := address(there))
+            lives = survive(partial(live, there, url), killer, most=2)
+            tell(killer, lives, rows(url))
+            if killer.moment == "never":
+                killers += [Killer(moment, 1) for moment in ("before commit", "after commit")]
+            elif lives > 1:
+                killers.append(Killer(killer.moment, killer.number + 1))
 
 
 if __name__ == "__main__":

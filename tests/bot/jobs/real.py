@@ -38,7 +38,8 @@ from bot.store.outcomes import CacheKey
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.migrate import onnx_backend_tests
 from fuzzing.migrate.onnx_node_tests import NAME, collect, operator_of
-from fuzzing.outcomes import Outcome, Phase, Verdict
+from fuzzing.outcomes import Outcome, Verdict
+from tests.bot.jobs.killing import passed
 
 GOOD, BAD = "2024.0.0", "2026.4.1"
 FAILING, PASSING = "test_affine_grid_2d_expanded", "test_abs"
@@ -162,7 +163,7 @@ def _campaign(made: Real, config: RepositoryConfig, cases: dict[str, TestCase], 
         session.add(CampaignCase(campaign_id=campaign.id, rank=0, case_id=passing))
         key = CacheKey.of(ready.digest, campaign.config)
         signature = _signature(made, config, ready)
-        outcomes.record(session, [_passed(passing, key)], START)
+        outcomes.record(session, [passed(passing, key)], START)
         session.add(
             Bug(
                 target=demo.TARGET,
@@ -224,17 +225,3 @@ def _signature(made: Real, config: RepositoryConfig, ready: Ready) -> str:
     (outcome,) = [Outcome.from_json(one["outcome"]) for one in heard if one["event"] == "outcome"]
     about = origin(made.settings.data_dir / "corpus", made.case)
     return made.services.sign(outcome, about.operator, about.frontend).key
-
-
-def _passed(case: str, key: CacheKey) -> Outcome:
-    return Outcome(
-        case=case,
-        backend=key.backend,
-        toolchain=key.toolchain,
-        device=key.device,
-        verdict=Verdict.PASS,
-        phase=Phase.RUN,
-        summary="",
-        durations={},
-        configuration=key.configuration,
-    )

@@ -45,8 +45,9 @@ class World:
     """A bug whose issue waits for its checks."""
 
     def __init__(self, folder: Path) -> None:
-        killing.prepare(folder)
         self.settings = Settings(data_dir=folder, workers=1)
+        folder.mkdir()
+        killing.prepare(self.settings.database_url)
         self.database = Database(self.settings.database_url)
         self.forge = Forge()
         with self.database.transaction() as session:

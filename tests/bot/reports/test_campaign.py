@@ -22,7 +22,7 @@ from bot.reports.campaign import CampaignReports, view_of
 from bot.reports.references import completed
 from bot.reports.report import build
 from bot.store import Database, bugs, campaigns, outbox
-from bot.store.models import Base, BugState, Campaign, Side, Standing
+from bot.store.models import Base, BugState, Campaign, Effect, Side, Standing
 from bot.store.work import Work
 from fuzzing.cases import Corpus, Tensor
 from fuzzing.cases.values import value_to_json
@@ -291,16 +291,33 @@ def test_cases_met_on_the_way_are_not_counted_among_those_that_ran(tmp_path: Pat
     one = finding(tmp_path / "corpus", Standing.REGRESSION, "Add")
     other = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
     report = build(view_of(summary(one, other)))
-    assert report.headline == "1 new bug: 1 of 12 cases fails here and passed at base"
+    assert report.headline == (
+        "1 new bug: 1 of 12 cases fails here and passed at base; 1 more met while they were made small"
+    )
+    alone = build(view_of(summary(other)))
+    assert alone.headline == "1 new bug, met while other cases were made small; 12 cases ran"
 
 
-def test_what_was_only_met_on_the_way_becomes_no_issue(
+def test_what_was_met_on_the_way_and_not_made_small_becomes_no_issue(
     database: Database, reports: CampaignReports, tmp_path: Path
 ) -> None:
     one = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
     kinds, known = publish(database, reports, summary(one))
     assert kinds == ["check_run"]
-    assert known == {"Mul-regression": "met while another case was made small: told in the report"}
+    why = "met while another case was made small, and not made small itself: told in the report"
+    assert known == {"Mul-regression": why}
+
+
+def test_what_was_met_on_the_way_and_made_small_goes_through_the_same_doors(
+    database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus"
+    one = dataclasses.replace(reduced(corpus, finding(corpus, Standing.REGRESSION, "Add")), met=True)
+    kinds, _ = publish(database, reports, summary(one))
+    assert kinds == ["check_run", "issue"]
+    with database.reading() as session:
+        issue = session.query(Effect).filter(Effect.kind == "issue").one()
+        assert "Assay met it while it made a case of that test small" in str(issue.payload["body"])
 
 
 def test_a_reproducer_carries_what_the_library_gave(tmp_path: Path) -> None:

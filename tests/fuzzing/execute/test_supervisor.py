@@ -15,8 +15,8 @@ from fuzzing.errors import ToolchainError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.pace import AHEAD
-from fuzzing.execute.process import Command
-from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.process import PIPE_BYTES, Command
+from fuzzing.execute.supervisor import AHEAD_BYTES, Supervisor
 from fuzzing.outcomes import Phase
 
 BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")
@@ -84,10 +84,14 @@ def test_values_of_every_kind_come_back_as_they_went() -> None:
     assert list(execution.outputs[: len(given)]) == given
 
 
-def test_a_large_case_passes_both_ways() -> None:
-    big = Tensor.of(np.arange(4 << 20, dtype=np.uint32))
+@pytest.mark.parametrize(("size", "count"), [(2 * AHEAD_BYTES, 4), (AHEAD_BYTES // 4, 16)])
+def test_a_large_case_passes_both_ways(size: int, count: int) -> None:
+    """Larger than all that may be on its way, and such that several are, each larger than a pipe."""
+    assert size > PIPE_BYTES
+    big = Tensor.of(np.arange(size // 4, dtype=np.uint32))
     supervisor: Supervisor[int] = Supervisor(command())
-    executions = dict(supervisor.run((n, case(FINE, ("big", big))) for n in range(AHEAD + 8)))
+    executions = dict(supervisor.run((n, case(FINE, ("big", big))) for n in range(count)))
+    assert len(executions) == count
     assert all(execution.outputs[0] == ("big", big) for execution in executions.values())
 
 
