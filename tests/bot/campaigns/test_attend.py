@@ -27,9 +27,6 @@ class Kept(Sink):
         self.events.append(event)
         self.threads.add(threading.get_ident())
 
-    def tick(self) -> None:
-        pass
-
     def close(self) -> None:
         self.closed += 1
 
