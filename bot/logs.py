@@ -65,6 +65,15 @@ def _plain(_logger: object, _method: str, line: EventDict) -> EventDict:
 
 
 def _render(as_json: bool, stream: TextIO) -> list[Processor]:
+    # Without the values of variables, which either form shows by itself: tokens and payloads are among them.
     if as_json:
-        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(default=str)]
-    return [structlog.dev.ConsoleRenderer(colors=stream.isatty())]
+        traces = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        return [
+            structlog.processors.ExceptionRenderer(traces),
+            structlog.processors.JSONRenderer(default=str),
+        ]
+    return [
+        structlog.dev.ConsoleRenderer(
+            colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+    ]

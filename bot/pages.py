@@ -1,20 +1,23 @@
-"""The page of a campaign's report, for whoever follows a check run's "Details".
+"""The service's pages: what is watched, how one repository stands and why, and the report of a campaign.
 
-It is there where `ASSAY_PUBLIC_URL` is set, and for repositories that everybody may read: it asks for no
-login, so what only some may read is not shown at all. The page itself loads nothing and runs nothing.
+They are there where `ASSAY_PUBLIC_URL` is set, and for repositories that everybody may read: they ask for no
+login, so what only some may read is not shown at all (`assay status` shows it to whoever runs the service).
+A page loads nothing and runs nothing.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from fastapi import APIRouter
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 
+from bot.reports.templating import render
 from bot.service import Service
-from bot.settings import Settings
-from bot.store import Database
-from bot.store.models import Campaign, Target
+from bot.settings import Settings, web_url
+from bot.store import Database, Session, now, outbox, overview
+from bot.store.models import BugState, Campaign, Target
 
 #: What the page may do; it says the same of itself.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -23,6 +26,30 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+#: What GitHub leads back with after an App was registered; anything else is not repeated.
+_CODE = re.compile(r"[A-Za-z0-9]{1,100}")
+MAX_BUGS = 100  # ours: what fits a page; `assay bugs` lists all
+#: Where this machine keeps things is nobody's business: what is only written down is a file here.
+_PATH = re.compile(r"file://\S+|(?<![\w.:/])/(?:[\w.@+-]+/)+[\w.@+-]+")
+#: Bugs that somebody is concerned with come first.
+_FIRST = [BugState.REPORTED, BugState.HELD, BugState.FIXED, BugState.VERIFIED, BugState.NEW, BugState.CLOSED]
+#: What findings are called on pages.
+STANDINGS = {
+    "regression": "new",
+    "already_broken": "broken before",
+    "support_lost": "no longer supported",
+    "fixed": "fixed",
+    "flaky": "did not repeat",
+    "flaky_program": "not the same twice",
+    "infrastructure": "the machine's doing",
+    "unjudged": "not judged",
+}
+_OFF = """Assay is running. Its pages are switched off.
+
+Set ASSAY_PUBLIC_URL to the address at which people reach this service, and start it again: pages and
+reports of repositories that everybody may read are then shown. On this machine, `assay status` tells the
+same of all.
+"""
 
 
 def address(settings: Settings, campaign: int) -> str:
@@ -38,22 +65,81 @@ def report_file(data_dir: Path, campaign: int) -> Path:
 def router(service: Service) -> APIRouter:
     """The routes of pages."""
     routes = APIRouter()
+    settings = service.settings
+
+    def shown() -> Database | None:
+        """The database, where there is one to be shown."""
+        return service.database if settings.public_url else None
+
+    @routes.get("/")
+    def index(code: str = "") -> Response:
+        database = shown()
+        code = code if _CODE.fullmatch(code) else ""
+        if database is None:
+            fetch = f"\nThe GitHub App is registered. Next: assay manifest --code {code}\n" if code else ""
+            return PlainTextResponse(_OFF + fetch, headers=_HEADERS)
+        with database.reading() as session:
+            told = {
+                "rows": overview.watched(session, public=True),
+                "brakes": [one for one in outbox.brakes(session) if one.name == outbox.EVERYTHING],
+                "problems": service.problems(),
+                "code": code,
+                "names": STANDINGS,
+                "hushed": hushed,
+            }
+            return HTMLResponse(render("pages/index.html.j2", **told), headers=_HEADERS)
+
+    @routes.get("/repositories/{owner}/{name}")
+    def repository(owner: str, name: str) -> Response:
+        database = shown()
+        if database is not None:
+            with database.reading() as session:
+                seen = overview.of_target(session, f"{owner}/{name}", now())
+                if seen is not None and not seen.watched.target.private:
+                    return HTMLResponse(_page(settings, seen), headers=_HEADERS)
+        return _missing("repository")
 
     @routes.get("/campaigns/{campaign}")
     def report(campaign: int) -> Response:
-        path = report_file(service.settings.data_dir, campaign)
-        database = service.database
-        shown = service.settings.public_url and database is not None and _is_public(database, campaign)
-        if not shown or not path.is_file():
-            return PlainTextResponse("There is no such report here.\n", 404)
+        path = report_file(settings.data_dir, campaign)
+        database = shown()
+        if database is None or not path.is_file():
+            return _missing("report")
+        with database.reading() as session:
+            public = _is_public(session, campaign)
+        if not public:
+            return _missing("report")
         return FileResponse(path, media_type="text/html; charset=utf-8", headers=_HEADERS)
 
     return routes
 
 
-def _is_public(database: Database, campaign: int) -> bool:
+def _page(settings: Settings, seen: overview.Overview) -> str:
+    ended = [one.campaign.id for one in seen.ended]
+    return render(
+        "pages/repository.html.j2",
+        o=seen,
+        bugs=sorted(seen.bugs, key=lambda bug: _FIRST.index(BugState(bug.state))),
+        hushed=hushed,
+        web=web_url(settings.github_api_url),
+        reports={number for number in ended if report_file(settings.data_dir, number).is_file()},
+        limit=MAX_BUGS,
+        names=STANDINGS,
+    )
+
+
+def hushed(text: str) -> str:
+    """A reason without the folders of the service's machine."""
+    return _PATH.sub("a file of the service", text)
+
+
+def _missing(what: str) -> Response:
+    """The same for what is not there and for what may not be shown."""
+    return PlainTextResponse(f"There is no such {what} here.\n", 404, headers=_HEADERS)
+
+
+def _is_public(session: Session, campaign: int) -> bool:
     """Whether everybody may read the campaign's repository, as far as GitHub has told us."""
-    with database.reading() as session:
-        row = session.get(Campaign, campaign)
-        target = session.get(Target, row.target) if row is not None else None
-        return target is not None and not target.private
+    row = session.get(Campaign, campaign)
+    target = session.get(Target, row.target) if row is not None else None
+    return target is not None and not target.private

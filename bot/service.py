@@ -35,14 +35,17 @@ log = structlog.get_logger(__name__)
 
 
 class Background(Protocol):
-    """Something that works in a thread of its own as long as the service runs.
+    """Something that works in a thread of its own as long as the service runs (`bot.loop.Loop`)."""
 
-    Logs and /readyz call it by its attribute `name`, or by its class where it has none.
-    """
+    @property
+    def name(self) -> str:
+        """What logs and /readyz call it."""
+
+    def wake(self) -> None:
+        """Makes it look at once, at least whether it is to stop."""
 
     def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set; soon after that it returns."""
-        ...
+        """Works until `stop` is set and `wake` called; soon after that it returns."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,17 @@ class _Thread:
     """A Background in its thread, and what it died of."""
 
     def __init__(self, work: Background, metrics: Metrics) -> None:
-        self.name = str(getattr(work, "name", type(work).__name__.lower()))
+        self.name = work.name
         self._work = work
         self.stop = threading.Event()
         self.died = ""
         self._metrics = metrics
         self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+
+    def tell(self) -> None:
+        """Has it end."""
+        self.stop.set()
+        self._work.wake()
 
     @property
     def ended(self) -> bool:
@@ -134,7 +142,6 @@ class Service:
             stack.callback(self._stop_threads)
             for work in (reader, *services.backgrounds):
                 self._start_thread(work)
-            stack.callback(reader.wake)  # after its stop is set, so that it sees it
             stack.callback(self._tell_threads)
             writer = InboxWriter(database, reader.wake)
             writer.start()
@@ -176,11 +183,11 @@ class Service:
 
     def _tell_threads(self) -> None:
         for thread in self._threads:
-            thread.stop.set()
+            thread.tell()
 
     def _stop_threads(self) -> None:
         for thread in self._threads:
-            thread.stop.set()
+            thread.tell()
             thread.thread.join(GRACE_S)
             if thread.thread.is_alive():
                 log.warning("a background thread did not stop in time", name=thread.name)

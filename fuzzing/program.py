@@ -1,20 +1,32 @@
 """What the programs of the data plane share: events on stdout, notes on stderr, exit codes.
 
-An event is a JSON object on a line of its own. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+An event is a JSON object on a line of its own. What a program could not do is its last one:
+
+    {"event": "error", "kind": "usage" | "toolchain", "message": TEXT}
+
+Exit codes: 0 done, 2 the caller's mistake ("usage"), 3 the machine's ("toolchain").
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 
+from fuzzing import jsontext
 from fuzzing.errors import InfrastructureError, UsageError
+
+_encode = jsontext.encoder()  # ASCII: what compilers say may hold half a surrogate pair
 
 
 def event(**fields: object) -> None:
     """Prints an event. It waits in the buffer: a program tells thousands."""
-    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
+    sys.stdout.write(_encode(fields) + "\n")
+
+
+def event_now(**fields: object) -> None:
+    """Prints an event that somebody waits for, or that must not be lost when the program dies."""
+    event(**fields)
+    sys.stdout.flush()
 
 
 def note(text: str) -> None:
@@ -23,17 +35,19 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def ended(name: str, work: Callable[[], None]) -> int:
-    """Does the work of the program `name`; its exit code. What it could not do is noted.
+def ended(name: str, work: Callable[[], None], *, events: bool = True) -> int:
+    """Does the work of the program `name`; its exit code. What it could not do is an event, and noted.
+
+    events  False for a program that prints text for people: it only notes
 
     Errors of any other kind are our own, and pass.
     """
     try:
         work()
-    except UsageError as error:
+    except (UsageError, InfrastructureError) as error:
+        kind, code = ("usage", 2) if isinstance(error, UsageError) else ("toolchain", 3)
+        if events:
+            event(event="error", kind=kind, message=str(error))
         note(f"{name}: {error}")
-        return 2
-    except InfrastructureError as error:
-        note(f"{name}: {error}")
-        return 3
+        return code
     return 0

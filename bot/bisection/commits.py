@@ -15,7 +15,7 @@ from bot.bisection.rule import Counts
 from bot.bisection.search import Answer, Kind, bisect
 from fuzzing.outcomes import Outcome
 
-#: What one run showed: "bad" (the bug), "good" (none), "other".
+#: What one run showed: "bad" (the bug), "kin" (the bug in other words), "good" (none), "other".
 Word = Callable[[Outcome], str]
 #: Runs the case so many times on the build of a commit; None if that build cannot be had.
 Run = Callable[[str, int], Sequence[Outcome] | None]
@@ -73,7 +73,8 @@ class Probing:
         seen = known[begun : begun + runs]
         self._taken[revision] = begun + len(seen)
         words = [self._word(outcome) for outcome in seen]
-        return Counts(words.count("bad"), words.count("good"), words.count("other"))
+        kin = words.count("kin")
+        return Counts(words.count("bad") + kin, words.count("good"), words.count("other"), kin=kin)
 
 
 def search(found: Sequence[Revision], run: Run, word: Word) -> dict[str, Any]:

@@ -17,10 +17,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from bot.bisection.journal import Journal
-from bot.bisection.rule import Counts
+from bot.bisection.rule import Counts, Rule
+from bot.bisection.search import Answer, Kind, bisect
 from bot.errors import ProvisionError, RunnerError
 from bot.runners.protocol import Event, OnEvent, ToolchainTrouble
-from bot.toolchains import Ready, Spec, provision
+from bot.toolchains import Spec, provision
 from bot.toolchains.existing import public
 from bot.toolchains.registry import Progress
 from fuzzing import backends
@@ -28,9 +29,9 @@ from fuzzing.cases import TestCase
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.judging import shows, symptom
+from fuzzing.triage.kinship import kinship
 
 Say = Callable[[str], None]
-Make = Callable[[Spec, Path, Progress], Ready]
 Trouble = ProvisionError | RunnerError
 
 
@@ -40,6 +41,23 @@ class Runner(Protocol):
     def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event, /) -> None:
         """Executes a shard."""
         ...
+
+
+class Build(Protocol):
+    """A toolchain that runs: see `bot.toolchains.Ready`."""
+
+    @property
+    def digest(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def python(self) -> str | Path:
+        """Path of its interpreter."""
+        ...
+
+
+Make = Callable[[Spec, Path, Progress], Build]
 
 
 @dataclass(frozen=True)
@@ -101,12 +119,14 @@ class Probed:
 
     outcomes  of its runs, in order
     trouble   why there are none, or no more; "" if there was no trouble
+    tried     False where the time was spent before its turn came
     """
 
     release: str
     toolchain: str
     outcomes: list[Outcome] = field(default_factory=list)
     trouble: str = ""
+    tried: bool = True
 
 
 @dataclass
@@ -125,6 +145,8 @@ class Probing:
 
     releases  in the order of the search
     make      makes toolchains
+    enough    whether no further release is to be tried: its time is spent
+    lenient   whether the bug in other words counts as the bug
     """
 
     def __init__(
@@ -136,20 +158,27 @@ class Probing:
         runner: Runner,
         say: Say,
         make: Make = provision,
+        enough: Callable[[], bool] = lambda: False,
+        *,
+        lenient: bool = False,
     ) -> None:
         self._question, self._releases = question, releases
         self._data_dir, self._journal = data_dir, journal
-        self._runner, self._say, self._make = runner, say, make
+        self._runner, self._say, self._make, self._enough = runner, say, make, enough
+        self._lenient = lenient
         self.probed: dict[int, Probed] = {}
         self.wanted: dict[str, Any] | None = None
         self.cost = Cost()
 
     def __call__(self, revision: int, runs: int) -> Counts:
-        """What further `runs` runs of a release did; no runs if it cannot be had."""
+        """What further `runs` runs of a release did; no runs if it cannot be had, or the time is spent."""
         release = self._releases[revision]
         spec = self._question.spec(release)
         probed = self.probed.setdefault(revision, Probed(release, spec.digest))
         known = self._journal.outcomes(spec.digest)[len(probed.outcomes) :][:runs]
+        if not known and not probed.outcomes and self._enough():
+            probed.tried = False
+            return Counts()
         fresh, trouble = self._run(spec, release, runs - len(known))
         probed.outcomes += known + fresh
         probed.trouble = "" if trouble is None else _on_one_line(trouble)
@@ -176,7 +205,7 @@ class Probing:
             return outcomes, error
         return outcomes, None
 
-    def _ready(self, spec: Spec) -> Ready:
+    def _ready(self, spec: Spec) -> Build:
         steps: list[str] = []
 
         def progress(line: str) -> None:
@@ -187,14 +216,14 @@ class Probing:
         self.cost.installs += len(steps) > 1  # one that is found made has nothing to tell but that
         return ready
 
-    def _shard(self, toolchain: Ready, runs: int) -> Shard:
+    def _shard(self, toolchain: Build, runs: int) -> Shard:
         asked = self._question
         return Shard(
             corpus=str(asked.corpus.resolve()),
             cases=(asked.case.id,),
             backend=asked.backend,
             toolchain=toolchain.digest,
-            python=toolchain.python,
+            python=str(toolchain.python),
             device=asked.device,
             options=dict(asked.options),
             profile=asked.profile,
@@ -207,15 +236,64 @@ class Probing:
             self.wanted = _most_frequent(outcomes)
         words = [self._word(outcome) for outcome in outcomes]
         failed = 0 if trouble is None or _lasting(trouble) else runs - len(words)
-        return Counts(words.count("bad"), words.count("good"), words.count("other"), failed)
+        kin = words.count("kin")
+        if not self._lenient:
+            return Counts(words.count("bad"), words.count("good"), words.count("other") + kin, failed)
+        return Counts(words.count("bad") + kin, words.count("good"), words.count("other"), failed, kin)
 
     def _word(self, outcome: Outcome) -> str:
-        """What one run says. A release that refuses the case does not have the bug, and has not mended it."""
+        """What one run says. A release that refuses the case does not have the bug, and has not mended it.
+
+        "kin" is the bug in other words: releases word their messages anew.
+        """
         clean = (Verdict.PASS,) if self._question.fixed_by else (Verdict.PASS, Verdict.UNSUPPORTED)
         if outcome.verdict in clean:
             return "good"
-        any_failure = self._question.any_failure and outcome.verdict.accuses
-        return "bad" if any_failure or (self.wanted and shows(outcome, self.wanted)) else "other"
+        if self._question.any_failure and outcome.verdict.accuses:
+            return "bad"
+        if self.wanted is None or not outcome.verdict.accuses:
+            return "other"
+        if shows(outcome, self.wanted):
+            return "bad"
+        return "kin" if kinship(symptom(outcome), self.wanted) else "other"
+
+    @property
+    def worded(self) -> bool:
+        """Whether a release that was tried shows the bug in other words."""
+        return any(self.doubt(revision) for revision in self.probed)
+
+    def leniently(self) -> Probing:
+        """The same once more, where other words count; what was run is not run again."""
+        again = Probing(
+            self._question,
+            self._releases,
+            self._data_dir,
+            self._journal,
+            self._runner,
+            self._say,
+            self._make,
+            self._enough,
+            lenient=True,
+        )
+        again.cost = self.cost
+        return again
+
+    def doubt(self, revision: int) -> str:
+        """What makes a release's failure the bug though it says other words; "" where it says the same."""
+        outcomes = self.probed[revision].outcomes if revision in self.probed else []
+        kin = [outcome for outcome in outcomes if self._word(outcome) == "kin"]
+        if self.wanted is None or not kin or any(self._word(outcome) == "bad" for outcome in outcomes):
+            return ""
+        return kinship(symptom(kin[0]), self.wanted)
+
+
+def follow(probing: Probing, releases: int, rule: Rule) -> tuple[Answer, Probing]:
+    """The answer, and who probed for it: other words count only where the same words give no certain one."""
+    answer = bisect(releases, probing, rule)
+    if answer.kind is Kind.FOUND or not probing.worded:
+        return answer, probing
+    again = probing.leniently()
+    return bisect(releases, again, rule), again
 
 
 def _lasting(trouble: Trouble) -> bool:

@@ -28,6 +28,7 @@ class Counts:
     """What some runs of one revision did.
 
     bad             showed the bug
+    kin             of those, so many in other words
     good            were as they are without it
     other           something third: another failure, a refusal
     infrastructure  said nothing about the revision: the machine failed
@@ -37,6 +38,7 @@ class Counts:
     good: int = 0
     other: int = 0
     infrastructure: int = 0
+    kin: int = 0
 
     def __add__(self, more: Counts) -> Counts:
         return Counts(
@@ -44,6 +46,7 @@ class Counts:
             self.good + more.good,
             self.other + more.other,
             self.infrastructure + more.infrastructure,
+            self.kin + more.kin,
         )
 
     @property
@@ -55,6 +58,11 @@ class Counts:
     def unanimous(self) -> bool:
         """Whether all did the same."""
         return self.runs in (self.bad, self.good, self.other, self.infrastructure)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether most of what showed the bug did so in other words."""
+        return 2 * self.kin > self.bad
 
 
 @dataclass(frozen=True)

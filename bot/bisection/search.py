@@ -30,6 +30,8 @@ Probe = Callable[[int, int], Counts]
 
 #: An answer of less confidence is called unreliable. syzkaller mails none of low confidence; how low is ours.
 SURE = 0.9
+#: The chance that a failure in other words is the same bug (docs/bisection.md tells how often it was).
+KINSHIP = 0.8
 _TRIES = 3  # of a revision whose runs mostly end in trouble with the machine
 
 
@@ -59,7 +61,8 @@ class Answer:
     clean       the last revision before the change; None if none was seen
     failing     the first revision after it; None if none was seen
     between     revisions between the two that could not be judged
-    confidence  chance that a bug as frequent as this one would have shown in the runs of `clean`; 0 for none
+    confidence  chance that a bug as frequent as this one would have shown in the runs of `clean`; 0 for none.
+                Where `failing` shows it in other words, times KINSHIP: the chance that it is this bug at all
     rate        the share of runs that fail, as `Rule.rate` estimates it; 0 if none did
     judged      every revision that was asked for
     """
@@ -196,6 +199,8 @@ class _Search:
         shown = [judged[one].counts for one in _of(Judgement.FAILING, judged)]
         rate = self._rule.rate(reduce(add, shown)) if shown else 0.0
         confidence = 0.0 if clean is None else self._rule.confidence(rate, judged[clean].counts)
+        if failing is not None and judged[failing].counts.doubted:
+            confidence *= KINSHIP
         if kind in (Kind.FOUND, Kind.RANGE) and confidence < SURE:
             kind = Kind.UNRELIABLE
         between = () if clean is None or failing is None else tuple(range(clean + 1, failing))

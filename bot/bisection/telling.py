@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.bisection.probing import Probed, Probing, Question, tally
@@ -11,6 +12,7 @@ from bot.bisection.rule import Judgement
 from bot.bisection.search import Answer, Judged, Kind
 from bot.reports.templating import counted, seconds
 from bot.reports.text import cut, one_line
+from fuzzing.oracles.profiles import DEFAULT
 from fuzzing.outcomes import Verdict
 
 _SUMMARY = 96  # characters of what a release did, for a line of a terminal
@@ -33,27 +35,36 @@ def told(
     """The answer as one JSON object; `releases` in the order of the search, `took` in seconds.
 
     release  the one in which it changed; `before` is the one before it, by age
+    untried  releases for which no time was left
+    doubt    why the failing release of the two shows the bug though it words it otherwise, "" if it does not
     """
     cost = probing.cost
     clean, failing = (None if at is None else releases[at] for at in (answer.clean, answer.failing))
     before, release = (failing, clean) if question.fixed_by else (clean, failing)
-    rows = [_row(probing.probed[at], judged) for at, judged in answer.judged.items()]
+    seen = [(probing.probed[at], judged) for at, judged in answer.judged.items()]
+    rows = [_row(probed, judged) for probed, judged in seen if probed.tried]
+    untried = [probed.release for probed, _ in seen if not probed.tried]
     between = [releases[at] for at in answer.between]
     if question.fixed_by:
-        rows.reverse()
-        between.reverse()
+        for told_by_age in (rows, between, untried):
+            told_by_age.reverse()
     return {
         "case": question.case.id,
         "test": question.case.provenance.test,
         "backend": question.backend,
+        "device": question.device,
+        "options": dict(question.options),
+        "profile": question.profile,
         "asked": "fixed by" if question.fixed_by else "since",
         "range": str(wanted),
         "kind": answer.kind.value,
         "release": release,
         "before": before,
         "between": between,
+        "untried": untried,
         "confidence": answer.confidence,
         "rate": answer.rate,
+        "doubt": "" if answer.failing is None else probing.doubt(answer.failing),
         "symptom": probing.wanted,
         "releases": len(releases),
         "cost": {
@@ -100,6 +111,16 @@ def lines(answer: dict[str, Any]) -> list[str]:
     ]
 
 
+def command(answer: Mapping[str, Any]) -> str:
+    """The command that asks the same again."""
+    words = ["assay", "bisect", answer["case"][:16], "--releases", answer["range"]]
+    words += ["--backend", answer["backend"], "--device", answer["device"]]
+    for name, value in answer["options"].items():
+        words += ["--option", f"{name}={value}"]
+    words += ["--profile", answer["profile"]] if answer["profile"] != DEFAULT else []
+    return shlex.join([*words, *(["--fixed-by"] if answer["asked"] == "fixed by" else [])])
+
+
 def _answer(answer: dict[str, Any]) -> str:
     kind, where = Kind(answer["kind"]), answer["range"]
     package = where.partition(":")[0]
@@ -107,6 +128,9 @@ def _answer(answer: dict[str, Any]) -> str:
     release, before = (answer[key] and f"{package} {answer[key]}" for key in ("release", "before"))
     if kind is Kind.ERROR:
         return f"{where}: no answer, for {_hindrance(answer)}"
+    if kind is Kind.HORIZON and answer["untried"]:
+        known = f"{before} still fails" if fixed else f"{release} fails already"
+        return f"{known}: the time was spent before a release was found that does not"
     if kind is Kind.HORIZON and fixed:
         return f"{before} still fails: nothing in {where} mended it"
     if kind is Kind.HORIZON:
@@ -133,8 +157,15 @@ def _hindrance(answer: dict[str, Any]) -> str:
 
 def _grounds(answer: dict[str, Any]) -> list[str]:
     grounds = []
-    if answer["between"]:
-        grounds.append(f"could not be judged: {', '.join(answer['between'])}")
+    unclear = [one for one in answer["between"] if one not in answer["untried"]]
+    if unclear:
+        grounds.append(f"could not be judged: {', '.join(unclear)}")
+    left = [one for one in answer["between"] if one in answer["untried"]]
+    if left:
+        grounds.append(f"not tried, for the time was spent: {', '.join(left)}")
+    if answer["doubt"]:
+        failing = answer["before" if answer["asked"] == "fixed by" else "release"]
+        grounds.append(f"{failing} says it in other words; taken for the same: {answer['doubt']}")
     if answer["confidence"]:
         percent = min(99.9, int(answer["confidence"] * 1000) / 10)
         grounds.append(f"confidence {percent:g} %, at a rate of failure of {answer['rate']:.0%}")

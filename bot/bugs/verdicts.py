@@ -19,12 +19,14 @@ class Tally:
     failed   runs that showed the bug
     other    runs that ended badly in another way: no fix, and another bug
     healthy  whether the build did with a case it must pass what it has to
+    worded   of `failed`, runs that showed it in other words than are known of it
     """
 
     runs: int
     failed: int
     other: int
     healthy: bool
+    worded: int = 0
 
     @property
     def passed(self) -> bool:
@@ -36,23 +38,31 @@ class Tally:
         if not self.healthy:
             return f"{label} cannot be trusted: a case that it passed before fails on it now"
         if self.failed:
-            return f"fails in {self.failed} of {counted(self.runs, 'fresh run')} on {label}"
+            doubt = ", in other words than before: perhaps the same bug" if self.worded == self.failed else ""
+            return f"fails in {self.failed} of {counted(self.runs, 'fresh run')} on {label}{doubt}"
         if self.other:
             return f"fails in another way in {self.other} of {counted(self.runs, 'fresh run')} on {label}"
         return f"passes in all of {counted(self.runs, 'fresh run')} on {label}"
 
 
-def tally(outcomes: Sequence[Outcome], same: Sequence[bool], control: Sequence[Outcome]) -> Tally:
+def tally(
+    outcomes: Sequence[Outcome],
+    same: Sequence[bool],
+    control: Sequence[Outcome],
+    worded: Sequence[bool] = (),
+) -> Tally:
     """Counts a retest.
 
     same     whether each outcome shows the bug, as its signature tells
+    worded   whether each may show it in other words (`fuzzing.triage.kinship`)
     control  the outcomes of a case that must pass; none where there is no such case, and then the runs of
              the bug's own must have reached a verdict for the build to count as healthy
     """
-    failed = sum(one.verdict.accuses and alike for one, alike in zip(outcomes, same, strict=True))
+    otherwise = sum(worded)
+    failed = otherwise + sum(one.verdict.accuses and alike for one, alike in zip(outcomes, same, strict=True))
     passed = sum(one.verdict is Verdict.PASS for one in outcomes)
     if control:
         healthy = all(one.verdict is Verdict.PASS for one in control)
     else:
         healthy = failed + passed > 0
-    return Tally(len(outcomes), failed, len(outcomes) - failed - passed, healthy)
+    return Tally(len(outcomes), failed, len(outcomes) - failed - passed, healthy, otherwise)

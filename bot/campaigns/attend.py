@@ -13,8 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Protocol, TypeVar
 
-from bot.campaigns.context import LOOK_S
 from bot.campaigns.services import OnEvent
+from bot.leases import LOOK_S
 
 R = TypeVar("R")
 
@@ -23,17 +23,18 @@ R = TypeVar("R")
 QUEUE = 64
 
 
-class Sink(Protocol):
+class Sink:
     """Where the events of the work go, on the step's thread."""
 
     def add(self, event: dict[str, Any]) -> None:
         """Takes one event."""
+        raise NotImplementedError
 
     def tick(self) -> None:
-        """Called often; writes what is due."""
+        """Called often; writes what is due, if anything is ever written."""
 
     def close(self) -> None:
-        """Writes what is left; also after a failure."""
+        """Writes what is left, if anything is; also after a failure."""
 
 
 class Attended(Protocol):
@@ -46,8 +47,8 @@ class Attended(Protocol):
         """Tells whoever watches."""
 
 
-class Notes:
-    """A sink that passes {"note": text} events on as progress."""
+class Notes(Sink):
+    """Passes {"note": text} events on as progress."""
 
     def __init__(self, context: Attended) -> None:
         self._context = context
@@ -55,12 +56,6 @@ class Notes:
     def add(self, event: dict[str, Any]) -> None:
         """Shows the note."""
         self._context.progress(0, 0, str(event.get("note", "")))
-
-    def tick(self) -> None:
-        """Nothing is kept."""
-
-    def close(self) -> None:
-        """Nothing is kept."""
 
 
 def attend(context: Attended, work: Callable[[OnEvent, threading.Event], R], sink: Sink | None = None) -> R:

@@ -24,7 +24,7 @@ import structlog
 
 from bot.campaigns.catalogue import Account, Cases, Part
 from bot.campaigns.services import OnEvent
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, UsageError
 from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,8 @@ MAX_FAILURE = 300  # characters of what is told of a failure; the log has it all
 _TOLD_EVERY = 100  # cases of a part between two words of progress
 
 RunTool = Callable[[str, Sequence[str], OnEvent, threading.Event], None]
-_TROUBLE = (InfrastructureError, FuzzingInfrastructureError)
+#: What costs a part and not the campaign: a migration that refuses what it was asked for does too.
+_TROUBLE = (InfrastructureError, FuzzingInfrastructureError, UsageError)
 
 
 def limit(budget: float) -> float:

@@ -6,35 +6,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 from bot.campaigns.progress import OnProgress, Progress
 from bot.campaigns.registry import Step
 from bot.campaigns.services import Config, Services, Settings
 from bot.errors import InternalError
+from bot.leases import LEASE, Abandoned, Lease
 from bot.store import Database, campaigns
-from bot.store.campaigns import Abandoned, Session
+from bot.store.campaigns import Session
 from bot.store.models import Campaign, CampaignState
-
-#: A lease lives 60 s and is renewed every 15 s: three renewals may fail before another process takes
-#: the campaign, as Crater's agents are missed after five heartbeats.
-LEASE = timedelta(seconds=60)
-RENEW_S = 15.0
-#: How often a working step looks whether it was superseded; a quarter of the second allowed for that.
-LOOK_S = 0.25
-
-
-class Interrupted(Exception):  # noqa: N818  (a signal for the engine, not a failure)
-    """The process is shutting down; the step will be done again from its rows."""
 
 
 @dataclass
 class Context:
-    """One step's view of the world.
-
-    last_attempt  whether infrastructure trouble now would end the campaign
-    """
+    """One step's view of the world."""
 
     database: Database
     settings: Settings
@@ -44,13 +30,13 @@ class Context:
     owner: str
     stop: threading.Event
     on_progress: OnProgress
-    last_attempt: bool
-    _began: float = field(default=0.0, init=False)
-    _looked: float = field(default=0.0, init=False)
-    _renewed: float = field(default=0.0, init=False)
+    _began: float = field(init=False)
+    _lease: Lease = field(init=False)
 
     def __post_init__(self) -> None:
-        self._began = self._looked = self._renewed = self.services.clock.monotonic()
+        monotonic = self.services.clock.monotonic
+        self._began = monotonic()
+        self._lease = Lease(self.stop, self._renew, self._check, monotonic=monotonic)
 
     @property
     def corpus(self) -> Path:
@@ -88,21 +74,13 @@ class Context:
 
     def look(self) -> None:
         """Renews the lease when it is time; raises Abandoned or Interrupted if the step must end now."""
-        if self.stop.is_set():
-            raise Interrupted
-        present = self.services.clock.monotonic()
-        if present - self._looked < LOOK_S:
-            return
-        self._looked = present
-        if present - self._renewed >= RENEW_S:
-            self.renew()
-            return
+        self._lease.look()
+
+    def _check(self) -> None:
         with self.database.reading() as session:
             if not campaigns.still_held(session, self.campaign_id, self.owner):
                 raise Abandoned(self.campaign_id)
 
-    def renew(self) -> None:
-        """Pushes the end of the lease out; raises Abandoned if it is lost."""
+    def _renew(self) -> None:
         with self.transaction() as (_, campaign):
             campaign.lease_until = self.services.clock.now() + LEASE
-        self._renewed = self.services.clock.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bot.campaigns.attend import attend
+from bot.campaigns.attend import Sink, attend
 from bot.campaigns.context import Context
 from bot.campaigns.reductions import traits_from_json
 from bot.store.campaigns import chunks
@@ -38,7 +38,7 @@ def _described(context: Context, cases: Iterable[str], *flags: str) -> dict[str,
     return sink.of
 
 
-class _Events:
+class _Events(Sink):
     """Collects what the program prints, by case."""
 
     def __init__(self) -> None:
@@ -47,9 +47,3 @@ class _Events:
     def add(self, event: dict[str, Any]) -> None:
         """Takes one program."""
         self.of[str(event["id"])] = event
-
-    def tick(self) -> None:
-        """Nothing is written."""
-
-    def close(self) -> None:
-        """Nothing is written."""

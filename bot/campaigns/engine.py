@@ -1,28 +1,25 @@
 """The engine: claims a campaign that is due, does its present step, and deals with what goes wrong.
 
-Any number of engines may share a database; a lease keeps two of them off one campaign. What is in memory
-here may be lost at any instruction: everything is in the rows.
+Any number of engines may share a database; a lease keeps two of them off one campaign.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
-from structlog.contextvars import bound_contextvars
 
 from bot import errors
-from bot.campaigns.context import LEASE, Context, Interrupted
+from bot.campaigns.context import Context
 from bot.campaigns.progress import OnProgress, log_progress
 from bot.campaigns.registry import step_of
 from bot.campaigns.services import Services, Settings, Trouble
+from bot.leases import LEASE
+from bot.loop import Loop
 from bot.store import Database, campaigns
-from bot.store.campaigns import DATABASE_TROUBLE, Abandoned
 from bot.store.models import Campaign, CampaignState
 from fuzzing import errors as fuzzing_errors
 
@@ -34,25 +31,16 @@ BACKOFF_S = (15.0, 60.0)
 #: How long an idle engine sleeps when nobody wakes it: back-offs and other processes' rows come due.
 IDLE_S = 1.0
 
-#: Error classes that end a campaign at once, with the kind of trouble they are.
-_FINAL: tuple[tuple[type[Exception], str], ...] = (
-    (errors.UsageError, "configuration"),
-    (fuzzing_errors.UsageError, "configuration"),
-    (errors.RefusalError, "refusal"),
-    (fuzzing_errors.RefusalError, "refusal"),
+#: The kind of trouble that ends a campaign, by what was raised; "infrastructure" for all else.
+_KINDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+    ((errors.UsageError, fuzzing_errors.UsageError), "configuration"),
+    ((errors.RefusalError, fuzzing_errors.RefusalError), "refusal"),
 )
-#: Error classes after which the step is tried again.
-_RETRIED: tuple[type[Exception], ...] = (
-    errors.InfrastructureError,
-    fuzzing_errors.InfrastructureError,
-    *DATABASE_TROUBLE,
-)
-_EXPECTED = (*_RETRIED, *(kind for kind, _ in _FINAL))
 
 OnFailure = Callable[[int, Exception], None]
 
 
-class Engine:
+class Engine(Loop):
     """Does one step of one campaign at a time.
 
     on_progress  is told how far a step is, on the engine's thread
@@ -70,12 +58,10 @@ class Engine:
         on_failure: OnFailure | None = None,
         backoff: Sequence[float] = BACKOFF_S,
     ) -> None:
+        super().__init__("campaigns", IDLE_S)
         self._database, self._settings, self._services = database, settings, services
         self._on_progress, self._on_failure = on_progress, on_failure
         self._backoff = tuple(backoff)
-        self._wake = threading.Event()
-        # 64 characters at most; two engines of one process differ in the last part.
-        self.owner = f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
     def start(self, *, steal: bool = False) -> None:
         """Call once, before any engine of the process works.
@@ -88,23 +74,7 @@ class Engine:
                 freed = campaigns.free_others(session, [self.owner])
             log.info("leases_freed", count=freed)
 
-    def wake(self) -> None:
-        """Makes an idle engine look again at once; from any thread."""
-        self._wake.set()
-
-    def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set; a step at work then ends within a second and is done again later."""
-        while not stop.is_set():
-            self._wake.clear()
-            try:
-                worked = self.run_once(stop)
-            except _RETRIED:  # what a step suffers is dealt with there; this is the database itself
-                log.exception("database_trouble", advice="check ASSAY_DATABASE_URL and the disk")
-                worked = False
-            if not worked:
-                self._wake.wait(IDLE_S)
-
-    def run_once(self, stop: threading.Event | None = None) -> bool:
+    def run_once(self, stop: threading.Event | None = None, /) -> bool:
         """Does the present step of the oldest campaign that is due; False if none is."""
         present = self._services.clock.now()
         with self._database.reading() as session:
@@ -114,8 +84,8 @@ class Engine:
             campaign = campaigns.claim(session, self.owner, present, present + LEASE)
         if campaign is None:
             return False
-        with bound_contextvars(campaign_id=campaign.id, delivery_id=campaign.delivery):
-            self._do(self._context(campaign, stop or threading.Event()))
+        context = self._context(campaign, stop or threading.Event())
+        self.do(_Turn(context, campaign.delivery, campaign.attempts, self._backoff, self._on_failure))
         return True
 
     def _context(self, campaign: Campaign, stop: threading.Event) -> Context:
@@ -128,82 +98,55 @@ class Engine:
             owner=self.owner,
             stop=stop,
             on_progress=self._on_progress,
-            last_attempt=campaign.attempts >= len(self._backoff),
         )
 
-    def _do(self, context: Context) -> None:
-        state = context.step.state.value
-        started = self._services.clock.monotonic()
-        log.info("step_started", state=state)
-        try:
-            context.step.work(context)
-        except Abandoned:
-            log.info("step_abandoned", state=state)
-        except (Interrupted, KeyboardInterrupt, SystemExit) as signal:
-            with self._database.transaction() as session:
-                campaigns.release(session, context.campaign_id, self.owner)
-            log.info("step_interrupted", state=state)
-            if not isinstance(signal, Interrupted):
-                raise
-        except _EXPECTED as error:
-            self._settle(context, error)
-        except Exception as error:
-            log.exception("internal_error", state=state)
-            self._bury(context, error)
-        else:
-            log.info("step_done", state=state, seconds=round(self._services.clock.monotonic() - started, 3))
 
-    def _settle(self, context: Context, error: Exception) -> None:
-        """Writes down what went wrong; our own bugs in doing so end the campaign, not the engine."""
-        try:
-            self._record(context, error)
-        except Abandoned:
-            log.info("step_abandoned", state=context.step.state.value, error=str(error))
-        except _RETRIED:
-            raise  # nothing can be written; the lease runs out and the step is done again
-        except Exception as bug:
-            log.exception("internal_error", state=context.step.state.value)
-            self._bury(context, bug)
+@dataclass(frozen=True)
+class _Turn:
+    """A step of a campaign; `attempts` at it have failed."""
 
-    def _record(self, context: Context, error: Exception) -> None:
-        state = context.step.state.value
-        kind = next((kind for classes, kind in _FINAL if isinstance(error, classes)), "infrastructure")
-        passing = kind == "infrastructure" and getattr(error, "passing", True)
-        if passing and not context.last_attempt:
-            self._postpone(context, error)
-            return
-        log.warning("campaign_failed", state=state, kind=kind, error=str(error))
-        times = len(self._backoff) + 1
-        again = f"{state} failed {times} times: " if passing and times > 1 else ""
-        self._end(context, kind, f"{again}{error}")
-        self._tell(context, error)
+    context: Context
+    delivery: str | None
+    attempts: int
+    backoff: Sequence[float]
+    on_failure: OnFailure | None
 
-    def _bury(self, context: Context, bug: Exception) -> None:
-        """Fails the campaign for a bug of ours, already logged; GitHub is told nothing about it."""
-        reason = (
-            f"internal error in {context.step.state.value}: {type(bug).__name__}; "
-            "this is a bug of Assay: its log has the traceback, please report it"
-        )
-        try:
-            with context.transaction() as (_, campaign):
-                campaigns.move(campaign, CampaignState.FAILED, self._services.clock.now(), reason)
-        except Abandoned:
-            return
-        self._tell(context, bug)
+    @property
+    def state(self) -> str:
+        """The campaign's."""
+        return self.context.step.state.value
 
-    def _tell(self, context: Context, error: Exception) -> None:
-        if self._on_failure is not None:
-            self._on_failure(context.campaign_id, error)
+    @property
+    def about(self) -> Mapping[str, object]:
+        """The campaign, its step, and the delivery that began it."""
+        return {"campaign_id": self.context.campaign_id, "state": self.state, "delivery_id": self.delivery}
 
-    def _postpone(self, context: Context, error: Exception) -> None:
-        with context.transaction() as (_, campaign):
-            wait = self._backoff[campaign.attempts]
-            campaigns.postpone(campaign, self._services.clock.now() + timedelta(seconds=wait))
-        log.warning("step_failed", state=context.step.state.value, retry_in_s=wait, error=str(error))
+    def work(self) -> None:
+        """Does the step."""
+        self.context.step.work(self.context)
 
-    def _end(self, context: Context, kind: str, reason: str) -> None:
+    def give_back(self) -> None:
+        """Frees the campaign."""
+        with self.context.database.transaction() as session:
+            campaigns.release(session, self.context.campaign_id, self.context.owner)
+
+    def wait(self) -> float | None:
+        """By the attempts."""
+        return self.backoff[self.attempts] if self.attempts < len(self.backoff) else None
+
+    def postpone(self, error: Exception, seconds: float) -> None:
+        """Counts the attempt."""
+        del error  # nobody is told: it may pass
+        with self.context.transaction() as (_, campaign):
+            campaigns.postpone(campaign, self.context.services.clock.now() + timedelta(seconds=seconds))
+
+    def fail(self, error: Exception) -> None:
         """Fails the campaign, and says so in one neutral check run, in one transaction."""
-        with context.transaction() as (session, campaign):
+        kind = next((kind for classes, kind in _KINDS if isinstance(error, classes)), "infrastructure")
+        passing = kind == "infrastructure" and getattr(error, "passing", True)
+        again = f"{self.state} failed {self.attempts + 1} times: " if passing and self.attempts else ""
+        reason, services = f"{again}{error}", self.context.services
+        with self.context.transaction() as (session, campaign):
             trouble = Trouble(
                 campaign_id=campaign.id,
                 target=campaign.target,
@@ -213,5 +156,20 @@ class Engine:
                 kind=kind,
                 reason=reason,
             )
-            self._services.reports.could_not_test(session, trouble)
-            campaigns.move(campaign, CampaignState.FAILED, self._services.clock.now(), reason)
+            services.reports.could_not_test(session, trouble)
+            campaigns.move(campaign, CampaignState.FAILED, services.clock.now(), reason)
+        self._tell(error)
+
+    def bury(self, bug: Exception) -> None:
+        """Fails the campaign; GitHub is told nothing about it."""
+        reason = (
+            f"internal error in {self.state}: {type(bug).__name__}; "
+            "this is a bug of Assay: its log has the traceback, please report it"
+        )
+        with self.context.transaction() as (_, campaign):
+            campaigns.move(campaign, CampaignState.FAILED, self.context.services.clock.now(), reason)
+        self._tell(bug)
+
+    def _tell(self, error: Exception) -> None:
+        if self.on_failure is not None:
+            self.on_failure(self.context.campaign_id, error)

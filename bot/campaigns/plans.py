@@ -14,17 +14,17 @@ from typing import Any
 import structlog
 
 from bot.campaigns import collecting
-from bot.campaigns.attend import attend
+from bot.campaigns.attend import Sink, attend
 from bot.campaigns.catalogue import Account, Cases
 from bot.campaigns.collecting import Collector, last_line
-from bot.campaigns.context import Context, Interrupted
+from bot.campaigns.context import Context
 from bot.campaigns.ranking import Change, Order, Question, Ranking, frontends_of, in_order
 from bot.campaigns.services import Config
 from bot.config import names
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, UsageError
+from bot.leases import Abandoned, Interrupted
 from bot.machine import absent_of
 from bot.store import campaigns, history
-from bot.store.campaigns import Abandoned
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +85,7 @@ def _by_default(config: Config) -> bool:
     return bool(wanted) and tuple(config.sources) == names.default_sources(wanted[0])
 
 
-class _Charge:
+class _Charge(Sink):
     """Passes notes on as progress, and charges the time to the campaign; a sink for `attend`."""
 
     def __init__(self, context: Context) -> None:
@@ -155,17 +155,25 @@ def _ask(context: Context, words: Sequence[str], order: Order) -> None:
         raise InfrastructureError("the ranking ended without saying so; see its log")
 
 
-class _Limited:
+class _Limited(Sink):
     """An order that must come within RANKING_S."""
 
     def __init__(self, context: Context, order: Order) -> None:
-        self._clock, self.add, self.close = context.services.clock, order.add, order.close
+        self._clock, self._order = context.services.clock, order
         self._end = self._clock.monotonic() + RANKING_S
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Keeps what is ranked."""
+        self._order.add(event)
 
     def tick(self) -> None:
         """Raises InfrastructureError when the time is over."""
         if self._clock.monotonic() > self._end:
             raise InfrastructureError(f"the ranking did not end within {RANKING_S:g} s")
+
+    def close(self) -> None:
+        """What was kept can be read."""
+        self._order.close()
 
 
 def _question(context: Context, config: Config, cases: Sequence[Cases]) -> Question:

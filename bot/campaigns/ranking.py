@@ -172,7 +172,7 @@ def frontends_of(backend: str, frontend: str | None, sources: Iterable[str]) -> 
 
 
 class Order:
-    """The ids that a ranking gives, in a temporary file; a sink for `attend`."""
+    """The ids that a ranking gives, in a temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="assay-order-")  # noqa: SIM115
@@ -197,9 +197,6 @@ class Order:
     def put(self, case_id: str) -> None:
         """Keeps an id."""
         self._file.write(bytes.fromhex(case_id))
-
-    def tick(self) -> None:
-        """Nothing is due."""
 
     def close(self) -> None:
         """What was kept can be read."""

@@ -147,9 +147,10 @@ class Reducing:
             for case, row in there.items()
             if row.reduced in seen and self._same(case, seen[row.reduced].head)
         }
-        with self.context.transaction() as (session, _):
-            for row in held.values():
-                rows.record(session, row)
+        if held:  # a commit that keeps nothing only makes a kill more likely to come before one that does
+            with self.context.transaction() as (session, _):
+                for row in held.values():
+                    rows.record(session, row)
         return held
 
     # -- what they amount to -------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from bot.campaigns.attend import attend
+from bot.campaigns.attend import Sink, attend
 from bot.campaigns.context import Context
 from bot.campaigns.services import Config
 from bot.campaigns.shards import Place
@@ -194,7 +194,7 @@ def _row(context: Context, place: Place, case_id: str, heard: _Heard, trouble: s
     return row
 
 
-class _Heard:
+class _Heard(Sink):
     """What the program says: progress is passed on, the end is kept."""
 
     def __init__(self, context: Context, title: str) -> None:
@@ -212,9 +212,3 @@ class _Heard:
             self.others.append(str(event["id"]))
         elif kind == "end":
             self.end = {name: value for name, value in event.items() if name != "event"}
-
-    def tick(self) -> None:
-        """Nothing is written."""
-
-    def close(self) -> None:
-        """Nothing is written."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
-from bot.errors import InternalError
 from bot.store.models import CampaignState
+from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
     from bot.campaigns.context import Context
@@ -27,16 +24,14 @@ class Step:
     work: Work
 
 
-_STEPS: dict[CampaignState, Step] = {}
+_STEPS: Registry[Step] = Registry("step", "bot.campaigns.steps")
 
 
 def step(state: CampaignState, to: tuple[CampaignState, ...]) -> Callable[[Work], Work]:
     """Decorator: makes a function the step of `state`; it must move the campaign to one of `to`."""
 
     def register(work: Work) -> Work:
-        if state in _STEPS:
-            raise InternalError(f"two steps for the state {state.value}")
-        _STEPS[state] = Step(state, to, work)
+        _STEPS.add(Step(state, to, work), state.value)
         return work
 
     return register
@@ -44,15 +39,4 @@ def step(state: CampaignState, to: tuple[CampaignState, ...]) -> Callable[[Work]
 
 def step_of(state: CampaignState) -> Step:
     """The step of an unfinished state."""
-    return steps()[state]
-
-
-@cache
-def steps() -> dict[CampaignState, Step]:
-    """Every step, by state; loads the modules in `bot/campaigns/steps` once."""
-    package = importlib.import_module("bot.campaigns.steps")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    if missing := [state.value for state in CampaignState if not state.ended and state not in _STEPS]:
-        raise InternalError(f"no step for {', '.join(missing)}")
-    return dict(_STEPS)
+    return _STEPS.get(state.value)

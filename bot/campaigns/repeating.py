@@ -22,9 +22,7 @@ def repeat(context: Context, config: Config, job: Job, cases: Sequence[str], run
     """
     wanted = runs or config.repeats
     lacking = _lacking(context, job, cases, wanted)
-    if lacking:
-        with context.transaction() as (session, campaign):
-            outcomes.reuse_repeats(session, campaign.id, job.place.side, job.place.key, list(lacking), wanted)
+    if lacking and _reuse(context, job, lacking):
         lacking = _lacking(context, job, list(lacking), wanted)
     for count, group in _by_count(lacking).items():
         for chunk in chunks(group, SHARD_CASES):
@@ -37,6 +35,16 @@ def repeat(context: Context, config: Config, job: Job, cases: Sequence[str], run
 def _lacking(context: Context, job: Job, cases: Sequence[str], runs: int) -> dict[str, list[int]]:
     with context.reading() as (session, campaign):
         return outcomes.missing_repeats(session, campaign.id, job.place.side, cases, runs)
+
+
+def _reuse(context: Context, job: Job, lacking: dict[str, list[int]]) -> bool:
+    """Takes over what other campaigns ran; whether there was any. Only that is worth a commit."""
+    with context.reading() as (session, campaign):
+        there = outcomes.repeats_elsewhere(session, campaign.id, job.place.key, lacking)
+    if there:
+        with context.transaction() as (session, campaign):
+            outcomes.record_repeats(session, campaign.id, job.place.side, there)
+    return bool(there)
 
 
 def _by_count(lacking: dict[str, list[int]]) -> dict[int, list[str]]:

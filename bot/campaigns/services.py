@@ -160,6 +160,9 @@ class Repositories(Protocol):
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> Sequence[str]:
         """The commits after base up to head, by first parents, that change one of the files; oldest first."""
 
+    def merge_base(self, target: str, base: str, head: str) -> str:
+        """The commit at which two parted; "" if they have no history in common."""
+
     def change(self, target: str, base: str, head: str) -> Mapping[str, Any] | None:
         """What differs between two commits, as `fuzzing.prioritize` reads it; None if they are no commits."""
 

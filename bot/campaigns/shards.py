@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.campaigns.attend import attend
-from bot.campaigns.context import LEASE, RENEW_S, Context
+from bot.campaigns.attend import Sink, attend
+from bot.campaigns.context import Context
 from bot.campaigns.services import Config
 from bot.errors import RunnerError
+from bot.leases import LEASE, RENEW_S
 from bot.store import campaigns, outcomes
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, Side
@@ -133,7 +134,7 @@ def record(context: Context, session: Session, runs: Sequence[Run]) -> None:
     outcomes.record(session, (outcome for _, outcome in runs), context.services.clock.now())
 
 
-class _Batches:
+class _Batches(Sink):
     """Collects a shard's outcomes and writes them, together with the time they took."""
 
     def __init__(self, context: Context, job: Job, cases: Sequence[str], write: Write) -> None:

@@ -15,7 +15,7 @@ from bot.campaigns.provenance import Origin, origin
 from bot.campaigns.ranking import Ranking
 from bot.campaigns.reductions import read
 from bot.campaigns.shards import Place, place_of
-from bot.store import campaigns, findings, outcomes, reductions
+from bot.store import campaigns, findings, outcomes, reductions, targets
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, Finding, Side, Standing
 from bot.store.work import Work
@@ -118,6 +118,7 @@ class Summary:
 
     campaign_id: int
     target: str
+    known_as: str
     head: str
     base: str
     ref: str
@@ -180,6 +181,7 @@ def gather(context: Context) -> Summary:
         return Summary(
             campaign_id=campaign.id,
             target=campaign.target,
+            known_as=targets.known_as(session, campaign.target),
             head=campaign.head,
             base=campaign.base,
             ref=campaign.ref,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.settings import load_settings
 from fuzzing.cases import Corpus, TestCase, read_case
+from fuzzing.errors import UsageError
 
 
 @contextmanager
@@ -37,4 +38,12 @@ def stored_case(case: str, corpus: Path | None) -> Iterator[tuple[Corpus, TestCa
             yield alone, found
         return
     store = Corpus(corpus or load_settings().data_dir / "corpus")
-    yield store, store.get(store.find(case))
+    try:
+        found_id = store.find(case)
+    except UsageError as error:
+        error.add_note(
+            "`assay run` stores the cases that it runs and its report names them; give more of the id, the "
+            "folder of a case, or another corpus with --corpus"
+        )
+        raise
+    yield store, store.get(found_id)

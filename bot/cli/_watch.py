@@ -74,7 +74,7 @@ class Watch:
             return
         self._told = (name, present)
         self._console.print(
-            f"[{present - self._begun:6.1f} s] {name}: {step.note}",
+            f"[{present - self._begun:6.1f} s] {name}: {step.note}".removesuffix(": "),
             highlight=False,
             markup=False,
             soft_wrap=True,

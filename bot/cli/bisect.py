@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from bot.bisection.journal import Journal
-from bot.bisection.probing import Probing, Question
+from bot.bisection.probing import Probing, Question, follow
 from bot.bisection.releases import Range, releases
 from bot.bisection.rule import Rule
-from bot.bisection.search import Kind, bisect, most
+from bot.bisection.search import Kind, most
 from bot.bisection.telling import lines, told
 from bot.cli._cases import stored_case
 from bot.cli._options import (
@@ -120,7 +120,7 @@ def _bisected(question: Question, wanted: Range, rule: Rule, data_dir: Path) -> 
     journal = Journal(folder, question.identity)
     with locked(journal.path.with_suffix(".lock")):
         probing = Probing(question, ordered, data_dir, journal, LocalRunner(1), say)
-        answer = bisect(len(ordered), probing, rule)
+        answer, probing = follow(probing, len(ordered), rule)
     took = time.monotonic() - begin
     return told(question, wanted, ordered, answer, probing, took)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import click
 
@@ -10,7 +11,9 @@ from bot.cli._options import json_option
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.settings import load_settings
-from bot.store import Database, audit, now, outbox
+from bot.store import Database, audit, now, outbox, targets
+
+_TARGET = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 @click.command()
@@ -26,9 +29,9 @@ def command(state: str | None, target: str | None, reason: str, as_json: bool) -
     """
     settings = load_settings()
     database = Database(settings.database_url)
-    name = target or outbox.EVERYTHING
     try:
         database.migrate()
+        name = _named(database, target)
         if state is not None:
             _set(database, name, reason, on=state == "on")
         with database.reading() as session:
@@ -49,6 +52,20 @@ def command(state: str | None, target: str | None, reason: str, as_json: bool) -
     if not told:
         click.echo("no brake is set: effects are sent")
     return Exit.OK
+
+
+def _named(database: Database, target: str | None) -> str:
+    """The brake's name: the repository as rows have it, for a brake under another name stops nothing."""
+    if target is None:
+        return outbox.EVERYTHING
+    if not _TARGET.fullmatch(target):
+        raise UsageError(f"--target {target}: is no repository; write OWNER/NAME")
+    with database.reading() as session:
+        row = targets.find_any_case(session, target)
+    if row is not None:
+        return row.name
+    click.echo(f"{target} is not known here; `assay status` lists what is", err=True)
+    return target
 
 
 def _set(database: Database, name: str, reason: str, *, on: bool) -> None:

@@ -13,10 +13,12 @@ from rich.markup import escape
 
 from bot import demo
 from bot.campaigns.progress import Progress
+from bot.cli._tables import stdout
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import artifacts
 from bot.errors import InfrastructureError
+from bot.reports.templating import counted
 from bot.store import Database, progress
 from bot.store.models import CampaignState
 
@@ -111,7 +113,7 @@ def _tell(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
 
 
 def _print(told: dict[str, Any]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = stdout()
     console.print(f"\n[bold]{escape(told['headline'])}[/]  ({told['seconds']:.0f} s in all)\n")
     for side in ("base", "head"):
         counts = ", ".join(f"{count} {name}" for name, count in told["verdicts"][side].items())
@@ -128,7 +130,7 @@ def _print(told: dict[str, Any]) -> None:
         console.print(f"  {count:5}  {names.get(section, section)}")
     console.print()
     for one in told["regressions"]:
-        console.print(f"[bold]{escape(one['title'])}[/] ({one['cases']} cases)")
+        console.print(f"[bold]{escape(one['title'])}[/] ({counted(one['cases'], 'case')})")
     for kind, paths in (("issue", told["issues"]), ("check run", told["check_runs"])):
         for path in paths:
             console.print(f"  {kind:10}  {path}")

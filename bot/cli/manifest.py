@@ -6,6 +6,7 @@ import html
 import json
 import os
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import quote
 
 import click
@@ -66,6 +67,8 @@ def command(
         raise UsageError(
             "say where GitHub reaches this service: --url https://…; or --code CODE, if that is done"
         )
+    if not url.startswith(("https://", "http://")):
+        raise UsageError(f"--url {url}: is no address; write it in full, such as https://assay.example.org")
     told = json.dumps(manifest(url, name, webhook=not no_webhook), indent=2)
     if page is None:
         click.echo(told)
@@ -73,7 +76,11 @@ def command(
     owner = f"/organizations/{quote(organization)}" if organization else ""
     where = web_url(settings.github_api_url)
     action = f"{where}{owner}/settings/apps/new"
-    page.write_text(_PAGE.format(where=where, action=action, manifest=html.escape(told)), encoding="utf-8")
+    filled = _PAGE.format(where=where, action=action, manifest=html.escape(told))
+    try:
+        page.write_text(filled, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--page {page}: cannot be written: {error.strerror}") from error
     click.echo(f"{page} written: open it in a browser and press the button")
     return Exit.OK
 
@@ -82,13 +89,29 @@ def _fetch(api_url: str, code: str, key_file: Path) -> Exit:
     """Exchanges the code, which is good for an hour and once, and says what to set."""
     from bot.github.registering import register
 
-    if key_file.exists():
-        raise UsageError(f"{key_file} exists; name another with --key-file: the code is good only once")
-    made = register(api_url, code)
-    with os.fdopen(os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    # The file comes first: the code is good only once, and a key that cannot be kept would be lost.
+    with _new(key_file) as file:
+        try:
+            made = register(api_url, code)
+        except BaseException:
+            key_file.unlink()
+            raise
         file.write(made.private_key)
     click.echo(f"export ASSAY_GITHUB_APP_ID={made.id}")
     click.echo(f"export ASSAY_GITHUB_PRIVATE_KEY_FILE={key_file.absolute()}")
     click.echo(f"export ASSAY_WEBHOOK_SECRET={made.webhook_secret}")
     click.echo(f"install it: {made.url}/installations/new", err=True)
     return Exit.OK
+
+
+def _new(key_file: Path) -> TextIO:
+    """The file, empty, readable by its owner alone. Raises UsageError where it is there or cannot be made."""
+    try:
+        return os.fdopen(os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    except FileExistsError:
+        raise UsageError(f"{key_file} exists; name another with --key-file") from None
+    except OSError as error:
+        raise UsageError(
+            f"{key_file} cannot be written: {error.strerror}; nothing was fetched, the code is still good: "
+            "make its folder, or name another with --key-file"
+        ) from error

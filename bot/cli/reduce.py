@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._cases import stored_case
@@ -19,6 +18,7 @@ from bot.cli._options import (
     workers_option,
 )
 from bot.cli._shards import Event, installed, run_on, shard_of
+from bot.cli._tables import stdout
 from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError
@@ -26,7 +26,7 @@ from bot.reports import reproducer
 from bot.reports.templating import seconds
 from bot.settings import load_settings
 from bot.toolchains import Ready
-from fuzzing.cases import Corpus, TestCase
+from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome
 
@@ -70,7 +70,7 @@ def command(
     at fault; 2 if the case does not fail.
     """
     how = configured(backend, device, given, profile)
-    toolchain = installed(how, python)
+    toolchain = installed(how.name, python)
     with stored_case(case, corpus) as (store, found):
         folder = (out or load_settings().data_dir / "reduced" / found.id[:16]).absolute()
         kept = Corpus(folder / "corpus")
@@ -81,7 +81,7 @@ def command(
     if as_json:
         click.echo(json.dumps(told))
     else:
-        _show(found, told)
+        _show(told)
     return Exit.FOUND
 
 
@@ -122,23 +122,26 @@ def _written(ended: Event, kept: Corpus, toolchain: Ready, folder: Path) -> Even
     return told
 
 
-def _show(found: TestCase, told: Event) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+def _show(told: Event) -> None:
+    console = stdout()
     outcome = Outcome.from_json(told["outcome"])
     console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
     for word, before, after in zip(told["words"], told["before"], told["after"], strict=False):
         console.print(f"  {word:12} {before:g} → {after:g}")
-    how = "nothing of it can be left out" if told["minimal"] else "not to the end: the budget was spent"
     known = f", {told['replayed']} known from before" if told["replayed"] else ""
-    console.print(f"  {told['runs']} runs{known}, {seconds(told['seconds'])}; {how}")
-    if not told["confirmed"]:
-        console.print(
-            "  [yellow]the smallest one did not fail in a fresh process; the case is left as it was[/]"
-        )
+    console.print(f"  {told['runs']} runs{known}, {seconds(told['seconds'])}; {_ending(told)}")
     console.print(f"\ncase        {told['case']}")
     if told["reproducer"]:
         console.print(f"reproducer  {told['reproducer']}")
     if told["others"]:
         console.print(f"other bugs met on the way: {', '.join(other[:16] for other in told['others'])}")
-    if told["id"] == found.id:
-        console.print("it is as small as it gets already")
+
+
+def _ending(told: Event) -> str:
+    """How far the reduction came."""
+    if not told["confirmed"]:
+        return "[yellow]left as it was, since the smallest one did not fail in a fresh process[/]"
+    if not told["minimal"]:
+        return "not to the end: the budget was spent"
+    same = told["before"] == told["after"]
+    return "as small as it gets already" if same else "nothing of it can be left out"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -11,8 +9,8 @@ from functools import cache
 
 from bot.commands.asking import Asked, Place, Receipt
 from bot.commands.grammar import Argument, Verb
-from bot.errors import InternalError
 from bot.store import Session
+from fuzzing.registry import Registry
 
 Do = Callable[[Session, Asked], Receipt]
 
@@ -38,7 +36,7 @@ class Action:
     do: Do
 
 
-_ACTIONS: dict[str, Action] = {}
+_ACTIONS: Registry[Action] = Registry("command", "bot.commands.actions")
 
 
 def action(
@@ -51,9 +49,7 @@ def action(
     """Decorator: makes a function what is done at `/assay NAME …`."""
 
     def register(do: Do) -> Do:
-        if name in _ACTIONS:
-            raise InternalError(f"two commands are called {name!r}")
-        _ACTIONS[name] = Action(Verb(name, help, arguments), places, need, do)
+        _ACTIONS.add(Action(Verb(name, help, arguments), places, need, do), name)
         return do
 
     return register
@@ -62,10 +58,7 @@ def action(
 @cache
 def actions() -> Mapping[str, Action]:
     """All commands by name."""
-    package = importlib.import_module("bot.commands.actions")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return dict(sorted(_ACTIONS.items()))
+    return {name: _ACTIONS.get(name) for name in _ACTIONS.names()}
 
 
 @cache

@@ -8,24 +8,19 @@ told in the audit. Killed before the commit, nothing has happened; killed behind
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
-
-import structlog
 
 from bot.commands import answers
 from bot.commands.asking import Asked, Place, Receipt, Tools, refused
 from bot.commands.grammar import Call, Mistake, parse
 from bot.commands.registry import Action, Need, actions, verbs
-from bot.errors import InfrastructureError, RefusalError, UsageError
+from bot.loop import TROUBLE, Loop
 from bot.reports import text
 from bot.store import Database, Session, audit, bugs, commands, now
-from bot.store.campaigns import DATABASE_TROUBLE
 from bot.store.models import Command, CommandState, Pull
-
-log = structlog.get_logger(__name__)
 
 #: Between two looks when nobody wakes us; commands of other processes are found so.
 IDLE_S = 2.0
@@ -45,7 +40,7 @@ class Reader(Protocol):
 
 
 #: Brings the row of a pull request up to date; None where GitHub has none of that number.
-Refresh = Callable[[str, int], Pull | None]
+Refresh = Callable[[str, int, datetime], Pull | None]
 
 
 @dataclass(frozen=True)
@@ -56,13 +51,11 @@ class _Known:
     pull: Pull | None
 
 
-class Worker:
-    """The thread that carries out commands; `wake` makes it look at once.
+class Worker(Loop):
+    """Carries out commands.
 
     refresh   reads a pull request anew and stores it; bot.pulls has it
     """
-
-    name = "commands"
 
     def __init__(
         self,
@@ -72,73 +65,45 @@ class Worker:
         tools: Tools,
         clock: Callable[[], datetime] = now,
     ) -> None:
+        super().__init__("commands", IDLE_S)
         self._database, self._reader, self._refresh, self._tools = database, reader, refresh, tools
         self._clock = clock
-        self._wake = threading.Event()
         self._not_before: dict[int, datetime] = {}
 
-    def wake(self) -> None:
-        """Something came in."""
-        self._wake.set()
-
-    def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set."""
-        while not stop.is_set():
-            self._wake.clear()
-            try:
-                self.run_once(stop)
-            except DATABASE_TROUBLE:
-                log.exception("database_trouble", advice="check ASSAY_DATABASE_URL and the disk")
-            self._wake.wait(IDLE_S)
-
-    def run_once(self, stop: threading.Event | None = None) -> int:
-        """Carries out what waits and is due; how many comments that were."""
+    def run_once(self, stop: threading.Event | None = None, /) -> bool:
+        """Carries out what waits and is due, one comment after another; False if there was nothing."""
         with self._database.reading() as session:
             waiting = commands.waiting(session)
-        done = 0
-        for comment in waiting:
+        self._not_before = {one: until for one, until in self._not_before.items() if one in waiting}
+        due = [one for one in waiting if self._not_before.get(one, self._clock()) <= self._clock()]
+        for comment in due:
             if stop is not None and stop.is_set():
                 break
-            if self._not_before.get(comment, self._clock()) <= self._clock():
-                done += self._comment(comment)
-        return done
+            self._comment(comment)
+        return bool(due)
 
-    def _comment(self, comment: int) -> bool:
+    def _comment(self, comment: int) -> None:
         with self._database.reading() as session:
             rows = commands.of_comment(session, comment)
-        if not rows:
-            return False
-        try:
-            known = self._ask(rows[0])
-        except InfrastructureError as error:
-            if rows[0].created_at + PATIENCE > self._clock():
-                self._not_before[comment] = self._clock() + AGAIN
-                log.warning("a comment waits", comment=comment, reason=str(error))
-                return False
-            self._fail(comment, f"GitHub could not be asked: {error}")
-        except (RefusalError, UsageError) as error:
-            self._fail(comment, str(error))
-        else:
-            self._try(comment, known)
-        self._not_before.pop(comment, None)
-        return True
+        if rows:
+            self.do(_Turn(self, rows[0]))
 
-    def _ask(self, row: Command) -> _Known:
+    def carry_out(self, row: Command) -> None:
+        """Carries out the comment that a command is in: asks what must be asked, then acts."""
         role = self._reader.permission(row.target, row.author)
-        return _Known(role, self._refresh(row.target, row.number) if row.head else None)
+        known = _Known(role, self._refresh(row.target, row.number, self._clock()) if row.head else None)
+        with self._database.transaction() as session:
+            self._carry_out(session, row.comment, known)
 
-    def _try(self, comment: int, known: _Known) -> None:
-        """Carries a comment out; a bug of ours in one command must not end the others."""
-        try:
-            with self._database.transaction() as session:
-                self._carry_out(session, comment, known)
-        except DATABASE_TROUBLE:
-            raise
-        except Exception as error:
-            log.exception("internal_error", comment=comment)
-            self._fail(comment, f"a bug of Assay: {type(error).__name__}; its log has the traceback")
+    def may_wait(self, row: Command) -> bool:
+        """Whether a comment is not too old to be carried out later."""
+        return row.created_at + PATIENCE > self._clock()
 
-    def _fail(self, comment: int, reason: str) -> None:
+    def put_off(self, comment: int, seconds: float) -> None:
+        """Leaves a comment alone for so long."""
+        self._not_before[comment] = self._clock() + timedelta(seconds=seconds)
+
+    def give_up(self, comment: int, reason: str) -> None:
         """Gives a comment up. Nobody is answered: what keeps us from asking keeps us from answering."""
         present = self._clock()
         with self._database.transaction() as session:
@@ -193,6 +158,45 @@ class Worker:
             pull=pull,
             head=row.head,
         )
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A comment; `row` is its first command."""
+
+    worker: Worker
+    row: Command
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """The comment."""
+        return {"comment": self.row.comment}
+
+    def work(self) -> None:
+        """Carries it out."""
+        self.worker.carry_out(self.row)
+
+    def give_back(self) -> None:
+        """Nothing was written."""
+
+    def wait(self) -> float | None:
+        """By its age: nobody reads an answer a day later."""
+        return AGAIN.total_seconds() if self.worker.may_wait(self.row) else None
+
+    def postpone(self, error: Exception, seconds: float) -> None:
+        """Keeps in mind when."""
+        del error  # it is in the log
+        self.worker.put_off(self.row.comment, seconds)
+
+    def fail(self, error: Exception) -> None:
+        """Gives it up."""
+        why = "GitHub could not be asked: " if isinstance(error, TROUBLE) else ""
+        self.worker.give_up(self.row.comment, f"{why}{error}")
+
+    def bury(self, bug: Exception) -> None:
+        """Gives it up; the others are carried out."""
+        reason = f"a bug of Assay: {type(bug).__name__}; its log has the traceback"
+        self.worker.give_up(self.row.comment, reason)
 
 
 def _not_allowed(action: Action, asked: Asked) -> str:

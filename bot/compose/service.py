@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from threading import Event
 from typing import Any
 
 from bot import service as service_parts
@@ -20,6 +18,7 @@ from bot.compose.forge import github_hub, repositories, sinks
 from bot.compose.tools import CommandTools, Unasked
 from bot.config import CONFIG_PATH, RepositoryConfig, default_config, parse_config
 from bot.errors import InternalError
+from bot.github.hub import Tending
 from bot.github.publisher import Publisher
 from bot.github.reading import Reader
 from bot.github.repositories import Repositories
@@ -28,13 +27,10 @@ from bot.jobs.worker import Worker as Jobs
 from bot.pulls import intake as pulls
 from bot.pulls import pressing
 from bot.pulls.checking import Checks
-from bot.pulls.deciding import Decider
-from bot.pulls.looking import Looker
-from bot.pulls.pressing import Presser
-from bot.pulls.watch import CheckRuns, Desk
+from bot.pulls.looking import refresh
+from bot.pulls.watch import CheckRuns
 from bot.settings import Settings
 from bot.store import Database, Session
-from bot.store.pulls import LOOK, PRESS
 from bot.targets import installations, merge_groups
 from bot.targets import repositories as repository_events
 from bot.targets.gate import Gate
@@ -58,14 +54,6 @@ from bot.webhooks.reader import Handler
 SETTLE = timedelta(seconds=1)
 
 
-@dataclass(frozen=True)
-class Thread:
-    """Something that runs as long as the service does, under a name."""
-
-    name: str
-    run_forever: Callable[[Event], None]
-
-
 def service(settings: Settings, database: Database) -> service_parts.Services:
     """All of it. The embedded database belongs to one process, which holds the lock on its folder by now."""
     hub = github_hub(settings, database)
@@ -73,19 +61,21 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     mirrors = repositories(settings, hub)
     services = campaign_services(settings, repositories=mirrors)
     engine = Engine(database, settings, services)
-    looker = Looker(database, Decider(mirrors, parse_config, default_config, reader), reader, engine.wake)
-    jobs = Jobs(database, settings, services, Lane.LONG, forge=reader)
-    corpus = settings.data_dir / "corpus"
-    presser = Presser(database, reader, corpus, engine.wake, jobs.wake)
-    desk = Desk(database, {LOOK: looker.look, PRESS: presser.press})
-    tools = CommandTools(wake=desk.wake, wake_jobs=jobs.wake)
-    commands = Commands(database, reader or Unasked(), looker.refresh, tools)
+    long = Jobs(database, settings, services, Lane.LONG, forge=reader)
+
+    def wake() -> None:
+        engine.wake()
+        long.wake()
+
+    quick = Jobs(database, settings, services, Lane.QUICK, forge=reader, wake=wake)
+    tools = CommandTools(wake=quick.wake, wake_jobs=long.wake)
+    commands = Commands(database, reader or Unasked(), partial(refresh, database, reader), tools)
     start = partial(intents.handle, wake=engine.wake, settle=SETTLE)
     handle = dispatch(
         {
             CampaignIntent: start,
-            PullIntent: partial(pulls.handle, wake=desk.wake),
-            CheckIntent: partial(pressing.handle, wake=desk.wake),
+            PullIntent: partial(pulls.handle, wake=quick.wake),
+            CheckIntent: partial(pressing.handle, wake=quick.wake),
             IssueIntent: issues.handle,
             CommentIntent: partial(comments.handle, wake=commands.wake),
             InstallationIntent: installations.handle,
@@ -108,19 +98,19 @@ def service(settings: Settings, database: Database) -> service_parts.Services:
     )
     keeper = Keeper(world)
     publisher = Publisher(database, *sinks(settings, hub))
-    for part in (engine, desk, jobs, keeper, publisher):
+    for part in (engine, quick, long, keeper, publisher):
         part.start(steal=database.is_sqlite)
     return service_parts.Services(
         handle=gate,
         backgrounds=(
-            *((Thread("github", hub.run_forever),) if hub is not None else ()),
-            Thread("campaigns", engine.run_forever),
-            Thread("publisher", publisher.run_forever),
-            desk,
-            jobs,
+            *((Tending(hub),) if hub is not None else ()),
+            engine,
+            publisher,
+            quick,
+            long,
             commands,
             keeper,
-            CheckRuns(Checks(database, corpus)),
+            CheckRuns(Checks(database, settings.data_dir / "corpus")),
         ),
     )
 

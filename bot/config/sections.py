@@ -145,6 +145,12 @@ class ReportsConfig(Section):
     close: bool = Field(
         True, description="Whether we close our own issues once a fix is verified.", examples=[False]
     )
+    bisect: Literal["auto", "asked"] = Field(
+        "auto",
+        description="`auto` looks for the release in which a filed bug began, for no longer than `budget`, "
+        "and tells its issue; `asked` waits for `/assay bisect`. For compilers that are tested as releases.",
+        examples=["asked"],
+    )
 
 
 class PullRequestsConfig(Section):

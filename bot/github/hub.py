@@ -14,7 +14,10 @@ from bot.github.governor import Governor
 from bot.github.identity import READER, AppIdentity, Credentials, Identity, Job, TokenIdentity, app_auth
 from bot.github.limits import TIMEOUT_S
 from bot.github.transport import PUBLIC_API, Transport
+from bot.loop import Loop
 from bot.store.database import now
+
+TIDY_S = 3600.0  # between two tidyings
 
 log = structlog.get_logger(__name__)
 
@@ -72,13 +75,6 @@ class Hub:
             log.info("fetched without a token", target=target, reason=str(error))
             return None
 
-    def run_forever(self, stop: threading.Event, every_s: float = 3600.0) -> None:
-        """Tidies up now and then until `stop` is set, then gives back every token."""
-        while not stop.wait(every_s):
-            if self.governor is not None:
-                self.governor.tidy()
-        self.close()
-
     def close(self) -> None:
         """Gives tokens back and closes all connections."""
         self.identity.close()
@@ -86,3 +82,22 @@ class Hub:
 
     def _connect(self, signer: Signer) -> Client:
         return Client(self._transport, signer, self.governor, self.clock)
+
+
+class Tending(Loop):
+    """Forgets spent limits now and then while the service runs, and gives back every token at its end."""
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__("github", TIDY_S)
+        self._hub = hub
+
+    def run_once(self, _stop: threading.Event | None = None, /) -> bool:
+        """Tidies up once."""
+        if self._hub.governor is not None:
+            self._hub.governor.tidy()
+        return False
+
+    def run_forever(self, stop: threading.Event) -> None:
+        """Works until `stop` is set, then closes the hub."""
+        super().run_forever(stop)
+        self._hub.close()

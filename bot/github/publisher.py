@@ -19,6 +19,7 @@ from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.github.effects import kind_of
 from bot.github.limits import ThrottledError
 from bot.github.requests import Sent, Sink
+from bot.loop import Loop
 from bot.store import audit, outbox, spending
 from bot.store.database import Database, now
 from bot.store.outbox import Claimed
@@ -30,12 +31,12 @@ FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
 #: Tries before a person is asked: with the waits above about half a day.
 MAX_ATTEMPTS = 16
-POLL_S = 1.0  # one indexed look at the outbox
+IDLE_S = 1.0  # one indexed look at the outbox
 
 log = structlog.get_logger(__name__)
 
 
-class Publisher:
+class Publisher(Loop):
     """Sends what the outbox intends.
 
     sink        where effects go
@@ -52,6 +53,7 @@ class Publisher:
     ) -> None:
         if rehearsal is None and sink.live:
             raise InternalError("a live publisher needs a sink for targets in dry-run mode")
+        super().__init__("publisher", IDLE_S)
         self.database, self.sink, self.clock = database, sink, clock
         self.rehearsal = rehearsal or sink
 
@@ -61,7 +63,7 @@ class Publisher:
             with self.database.transaction() as session:
                 outbox.free_senders(session)
 
-    def run_once(self) -> bool:
+    def run_once(self, _stop: threading.Event | None = None, /) -> bool:
         """Handles one effect that is due; False if there is none, or a brake is set."""
         with self.database.reading() as session:
             if not outbox.has_open(session):
@@ -95,12 +97,6 @@ class Publisher:
             self._finish(effect, sent, seen=sink.live)
             told.info("effect sent", url=sent.url, resumed=effect.resumed)
         return True
-
-    def run_forever(self, stop: threading.Event, poll_s: float = POLL_S) -> None:
-        """Sends until `stop` is set, looking into the outbox every `poll_s` seconds."""
-        while not stop.is_set():
-            if not self.run_once():
-                stop.wait(poll_s)
 
     def _finish(self, effect: Claimed, sent: Sent, *, seen: bool) -> None:
         at = self.clock()

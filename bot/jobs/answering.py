@@ -17,19 +17,27 @@ NUMBER = "number"
 
 
 def settled(
-    session: Session, job: Job, state: JobState, reason: str, result: Mapping[str, Any], at: datetime
+    session: Session,
+    job: Job,
+    state: JobState,
+    reason: str,
+    result: Mapping[str, Any],
+    at: datetime,
+    *,
+    answers: bool = True,
 ) -> None:
     """Settles the job and, where a person asked for it in a thread, answers there; one transaction.
 
     reason  one sentence for people
     result  JSON; its `answer` is Markdown, made safe, and stands for the reason where there is one
+    answers whether a person is told; False for jobs that tell in a way of their own
     """
     jobs.settle(job, state, reason, result, at)
     subject = f"bug:{job.bug_id}" if job.bug_id is not None else f"job:{job.id}"
     evidence = {"job": job.id, "kind": job.kind, "state": state.value}
     audit.record(session, job.target, job.kind, subject, reason, at, evidence=evidence)
     number = job.arguments.get(NUMBER)
-    if number is None or not job.asked_by:
+    if number is None or not job.asked_by or not answers:
         return
     said = str(result.get("answer") or text.plain(reason))
     body = f"`{job.kind}`: {said}" if state is JobState.DONE else f"`{job.kind}` failed: {said}"

@@ -41,6 +41,8 @@ def brought(doing: Doing, known: Known) -> dict[str, Any] | None:
     def word(outcome: Outcome) -> str:
         if running.same(doing, known, outcome):
             return "bad"
+        if running.akin(doing, known, outcome):
+            return "kin"
         return "good" if outcome.verdict in (Verdict.PASS, Verdict.UNSUPPORTED) else "other"
 
     return commits.search(found, run, word)

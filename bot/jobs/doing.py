@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
 
-from bot.campaigns.context import LEASE, LOOK_S, RENEW_S, Interrupted
 from bot.campaigns.services import Services, Settings
 from bot.jobs.answering import settled
+from bot.leases import LEASE, Abandoned, Lease
+from bot.pulls import forge as pulls
 from bot.store import Database, Session, jobs
-from bot.store.campaigns import Abandoned
 from bot.store.models import Campaign, Job, JobState
 
 log = structlog.get_logger(__name__)
@@ -76,7 +77,7 @@ class IssueFacts(Protocol):
         """Whether it is a pull request."""
 
 
-class Forge(Protocol):
+class Forge(pulls.Forge, Protocol):
     """GitHub, for reading (`bot.github.reading.Reader`); raises RefusalError and InfrastructureError."""
 
     def search_issues(self, target: str, words: str) -> Sequence[IssueFacts]:
@@ -88,7 +89,11 @@ class Forge(Protocol):
 
 @dataclass
 class Doing:
-    """One job at work; `forge` is None where there is nothing to sign in to GitHub with."""
+    """One job at work.
+
+    forge  None where there is nothing to sign in to GitHub with
+    wake   to be called once there is a campaign or another job to do
+    """
 
     errand: Errand
     database: Database
@@ -97,11 +102,16 @@ class Doing:
     owner: str
     stop: threading.Event
     forge: Forge | None = None
-    _looked: float = field(default=0.0, init=False)
-    _renewed: float = field(default=0.0, init=False)
+    wake: Callable[[], None] = lambda: None
+    _lease: Lease = field(init=False)
 
     def __post_init__(self) -> None:
-        self._looked = self._renewed = self.services.clock.monotonic()
+        self._lease = Lease(self.stop, self._renew, monotonic=self.services.clock.monotonic)
+
+    @property
+    def corpus(self) -> Path:
+        """The folder of the corpus."""
+        return self.services.corpus or self.settings.data_dir / "corpus"
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[Session, Job]]:
@@ -122,16 +132,11 @@ class Doing:
 
     def look(self) -> None:
         """Renews the lease when it is time; raises Abandoned or Interrupted if the work must end now."""
-        if self.stop.is_set():
-            raise Interrupted
-        present = self.services.clock.monotonic()
-        if present - self._looked < LOOK_S:
-            return
-        self._looked = present
-        if present - self._renewed >= RENEW_S:
-            with self.transaction() as (_, job):
-                job.lease_until = self.services.clock.now() + LEASE
-            self._renewed = present
+        self._lease.look()
+
+    def _renew(self) -> None:
+        with self.transaction() as (_, job):
+            job.lease_until = self.services.clock.now() + LEASE
 
     def progress(self, done: int, total: int, note: str) -> None:
         """Tells the log, where whoever runs the service can follow."""

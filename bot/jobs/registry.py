@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from typing import TYPE_CHECKING
 
-from bot.errors import InternalError
+from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -33,38 +30,40 @@ class Lane(Enum):
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of job. `work` settles it: `Doing.done`, or raises; `given_up` follows where it raised."""
+    """One kind of job.
+
+    work      settles it, as `Doing.done` does, or raises
+    given_up  follows where it raised
+    answers   whether a person who asked for it in a thread is told there if it is given up
+    """
 
     name: str
     lane: Lane
     work: Work
     given_up: GivenUp | None = None
+    answers: bool = True
 
 
-_KINDS: dict[str, Kind] = {}
+_KINDS: Registry[Kind] = Registry("kind of job", "bot.jobs.kinds")
 
 
-def kind(name: str, lane: Lane = Lane.LONG, given_up: GivenUp | None = None) -> Callable[[Work], Work]:
+def kind(
+    name: str, lane: Lane = Lane.LONG, *, given_up: GivenUp | None = None, answers: bool = True
+) -> Callable[[Work], Work]:
     """Decorator: makes a function the work of the jobs of this kind."""
 
     def register(work: Work) -> Work:
-        if name in _KINDS:
-            raise InternalError(f"two kinds of jobs are called {name!r}")
-        _KINDS[name] = Kind(name, lane, work, given_up)
+        _KINDS.add(Kind(name, lane, work, given_up, answers), name)
         return work
 
     return register
 
 
-@cache
-def kinds() -> dict[str, Kind]:
-    """All kinds by name."""
-    package = importlib.import_module("bot.jobs.kinds")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return dict(_KINDS)
+def kind_of(name: str) -> Kind:
+    """The kind of that name."""
+    return _KINDS.get(name)
 
 
 def of_lane(lane: Lane) -> tuple[str, ...]:
-    """The names of the kinds of a lane."""
-    return tuple(sorted(name for name, each in kinds().items() if each.lane is lane))
+    """The names of the kinds of a lane. Imports every file."""
+    return tuple(name for name in _KINDS.names() if _KINDS.get(name).lane is lane)

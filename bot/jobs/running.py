@@ -16,7 +16,8 @@ from packaging.utils import canonicalize_name
 
 from bot.bisection.commits import Revision, revisions
 from bot.bugs.verdicts import RUNS, Tally, tally
-from bot.campaigns.attend import attend
+from bot.campaigns.attend import Sink, attend
+from bot.campaigns.building import build, row
 from bot.campaigns.provenance import origin
 from bot.campaigns.services import Read
 from bot.campaigns.signing import alike
@@ -28,10 +29,11 @@ from bot.errors import ConfigError, RefusalError, RunnerError
 from bot.jobs.doing import Doing
 from bot.store import campaigns, findings, retests
 from bot.store.campaigns import Session
-from bot.store.models import Bug, Campaign, Toolchain
+from bot.store.models import Bug, Campaign
 from bot.store.outcomes import CacheKey
 from fuzzing import backends
 from fuzzing.outcomes import Outcome
+from fuzzing.triage.kinship import kinship
 
 _PIN = "requirements.txt"
 
@@ -76,9 +78,9 @@ def at_head(doing: Doing, campaign: Campaign) -> Place:
     if digest is None:
         raise RefusalError(f"campaign {campaign.id} has no build: it ended before it had one")
     with doing.database.reading() as session:
-        row = campaigns.toolchain(session, digest)
-    if Path(row.python).exists():
-        return Place(digest, row.python, row.label, campaign.head)
+        known = campaigns.toolchain(session, digest)
+    if Path(known.python).exists():
+        return Place(digest, known.python, known.label, campaign.head)
     return at_commit(doing, campaign, campaign.head)
 
 
@@ -87,9 +89,9 @@ def at_base(doing: Doing, campaign: Campaign) -> Place | None:
     if campaign.base_toolchain is None:
         return None
     with doing.database.reading() as session:
-        row = campaigns.toolchain(session, campaign.base_toolchain)
-    if Path(row.python).exists():
-        return Place(row.digest, row.python, row.label, campaign.base)
+        known = campaigns.toolchain(session, campaign.base_toolchain)
+    if Path(known.python).exists():
+        return Place(known.digest, known.python, known.label, campaign.base)
     return at_commit(doing, campaign, campaign.base)
 
 
@@ -147,7 +149,7 @@ def same(doing: Doing, known: Known, outcome: Outcome) -> bool:
     """Whether an outcome shows the bug: the symptom that its signature was made of."""
     if not outcome.verdict.accuses:
         return False
-    about = origin(corpus_of(doing), outcome.case)
+    about = origin(doing.corpus, outcome.case)
     raw = doing.services.sign(outcome, about.operator, about.frontend)
     if raw.key == known.bug.signature:
         return True
@@ -155,27 +157,20 @@ def same(doing: Doing, known: Known, outcome: Outcome) -> bool:
     return "signature" in known.bug.facts and alike(raw.fields, known.bug.facts["signature"])
 
 
+def akin(doing: Doing, known: Known, outcome: Outcome) -> bool:
+    """Whether an outcome that is not the bug's symptom may show it in other words, as other builds do."""
+    if not outcome.verdict.accuses or "signature" not in known.bug.facts:
+        return False
+    about = origin(doing.corpus, outcome.case)
+    raw = doing.services.sign(outcome, about.operator, about.frontend)
+    return bool(kinship(raw.fields, known.bug.facts["signature"]))
+
+
 def _made(doing: Doing, config: Any, read: Read, commit: str) -> Place:
     services = doing.services
-    spec = attend(doing, lambda *_: services.resolve(config, read))
-    ready = attend(
-        doing,
-        lambda on_event, _: services.provision(
-            spec, doing.settings.data_dir, lambda note: on_event({"note": note})
-        ),
-    )
-    row = Toolchain(
-        digest=ready.digest,
-        backend=ready.spec.backend,
-        provisioner=ready.spec.provisioner,
-        label=ready.spec.label,
-        python=str(ready.python),
-        versions=dict(ready.versions),
-        requirements=list(ready.requirements),
-        created_at=services.clock.now(),
-    )
+    ready = build(doing, services, doing.settings.data_dir, config, read)
     with doing.database.transaction() as session:
-        campaigns.record_toolchain(session, row)
+        campaigns.record_toolchain(session, row(ready, services.clock.now()))
     return Place(ready.digest, str(ready.python), ready.spec.label, commit)
 
 
@@ -204,7 +199,9 @@ def tallied(doing: Doing, known: Known, control: str, place: Place) -> Tally:
     """Runs the bug's case, and beside it one that must pass, in fresh processes on a build."""
     seen = run(doing, known.config, place, [known.case], RUNS)[known.case]
     beside = run(doing, known.config, place, [control], 1)[control] if control else []
-    return tally(seen, [same(doing, known, outcome) for outcome in seen], beside)
+    shows = [same(doing, known, outcome) for outcome in seen]
+    worded = [not shown and akin(doing, known, one) for one, shown in zip(seen, shows, strict=True)]
+    return tally(seen, shows, beside, worded)
 
 
 def tool(
@@ -221,11 +218,6 @@ def tool(
     return heard.events
 
 
-def corpus_of(doing: Doing) -> Path:
-    """The folder of the corpus."""
-    return doing.services.corpus or doing.settings.data_dir / "corpus"
-
-
 def _shard(
     doing: Doing,
     config: RepositoryConfig,
@@ -237,7 +229,7 @@ def _shard(
 ) -> Any:
     return doing.services.make_shard(
         config,
-        corpus=str(corpus_of(doing)),
+        corpus=str(doing.corpus),
         cases=tuple(cases),
         backend=config.backend,
         toolchain=place.toolchain,
@@ -253,7 +245,7 @@ def _shard(
     )
 
 
-class _Events:
+class _Events(Sink):
     """Keeps what a program says, and passes it on as progress."""
 
     def __init__(self, doing: Doing, title: str) -> None:
@@ -265,14 +257,8 @@ class _Events:
         self.events.append(event)
         self._doing.progress(len(self.events), 0, f"{self._title}: {event.get('event', '')}")
 
-    def tick(self) -> None:
-        """Nothing is written."""
 
-    def close(self) -> None:
-        """Nothing is written."""
-
-
-class _Heard:
+class _Heard(Sink):
     """Collects the outcomes of a shard."""
 
     def __init__(self) -> None:
@@ -283,9 +269,3 @@ class _Heard:
         if event.get("event") == "outcome":
             outcome = Outcome.from_json(event.get("outcome", {}))
             self.outcomes[outcome.case].append(outcome)
-
-    def tick(self) -> None:
-        """Nothing is written."""
-
-    def close(self) -> None:
-        """Nothing is written."""

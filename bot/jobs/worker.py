@@ -1,57 +1,33 @@
-"""The worker of a lane: claims the job that has waited longest, does it, and deals with what goes wrong.
-
-As with campaigns, everything is in the rows: what is in memory may be lost at any instruction, and the job is
-done again by whoever claims it next.
-"""
+"""The worker of a lane: claims the job that has waited longest, does it, and deals with what goes wrong."""
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
-import structlog
-from structlog.contextvars import bound_contextvars
-
-from bot import errors
-from bot.campaigns.context import LEASE, Interrupted
 from bot.campaigns.services import Services, Settings
 from bot.jobs.answering import settled
 from bot.jobs.doing import Doing, Errand, Forge
-from bot.jobs.registry import Lane, kinds, of_lane
+from bot.jobs.registry import Kind, Lane, kind_of, of_lane
+from bot.leases import LEASE
+from bot.loop import Loop
 from bot.store import Database, Session, campaigns, jobs
-from bot.store.campaigns import DATABASE_TROUBLE, Abandoned
-from bot.store.models import Job, JobState
-from fuzzing import errors as fuzzing_errors
+from bot.store.models import JobState
 
-log = structlog.get_logger(__name__)
-
-#: Seconds to wait after each failed attempt but the last, as with campaigns' steps.
-BACKOFF_S = (15.0, 60.0, 300.0)
-#: How long an idle worker sleeps when nobody wakes it.
-IDLE_S = 1.0
+#: Seconds to wait after each failed attempt but the last. What somebody waits for is tried again sooner; the
+#: reconciling loop has a pull request looked at anew after that.
+BACKOFF_S = {Lane.QUICK: (5.0, 15.0, 60.0, 240.0), Lane.LONG: (15.0, 60.0, 300.0)}
+#: How long an idle worker sleeps when nobody wakes it; a push settles for a second.
+IDLE_S = {Lane.QUICK: 0.5, Lane.LONG: 1.0}
 #: Long jobs run compilers on the same machine as campaigns do, whose results people wait for. One that has
 #: waited so long takes its turn all the same, or a busy target would never see a fix verified.
 PATIENCE = timedelta(minutes=15)
 
-_FINAL: tuple[type[Exception], ...] = (
-    errors.UsageError,
-    fuzzing_errors.UsageError,
-    errors.RefusalError,
-    fuzzing_errors.RefusalError,
-)
-_RETRIED: tuple[type[Exception], ...] = (
-    errors.InfrastructureError,
-    fuzzing_errors.InfrastructureError,
-    *DATABASE_TROUBLE,
-)
 
-
-class Worker:
-    """Does the jobs of one lane, one at a time."""
+class Worker(Loop):
+    """Does the jobs of one lane, one at a time; `wake` is called where one leaves more to do."""
 
     def __init__(
         self,
@@ -61,44 +37,28 @@ class Worker:
         lane: Lane,
         *,
         forge: Forge | None = None,
-        backoff: Sequence[float] = BACKOFF_S,
+        wake: Callable[[], None] = lambda: None,
+        backoff: Sequence[float] | None = None,
     ) -> None:
+        super().__init__(f"jobs-{lane.value}", IDLE_S[lane])
         self._database, self._settings, self._services = database, settings, services
-        self._lane, self._backoff, self._forge = lane, tuple(backoff), forge
-        self._wake = threading.Event()
-        self.name = f"jobs-{lane.value}"
-        self.owner = f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+        self._lane, self._kinds, self._forge, self._on_work = lane, of_lane(lane), forge, wake
+        self._backoff = tuple(BACKOFF_S[lane] if backoff is None else backoff)
 
     def start(self, *, steal: bool = False) -> None:
         """Call once before it works. `steal` frees what dead processes were at: this one is alone."""
         if steal:
             with self._database.transaction() as session:
-                jobs.free_others(session, of_lane(self._lane), self.owner)
+                jobs.free_others(session, self._kinds, self.owner)
 
-    def wake(self) -> None:
-        """Makes an idle worker look again at once; from any thread."""
-        self._wake.set()
-
-    def run_forever(self, stop: threading.Event) -> None:
-        """Works until `stop` is set."""
-        while not stop.is_set():
-            self._wake.clear()
-            try:
-                worked = self.run_once(stop)
-            except _RETRIED:
-                log.exception("database_trouble", advice="check ASSAY_DATABASE_URL and the disk")
-                worked = False
-            if not worked:
-                self._wake.wait(IDLE_S)
-
-    def run_once(self, stop: threading.Event | None = None) -> bool:
+    def run_once(self, stop: threading.Event | None = None, /) -> bool:
         """Does the job of the lane that has waited longest; False if none is due."""
-        names, present = of_lane(self._lane), self._services.clock.now()
+        present = self._services.clock.now()
         with self._database.reading() as session:
-            if not jobs.any_due(session, names, present) or self._gives_way(session):
+            if not jobs.any_due(session, self._kinds, present) or self._gives_way(session):
                 return False
         with self._database.transaction(durable=False) as session:
-            job = jobs.claim(session, names, self.owner, present, present + LEASE)
+            job = jobs.claim(session, self._kinds, self.owner, present, present + LEASE)
             if job is None:
                 return False
             errand, attempts = Errand.of(job), job.attempts
@@ -110,9 +70,9 @@ class Worker:
             self.owner,
             stop or threading.Event(),
             self._forge,
+            self._on_work,
         )
-        with bound_contextvars(job_id=errand.id, kind=errand.kind):
-            self._do(doing, attempts)
+        self.do(_Turn(doing, kind_of(errand.kind), attempts, self._backoff))
         return True
 
     def _gives_way(self, session: Session) -> bool:
@@ -120,51 +80,55 @@ class Worker:
         present = self._services.clock.now()
         if self._lane is not Lane.LONG or not campaigns.any_unfinished(session):
             return False
-        oldest = jobs.oldest_due(session, of_lane(self._lane), present)
+        oldest = jobs.oldest_due(session, self._kinds, present)
         return oldest is None or present - oldest < PATIENCE
 
-    def _do(self, doing: Doing, attempts: int) -> None:
-        log.info("job_started", key=doing.errand.key)
-        try:
-            kinds()[doing.errand.kind].work(doing)
-        except Abandoned:
-            log.info("job_abandoned")
-            return
-        except (Interrupted, KeyboardInterrupt, SystemExit) as signal:
-            self._write(doing, lambda _session, job: jobs.release(job))
-            if not isinstance(signal, Interrupted):
-                raise
-            return
-        except _FINAL as error:
-            self._fail(doing, str(error))
-        except _RETRIED as error:
-            if attempts > len(self._backoff) or not getattr(error, "passing", True):
-                self._fail(doing, f"failed {attempts} times: {error}" if attempts > 1 else str(error))
-            else:
-                self._postpone(doing, str(error), self._backoff[attempts - 1])
-        except Exception as error:
-            log.exception("internal_error", key=doing.errand.key)
-            self._fail(doing, f"a bug of Assay: {type(error).__name__}; its log has the traceback")
 
-    def _postpone(self, doing: Doing, reason: str, seconds: float) -> None:
-        log.warning("job_postponed", reason=reason, retry_in_s=seconds)
-        until = self._services.clock.now() + timedelta(seconds=seconds)
-        self._write(doing, lambda _session, job: jobs.postpone(job, reason, until))
+@dataclass(frozen=True)
+class _Turn:
+    """A job, begun for the `attempts`-th time."""
 
-    def _fail(self, doing: Doing, reason: str) -> None:
-        log.warning("job_failed", reason=reason)
-        present, given_up = self._services.clock.now(), kinds()[doing.errand.kind].given_up
+    doing: Doing
+    kind: Kind
+    attempts: int
+    backoff: Sequence[float]
 
-        def change(session: Session, job: Job) -> None:
-            settled(session, job, JobState.FAILED, reason, {}, present)
-            if given_up is not None:
-                given_up(session, job, reason, present)
+    @property
+    def about(self) -> Mapping[str, object]:
+        """The job."""
+        errand = self.doing.errand
+        return {"job_id": errand.id, "kind": errand.kind, "key": errand.key}
 
-        self._write(doing, change)
+    def work(self) -> None:
+        """Does the job."""
+        self.kind.work(self.doing)
 
-    def _write(self, doing: Doing, change: Callable[[Session, Job], None]) -> None:
-        try:
-            with doing.transaction() as (session, job):
-                change(session, job)
-        except Abandoned:
-            log.info("job_abandoned")
+    def give_back(self) -> None:
+        """Leaves it pending."""
+        with self.doing.transaction() as (_, job):
+            jobs.release(job)
+
+    def wait(self) -> float | None:
+        """By the attempts."""
+        return self.backoff[self.attempts - 1] if self.attempts <= len(self.backoff) else None
+
+    def postpone(self, error: Exception, seconds: float) -> None:
+        """Leaves it pending until then, with the reason."""
+        until = self.doing.services.clock.now() + timedelta(seconds=seconds)
+        with self.doing.transaction() as (_, job):
+            jobs.postpone(job, str(error), until)
+
+    def fail(self, error: Exception) -> None:
+        """Gives it up with what that means for what it is about."""
+        self._fail(f"failed {self.attempts} times: {error}" if self.attempts > 1 else str(error))
+
+    def bury(self, bug: Exception) -> None:
+        """The same, without the words of the bug: they may hold anything."""
+        self._fail(f"a bug of Assay: {type(bug).__name__}; its log has the traceback")
+
+    def _fail(self, reason: str) -> None:
+        present = self.doing.services.clock.now()
+        with self.doing.transaction() as (session, job):
+            settled(session, job, JobState.FAILED, reason, {}, present, answers=self.kind.answers)
+            if self.kind.given_up is not None:
+                self.kind.given_up(session, job, reason, present)

@@ -6,5 +6,5 @@ deciding  test it, wait for a release, or leave it
 looking   a row is looked at: re-read, decided, and made a campaign or a word why not
 checking  the check run of a campaign at work, from its rows
 pressing  the buttons of check runs
-watch     the threads that do all that
+watch     the thread that has `checking` look
 """

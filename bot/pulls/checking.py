@@ -23,7 +23,7 @@ from bot.config import RepositoryConfig
 from bot.errors import InfrastructureError
 from bot.reports import underway
 from bot.reports.underway import Failing, Touch, Underway
-from bot.store import Database, Session, campaigns, now, outbox, outcomes, pulls
+from bot.store import Database, Session, campaigns, now, outbox, outcomes, pulls, targets
 from bot.store.models import Campaign, CampaignState, Side
 from bot.store.outbox import Draft
 from fuzzing.outcomes import Outcome, Verdict
@@ -124,7 +124,9 @@ def _begun(campaign: Campaign) -> bool:
 
 def gather(session: Session, campaign: Campaign, corpus: Path) -> Underway:
     """A campaign as its rows stand."""
-    seen = Underway.queued(campaign, pulls.before(session, campaign))
+    seen = Underway.queued(
+        campaign, targets.known_as(session, campaign.target), pulls.before(session, campaign)
+    )
     state = CampaignState(campaign.state)
     if not _begun(campaign) and not state.ended:
         return seen

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.campaigns.steps.planning import CONFIG_FILE, NOTHING_TO_TEST
-from bot.config import RepositoryConfig
+from bot.config import RepositoryConfig, default_config, parse_config
 from bot.errors import ConfigError
-from bot.pulls.forge import DefaultConfig, Forge, Mirrors, ParseConfig
+from bot.pulls.forge import Forge, Mirrors
 from bot.pulls.trust import trust_in
 from bot.store.models import Pull
 from bot.store.outbox import REHEARSAL
@@ -36,10 +36,8 @@ class Decision:
 class Decider:
     """Decides with what git and, where it can be asked, GitHub say."""
 
-    def __init__(
-        self, mirrors: Mirrors, parse: ParseConfig, default: DefaultConfig, forge: Forge | None
-    ) -> None:
-        self._mirrors, self._parse, self._default, self._forge = mirrors, parse, default, forge
+    def __init__(self, mirrors: Mirrors, forge: Forge | None) -> None:
+        self._mirrors, self._forge = mirrors, forge
 
     def decide(self, pull: Pull) -> Decision:
         """Decides. Raises RefusalError and InfrastructureError as the mirrors and GitHub do."""
@@ -73,7 +71,7 @@ class Decider:
     def _configuration(self, target: str, sha: str) -> RepositoryConfig | None:
         read = partial(self._mirrors.read, target, sha)
         text = read(CONFIG_FILE)
-        return self._default(read) if text is None else self._parse(text, CONFIG_FILE)
+        return default_config(read) if text is None else parse_config(text, CONFIG_FILE)
 
     def _permission(self, target: str) -> partial[str]:
         return partial(self._ask, target)

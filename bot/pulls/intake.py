@@ -38,20 +38,7 @@ def handle(
     Closing ends the campaigns; after all else the pull request is looked at.
     """
     at = now()
-    told = Pull(
-        target=intent.target,
-        number=intent.number,
-        head=intent.head,
-        base=intent.base,
-        base_ref=intent.base_ref,
-        head_repository=intent.head_repository,
-        author=intent.author,
-        association=intent.association,
-        draft=intent.draft,
-        state=intent.state,
-        updated_at=intent.updated_at,
-    )
-    return follow(session, told, at, wake=wake, settle=settle)
+    return follow(session, pulls.row(intent.target, intent), at, wake=wake, settle=settle)
 
 
 def follow(

@@ -13,14 +13,15 @@ from typing import Any
 import structlog
 
 from bot.campaigns import intents
+from bot.campaigns.attend import attend
 from bot.errors import RefusalError, UsageError
-from bot.jobs.doing import Errand
+from bot.jobs.doing import Doing
 from bot.pulls import intake
 from bot.pulls.deciding import BROKEN, LEAVE, TEST, WAIT, Decider, Decision
 from bot.pulls.forge import Forge
 from bot.reports import underway
 from bot.reports.pull import unreadable, waiting
-from bot.store import Database, Session, audit, jobs, now, outbox, pulls
+from bot.store import Database, Session, audit, jobs, outbox, pulls, targets
 from bot.store.models import Campaign, CampaignState, Job, JobState, Pull
 from bot.store.outbox import Draft
 from bot.store.pulls import OPEN
@@ -29,120 +30,102 @@ from bot.webhooks.intents import CampaignIntent
 log = structlog.get_logger(__name__)
 
 
-class Looker:
-    """Looks at pull requests; `wake` is called once there is a campaign to run."""
-
-    def __init__(self, database: Database, decider: Decider, forge: Forge | None, wake: intake.Wake) -> None:
-        self._database, self._decider, self._forge, self._wake = database, decider, forge, wake
-
-    def look(self, errand: Errand, owner: str, at: datetime) -> None:
-        """Does what is to be done about one. Raises InfrastructureError where it is worth trying again."""
-        number = int(errand.arguments["number"])
-        try:
-            pull = self._read_again(errand.target, number, at)
-            decision = self._decided(pull)
-        except (RefusalError, UsageError) as error:
-            pull, decision = None, Decision(LEAVE, str(error))
-        with self._database.transaction() as session:
-            job = jobs.held(session, errand.id, owner, errand.turn)
-            known = pulls.get(session, errand.target, number)
-            if job is None or known is None or (pull is not None and not _same(pull, known)):
-                return
-            done = self._carry_out(session, errand, known, decision, at)
-            self._audit(session, job, known, decision, at)
-            told = {"what": decision.what, "head": known.head, "why": decision.why}
-            jobs.settle(job, JobState.DONE, decision.why, told | done, at)
-        log.info("pull_looked_at", target=errand.target, pull=number, what=decision.what, why=decision.why)
-
-    def refresh(self, target: str, number: int) -> Pull | None:
-        """The pull request as GitHub tells it now, kept; None where nothing is known of it."""
-        return self._read_again(target, number, now())
-
-    def _read_again(self, target: str, number: int, at: datetime) -> Pull | None:
-        """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked."""
-        if self._forge is not None:
-            facts = self._forge.pull(target, number)
-            told = Pull(
-                target=target,
-                number=number,
-                head=facts.head,
-                base=facts.base,
-                base_ref=facts.base_ref,
-                head_repository=facts.head_repository,
-                author=facts.author,
-                association=facts.association,
-                draft=facts.draft,
-                state=facts.state,
-                updated_at=facts.updated_at,
-            )
-            with self._database.transaction() as session:
-                known = intake.remembered(session, told, at)
-                if known is not None and known.state != OPEN:
-                    intake.close(session, known, at)
-        with self._database.reading() as session:
-            return pulls.get(session, target, number)
-
-    def _decided(self, pull: Pull | None) -> Decision:
-        if pull is None or pull.state != OPEN:
-            return Decision(LEAVE, f"it is {pull.state}" if pull else "nothing is known of it")
-        return self._decider.decide(pull)
-
-    def _carry_out(
-        self, session: Session, errand: Errand, pull: Pull, decision: Decision, at: datetime
-    ) -> dict[str, Any]:
-        """Writes the campaign or the check run; returns what the job keeps."""
-        gone = f"superseded: {pull.head[:12]} is the head of #{pull.number} now"
-        intake.end(session, pull, gone, at, sparing=pull.head)
-        if decision.what == TEST:
-            return {"campaign": self._test(session, errand, pull, decision, at)}
-        if decision.what == WAIT:
-            self._post(session, waiting(pull, decision.why), decision, at)
-        elif decision.what == BROKEN and decision.audible:
-            self._post(session, unreadable(pull, decision.why), decision, at)
-        return {}
-
-    @staticmethod
-    def _post(session: Session, draft: Draft, decision: Decision, at: datetime) -> None:
-        if decision.audible:
-            outbox.post(session, [draft], campaign_id=None, issues_per_day=0, at=at)
-
-    def _test(
-        self, session: Session, errand: Errand, pull: Pull, decision: Decision, at: datetime
-    ) -> int | None:
-        """The campaign that tests the head, made if there is none to speak of yet."""
-        config = decision.config
-        assert config is not None
-        wish = errand.arguments if errand.arguments.get("head") == pull.head else {}
-        past = pulls.campaigns_of(session, pull.target, pull.number, pull.head, decision.base)
-        if past and past[-1].state != CampaignState.SUPERSEDED.value and not wish.get("again"):
-            return past[-1].id
-        intake.end(session, pull, f"superseded: {pull.head[:12]} is tested anew", at)
-        campaign = intents.handle(session, _intent(pull, decision.base, len(past), wish), wake=self._wake)
-        campaign.config = config.to_json()
-        self._announce(session, campaign, at)
-        return campaign.id
-
-    @staticmethod
-    def _announce(session: Session, campaign: Campaign, at: datetime) -> None:
-        queued = underway.Underway.queued(campaign, pulls.before(session, campaign))
-        outbox.post(session, [underway.draft(queued)], campaign_id=campaign.id, issues_per_day=0, at=at)
-
-    @staticmethod
-    def _audit(session: Session, job: Job, pull: Pull, decision: Decision, at: datetime) -> None:
-        """Tells what was decided, unless that is what was decided for this head before."""
-        told = {"what": decision.what, "head": pull.head, "why": decision.why}
-        if {name: job.result.get(name) for name in told} == told:
+def look(doing: Doing) -> None:
+    """Does what is to be done about one. Raises InfrastructureError where it is worth trying again."""
+    errand, at = doing.errand, doing.services.clock.now()
+    number = int(errand.arguments["number"])
+    try:
+        pull = refresh(doing.database, doing.forge, errand.target, number, at)
+        decision = attend(doing, lambda *_: _decided(doing, pull))
+    except (RefusalError, UsageError) as error:
+        pull, decision = None, Decision(LEAVE, str(error))
+    with doing.transaction() as (session, job):
+        known = pulls.get(session, errand.target, number)
+        if known is None or (pull is not None and not _same(pull, known)):
             return
-        words = {TEST: "tested", WAIT: "held", LEAVE: "silent", BROKEN: "silent"}
-        audit.record(
-            session,
-            pull.target,
-            words[decision.what],
-            intake.subject(pull.number),
-            decision.why,
-            at,
-            evidence={"head": pull.head, "base": decision.base},
-        )
+        done = _carry_out(session, doing, known, decision, at)
+        _audit(session, job, known, decision, at)
+        told = {"what": decision.what, "head": known.head, "why": decision.why}
+        jobs.settle(job, JobState.DONE, decision.why, told | done, at)
+    log.info("pull_looked_at", target=errand.target, pull=number, what=decision.what, why=decision.why)
+
+
+def refresh(database: Database, forge: Forge | None, target: str, number: int, at: datetime) -> Pull | None:
+    """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked."""
+    if forge is not None:
+        told = pulls.row(target, forge.pull(target, number))
+        with database.transaction() as session:
+            known = intake.remembered(session, told, at)
+            if known is not None and known.state != OPEN:
+                intake.close(session, known, at)
+    with database.reading() as session:
+        return pulls.get(session, target, number)
+
+
+def _decided(doing: Doing, pull: Pull | None) -> Decision:
+    if pull is None or pull.state != OPEN:
+        return Decision(LEAVE, f"it is {pull.state}" if pull else "nothing is known of it")
+    return Decider(doing.services.repositories, doing.forge).decide(pull)
+
+
+def _carry_out(
+    session: Session, doing: Doing, pull: Pull, decision: Decision, at: datetime
+) -> dict[str, Any]:
+    """Writes the campaign or the check run; returns what the job keeps."""
+    gone = f"superseded: {pull.head[:12]} is the head of #{pull.number} now"
+    intake.end(session, pull, gone, at, sparing=pull.head)
+    if decision.what == TEST:
+        return {"campaign": _test(session, doing, pull, decision, at)}
+    if decision.what == WAIT:
+        known_as = targets.known_as(session, pull.target)
+        _post(session, waiting(known_as, pull, decision.why), decision, at)
+    elif decision.what == BROKEN and decision.audible:
+        known_as = targets.known_as(session, pull.target)
+        _post(session, unreadable(known_as, pull, decision.why), decision, at)
+    return {}
+
+
+def _post(session: Session, draft: Draft, decision: Decision, at: datetime) -> None:
+    if decision.audible:
+        outbox.post(session, [draft], campaign_id=None, issues_per_day=0, at=at)
+
+
+def _test(session: Session, doing: Doing, pull: Pull, decision: Decision, at: datetime) -> int | None:
+    """The campaign that tests the head, made if there is none to speak of yet."""
+    config, arguments = decision.config, doing.errand.arguments
+    assert config is not None
+    wish = arguments if arguments.get("head") == pull.head else {}
+    past = pulls.campaigns_of(session, pull.target, pull.number, pull.head, decision.base)
+    if past and past[-1].state != CampaignState.SUPERSEDED.value and not wish.get("again"):
+        return past[-1].id
+    intake.end(session, pull, f"superseded: {pull.head[:12]} is tested anew", at)
+    campaign = intents.handle(session, _intent(pull, decision.base, len(past), wish), wake=doing.wake)
+    campaign.config = config.to_json()
+    _announce(session, campaign, at)
+    return campaign.id
+
+
+def _announce(session: Session, campaign: Campaign, at: datetime) -> None:
+    known_as = targets.known_as(session, campaign.target)
+    queued = underway.Underway.queued(campaign, known_as, pulls.before(session, campaign))
+    outbox.post(session, [underway.draft(queued)], campaign_id=campaign.id, issues_per_day=0, at=at)
+
+
+def _audit(session: Session, job: Job, pull: Pull, decision: Decision, at: datetime) -> None:
+    """Tells what was decided, unless that is what was decided for this head before."""
+    told = {"what": decision.what, "head": pull.head, "why": decision.why}
+    if {name: job.result.get(name) for name in told} == told:
+        return
+    words = {TEST: "tested", WAIT: "held", LEAVE: "silent", BROKEN: "silent"}
+    audit.record(
+        session,
+        pull.target,
+        words[decision.what],
+        intake.subject(pull.number),
+        decision.why,
+        at,
+        evidence={"head": pull.head, "base": decision.base},
+    )
 
 
 def _same(read: Pull, known: Pull) -> bool:

@@ -17,15 +17,14 @@ import structlog
 from bot.bugs import filing
 from bot.campaigns import intents
 from bot.campaigns.provenance import origin
-from bot.jobs.doing import Errand
+from bot.jobs.doing import Doing
 from bot.pulls import intake
-from bot.pulls.forge import Forge
 from bot.pulls.trust import WRITERS
 from bot.reports import text
 from bot.reports.buttons import FILE, MUTE, MUTE_FOR, REDUCE, RERUN
 from bot.reports.report import key
 from bot.reports.templating import counted
-from bot.store import Database, Session, audit, bugs, findings, jobs, mutes, now, outbox, pulls
+from bot.store import Session, audit, bugs, findings, jobs, mutes, now, outbox, pulls
 from bot.store.campaigns import after_commit, get
 from bot.store.models import Campaign, Effect, Finding, JobState, Standing
 from bot.store.outbox import Draft
@@ -53,7 +52,6 @@ class Press:
     at: datetime
     corpus: Path
     wake: intake.Wake
-    wake_jobs: intake.Wake
 
 
 Action = Callable[[Press], str]
@@ -94,40 +92,27 @@ def handle(session: Session, intent: CheckIntent, *, wake: intake.Wake | None = 
     return checks
 
 
-class Presser:
-    """Does what buttons ask for."""
-
-    def __init__(
-        self,
-        database: Database,
-        forge: Forge | None,
-        corpus: Path,
-        wake: intake.Wake,
-        wake_jobs: intake.Wake,
-    ) -> None:
-        self._database, self._forge, self._corpus = database, forge, corpus
-        self._wake, self._wake_jobs = wake, wake_jobs
-
-    def press(self, errand: Errand, owner: str, at: datetime) -> None:
-        """Does one. Raises InfrastructureError where GitHub does not answer."""
-        sender, action = errand.asked_by, str(errand.arguments["action"])
-        role = self._forge.permission(errand.target, sender) if self._forge is not None else "unknown"
-        with self._database.transaction() as session:
-            job = jobs.held(session, errand.id, owner, errand.turn)
-            check = session.get(Effect, str(errand.arguments["check"]))
-            if job is None or check is None:
-                return
-            campaign = None if check.campaign_id is None else get(session, check.campaign_id)
-            press = Press(session, check, campaign, sender, at, self._corpus, self._wake, self._wake_jobs)
-            allowed = role in WRITERS
-            if allowed:
-                said = _ACTIONS[action](press)
-                _tell(press, f"{sender}: {said}")
-            else:
-                said = f"{sender} pressed {action} and has no write access ({role})"
-            what = "pressed" if allowed else "refused"
-            audit.record(session, errand.target, what, _subject(press), said, at, who=sender)
-            jobs.settle(job, JobState.DONE, said, {}, at)
+def press(doing: Doing) -> None:
+    """Does what a button asks for. Raises InfrastructureError where GitHub does not answer."""
+    errand, at = doing.errand, doing.services.clock.now()
+    sender, action = errand.asked_by, str(errand.arguments["action"])
+    role = doing.forge.permission(errand.target, sender) if doing.forge is not None else "unknown"
+    with doing.transaction() as (session, job):
+        check = session.get(Effect, str(errand.arguments["check"]))
+        if check is None:
+            jobs.settle(job, JobState.DONE, "its check run is gone", {}, at)
+            return
+        campaign = None if check.campaign_id is None else get(session, check.campaign_id)
+        pressed = Press(session, check, campaign, sender, at, doing.corpus, doing.wake)
+        allowed = role in WRITERS
+        if allowed:
+            said = _ACTIONS[action](pressed)
+            _tell(pressed, f"{sender}: {said}")
+        else:
+            said = f"{sender} pressed {action} and has no write access ({role})"
+        what = "pressed" if allowed else "refused"
+        audit.record(session, errand.target, what, _subject(pressed), said, at, who=sender)
+        jobs.settle(job, JobState.DONE, said, {}, at)
 
 
 @pressed(RERUN.identifier, AGAIN)
@@ -193,7 +178,7 @@ def reduce(press: Press) -> str:
         )
     if not first:
         return "there is nothing to reduce"
-    after_commit(press.session, press.wake_jobs)
+    after_commit(press.session, press.wake)
     more = f", the first of {len(first)}" if len(first) > MOST else ""
     return f"asked for smaller programs of {counted(min(len(first), MOST), 'bug')}{more}"
 
@@ -221,7 +206,7 @@ def file(press: Press) -> str:
         filing.ask(press.session, effect.key, effect.target, bug, press.at, press.sender)
     if not held:
         return "nothing is held here"
-    after_commit(press.session, press.wake_jobs)
+    after_commit(press.session, press.wake)
     return f"{counted(len(held), 'issue')} released; each is filed if the newest commit still shows it"
 
 

@@ -19,7 +19,7 @@ from bot.reports.references import completed
 from bot.reports.report import Group, Report, build
 from bot.reports.templating import counted
 from bot.reports.view import CampaignView, Count, FindingView, ReducedView, Tally, ToolchainView
-from bot.store import Session, bugs, campaigns, findings, now, outbox
+from bot.store import Session, bugs, campaigns, findings, now, outbox, targets
 from bot.store.models import Side, Standing
 from bot.store.outbox import Draft
 from fuzzing.cases import Corpus, TestCase
@@ -93,9 +93,10 @@ class CampaignReports:
     def _effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime
     ) -> list[Draft]:
+        page = self._page(report.view.campaign)
         if report.view.pull is None:
-            return render.effects(report, config)
-        return pull.effects(session, report, config, at, self._page(report.view.campaign))
+            return render.effects(report, config, page)
+        return pull.effects(session, report, config, at, page)
 
     def scripts(self, summary: Summary) -> list[list[Script]]:
         """The reproducers of what is reported: of the reduced case, then of the case as it was found."""
@@ -113,7 +114,8 @@ class CampaignReports:
 
     def could_not_test(self, session: Session, trouble: Trouble) -> None:
         """One neutral check run that says what to fix."""
-        draft = untested(trouble.target, trouble.head, trouble.campaign_id, trouble.reason)
+        known_as = targets.known_as(session, trouble.target)
+        draft = untested(trouble.target, known_as, trouble.head, trouble.campaign_id, trouble.reason)
         outbox.post(session, [draft], campaign_id=trouble.campaign_id, issues_per_day=0, at=self._clock())
 
     def _report(self, summary: Summary) -> Report:
@@ -164,12 +166,14 @@ _TRIED = frozenset({Standing.REGRESSION, Standing.UNJUDGED})
 
 
 def met(group: Group) -> str:
-    """Why a bug that no planned case shows becomes no issue; "" for others.
+    """Why a bug that no planned case shows becomes no issue; "" for others, and for one that was made small.
 
-    It was met while another case was made small. The report tells of it; people are asked to look at what was
-    looked for.
+    It was met while another case was made small. Once it is confirmed beside base and made small itself it is
+    as good as any; where the time did not allow that, the report tells of it.
     """
-    return "met while another case was made small: told in the report" if group.met == group.cases else ""
+    if group.met < group.cases or group.history:
+        return ""
+    return "met while another case was made small, and not made small itself: told in the report"
 
 
 NEW = Standing.REGRESSION
@@ -183,6 +187,7 @@ def view_of(summary: Summary) -> CampaignView:
     head = summary.toolchains.get(Side.HEAD)
     return CampaignView(
         target=summary.target,
+        known_as=summary.known_as,
         campaign=summary.campaign_id,
         head=summary.head,
         base=summary.base,

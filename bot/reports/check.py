@@ -26,6 +26,8 @@ NAME = "assay"
 TEXT_BUDGET = 30_000
 #: With the scripts of what a pull request breaks, folded away: nothing else on GitHub has them.
 PULL_BUDGET = 55_000
+#: Bugs named before anything else; the rest are below.
+_SHOWN = 10
 #: (groups of a section, rows of a group, scripts), from the full text to the least.
 _SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4, 0), (1, 1, 0), (0, 0, 0))
 
@@ -55,12 +57,12 @@ _PLAIN = Setting()
 
 def check_key(view: CampaignView) -> str:
     """One campaign has one check run."""
-    return campaign_key(view.target, view.head, view.campaign)
+    return campaign_key(view.known_as, view.head, view.campaign)
 
 
-def campaign_key(target: str, head: str, campaign: int) -> str:
+def campaign_key(known_as: str, head: str, campaign: int) -> str:
     """The key of a campaign's check run."""
-    return key(CHECK_RUN, target, head, str(campaign))
+    return key(CHECK_RUN, known_as, head, str(campaign))
 
 
 def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
@@ -72,7 +74,7 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
         view.head,
         check_key(view),
         headline(report, setting.muted),
-        tidy(render("reports/check_summary.md.j2", **told)),
+        tidy(render("reports/check_summary.md.j2", **told, new=accused(report, setting.muted), shown=_SHOWN)),
         _text(told, setting),
         conclusion=conclusion(report, setting),
         started=view.started_at,
@@ -110,13 +112,13 @@ def _buttons(report: Report, setting: Setting) -> list[Button]:
     return [RERUN, REDUCE, MUTE] if accused(report, setting.muted) else [RERUN]
 
 
-def untested(target: str, head: str, campaign: int, reason: str) -> Draft:
+def untested(target: str, known_as: str, head: str, campaign: int, reason: str) -> Draft:
     """The check run of a commit that could not be tested; it says nothing about the compiler.
 
     reason   what failed and what to fix, as the error says it
     """
     summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason)
-    run = campaign_key(target, head, campaign)
+    run = campaign_key(known_as, head, campaign)
     title = "Could not test this commit"
     body = payload(head, run, title, tidy(summary), "", conclusion="neutral")
     return Draft(CHECK_RUN, run, target, body, living=True)

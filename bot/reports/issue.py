@@ -21,9 +21,9 @@ LABELS = ("assay",)
 _SIZES = ((4_000, 6_000, 20), (3_000, 3_000, 10), (1_500, 1_500, 5))
 
 
-def issue_key(target: str, signature: str) -> str:
+def issue_key(known_as: str, signature: str) -> str:
     """One bug of one target has one issue, whichever campaign finds it."""
-    return key(ISSUE, target, signature)
+    return key(ISSUE, known_as, signature)
 
 
 def issue_title(group: Group) -> str:
@@ -80,7 +80,7 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
         message_limit=message,
         rows=rows,
     )
-    return f"{tidy(body)}\n{marker(issue_key(view.target, group.signature))}\n"
+    return f"{tidy(body)}\n{marker(issue_key(view.known_as, group.signature))}\n"
 
 
 def what_happens(outcome: Outcome, operator: str) -> str:
@@ -133,7 +133,11 @@ def _origin(group: Group) -> str:
         f"{text.code(origin.test.removesuffix(REDUCED))} of "
         f"{text.code(f'{origin.library} {origin.version}')}{licence}, "
         f"taken over by Assay's source {text.code(origin.source)}{seed}{made}."
+        f"{_MET if group.met == group.cases else ''}"
     )
+
+
+_MET = " Assay met it while it made a case of that test small, which failed otherwise."
 
 
 def tidy(markdown: str) -> str:

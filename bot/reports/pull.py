@@ -39,25 +39,25 @@ _STANDINGS = {
 _UNJUDGED = "could not be judged this time"
 
 
-def pull_key(pull: Pull) -> str:
+def pull_key(known_as: str, pull: Pull) -> str:
     """The key of the check run of a head that no campaign tests."""
-    return key(CHECK_RUN, pull.target, pull.head, f"pull:{pull.number}")
+    return key(CHECK_RUN, known_as, pull.head, f"pull:{pull.number}")
 
 
-def waiting(pull: Pull, why: str) -> Draft:
+def waiting(known_as: str, pull: Pull, why: str) -> Draft:
     """The neutral check run of a head that waits for somebody with write access."""
     summary = tidy(render("reports/waiting.md.j2", pull=pull, why=why))
-    return _draft(pull, "Waits for a maintainer: comment /assay run", summary)
+    return _draft(known_as, pull, "Waits for a maintainer: comment /assay run", summary)
 
 
-def unreadable(pull: Pull, why: str) -> Draft:
+def unreadable(known_as: str, pull: Pull, why: str) -> Draft:
     """The neutral check run of a head whose configuration cannot be read."""
     summary = tidy(render("reports/unreadable.md.j2", pull=pull, why=why))
-    return _draft(pull, "Could not test this commit: .github/assay.yml", summary)
+    return _draft(known_as, pull, "Could not test this commit: .github/assay.yml", summary)
 
 
-def _draft(pull: Pull, title: str, summary: str) -> Draft:
-    run = pull_key(pull)
+def _draft(known_as: str, pull: Pull, title: str, summary: str) -> Draft:
+    run = pull_key(known_as, pull)
     body = payload(pull.head, run, title, summary, "", conclusion="neutral")
     # No campaign's configuration says that these may be sent: whoever posts them has made sure.
     return Draft(CHECK_RUN, run, pull.target, body, number=pull.number, living=True, mode="live")
@@ -96,7 +96,7 @@ def _comment(
     """The comment, or None and a reason in the audit."""
     view = report.view
     assert view.pull is not None
-    there = session.get(Effect, sticky_key(view.target, view.pull)) is not None
+    there = session.get(Effect, sticky_key(view.known_as, view.pull)) is not None
     reason = _silence(report, groups, config, there=there)
     subject = f"pull:{view.pull}"
     evidence: dict[str, Any] = {"campaign": view.campaign, "head": view.head}

@@ -143,14 +143,20 @@ class Report:
     @property
     def headline(self) -> str:
         """The report in one line, for a check run's title."""
-        new = [group for group in self.of(Standing.REGRESSION) if group.cases > group.met]
+        regressed = self.of(Standing.REGRESSION)
+        new = [group for group in regressed if group.cases > group.met]
+        more = len(regressed) - len(new)  # met while cases were made small
         ran = f"{self.ran():,} case{'' if self.ran() == 1 else 's'}"
         if new:
             cases = self.cases(Standing.REGRESSION)
             bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
-            return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base"
+            rest_new = f"; {more} more met while they were made small" if more else ""
+            return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base{rest_new}"
         if not self.ran():
             return "No case was run"
+        if more:
+            bugs = f"{more} new bug{'' if more == 1 else 's'}"
+            return f"{bugs}, met while other cases were made small; {ran} ran"
         failing = self.of(Standing.UNJUDGED)
         if not self.view.base and failing:
             kinds = f"{len(failing)} kind{'' if len(failing) == 1 else 's'} of failure"

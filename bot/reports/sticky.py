@@ -44,9 +44,9 @@ def command(report: Report, group: Group) -> str:
     return f"{pip_line(toolchain, outcome.backend, group.frontend)} && python {group.filename}"
 
 
-def sticky_key(target: str, pull: int) -> str:
+def sticky_key(known_as: str, pull: int) -> str:
     """A pull request has one comment."""
-    return key(STICKY, target, f"pull:{pull}")
+    return key(STICKY, known_as, f"pull:{pull}")
 
 
 def sticky(
@@ -65,7 +65,7 @@ def sticky(
     """
     view = report.view
     assert view.pull is not None
-    name = sticky_key(view.target, view.pull)
+    name = sticky_key(view.known_as, view.pull)
     for shown, before in _SIZES:
         body = tidy(
             render(

@@ -44,6 +44,7 @@ class Touch:
 class Underway:
     """A campaign at work, told from its rows.
 
+    known_as     what keys call the target (`bot.store.targets.known_as`)
     waiting      campaigns before it, of all targets; None once it is at work
     planned      cases in the plan, 0 before there is one; `done` of them have an outcome at head
     compared     cases with an outcome at base
@@ -56,6 +57,7 @@ class Underway:
 
     campaign: int
     target: str
+    known_as: str
     pull: int | None
     head: str
     base: str
@@ -75,11 +77,12 @@ class Underway:
     toolchains: Sequence[tuple[str, str]] = ()
 
     @classmethod
-    def queued(cls, campaign: Campaign, waiting: int) -> Underway:
+    def queued(cls, campaign: Campaign, known_as: str, waiting: int) -> Underway:
         """A campaign that nobody has begun."""
         return cls(
             campaign=campaign.id,
             target=campaign.target,
+            known_as=known_as,
             pull=campaign.pull,
             head=campaign.head,
             base=campaign.base,
@@ -93,7 +96,7 @@ class Underway:
 
 def draft(seen: Underway, page: str = "") -> Draft:
     """The check run as it is now; posting it again changes it in place."""
-    run = campaign_key(seen.target, seen.head, seen.campaign)
+    run = campaign_key(seen.known_as, seen.head, seen.campaign)
     body = payload(
         seen.head,
         run,
@@ -109,7 +112,7 @@ def draft(seen: Underway, page: str = "") -> Draft:
 
 def ended(seen: Underway, reason: str, page: str = "") -> Draft:
     """The check run of a campaign that ended before it could say anything of the change."""
-    run = campaign_key(seen.target, seen.head, seen.campaign)
+    run = campaign_key(seen.known_as, seen.head, seen.campaign)
     summary = tidy(render("reports/ended.md.j2", seen=seen, reason=reason))
     body = payload(
         seen.head,

@@ -161,6 +161,7 @@ class CampaignView:
     phases        side → phase → verdict → cases that ended there with it
     cached        side → cases whose verdict an earlier campaign had left
     work          step → what its shards cost
+    known_as      what keys call the target (`bot.store.targets.known_as`)
     configuration options and profile that are not the default, as `Outcome.configuration`
     config        the configuration in force, as JSON
     noise         of how many passing cases that were run again at head how many gave another verdict
@@ -168,6 +169,7 @@ class CampaignView:
     """
 
     target: str
+    known_as: str
     campaign: int
     head: str
     base: str

@@ -14,16 +14,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import CursorResult, delete, event, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session as Session
 
 from bot.errors import InternalError
+from bot.leases import Abandoned
 from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
 from bot.store.work import Work
-
-#: What the database raises when it, not our SQL, is in trouble: locked, full, gone.
-DATABASE_TROUBLE: tuple[type[Exception], ...] = (OperationalError, InterfaceError, PoolTimeout)
 
 #: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
 CHUNK = 500
@@ -31,10 +27,6 @@ CHUNK = 500
 T = TypeVar("T")
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-
-
-class Abandoned(Exception):  # noqa: N818  (a signal for the engine, not a failure)
-    """The campaign is no longer ours: superseded, ended, or its lease went to another process."""
 
 
 def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
@@ -64,13 +56,13 @@ def get(session: Session, campaign_id: int) -> Campaign:
     return campaign
 
 
-#: Where GitHub puts what a merge queue would merge: like a pull request's, its commits may never be.
-_QUEUE = "refs/heads/gh-readonly-queue/"
+#: Branches that a merge queue makes and drops: like a pull request's, their commits may never be merged.
+QUEUE = "refs/heads/gh-readonly-queue/"
 
 
 def on_branch(pull: int | None, ref: str) -> bool:
     """Whether a campaign tested a commit that is in a branch for good, not one that might be merged."""
-    return pull is None and not ref.startswith(_QUEUE)
+    return pull is None and not ref.startswith(QUEUE)
 
 
 def find(session: Session, campaign_id: int | None) -> Campaign | None:
@@ -86,7 +78,7 @@ def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaig
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull.is_(None),
-        Campaign.ref.not_like(f"{_QUEUE}%"),
+        Campaign.ref.not_like(f"{QUEUE}%"),
         Campaign.head_toolchain.is_not(None),
         Campaign.head.startswith(commit, autoescape=True),
     )
@@ -313,12 +305,10 @@ def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str,
     """Inserts the rows whose keys are new and leaves the others as they are; returns how many were new."""
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     key = next(iter(table.__table__.primary_key))
-    new = 0
-    for chunk in chunks(rows):
-        # Counted by what comes back: psycopg does not say how many rows such an INSERT made.
-        made = dialect.insert(table).values(chunk).on_conflict_do_nothing().returning(key)
-        new += len(session.execute(made).all())
-    return new
+    # Counted by what comes back: psycopg does not say how many rows such an INSERT made. The rows are
+    # parameters and no part of the statement, which SQLAlchemy then compiles once and not each time.
+    insertion = dialect.insert(table.__table__).on_conflict_do_nothing().returning(key)
+    return sum(len(session.execute(insertion, chunk).all()) for chunk in chunks(rows))
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:

@@ -216,17 +216,18 @@ def missing_repeats(
     return {case_id: numbers for case_id, numbers in lacking.items() if numbers}
 
 
-def reuse_repeats(
-    session: Session, campaign_id: int, side: Side, key: CacheKey, cases: Collection[str], repeats: int
-) -> int:
-    """Copies the fresh-process runs that other campaigns made under `key`; returns how many."""
-    copied = 0
-    for chunk in chunks(cases):
-        copies = []
-        for body, number in session.execute(_repeats_elsewhere(campaign_id, key, chunk, repeats)):
-            copies.append((number, Outcome.from_json(body)))
-        copied += record_repeats(session, campaign_id, side, copies)
-    return copied
+def repeats_elsewhere(
+    session: Session, campaign_id: int, key: CacheKey, lacking: Mapping[str, Collection[int]]
+) -> list[tuple[int, Outcome]]:
+    """The fresh-process runs, by number, that other campaigns made under `key` of what each case lacks."""
+    most = max((number for numbers in lacking.values() for number in numbers), default=-1) + 1
+    found = []
+    for chunk in chunks(lacking):
+        for body, number in session.execute(_repeats_elsewhere(campaign_id, key, chunk, most)):
+            outcome = Outcome.from_json(body)
+            if number in lacking[outcome.case]:
+                found.append((number, outcome))
+    return found
 
 
 def agreement(

@@ -37,23 +37,25 @@ def of_delivery(session: Session, delivery: str) -> Seen | None:
     if campaign is None:
         return None
     state = CampaignState(campaign.state)
-    done, total, note = _step(session, campaign, state)
+    done, total, note = step(session, campaign)
     unsent = select(func.count()).where(Effect.campaign_id == campaign.id, Effect.state.in_(_UNSENT))
     return Seen(campaign.id, state, campaign.reason, done, total, note, session.scalar(unsent) or 0)
 
 
-def _step(session: Session, campaign: Campaign, state: CampaignState) -> tuple[int, int, str]:
+def step(session: Session, campaign: Campaign) -> tuple[int, int, str]:
+    """(done, total, note) of the campaign's present step, as in `Seen`."""
+    state = CampaignState(campaign.state)
     if state is CampaignState.RUNNING:
         return _ran(session, campaign, Side.HEAD)
     if state is CampaignState.COMPARING:
         return _ran(session, campaign, Side.BASE)
     if state is CampaignState.CONFIRMING:
         runs = session.scalar(select(func.count()).where(Repeat.campaign_id == campaign.id)) or 0
-        return runs, 0, f"{runs} fresh runs"
+        return runs, 0, f"{runs} runs"
     if state is CampaignState.REDUCING:
         small = session.scalar(_small(campaign)) or 0
-        return small, 0, f"made small: {small}"
-    return 0, 0, state.value
+        return small, 0, f"{small} so far"
+    return 0, 0, ""
 
 
 def _small(campaign: Campaign) -> Select[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -35,6 +36,50 @@ _TOLD = (
 )
 
 
+class Told(Protocol):
+    """A pull request as an event or GitHub's answer tells it; fields as in its row."""
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+
+    @property
+    def head(self) -> str:
+        """The commit at its head."""
+
+    @property
+    def base(self) -> str:
+        """The commit at the head of the branch it is to be merged into."""
+
+    @property
+    def base_ref(self) -> str:
+        """The name of that branch."""
+
+    @property
+    def head_repository(self) -> str:
+        """owner/name of what it comes from, "" where that is gone."""
+
+    @property
+    def author(self) -> str:
+        """A login."""
+
+    @property
+    def association(self) -> str:
+        """GitHub's author_association."""
+
+    @property
+    def draft(self) -> bool:
+        """Whether it is a draft."""
+
+    @property
+    def state(self) -> str:
+        """open, closed or merged."""
+
+    @property
+    def updated_at(self) -> datetime:
+        """GitHub's time of this state."""
+
+
 @dataclass(frozen=True)
 class Remembered:
     """What became of something that was told of a pull request.
@@ -53,27 +98,37 @@ def get(session: Session, target: str, number: int) -> Pull | None:
     return session.get(Pull, (target, number))
 
 
+def row(target: str, told: Told) -> Pull:
+    """The row that says what was told, not yet in the database."""
+    return Pull(target=target, number=told.number, **{name: getattr(told, name) for name in _TOLD})
+
+
+def note(session: Session, told: Pull) -> bool:
+    """Keeps what was told if nothing is known yet; whether that was so."""
+    return insert_missing(session, Pull, [_values(told)]) == 1
+
+
 def remember(session: Session, told: Pull) -> Remembered:
     """Keeps what was told, unless something later is known.
 
     Another head ends the approval of the last one.
     """
-    values = {
-        column.key: value
-        for column in Pull.__table__.columns
-        if (value := getattr(told, column.key)) is not None
-    }
-    insert_missing(session, Pull, [values])
-    row = session.get_one(Pull, (told.target, told.number), with_for_update=True)
-    if told.updated_at < row.updated_at:
-        return Remembered(row, stale=True, voided="")
+    note(session, told)
+    known = session.get_one(Pull, (told.target, told.number), with_for_update=True)
+    if told.updated_at < known.updated_at:
+        return Remembered(known, stale=True, voided="")
     voided = ""
-    if row.head != told.head:
-        voided, row.approved_head, row.approved_by = row.approved_by, "", ""
+    if known.head != told.head:
+        voided, known.approved_head, known.approved_by = known.approved_by, "", ""
     for name in _TOLD:
         if (value := getattr(told, name)) is not None:
-            setattr(row, name, value)
-    return Remembered(row, stale=False, voided=voided)
+            setattr(known, name, value)
+    return Remembered(known, stale=False, voided=voided)
+
+
+def _values(told: Pull) -> dict[str, Any]:
+    names = [column.key for column in Pull.__table__.columns]
+    return {name: value for name in names if (value := getattr(told, name)) is not None}
 
 
 def campaigns_of(session: Session, target: str, number: int, head: str, base: str) -> Sequence[Campaign]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain, count
 
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
@@ -64,10 +65,27 @@ def of_github_id(session: Session, github_id: int) -> Target | None:
 
 def ensure(session: Session, name: str) -> tuple[Target, bool]:
     """The target of this name, locked, and whether it is new."""
-    made = insert_missing(session, Target, [{"name": name}])
+    target = lock(session, name)
+    if target is not None:
+        return target, False
+    made = insert_missing(session, Target, [{"name": name, "known_as": _unused(session, name)}])
     target = lock(session, name)
     assert target is not None
     return target, made == 1
+
+
+def _unused(session: Session, name: str) -> str:
+    """The name itself, unless another repository had it first and was renamed since."""
+    mine = or_(Target.known_as == name, Target.known_as.startswith(f"{name}#", autoescape=True))
+    taken = set(session.scalars(select(Target.known_as).where(mine)))
+    names = (f"{name}#{number}" for number in count(2))
+    return next(free for free in chain([name], names) if free not in taken)
+
+
+def known_as(session: Session, name: str) -> str:
+    """What idempotency keys call the target: the same before and after renames."""
+    query = select(Target.known_as).where(Target.name == name)
+    return session.scalar(query) or name
 
 
 def installation(session: Session, installation_id: int) -> Installation | None:
@@ -90,12 +108,12 @@ def installations(session: Session) -> Sequence[Installation]:
     return session.scalars(select(Installation).order_by(Installation.id)).all()
 
 
-def drop_installations(session: Session, before: datetime) -> int:
-    """Drops installations that were removed before then and of which no target is left; returns how many."""
+def drop_installations(session: Session, before: datetime) -> list[int]:
+    """Drops installations that were removed before then and of which no target is left; returns their ids."""
     used = select(Target.installation_id).where(Target.installation_id.is_not(None))
     gone = Installation.state == TargetState.REMOVED.value
     query = delete(Installation).where(gone, Installation.changed_at < before, Installation.id.not_in(used))
-    return len(session.execute(query.returning(Installation.id)).all())
+    return list(session.scalars(query.returning(Installation.id)))
 
 
 def of_installation(session: Session, installation_id: int) -> Sequence[Target]:

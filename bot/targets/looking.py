@@ -11,8 +11,7 @@ import structlog
 from bot.errors import RefusalError, UsageError
 from bot.github.answers import MissingError
 from bot.github.facts import PullFacts, RepositoryFacts
-from bot.store import Session, audit, targets
-from bot.store.campaigns import insert_missing
+from bot.store import Session, audit, pulls, targets
 from bot.store.models import Pull, Target, TargetState
 from bot.targets import heads, policy, watching
 from bot.targets.duties import Work
@@ -117,8 +116,12 @@ def _branches(work: Work, target: Target) -> None:
             continue
         with work.world.database.transaction(durable=False) as session:
             row = targets.lock(session, target.name)
-            if row is not None:
+            if row is None:
+                return
+            if row.heads.get(branch) == target.heads.get(branch):
                 _branch(work, session, row, branch, commit)
+            else:  # we were told of a push while GitHub was asked, whose answer may be older
+                watching.read_again(row)
 
 
 def _branch(work: Work, session: Session, row: Target, branch: str, commit: str) -> None:
@@ -198,29 +201,11 @@ def _pull(work: Work, target: Target, facts: PullFacts, *, first: bool) -> None:
         updated_at=facts.updated_at,
     )
     with work.world.database.transaction(durable=False) as session:
-        if first:
-            _note(session, target.name, facts)
+        if first:  # it was there before anybody watched: what happens to it from now on counts
+            pulls.note(session, pulls.row(target.name, facts))
             return
         work.world.carry_out(session, intent)
         why = f"missed and found by looking: {action}"
         at = work.world.clock()
         audit.record(session, target.name, "found", f"pull:{facts.number}", why, at)
     log.info("missed event found", target=target.name, pull=facts.number, action=action)
-
-
-def _note(session: Session, target: str, facts: PullFacts) -> None:
-    """A pull request that was there before anybody watched: what happens to it from now on counts."""
-    values = {
-        "target": target,
-        "number": facts.number,
-        "head": facts.head,
-        "base": facts.base,
-        "base_ref": facts.base_ref,
-        "head_repository": facts.head_repository,
-        "author": facts.author,
-        "association": facts.association,
-        "draft": facts.draft,
-        "state": facts.state,
-        "updated_at": facts.updated_at,
-    }
-    insert_missing(session, Pull, [values])

@@ -10,12 +10,10 @@ import json
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bot.errors import UsageError
+from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
     from bot.config import RepositoryConfig
@@ -89,34 +87,24 @@ class _Entry:
     offered: bool
 
 
-_REGISTERED: dict[str, _Entry] = {}
+_PROVISIONERS: Registry[_Entry] = Registry("provisioner", "bot.toolchains")
 
 
 def provisioner(name: str, *, offered: bool) -> Callable[[type[Any]], type[Any]]:
     """Registers a Provisioner class; `offered` says whether a repository's configuration may name it."""
 
     def register(kind: type[Any]) -> type[Any]:
-        _REGISTERED[name] = _Entry(kind(), offered)
+        _PROVISIONERS.add(_Entry(kind(), offered), name)
         return kind
 
     return register
 
 
 def get(name: str) -> Provisioner:
-    """The provisioner of this name; raises UsageError if there is none."""
-    _load()
-    if name not in _REGISTERED:
-        raise UsageError(f"{name!r} is no provisioner; there are: {', '.join(sorted(_REGISTERED))}")
-    return _REGISTERED[name].provisioner
+    """The provisioner of this name; raises UnknownNameError that lists them if there is none."""
+    return _PROVISIONERS.get(name).provisioner
 
 
 def offered() -> tuple[str, ...]:
     """The names a repository's configuration may use."""
-    _load()
-    return tuple(sorted(name for name, entry in _REGISTERED.items() if entry.offered))
-
-
-def _load() -> None:
-    package = import_module("bot.toolchains")
-    for module in iter_modules(package.__path__):
-        import_module(f"bot.toolchains.{module.name}")
+    return tuple(name for name in _PROVISIONERS.names() if _PROVISIONERS.get(name).offered)

@@ -135,6 +135,11 @@ class Backend:
                 raise UsageError(f"{cls.name}'s option {name} is one of {allowed}, not {value!r}")
         return {name: given.get(name, allowed[0]) for name, allowed in cls.options.items()}
 
+    @classmethod
+    def unusual(cls, given: dict[str, str]) -> dict[str, str]:
+        """Those of `given` that are not the default; raises UsageError for what is not allowed."""
+        return {name: value for name, value in cls.settle(given).items() if value != cls.options[name][0]}
+
     def load(self, device: str, options: dict[str, Any]) -> None:
         """Imports the compiler and prepares `device`; once per worker. `options` may leave out defaults."""
         raise NotImplementedError

@@ -4,9 +4,8 @@ A PATH is a model, or a folder that holds `*.onnx` at any depth. Prints one JSON
 progress on stderr:
     {"event": "progress", "note": TEXT}                        every few seconds
     {"event": "broken", "file": PATH, "reason": TEXT}          a file that is no model; it is left out
-    {"event": "error", "kind": "usage", "message": TEXT}       what was asked for cannot be done
     {"event": "end", "models": N, "broken": N, "operators": NAME, "metrics": {…}, …}      see docs/coverage.md
-Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+Errors are told as `fuzzing.program` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from fuzzing.coverage import files, operators
 from fuzzing.coverage.metrics import metrics_of, operators_of
 from fuzzing.coverage.tally import Tally
 from fuzzing.errors import UsageError
-from fuzzing.program import ended, event, note
+from fuzzing.program import ended, event, event_now, note
 
 _PROGRESS_S = 2.0
 
@@ -44,13 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
 
     def work() -> None:
-        try:
-            if given.jobs < 1:
-                raise UsageError(f"--jobs {given.jobs}: at least one process must read")
-            run(given.paths, operators.get(given.operators), given.jobs)
-        except UsageError as error:
-            event(event="error", kind="usage", message=str(error))
-            raise
+        if given.jobs < 1:
+            raise UsageError(f"--jobs {given.jobs}: at least one process must read")
+        run(given.paths, operators.get(given.operators), given.jobs)
 
     return ended(parser.prog, work)
 
@@ -74,8 +69,7 @@ def run(paths: Iterable[Path], operator_set: operators.OperatorSet, jobs: int = 
 
 def _progress(text: str) -> None:
     """Tells how far it is, at once, to who reads events and to who reads the log."""
-    event(event="progress", note=text)
-    sys.stdout.flush()
+    event_now(event="progress", note=text)
     note(f"coverage: {text}")
 
 

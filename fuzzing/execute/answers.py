@@ -9,7 +9,7 @@ from fuzzing.cases import TestCase
 from fuzzing.execute.batches import Answer
 from fuzzing.execute.execution import AsExpected, Execution
 from fuzzing.execute.prepared import PreparedCase
-from fuzzing.execute.protocol import PHASES, Cursor, ProtocolError
+from fuzzing.execute.protocol import PHASES, ProtocolError, told
 from fuzzing.outcomes import MAX_TEXT, Phase
 
 #: What was printed between two places in a log.
@@ -21,31 +21,27 @@ _NAMES = tuple(phase.value for phase in PHASES[1:])
 def executed(answer: Answer, case: TestCase, peak: int, log_tail: LogTail) -> Execution:
     """The execution of `case` that an answer tells of; raises ProtocolError if it tells of none."""
     durations = {name: ns / 1e9 for name, ns in zip(_NAMES, answer.ns, strict=False)}
-    told = answer.told
-    if isinstance(told, dict):
-        return _raised(answer, told, durations, peak, log_tail)
-    if isinstance(case, PreparedCase) and case.expects(told, answer.blob):
-        return AsExpected.of(case, len(told), durations=durations, peak_bytes=peak, seen=answer.seen)
-    cursor = Cursor(answer.blob)
-    outputs = tuple(cursor.values(told))
-    if cursor.offset != len(answer.blob):
-        raise ProtocolError("a worker sent bytes that belong to no output")
+    if answer.error is not None:
+        return _raised(answer, answer.error, durations, peak, log_tail)
+    if isinstance(case, PreparedCase) and case.expects(answer.size, answer.data):
+        return AsExpected.of(case, case.count, durations=durations, peak_bytes=peak, seen=answer.seen)
+    outputs = tuple(told(answer.size, answer.data))
     return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak, seen=answer.seen)
 
 
 def _raised(
-    answer: Answer, told: dict[str, Any], durations: dict[str, float], peak: int, log_tail: LogTail
+    answer: Answer, said: dict[str, Any], durations: dict[str, float], peak: int, log_tail: LogTail
 ) -> Execution:
     try:
-        begin, end = map(int, told["log"])
+        begin, end = map(int, said["log"])
         return Execution(
             "raised",
             PHASES[max(1, len(durations))],
             durations,
-            error=str(told["error"])[:200],
-            message=str(told["message"])[:MAX_TEXT],
-            traceback=tuple(str(frame)[:500] for frame in told["traceback"]),
-            log=log_tail(begin, end),
+            error=str(said["error"])[:200],
+            message=str(said["message"])[:MAX_TEXT],
+            traceback=tuple(str(frame)[:500] for frame in said["traceback"]),
+            log=log_tail(begin, end) if begin != end else "",
             peak_bytes=peak,
             seen=answer.seen,
         )

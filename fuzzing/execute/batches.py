@@ -6,7 +6,7 @@ The worker's side imports this too: Python 3.8, the standard library and numpy (
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.values import Value
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from fuzzing.cases import TestCase
 
 #: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
-FULL = 1 << 15
+FULL = 1 << 16
 
 Named = List[Tuple[str, Value]]
-#: Of an answer: what the header tells of the outputs, or what there is to say of an exception.
 Seen = Tuple[Tuple[str, str], ...]
-Told = Union[List[Any], Dict[str, Any]]
 
 
 class Job(NamedTuple):
@@ -39,15 +37,18 @@ class Job(NamedTuple):
 class Answer(NamedTuple):
     """What a worker says of a case.
 
-    ns    nanoseconds spent in each phase that was entered
-    told  a list, of the outputs, whose bytes are in `blob`; an object where an exception was raised
-    seen  what a watched case went through
+    ns     nanoseconds spent in each phase that was entered
+    error  what there is to say of an exception; None where none was raised
+    size   how many bytes of `data` tell of the outputs
+    data   the outputs, see `protocol.tell`
+    seen   what a watched case went through
     """
 
     number: int
     ns: Tuple[int, ...]
-    told: Told
-    blob: bytes
+    error: Optional[Dict[str, Any]]
+    size: int = 0
+    data: bytes = b""
     seen: Seen = ()
 
 
@@ -101,8 +102,8 @@ def jobs(header: Header, blob: bytes) -> List[Job]:
 
 def pack_answers(answers: List[Answer]) -> bytes:
     """Worker: the frame of some answers."""
-    told = [(number, ns, said, len(blob), seen) for number, ns, said, blob, seen in answers]
-    return pack({"answers": told}, b"".join([answer.blob for answer in answers]))
+    told = [(number, ns, error, size, len(data), seen) for number, ns, error, size, data, seen in answers]
+    return pack({"answers": told}, b"".join([answer.data for answer in answers]))
 
 
 def answers(header: Header, blob: bytes) -> Iterator[Answer]:
@@ -112,8 +113,11 @@ def answers(header: Header, blob: bytes) -> Iterator[Answer]:
     """
     cursor = Cursor(blob)
     try:
-        for number, ns, told, size, seen in header["answers"]:
+        for number, ns, error, size, whole, seen in header["answers"]:
+            if error is not None and not isinstance(error, dict):
+                raise ValueError("an error that is no object")
             noted = tuple([(str(what), str(name)) for what, name in seen]) if seen else ()
-            yield Answer(int(number), tuple(map(int, ns)), told, cursor.take(int(size)), noted)
+            data = cursor.take(int(whole))
+            yield Answer(int(number), tuple(map(int, ns)), error, int(size), data, noted)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ProtocolError(f"a worker sent answers that are none: {error!r}") from None

@@ -47,9 +47,7 @@ class Bench:
         self._shard = shard
         self._backend = backends.get(shard.backend)
         options = self._backend.settle(shard.options)
-        usual = self._backend.settle({})
-        chosen = {name: value for name, value in options.items() if value != usual[name]}
-        self.configuration = configuration(chosen, shard.profile)
+        self.configuration = configuration(self._backend.unusual(shard.options), shard.profile)
         command = Command(shard.python, shard.backend, shard.device, dict(options), shard.limits)
         self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
         self._folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))

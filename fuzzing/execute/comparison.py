@@ -11,21 +11,22 @@ where all but "corpus", "case" and each "backend" may be left out, and prints on
      "seconds", "to_reference", "to_float64", "group", "lonely"}, …]}
 
 with the rows in the order given; what they mean is told in `fuzzing.oracles.differential.Row`. A compiler
-that cannot be started, or takes no such programs, has the verdict "" and says why in its summary. Trouble is
-one JSON object {"event": "error", "kind": "toolchain" | "usage", "message": …}, with exit code 3 or 2.
+that cannot be started, or takes no such programs, has the verdict "" and says why in its summary. Errors
+are told as `fuzzing.program` does.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.errors import InfrastructureError, ToolchainError, UsageError
+from fuzzing.errors import ToolchainError, UsageError
 from fuzzing.execute.appeals import Appeal, Appeals
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.library import Libraries
@@ -39,6 +40,7 @@ from fuzzing.oracles.profiles import DEFAULT
 from fuzzing.oracles.referee import appealable
 from fuzzing.oracles.reference import reference_needed
 from fuzzing.outcomes import Outcome
+from fuzzing.program import ended, event
 
 
 @dataclass(frozen=True)
@@ -83,15 +85,21 @@ class Spec:
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise UsageError(f"this is no comparison: {error!r}") from None
 
+    @classmethod
+    def read(cls, path: Path) -> Spec:
+        """The spec in a file; raises UsageError."""
+        try:
+            return cls.from_json(json.loads(path.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read the comparison {path}: {error}") from None
+
 
 def _contender(given: dict[str, Any]) -> Contender:
     cls = backends.get(str(given["backend"]))
     device = str(given.get("device", cls.devices[0]))
     if device not in cls.devices:
         raise UsageError(f"{cls.name} has no device {device!r}; it has {', '.join(cls.devices)}")
-    usual = cls.settle({})
-    settled = cls.settle(dict(given.get("options", {})))
-    options = {name: value for name, value in settled.items() if value != usual[name]}
+    options = cls.unusual(dict(given.get("options", {})))
     return Contender(str(given["backend"]), options, device, str(given.get("python", sys.executable)))
 
 
@@ -160,28 +168,15 @@ def _outputs(execution: Execution | None) -> tuple[tuple[str, Any], ...] | None:
     return execution.outputs if execution is not None and execution.ending == "returned" else None
 
 
-def main(argv: list[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """The command line of the module; see above."""
-    try:
-        if len(argv) != 1:
+
+    def work() -> None:
+        if len(arguments) != 1:
             raise UsageError("usage: python -m fuzzing.execute.comparison SPEC.json")
-        try:
-            given = json.loads(Path(argv[0]).read_bytes())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read the comparison {argv[0]}: {error}") from None
-        if not isinstance(given, dict):
-            raise UsageError("a comparison is a JSON object")
-        print(json.dumps(Table(Spec.from_json(given)).to_json()))  # noqa: T201 - that is what it is for
-    except UsageError as error:
-        return _failed("usage", error, 2)
-    except InfrastructureError as error:
-        return _failed("toolchain", error, 3)
-    return 0
+        event(**Table(Spec.read(Path(arguments[0]))).to_json())
 
-
-def _failed(kind: str, error: Exception, code: int) -> int:
-    print(json.dumps({"event": "error", "kind": kind, "message": str(error)}))  # noqa: T201
-    return code
+    return ended("python -m fuzzing.execute.comparison", work)
 
 
 if __name__ == "__main__":

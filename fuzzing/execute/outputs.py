@@ -8,13 +8,12 @@ numbers whose type and shape are right, a JSON line
 
 of at most SHOWN elements, those that are wrong before others, in the order of the tensor; `at` are their
 places in it when it is read row by row. NaN and infinities are the texts "nan", "inf" and "-inf". Then
-{"event": "end", "outputs": N}, which is 0 where the program did not run to its end. Trouble is one object
-{"event": "error", "kind": "toolchain" | "usage", "message": …}, with exit code 3 or 2.
+{"event": "end", "outputs": N}, which is 0 where the program did not run to its end. Errors are told
+as `fuzzing.program` does.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ import numpy as np
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, Tensor, TestCase
-from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.errors import UsageError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.library import Libraries
 from fuzzing.execute.process import Command
@@ -33,41 +32,30 @@ from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles.compare import bounds_of, matched, parts, within
 from fuzzing.oracles.evidence import Pair
-from fuzzing.program import event
+from fuzzing.program import ended, event
 
 #: Elements of one output: what a picture of a page's width can tell apart.
 SHOWN = 256
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
-    argv = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        if len(argv) != 1:
+def main(arguments: Sequence[str]) -> int:
+    """The command line of the module; see above."""
+
+    def work() -> None:
+        if len(arguments) != 1:
             raise UsageError("usage: python -m fuzzing.execute.outputs SHARD.json")
-        try:
-            shard = Shard.from_json(json.loads(Path(argv[0]).read_bytes()))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read the shard {argv[0]}: {error}") from None
         count = 0
-        for told in outputs(shard):
+        for told in outputs(Shard.read(Path(arguments[0]))):
             event(event="output", **told)
             count += 1
         event(event="end", outputs=count)
-    except UsageError as error:
-        event(event="error", kind="usage", message=str(error))
-        return 2
-    except InfrastructureError as error:
-        event(event="error", kind="toolchain", message=str(error))
-        return 3
-    return 0
+
+    return ended("python -m fuzzing.execute.outputs", work)
 
 
 def outputs(shard: Shard) -> Iterator[dict[str, Any]]:
     """What is told of each output. Raises UsageError for a case that its own library fails."""
-    if len(shard.cases) != 1:
-        raise UsageError(f"the numbers are of one case, not of {len(shard.cases)}")
-    bare = Corpus(shard.corpus).get(shard.cases[0])
+    bare = Corpus(shard.corpus).get(shard.case)
     libraries = Libraries(Path(shard.corpus), shard.python, shard.limits)
     [(case, error)] = References(libraries).complete([bare])
     if error:
@@ -118,4 +106,4 @@ def _plain(number: Any) -> float | str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

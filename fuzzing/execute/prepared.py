@@ -3,7 +3,7 @@
 `case.json` is for people and for ever: JSON, base64, and a hash of both to check. To read it takes a quarter
 of what a fast compiler takes for the case. So what was read and checked once is kept as bytes, a file a case:
 
-    ROOT/.prepared/1/ab/ab12…       prefix, request, expected, rest (JSON each), program and inputs, outputs
+    ROOT/.prepared/2/ab/ab12…       prefix, request, rest (JSON both), program and inputs, expected outputs
 
 as `.references` keeps what a library said. A worker is sent parts of such a record as they are, and an answer
 is compared with parts of it: of most cases nothing else is ever read. It is a cache and nothing more: what is
@@ -18,21 +18,22 @@ import os
 import struct
 import zlib
 from dataclasses import fields
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import Corpus, Input, Provenance, Recipe, TestCase, Tolerance
 from fuzzing.cases.programs import kind_named
+from fuzzing.execute import protocol
 from fuzzing.execute.batches import request
-from fuzzing.execute.protocol import Cursor, encoded, pack_values
 
-_FOLDER = ".prepared/1"
-#: Magic, CRC-32 of the id and all that follows, and the sizes of request, expected, rest, program and inputs.
-_PREFIX = struct.Struct("<8sIIIIQ")
-_SIZES = struct.Struct("<IIIQ")
-_MAGIC = b"assaycs1"
+_FOLDER = ".prepared/2"
+#: Magic, CRC-32 of the id and all that follows; then the sizes of request, rest, program and inputs, of what
+#: tells of the expected outputs, and how many these are.
+_PREFIX = struct.Struct("<8sIIIQII")
+_SIZES = struct.Struct("<IIQII")
+_MAGIC = b"assaycs2"
 _LARGEST = 8 << 20  # bytes; what is larger takes long to compile, too
+_USUAL = 1 << 14  # bytes, which most records do not fill
 _parsed = json.JSONDecoder().raw_decode
 
 
@@ -54,15 +55,19 @@ class Prepared:
 
 
 class _Field:
-    """A field of a case that is read with all others when it is first asked for."""
+    """A field of a case that is read when it is first asked for, with those that stand beside it.
 
-    def __init__(self, name: str) -> None:
+    read  the name of the method that gives them
+    """
+
+    def __init__(self, name: str, read: str) -> None:
         self._name = name
+        self._read = read
 
     def __get__(self, case: PreparedCase | None, owner: type | None = None) -> Any:
         if case is None:
             return self
-        vars(case).update(case.read())
+        vars(case).update(getattr(case, self._read)())
         return vars(case)[self._name]
 
 
@@ -73,11 +78,13 @@ class PreparedCase(TestCase):
     sizes  those in its prefix
     """
 
-    program, inputs, provenance = _Field("program"), _Field("inputs"), _Field("provenance")
-    expected, tolerance, comparison = _Field("expected"), _Field("tolerance"), _Field("comparison")
+    program, inputs = _Field("program", "read_given"), _Field("inputs", "read_given")
+    expected = _Field("expected", "read_expected")
+    tolerance, comparison = _Field("tolerance", "read_rest"), _Field("comparison", "read_rest")
+    provenance = _Field("provenance", "read_rest")
 
     data: bytes
-    sizes: tuple[int, int, int, int]
+    sizes: tuple[int, int, int, int, int]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> TestCase:  # type: ignore[misc]
         """A plain case, where one is made of this one by `dataclasses.replace`: it has no record."""
@@ -93,44 +100,55 @@ class PreparedCase(TestCase):
     @property
     def referenced(self) -> bool:
         """See TestCase."""
-        return self.sizes[1] > 0
+        return self.sizes[3] > 0
+
+    @property
+    def count(self) -> int:
+        """How many outputs are expected."""
+        return self.sizes[4]
 
     def request(self) -> tuple[bytes, bytes]:
         """See `batches.request`."""
-        told, expected, rest, given = self.sizes
-        begin = _PREFIX.size + told + expected + rest
-        return self.data[_PREFIX.size : _PREFIX.size + told], self.data[begin : begin + given]
-
-    def expects(self, described: Any, blob: bytes) -> bool:
-        """Whether outputs, as `pack_values` tells of them, are those expected, byte for byte."""
-        told, expected, rest, given = self.sizes
+        told, rest, given, _, _ = self.sizes
         begin = _PREFIX.size + told
-        return (
-            len(self.data) == begin + expected + rest + given + len(blob)
-            and encoded(described) == self.data[begin : begin + expected]
-            and self.data.endswith(blob)
-        )
+        return self.data[_PREFIX.size : begin], self.data[begin + rest : begin + rest + given]
 
-    def read(self) -> dict[str, Any]:
-        """All fields by name."""
-        told, expected, rest, _ = self.sizes
-        places = list(accumulate((_PREFIX.size, told, expected, rest)))
-        texts = [self.data[begin:end].decode("ascii") for begin, end in pairwise(places)]
-        kind, size, described = _parsed(f"[{texts[0]}")[0]
-        cursor = Cursor(self.data, places[-1])
+    def expects(self, size: int, outputs: bytes) -> bool:
+        """Whether outputs, as `protocol.tell` gives them, are those expected, byte for byte."""
+        data = self.data
+        told, rest, given, expected, _ = self.sizes
+        whole = _PREFIX.size + told + rest + given + len(outputs)
+        return size == expected > 0 and len(data) == whole and data.endswith(outputs)
+
+    def read_expected(self) -> dict[str, Any]:
+        """The outputs."""
+        told, rest, given, expected, _ = self.sizes
+        begin = _PREFIX.size + told + rest + given
+        return {"expected": tuple(protocol.told(expected, self.data[begin:])) if expected else None}
+
+    def read_given(self) -> dict[str, Any]:
+        """Program and inputs."""
+        text, data = self.request()
+        kind, size, described = _parsed(f"[{text.decode('ascii')}")[0]
+        cursor = protocol.Cursor(data)
         program = kind_named(kind).from_bytes(cursor.take(size))
         inputs: list[tuple[str, Input]] = [*cursor.values(described)]
-        recipes, tolerance, comparison, origin = _parsed(texts[2])[0]
-        for place, recipe in recipes:
+        for place, recipe in self._rest()[0]:
             inputs[place] = inputs[place][0], Recipe.from_json(recipe)
+        return {"program": program, "inputs": tuple(inputs)}
+
+    def read_rest(self) -> dict[str, Any]:
+        """All else."""
+        _, tolerance, comparison, origin = self._rest()
         return {
-            "program": program,
-            "inputs": tuple(inputs),
-            "expected": tuple(cursor.values(_parsed(texts[1])[0])) if texts[1] else None,
             "tolerance": tolerance and Tolerance(*tolerance),
             "comparison": comparison,
             "provenance": Provenance(*origin),
         }
+
+    def _rest(self) -> Any:
+        begin = _PREFIX.size + self.sizes[0]
+        return _parsed(self.data[begin : begin + self.sizes[1]].decode("ascii"))[0]
 
 
 def requested(case: TestCase) -> tuple[bytes, bytes]:
@@ -145,7 +163,9 @@ def _load(case_id: str, path: str) -> TestCase | None:
     except OSError:
         return None
     try:
-        data = os.read(descriptor, os.fstat(descriptor).st_size)
+        data = os.read(descriptor, _USUAL)
+        if len(data) == _USUAL:
+            data += os.read(descriptor, os.fstat(descriptor).st_size)
     except OSError:
         return None
     finally:
@@ -168,13 +188,12 @@ def _checksum(case_id: str, data: bytes | memoryview) -> int:
 def _store(case: TestCase, path: str) -> None:
     """Keeps a record, whole or not at all."""
     told, given = request(case)
-    described, wanted = (None, b"") if case.expected is None else pack_values(case.expected)
-    expected = b"" if described is None else encoded(described)
+    size, outputs = (0, b"") if case.expected is None else protocol.tell(case.expected)
     origin, tolerance = case.provenance, case.tolerance
     recipes = [
         [place, given.to_json()] for place, (_, given) in enumerate(case.inputs) if isinstance(given, Recipe)
     ]
-    rest = encoded(
+    rest = protocol.encoded(
         [
             recipes,
             tolerance and [tolerance.rtol, tolerance.atol],
@@ -182,8 +201,8 @@ def _store(case: TestCase, path: str) -> None:
             [origin.source, origin.test, origin.operator, origin.library, origin.version, origin.seed],
         ]
     )
-    sizes = _SIZES.pack(len(told), len(expected), len(rest), len(given))
-    data = sizes + told + expected + rest + given + wanted
+    sizes = _SIZES.pack(len(told), len(rest), len(given), size, len(case.expected or ()))
+    data = sizes + told + rest + given + outputs
     if len(data) > _LARGEST:
         return
     temporary = f"{path}.{os.getpid()}"

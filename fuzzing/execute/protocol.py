@@ -9,10 +9,11 @@ Cases and answers travel several to a frame, since some cases take no longer tha
 sent and read:
 
     {"watch": {}, "cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, ...
-    {"answers": [[number, [ns, ...], outputs or error, bytes of the outputs, seen], ...]}   blob: outputs, ...
+    {"answers": [[number, [ns, ...], error, bytes that tell, bytes in all, seen], ...]}   blob: outputs, ...
 
-where ns are the nanoseconds spent in each phase that was entered, and an error is an object. See
-`fuzzing.execute.batches`.
+where ns are the nanoseconds spent in each phase that was entered, and an error is an object, or null. What
+tells of outputs stands before them in the blob, not in the header: those that are as expected are known by
+their bytes, and nothing of them is parsed. See `fuzzing.execute.batches`.
 
 The page answers "what is it doing right now" without a system call on the worker's side, and still
 answers after the worker is dead.
@@ -96,22 +97,47 @@ class FrameReader:
 
 
 def _header(data: bytes) -> Header:
-    text = data.decode("ascii", "replace")
-    try:
-        header, end = _DECODER.raw_decode(text)
-        if end != len(text):
-            raise ValueError("more follows")
-    except (ValueError, RecursionError):
-        raise ProtocolError("a worker wrote a frame without a readable header") from None
+    header = _parsed(data, "a header")
     if not isinstance(header, dict):
         raise ProtocolError("a worker wrote a frame whose header is no object")
     return header
+
+
+def _parsed(data: bytes, what: str) -> Any:
+    text = data.decode("ascii", "replace")
+    try:
+        found, end = _DECODER.raw_decode(text)
+        if end != len(text):
+            raise ValueError("more follows")
+    except (ValueError, RecursionError):
+        raise ProtocolError(f"a worker wrote {what} that is not JSON") from None
+    return found
 
 
 def pack_values(values: Iterable[tuple[str, Value]]) -> tuple[list[Any], bytes]:
     """Named values as (what the header tells of them, blob)."""
     blobs: list[bytes] = []
     return [[name, _describe(value, blobs)] for name, value in values], b"".join(blobs)
+
+
+def tell(values: Iterable[tuple[str, Value]]) -> tuple[int, bytes]:
+    """Named values as bytes that need no header: how many of these, JSON, tell of the rest; all of them."""
+    described, blob = pack_values(values)
+    text = encoded(described)
+    return len(text), text + blob
+
+
+def told(size: int, data: bytes) -> list[tuple[str, Value]]:
+    """The inverse of `tell`; raises ProtocolError."""
+    if not 0 <= size <= len(data):
+        raise ProtocolError("a worker sent fewer bytes than should tell of its outputs")
+    described, cursor = _parsed(data[:size], "a list of outputs"), Cursor(data, size)
+    if not isinstance(described, list):
+        raise ProtocolError("a worker sent something that tells of no outputs")
+    found = cursor.values(described)
+    if cursor.offset != len(data):
+        raise ProtocolError("a worker sent bytes that belong to no output")
+    return found
 
 
 def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[str, Value]]:

@@ -52,9 +52,7 @@ class Run:
             raise UsageError(f"{shard.backend} has no device {shard.device!r}; it has {allowed}")
         profile_named(shard.profile)
         self._options = self._backend.settle(shard.options)
-        usual = self._backend.settle({})
-        chosen = {name: value for name, value in self._options.items() if value != usual[name]}
-        self._configuration = configuration(chosen, shard.profile)
+        self._configuration = configuration(self._backend.unusual(shard.options), shard.profile)
         self.supervisor: Supervisor[Key] = Supervisor(
             self._command(self._options), workers=shard.workers, fresh=shard.fresh
         )

@@ -6,10 +6,10 @@
     {"event": "outcome", "repeat": R, "outcome": {…}}            in the order in which they are settled
     {"event": "end", "outcomes": N, "respawns": R, "seconds": S, "busy": B, "stopped": "" | "budget",
      "versions": {…}, "cached": {"references": N}, "phases": {phase: seconds}}
-    {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
 
-Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain cannot be started. A case whose files are
-spoiled, or that fails in its own library, is an outcome like others: invalid.
+Errors are told as `fuzzing.program` does. Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain
+cannot be started. A case whose files are spoiled, or that fails in its own library, is an outcome like
+others: invalid.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from fuzzing import jsontext
-from fuzzing.errors import InfrastructureError, UsageError
+from fuzzing.errors import UsageError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.run import Run
-
-_encode = jsontext.encoder()
+from fuzzing.program import ended, event_now
 
 
 @dataclass(frozen=True)
@@ -91,23 +90,33 @@ class Shard:
         except (TypeError, KeyError, ValueError) as error:
             raise UsageError(f"this is not a shard: {error}") from None
 
+    @classmethod
+    def read(cls, path: Path) -> Shard:
+        """The shard in a file; raises UsageError."""
+        try:
+            return cls.from_json(json.loads(path.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read the shard {path}: {error}") from None
 
-def execute(shard: Shard, out: TextIO) -> None:
-    """Runs `shard` and prints its events to `out`."""
+    @property
+    def case(self) -> str:
+        """The id of the one case, for programs that take one. Raises UsageError if there are more or none."""
+        if len(self.cases) != 1:
+            raise UsageError(f"this takes a shard of one case, not of {len(self.cases)}")
+        return self.cases[0]
 
-    def say(event: str, **facts: Any) -> None:
-        out.write(_encode({"event": event, **facts}) + "\n")
-        out.flush()  # each at once: what is not told is run again after a crash
 
+def execute(shard: Shard) -> None:
+    """Runs `shard`, printing its events, each at once: what is not told is run again after a crash."""
     run = Run(shard)
-    say("start", cases=len(shard.cases))
+    event_now(event="start", cases=len(shard.cases))
     begin = time.monotonic()
     count = 0
     for repeat, outcome in run.outcomes():
-        say("outcome", repeat=repeat, outcome=outcome.to_json())
+        event_now(event="outcome", repeat=repeat, outcome=outcome.to_json())
         count += 1
-    say(
-        "end",
+    event_now(
+        event="end",
         outcomes=count,
         respawns=run.supervisor.respawns,
         seconds=time.monotonic() - begin,
@@ -119,24 +128,15 @@ def execute(shard: Shard, out: TextIO) -> None:
     )
 
 
-def main(argv: list[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """The command line of the module; see above."""
-    out = sys.stdout
-    try:
-        if len(argv) != 1:
+
+    def work() -> None:
+        if len(arguments) != 1:
             raise UsageError("usage: python -m fuzzing.execute.shard SHARD.json")
-        try:
-            spec = json.loads(Path(argv[0]).read_bytes())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read the shard {argv[0]}: {error}") from None
-        execute(Shard.from_json(spec), out)
-    except UsageError as error:
-        print(json.dumps({"event": "error", "kind": "usage", "message": str(error)}), file=out)
-        return 2
-    except InfrastructureError as error:
-        print(json.dumps({"event": "error", "kind": "toolchain", "message": str(error)}), file=out)
-        return 3
-    return 0
+        execute(Shard.read(Path(arguments[0])))
+
+    return ended("python -m fuzzing.execute.shard", work)
 
 
 if __name__ == "__main__":

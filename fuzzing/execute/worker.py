@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
-_FLUSH_S = 0.01
+_FLUSH_S = 0.02
 _READ = 1 << 16  # what a pipe holds; glibc maps and unmaps larger buffers anew each time
 
 
@@ -190,12 +190,13 @@ class Worker:
     ) -> Answer:
         answer, noted = self._batches.Answer, tuple(seen)
         ns = tuple([int(1e9 * (end - begin)) for begin, end in zip(marks, marks[1:])])
-        if told is not None:
-            return answer(number, ns, told, b"", noted)
-        try:
-            return answer(number, ns, *self._protocol.pack_values(outputs), noted)
-        except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
-            return answer(number, ns, {**self._raised(error), "log": [0, 0]}, b"", noted)
+        size, data = 0, b""
+        if told is None:
+            try:
+                size, data = self._protocol.tell(outputs)
+            except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
+                told = {**self._raised(error), "log": [0, 0]}
+        return answer(number, ns, told, size, data, noted)
 
     def _raised(self, error: BaseException) -> dict[str, Any]:
         frames = []

@@ -5,13 +5,12 @@ Prints one JSON object a line on stdout, progress on stderr:
     {"event": "end", "models": N, "new": N, "nodes": N, "seconds": S, "models_per_second": …,
      "nodes_per_second": …, "nodes_per_making_second": …, "nodes_per_cpu_second": …,
      "left_out": {OPERATOR: [DTYPE…]}, "measured": {"operators": NAME, "metrics": {…}}}
-    {"event": "error", "kind": "usage", "message": TEXT}             what was asked for cannot be done
 The same seed gives the same cases, whatever --jobs; those that the folder holds already are listed, and not
 written again.
 A making second is one of one process's, spent on making models and writing them; the others went into
 counting what they cover (docs/coverage.md has the metrics) and printing. A CPU second is one of those that
 the process ran, without waiting for others and for the disk.
-Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+Errors are told as `fuzzing.program` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
 
 from __future__ import annotations
@@ -44,11 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
 
     def work() -> None:
-        try:
-            run(plan_of(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
-        except UsageError as error:
-            event(event="error", kind="usage", message=str(error))
-            raise
+        run(plan_of(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
 
     return ended("python -m fuzzing.generate", work)
 

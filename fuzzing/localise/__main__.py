@@ -4,27 +4,25 @@ The shard names one case and how it is run. Prints JSON lines on stdout:
 
     {"event": "fact", "what": WAY, "found": [NAME, …], "how": TEXT, "runs": N, "confirmed": true | null}
     {"event": "end", "id": ID, "outcome": {…}, "facts": N, "runs": N, "seconds": S}
-    {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
 
-What facts mean is told in `fuzzing.localise.facts`. Exit codes: 0 after "end", 2 for a case that does not
-fail or a way that there is not, 3 if the toolchain cannot be started.
+What facts mean is told in `fuzzing.localise.facts`. Errors are told as `fuzzing.program` does. Exit codes:
+0 after "end", 2 for a case that does not fail or a way that there is not, 3 if the toolchain cannot be
+started.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from fuzzing.cases import Corpus
-from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.execute.shard import Shard
 from fuzzing.localise.facts import Fact
 from fuzzing.localise.localisation import BUDGET, localise
-from fuzzing.program import event, note
+from fuzzing.program import ended, event, event_now, note
 from fuzzing.reduce.engine import Budget
 
 
@@ -38,34 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=BUDGET.runs, help="runs of the compiler at most")
     parser.add_argument("--seconds", type=float, default=BUDGET.seconds, help="seconds to take at most")
     given = parser.parse_args(arguments)
-    try:
-        _run(_shard(given.shard), Budget(given.runs, given.seconds), given.way)
-    except UsageError as error:
-        event(event="error", kind="usage", message=str(error))
-        return 2
-    except InfrastructureError as error:
-        event(event="error", kind="toolchain", message=str(error))
-        return 3
-    return 0
 
+    def work() -> None:
+        _run(Shard.read(given.shard), Budget(given.runs, given.seconds), given.way)
 
-def _shard(path: Path) -> Shard:
-    try:
-        shard = Shard.from_json(json.loads(path.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the shard {path}: {error}") from None
-    if len(shard.cases) != 1:
-        raise UsageError(f"a localisation is of one case, not of {len(shard.cases)}")
-    return shard
+    return ended(parser.prog, work)
 
 
 def _run(shard: Shard, budget: Budget, ways: Sequence[str]) -> None:
-    case = Corpus(shard.corpus).get(shard.cases[0])
+    case = Corpus(shard.corpus).get(shard.case)
     begin = time.monotonic()
 
     def told(fact: Fact) -> None:
-        event(event="fact", **fact.to_json())
-        sys.stdout.flush()
+        event_now(event="fact", **fact.to_json())
         note(f"{fact.what}: {', '.join(fact.found) or 'nothing'} ({fact.runs} runs)")
 
     found = localise(case, shard, budget=budget, ways=ways, progress=told)

@@ -30,7 +30,7 @@ from fuzzing.cases import Corpus
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.prioritize.base import Coverage
 from fuzzing.prioritize.instances import read_lines
-from fuzzing.program import ended
+from fuzzing.program import ended, event_now, note
 
 _LIMIT_S = 40.0  # for each case, as OPERA gives (1.8)
 _PROGRESS_EVERY = 100
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     work = _answer if given.answer else _ask
-    return ended(parser.prog, lambda: work(given))
+    return ended(parser.prog, lambda: work(given), events=not given.answer)
 
 
 def load(path: Path) -> Coverage:
@@ -86,15 +86,15 @@ def _ask(given: argparse.Namespace) -> None:
             if files is None:
                 child.end()
                 died, child = died + 1, None
-                _print({"event": "died", "id": case_id})
+                event_now(event="died", id=case_id)
             else:
-                _print({"event": "covered", "id": case_id, "files": files})
+                event_now(event="covered", id=case_id, files=files)
             if count % _PROGRESS_EVERY == 0:
-                sys.stderr.write(f"{count} cases run, {died} of them ended their process\n")
+                note(f"{count} cases run, {died} of them ended their process")
     finally:
         if child is not None:
             child.end()
-    _print({"event": "end", "cases": count, "died": died})
+    event_now(event="end", cases=count, died=died)
 
 
 def _ids(given: argparse.Namespace) -> Iterator[str]:
@@ -197,11 +197,6 @@ def folder_of(package: str) -> str:
     if found is None or not found.submodule_search_locations:
         raise UsageError(f"there is no Python package {package}; name one that is installed here")
     return found.submodule_search_locations[0]
-
-
-def _print(event: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(event) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

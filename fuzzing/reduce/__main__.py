@@ -5,18 +5,17 @@ passes: then only what passes there counts, so that what is new stays new. Print
 
     {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
     {"event": "other", "id": ID}                                another bug, met on the way
-    {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …, "runs": N,
-     "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
-    {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
+    {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …,
+     "upstream": …, "runs": N, "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
 
-The reduced case, and the others, are added to the shard's corpus. Exit codes: 0 after "end", 2 for a case
-that does not fail or cannot be reduced, 3 if the toolchain cannot be started.
+The reduced case, and the others, are added to the shard's corpus. Errors are told as `fuzzing.program` does.
+Exit codes: 0 after "end", 2 for a case that does not fail or cannot be reduced, 3 if the toolchain cannot be
+started.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -24,9 +23,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fuzzing.cases import Corpus
-from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.execute.shard import Shard
-from fuzzing.program import event, note
+from fuzzing.program import ended, event, event_now, note
 from fuzzing.reduce.engine import Budget, Step
 from fuzzing.reduce.lenses import lens_of
 from fuzzing.reduce.reduction import reduce_case
@@ -46,37 +44,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--passes", type=Path, help="a shard of the same case where it passes: so must the small"
     )
     given = parser.parse_args(arguments)
-    try:
-        passing = _shard(given.passes) if given.passes else None
-        run(_shard(given.shard), Budget(given.runs, given.seconds), given.journal, passing)
-    except UsageError as error:
-        event(event="error", kind="usage", message=str(error))
-        return 2
-    except InfrastructureError as error:
-        event(event="error", kind="toolchain", message=str(error))
-        return 3
-    return 0
 
+    def work() -> None:
+        passing = Shard.read(given.passes) if given.passes else None
+        run(Shard.read(given.shard), Budget(given.runs, given.seconds), given.journal, passing)
 
-def _shard(path: Path) -> Shard:
-    try:
-        shard = Shard.from_json(json.loads(path.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the shard {path}: {error}") from None
-    if len(shard.cases) != 1:
-        raise UsageError(f"a reduction is of one case, not of {len(shard.cases)}")
-    return shard
+    return ended(parser.prog, work)
 
 
 def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | None = None) -> None:
     """Reduces the shard's case, printing events; what is left must pass where `passing` says."""
     corpus = Corpus(shard.corpus)
-    case = corpus.get(shard.cases[0])
+    case = corpus.get(shard.case)
     begin = time.monotonic()
 
     def told(step: Step) -> None:
-        event(event="step", run=step.run, by=step.by, size=step.size)
-        sys.stdout.flush()
+        event_now(event="step", run=step.run, by=step.by, size=step.size)
         note(f"{step.by}: size {step.size} after {step.run} runs")
 
     reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=told, passing=passing)
@@ -84,7 +67,6 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         corpus.add(other)
         event(event="other", id=other.id)
     corpus.add(reduction.case)
-    lens = lens_of(case.program.kind)
     event(
         event="end",
         **{"from": case.id},
@@ -92,11 +74,12 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         outcome=reduction.outcome.to_json(),
         minimal=reduction.reduced.minimal,
         confirmed=reduction.confirmed,
+        upstream=reduction.upstream,
         runs=reduction.reduced.runs,
         replayed=reduction.reduced.replayed,
         before=reduction.before,
-        after=lens.format.size(reduction.reduced.best),
-        words=lens.words,
+        after=reduction.after,
+        words=lens_of(case.program.kind).words,
         seconds=time.monotonic() - begin,
         traits=asdict(traits_of(reduction.case)),
     )

@@ -30,6 +30,12 @@ def keep(subject: Subject, nodes: Iterable[int]) -> Subject | None:
     return _part(subject, prune(part, outputs))
 
 
+def split(subject: Subject, at: int) -> tuple[Subject, Subject] | None:
+    """The nodes before number `at`, and the others, fed with what the library gives for the first."""
+    before, after = keep(subject, range(at)), keep(subject, range(at, len(subject.graph.nodes)))
+    return None if before is None or after is None else (before, after)
+
+
 def _part(subject: Subject, part: Graph) -> Subject | None:
     """The subject with a part of its graph; None if an input would be of no known shape."""
     if not part.nodes or any(not part.types[edge].static for edge in part.inputs):

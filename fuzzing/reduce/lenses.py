@@ -27,6 +27,9 @@ class Lens(Generic[T]):
     case    puts it together
     format  how it is reduced
     words   what the first numbers of its size count, for people
+    split   its parts in order → it up to before the part of a number, and what is left from there on, each
+            with what the library gives it; None where that part cannot be cut there
+    parts   how many parts it has; no lens without parts looks for what is upstream
     """
 
     kind: str
@@ -34,6 +37,8 @@ class Lens(Generic[T]):
     case: Callable[[T], TestCase]
     format: Format[T]
     words: tuple[str, ...]
+    split: Callable[[T, int], tuple[T, T] | None] = lambda _whole, _at: None
+    parts: Callable[[T], int] = lambda _whole: 1
 
 
 _LENSES: dict[str, Lens[Any]] = {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +15,12 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
 from fuzzing.execute.bench import Bench
 from fuzzing.execute.shard import Shard
-from fuzzing.outcomes import Outcome
+from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.reduce.engine import Budget, Reduced, Step, reduce
 from fuzzing.reduce.journal import Journal
 from fuzzing.reduce.judging import Showing, shows, symptom
-from fuzzing.reduce.lenses import lens_of
+from fuzzing.reduce.lenses import Lens, lens_of
+from fuzzing.reduce.upstream import upstream
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,23 @@ class Reduction:
     outcome    what it does there
     first      what the case one began with does
     before     the size of the first case
+    after      the size of `case`
     reduced    how it went: runs, steps, whether it is minimal
     others     cases that show other bugs, met on the way, smallest first
     confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
+    upstream   whether `case` is what was wrong before the symptom showed (`fuzzing.reduce.upstream`), so that
+               `outcome` is another than `first`
     """
 
     case: TestCase
     outcome: Outcome
     first: Outcome
     before: tuple[float, ...]
+    after: tuple[float, ...]
     reduced: Reduced[Any]
     others: tuple[TestCase, ...]
     confirmed: bool
+    upstream: bool = False
 
 
 class Reducer:
@@ -87,6 +95,18 @@ class Reducer:
 
         Raises UsageError if the case does not fail, or not in the same way twice.
         """
+        begin = time.monotonic()
+        found = self._small(case, first, journal, progress)
+        return self._upstream(found, case, journal, progress, begin) if found.confirmed else found
+
+    def _small(
+        self,
+        case: TestCase,
+        first: Outcome | None,
+        journal: Path | None,
+        progress: Callable[[Step], None] | None,
+    ) -> Reduction:
+        """The smallest case found that shows what `case` does."""
         lens = lens_of(case.program.kind)
         if first is None:
             [first] = self._bench.outcomes([case])
@@ -94,21 +114,87 @@ class Reducer:
         _check(case, first, again)
         wanted = symptom(first)
         start = lens.load(case, self._bench, first)
-        reduced = reduce(
-            start,
-            lens.format,
-            Showing(self._bench, wanted, lens.case, self._passing),
-            budget=self._budget,
-            width=self._shard.workers,
-            journal=Journal(journal),
-            progress=progress,
-        )
+        reduced = self._reduced(start, lens, wanted, self._budget, journal, progress)
         small = _derived(lens.case(reduced.best), case)
         [outcome] = self._fresh.outcomes([small])
         confirmed = shows(outcome, wanted)
         others = tuple(_derived(lens.case(other), case) for other in reduced.others)
-        best, shown = (small, outcome) if confirmed else (case, first)
-        return Reduction(best, shown, first, lens.format.size(start), reduced, others, confirmed)
+        before = lens.format.size(start)
+        best, shown, after = (
+            (small, outcome, lens.format.size(reduced.best)) if confirmed else (case, first, before)
+        )
+        return Reduction(best, shown, first, before, after, reduced, others, confirmed)
+
+    def _reduced(
+        self,
+        start: Any,
+        lens: Lens[Any],
+        wanted: dict[str, Any],
+        budget: Budget | None,
+        journal: Path | None,
+        progress: Callable[[Step], None] | None,
+    ) -> Reduced[Any]:
+        return reduce(
+            start,
+            lens.format,
+            Showing(self._bench, wanted, lens.case, self._passing),
+            budget=budget,
+            width=self._shard.workers,
+            journal=Journal(journal),
+            progress=progress,
+        )
+
+    def _upstream(
+        self,
+        found: Reduction,
+        case: TestCase,
+        journal: Path | None,
+        progress: Callable[[Step], None] | None,
+        begin: float,
+    ) -> Reduction:
+        """What is wrong before the symptom shows, made small in what is left of the budget; or `found`.
+
+        A quarter of the time is always left for it: what was found late would be told with all around it.
+        """
+        lens, done, asked = lens_of(case.program.kind), found.reduced, 0
+
+        def run(one: TestCase) -> Outcome:
+            nonlocal asked
+            asked += 1
+            return self._bench.outcomes([one])[0]
+
+        if lens.parts(done.best) < 2:
+            return found
+        # Taken apart anew: what the library gives inside has changed with the inputs.
+        there = upstream(lens.load(found.case, self._bench, found.outcome), lens, run)
+        if there is None or not self._new(lens.case(there[0])):
+            return found
+        start, first = there
+        wanted, budget = symptom(first), self._budget or Budget()
+        seconds = max(budget.seconds - (time.monotonic() - begin), budget.seconds / 4)
+        left = Budget(max(budget.runs - done.runs - asked, 0), seconds)
+        another = None if journal is None else journal.with_suffix(".upstream.jsonl")
+        more = self._reduced(start, lens, wanted, left, another, progress)
+        small = _derived(lens.case(more.best), case)
+        [outcome] = self._fresh.outcomes([small])
+        if not shows(outcome, wanted):
+            return found
+        after = lens.format.size(more.best)
+        both = _both(done, more, asked)
+        return replace(found, case=small, outcome=outcome, after=after, reduced=both, upstream=True)
+
+    def _new(self, case: TestCase) -> bool:
+        """Whether a case passes where what is new must."""
+        return self._passing is None or self._passing.outcomes([case])[0].verdict is Verdict.PASS
+
+
+def _both(first: Reduced[Any], then: Reduced[Any], asked: int) -> Reduced[Any]:
+    """Two reductions, one after the other, and the runs between them."""
+    spent = Counter(first.spent) + Counter(then.spent) + Counter(upstream=asked)
+    before = first.runs + asked
+    steps = (*first.steps, *(replace(step, run=step.run + before) for step in then.steps))
+    replayed = first.replayed + then.replayed
+    return Reduced(then.best, then.minimal, before + then.runs, replayed, spent, steps, first.others)
 
 
 def reduce_case(

@@ -2,14 +2,13 @@
 
 Prints one JSON object a line on stdout, in the order asked: {"id": ID, "program": TEXT}, with `--traits` also
 {"traits": {…}}, which tell what may be behind a failure of it (`fuzzing.triage.traits`). Exit codes: 0
-done, 2 a case that is not there or not readable (those before it have been printed). Runs in a process
-of its own because it imports onnx, which the control plane must not.
+done, 2 a case that is not there or not readable (those before it have been printed), 3 the machine's trouble.
+Runs in a process of its own because it imports onnx, which the control plane must not.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fuzzing.cases import Corpus, OnnxModel, Program
-from fuzzing.errors import UsageError
+from fuzzing.program import ended, event
 from fuzzing.triage.traits import traits_of
 
 if TYPE_CHECKING:
@@ -38,18 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--traits", action="store_true", help="tell what may be behind a failure")
     parser.add_argument("ids", nargs="+", metavar="ID", help="a case id")
     given = parser.parse_args(arguments)
-    corpus = Corpus(given.corpus)
-    try:
+
+    def work() -> None:
+        corpus = Corpus(given.corpus)
         for case_id in given.ids:
             case = corpus.get(case_id)
             record: dict[str, Any] = {"id": case_id, "program": describe(case.program)}
             if given.traits:
                 record["traits"] = asdict(traits_of(case))
-            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
-    except UsageError as error:
-        sys.stderr.write(f"python -m fuzzing.triage.describe: {error}\n")
-        return 2
-    return 0
+            event(**record)
+
+    return ended(parser.prog, work, events=False)
 
 
 def describe(program: Program) -> str:

@@ -10,12 +10,11 @@ lines on stdout:
     {"event": "bug", "label": TEXT, "key": KEY, "title": TEXT, "fields": {…}, "case": ID, "from": ID,
      "outcome": {…}, "size": BYTES, "reduced": …, "cases": [ID, …]} each bug, the most frequent first
     {"event": "end", "cases": N, "failing": N, "bugs": N, "strategy": S, "seconds": S}
-    {"event": "error", "kind": "toolchain" | "usage", "message": "…"}
 
 `case` is the smallest of a bug's cases as they were reduced, and `from` what it was; `cases` are as they were
 found. In `--out` reduced cases are kept in `corpus`, and in `journals` what candidates showed: begun again,
-nothing is run twice. Exit codes: 0 after "end", 2 for a mistake of the caller's, 3 if the toolchain cannot be
-started.
+nothing is run twice. Errors are told as `fuzzing.program` does. Exit codes: 0 after "end", 2 for a mistake of
+the caller's, 3 if the toolchain cannot be started.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from fuzzing.cases import Corpus
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Evidence, Outcome
-from fuzzing.program import event, note
+from fuzzing.program import ended, event, event_now, note
 from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.reduction import Reducer
 from fuzzing.triage.reducing import reduced
@@ -71,16 +70,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--known", type=Path, help="file of outcomes that need not be seen again")
     parser.add_argument("--out", type=Path, help="folder for reduced cases and journals")
     given = parser.parse_args(arguments)
-    try:
-        shard = _shard(given.shard)
-        group(shard, given.strategy, _Reducing(given), _known(given.known) if given.known else [])
-    except UsageError as error:
-        event(event="error", kind="usage", message=str(error))
-        return 2
-    except InfrastructureError as error:
-        event(event="error", kind="toolchain", message=str(error))
-        return 3
-    return 0
+
+    def work() -> None:
+        known = _known(given.known) if given.known else []
+        group(Shard.read(given.shard), given.strategy, _Reducing(given), known)
+
+    return ended(parser.prog, work)
 
 
 class _Reducing:
@@ -93,13 +88,6 @@ class _Reducing:
         self.journals: Path | None = given.out / "journals" if given.out else None
         if self.journals is not None:
             self.journals.mkdir(parents=True, exist_ok=True)
-
-
-def _shard(path: Path) -> Shard:
-    try:
-        return Shard.from_json(json.loads(path.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the shard {path}: {error}") from None
 
 
 def _known(path: Path) -> list[Outcome]:
@@ -149,8 +137,7 @@ def _failing(
         outcomes = {**{outcome.case: outcome for outcome in ran}, **known}
         failures = [Failure(case, outcomes[case.id]) for case in batch if outcomes[case.id].verdict.accuses]
         done, failing = done + len(batch), failing + len(failures)
-        event(event="outcome", done=done, of=len(ids), failing=failing)
-        sys.stdout.flush()
+        event_now(event="outcome", done=done, of=len(ids), failing=failing)
         note(f"{done} of {len(ids)} cases, {failing} fail")
         yield from failures
 
@@ -164,8 +151,7 @@ def _reduced(failure: Failure, reducer: Reducer, shard: Shard, reducing: _Reduci
     if reducing.corpus is not None and small.reduced:
         reducing.corpus.add(small.case)
     counts = {"runs": small.runs, "replayed": small.replayed}
-    event(event="reduced", **{"from": case.id}, id=small.case.id, why_not=small.why_not, **counts)
-    sys.stdout.flush()
+    event_now(event="reduced", **{"from": case.id}, id=small.case.id, why_not=small.why_not, **counts)
     note(f"{case.id[:16]}: {small.why_not or f'reduced in {small.runs} runs'}")
     return Found(failure, Failure(small.case, small.outcome, small.reduced))
 

@@ -89,6 +89,9 @@ _PLACE = re.compile(
 )
 _SOURCE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inl)$")
 
+#: What OpenVINO puts before the reason of a failed check: the node's outputs, and the shapes it has seen.
+_PREAMBLE = re.compile(r"^(?:NAME,? )+(?=\w)|^Shape inference input shapes .*")
+
 #: Checks that say nothing: the conditions of macros that throw whenever they are reached.
 _EMPTY_CHECKS = frozenset({"false", "0", ""})
 
@@ -100,11 +103,14 @@ class Blame:
     template  the complaint without what changes from run to run, on one line
     frame     the C++ source file that failed, without its folders; "" if none is named
     headline  the complaint as it was said, for people
+    reason    why the check failed, where the message explains it, otherwise the check or the complaint; like
+              `template` without what changes from run to run
     """
 
     template: str
     frame: str
     headline: str
+    reason: str
 
 
 def normalise(text: str) -> str:
@@ -118,17 +124,23 @@ def blame(message: str) -> Blame:
     message = message[:MAX_TEXT]
     place = _innermost(message)
     if place is None:
-        complaint, file = _complaint(message), ""
-    else:
-        file = re.split(r"[/\\]", place["file"])[-1]
-        check = _bare(" ".join((place["check"] or "").split()))
-        if check not in _EMPTY_CHECKS:
-            quoted = _cut(f"Check '{check}'")
-            return Blame(quoted, file, quoted)
-        after = message[place.end() :]
-        complaint = _complaint(after if place["colon"] else _without_function(after))
-        complaint = complaint or _complaint(message[: place.start()])
-    return Blame(_cut(normalise(complaint)), file, _cut(complaint))
+        return _blamed("", _complaint(message))
+    file = re.split(r"[/\\]", place["file"])[-1]
+    after = message[place.end() :]
+    check = _bare(" ".join((place["check"] or "").split()))
+    if check not in _EMPTY_CHECKS:
+        quoted = _cut(f"Check '{check}'")
+        return Blame(quoted, file, quoted, _cut(_reason(after) or f"the check {check}"))
+    complaint = _complaint(after if place["colon"] else _without_function(after))
+    if complaint:
+        return _blamed(file, complaint)
+    # A heading may follow the place, which is all the reason there is.
+    return _blamed(file, _complaint(message[: place.start()]), normalise(after))
+
+
+def _blamed(file: str, complaint: str, reason: str = "") -> Blame:
+    template = _cut(normalise(complaint))
+    return Blame(template, file, _cut(complaint), _cut(reason) or template)
 
 
 def _apply(rules: tuple[Rule, ...], text: str) -> str:
@@ -145,6 +157,12 @@ def _innermost(message: str) -> re.Match[str] | None:
 def _complaint(text: str) -> str:
     """The first line that is left once the wrappers are gone; "" if none is."""
     lines = (" ".join(line.split()) for line in _apply(WRAPPERS, text).splitlines())
+    return next(filter(None, lines), "")
+
+
+def _reason(text: str) -> str:
+    """Why a check failed, as the first line that says it does; "" if none is left."""
+    lines = (_PREAMBLE.sub("", normalise(line)) for line in _apply(WRAPPERS, text).splitlines())
     return next(filter(None, lines), "")
 
 

@@ -12,9 +12,8 @@ from typing import Any
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from fuzzing.triage.messages import blame, normalise
 from fuzzing.triage.natives import last_words, native_frames, python_frames
+from fuzzing.triage.title import subject_of, title
 from fuzzing.triage.traits import Traits
-
-MAX_TITLE = 120  # characters; the contract with reports, well under GitHub's 256
 
 _PHASES = {
     Phase.IMPORT: "import",
@@ -30,7 +29,7 @@ class Signature:
     """The identity of a bug.
 
     key     16 hexadecimal digits of SHA-256 over `fields`
-    title   one line of at most MAX_TITLE characters, for the title of an issue
+    title   one line for the title of an issue, see `fuzzing.triage.title`
     fields  what the key is made of, and nothing else: see `sign`
     """
 
@@ -73,15 +72,16 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Trait
         "complaint": symptom.complaint,
         "frames": list(symptom.frames),
     }
+    subject = operator
     if reduced is not None:
-        operator = reduced.pattern
+        subject = subject_of(reduced.pattern, reduced.operators, outcome.evidence.message)
         fields |= {
-            "operator": operator,
+            "operator": reduced.pattern,
             "dtypes": list(reduced.dtypes),
             "needs": list(reduced.needs),
             "component": outcome.evidence.component,
         }
-    return Signature(key_of(fields), _title(outcome, operator or outcome.backend, frontend, symptom), fields)
+    return Signature(key_of(fields), _title(outcome, subject, frontend, symptom), fields)
 
 
 def key_of(fields: Mapping[str, Any]) -> str:
@@ -153,33 +153,21 @@ _SYMPTOMS: dict[Verdict, Callable[[Outcome], _Symptom]] = {
 
 
 def _title(outcome: Outcome, subject: str, frontend: str, symptom: _Symptom) -> str:
-    phase = _PHASES[outcome.phase]
-    where = f" ({symptom.frames[0]})" if symptom.frames else ""
+    where = symptom.frames[0] if symptom.frames else outcome.evidence.component
+    return title(frontend, subject, *_told(outcome, symptom), where)
+
+
+def _told(outcome: Outcome, symptom: _Symptom) -> tuple[str, str]:
+    """What happens, and what is said of it."""
+    phase, seen = _PHASES[outcome.phase], outcome.evidence
     if outcome.verdict is Verdict.HANG:
-        what = f"{phase} never ends"
-    elif outcome.verdict is Verdict.OUT_OF_MEMORY:
-        what = f"{phase} runs out of memory"
-    elif outcome.verdict is Verdict.CRASH and not outcome.evidence.error:
-        what = f"{phase} dies of {symptom.error}" if symptom.error != "exit" else f"{phase} ends the process"
-        what += f": {symptom.complaint}" if symptom.complaint else ""
-    elif outcome.verdict is Verdict.CRASH:
-        said = filter(None, (symptom.error, symptom.complaint))
-        what = f"{phase} fails: {': '.join(said)}"
-    else:
-        what = symptom.complaint or outcome.verdict.value.replace("_", " ")
-    return _fit(f"[{frontend}] {subject}: {what}", where)
-
-
-def _fit(text: str, where: str) -> str:
-    """`text` and `where` on one printable line; `text` is shortened if need be, then `where`."""
-    text, where = _printable(text), _printable(where)
-    if where:
-        where = f" {where}"
-    if len(where) > MAX_TITLE // 2:
-        where = where[: MAX_TITLE // 2 - 1] + "…"
-    room = MAX_TITLE - len(where)
-    return (text if len(text) <= room else text[: room - 1].rstrip() + "…") + where
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in " ".join(text.split())).strip()
+        return f"{phase} never ends", ""
+    if outcome.verdict is Verdict.OUT_OF_MEMORY:
+        return f"{phase} runs out of memory", ""
+    if outcome.verdict is not Verdict.CRASH:
+        return symptom.complaint or outcome.verdict.value.replace("_", " "), ""
+    if seen.error:
+        said = filter(None, (symptom.error, blame(seen.message).reason))
+        return f"{phase} fails", ": ".join(said)
+    dies = f"{phase} ends the process" if symptom.error == "exit" else f"{phase} dies of {symptom.error}"
+    return dies, symptom.complaint

@@ -28,10 +28,15 @@ Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 class Worker:
     """A background that does what it is told when it is told."""
 
+    name = "worker"
+
     def __init__(self) -> None:
         self.started = threading.Event()
         self.fail = threading.Event()
         self.stopped = threading.Event()
+
+    def wake(self) -> None:
+        pass
 
     def run_forever(self, stop: threading.Event) -> None:
         self.started.set()

@@ -122,7 +122,7 @@ def test_a_service_has_its_campaigns_and_its_publisher(settings: Settings) -> No
     try:
         database.migrate()
         parts = compose.service(settings, database)
-        names = [getattr(one, "name", "") for one in parts.backgrounds]
-        assert {"campaigns", "publisher", "pulls", "checks"} <= set(names)
+        names = {one.name for one in parts.backgrounds}
+        assert names == {"campaigns", "publisher", "jobs-quick", "jobs-long", "commands", "duties", "checks"}
     finally:
         database.close()

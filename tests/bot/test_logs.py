@@ -6,6 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 import structlog
@@ -51,6 +52,21 @@ def test_tracebacks_are_in_the_line() -> None:
     (line,) = stream.getvalue().splitlines()
     (told,) = json.loads(line)["exception"]
     assert (told["exc_type"], told["exc_value"]) == ("ZeroDivisionError", "oh")
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_tracebacks_hold_no_values_of_variables(form: Literal["json", "console"]) -> None:
+    def sign_in(token: str) -> None:
+        raise ValueError(f"no such user, of {len(token)} letters")
+
+    stream = io.StringIO()
+    configure(form, "info", stream)
+    try:
+        sign_in("ghs_" + "a1" * 8)
+    except ValueError:
+        structlog.get_logger("bot.x").exception("failed")
+    assert "sign_in" in stream.getvalue()
+    assert "a1a1" not in stream.getvalue()
 
 
 def test_console_is_for_people() -> None:

@@ -1,4 +1,4 @@
-"""The page of a report: for everybody, of what everybody may read, where the service has an address."""
+"""The pages: for everybody, of what everybody may read, where the service has an address."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import pytest
 from fastapi import FastAPI
 
 from bot import pages
 from bot.app import build
 from bot.service import Service, Services
 from bot.settings import Settings
-from bot.store.models import Campaign, Target
+from bot.store import audit, bugs, outbox
+from bot.store.models import Bug, Campaign, CampaignState, Target
 
 Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,3 +62,86 @@ def test_without_an_address_there_is_no_page(tmp_path: Path, serving: Serving) -
         fill(made)
         assert client.get("/campaigns/1").status_code == 404
     assert pages.address(made.settings, 1) == ""
+
+
+def tell(made: Service, title: str = "wrong values", why: str = "already broken at base") -> None:
+    """A campaign at work, one that has failed, a bug and what was left about it, in the open repository."""
+    assert made.database is not None
+    with made.database.transaction() as session:
+        session.get_one(Campaign, 1).owner = "somebody"
+        session.add(Campaign(target="octo/open", head="b" * 40, trigger="push", created_at=AT, updated_at=AT,
+                             state=CampaignState.FAILED.value, reason="no such release"))  # fmt: skip
+        bug = Bug(
+            target="octo/open", signature="5" * 16, title=title, reason=why, first_seen=AT, last_seen=AT
+        )
+        session.add(bug)
+        session.flush()
+        audit.record(session, "octo/open", "silent", bugs.subject(bug), why, AT)
+
+
+def test_the_index_lists_what_everybody_may_read(tmp_path: Path, serving: Serving) -> None:
+    made = service(tmp_path, "https://assay.example")
+    with serving(build(made)) as client:
+        fill(made)
+        tell(made)
+        page = client.get("/").text
+        assert "octo/open" in page
+        assert "octo/closed" not in page
+        assert "no such release" in page
+        assert client.get("/repositories/octo/closed").status_code == 404
+        assert client.get("/repositories/octo/nobody").status_code == 404
+
+
+def test_the_page_of_a_repository_says_why_nothing_was_said(tmp_path: Path, serving: Serving) -> None:
+    made = service(tmp_path, "https://assay.example")
+    with serving(build(made)) as client:
+        fill(made)
+        tell(made)
+        answer = client.get("/repositories/octo/open")
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        for said in ("planning", "no such release", "wrong values", "already broken at base", "silent"):
+            assert said in answer.text
+        assert "Sending is stopped" not in answer.text
+        assert made.database is not None
+        with made.database.transaction() as session:
+            outbox.set_brake(session, "octo/open", "wrong reports", AT)
+            outbox.set_brake(session, "octo/closed", "not for you", AT)
+        text = client.get("/repositories/octo/open").text
+        assert "wrong reports" in text
+        assert "not for you" not in text + client.get("/").text
+
+
+def test_what_comes_from_outside_is_text_on_a_page(tmp_path: Path, serving: Serving) -> None:
+    made = service(tmp_path, "https://assay.example")
+    with serving(build(made)) as client:
+        fill(made)
+        tell(
+            made,
+            title="<script>alert(1)</script>",
+            why="<b>written down</b>: file:///srv/assay/outbox/1.json",
+        )
+        page = client.get("/repositories/octo/open").text
+        assert "<script>" not in page
+        assert "<b>written" not in page
+        assert "/srv/assay" not in page
+        assert "<img" not in client.get("/", params={"code": "<img src=x>"}).text
+
+
+@pytest.mark.parametrize("url", ["https://assay.example", None])
+def test_a_registered_app_is_told_what_to_do_next(tmp_path: Path, serving: Serving, url: str | None) -> None:
+    made = service(tmp_path, url)
+    with serving(build(made)) as client:
+        answer = client.get("/", params={"code": "a1b2c3"})
+        assert answer.status_code == 200
+        assert "assay manifest --code a1b2c3" in answer.text
+        assert "assay manifest" not in client.get("/").text
+
+
+def test_without_an_address_the_index_says_how_to_get_one(tmp_path: Path, serving: Serving) -> None:
+    made = service(tmp_path, None)
+    with serving(build(made)) as client:
+        fill(made)
+        page = client.get("/").text
+        assert "ASSAY_PUBLIC_URL" in page
+        assert "octo/open" not in page
+        assert client.get("/repositories/octo/open").status_code == 404

@@ -236,7 +236,11 @@ def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
             """Keeps the tests' output clean."""
 
         def _serve(self) -> None:
-            data = self.rfile.read(int(self.headers.get("content-length", 0)))
+            length = int(self.headers.get("content-length", 0))
+            data = self.rfile.read(length)
+            if len(data) < length:  # whoever asked has died amid asking
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             if self.path.startswith(git_http.PREFIX):
                 self._send(*git_http.serve(door.hub, self.command, self.path, headers, data))

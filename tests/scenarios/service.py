@@ -83,10 +83,8 @@ def _live(variables: Mapping[str, str], log: str, said: Connection) -> None:
 
 def hurry() -> None:
     """Shortens waits that only keep GitHub and the machine at ease; nothing is decided by them."""
-    publisher.POLL_S = SOON
     publisher.LEASE = timedelta(seconds=1)  # a row left `sending` by a kill is taken up after this
     publisher.FIRST_WAIT = timedelta(seconds=SOON)
-    publisher.Publisher.run_forever.__defaults__ = (SOON,)
     governor.Governor.__init__.__kwdefaults__["gap_s"] = 0.0  # type: ignore[index]
     reader.GATHER_S = 0.01
     for module, names in _WAITS.items():
@@ -94,11 +92,11 @@ def hurry() -> None:
             there = importlib.import_module(module)
             assert hasattr(there, name), f"{module} has no {name}"
             setattr(there, name, SOON)
-    for module, name in (("bot.pulls.checking", "EVERY"), ("bot.pulls.watch", "LEASE")):
-        setattr(importlib.import_module(module), name, timedelta(seconds=1))
+    importlib.import_module("bot.pulls.checking").EVERY = timedelta(seconds=1)
+    jobs: Any = importlib.import_module("bot.jobs.worker")
+    jobs.IDLE_S = dict.fromkeys(jobs.IDLE_S, SOON)
     duties: Any = importlib.import_module("bot.targets.keeper")
     known = duties.known
-    duties.LOOK_S = SOON
     duties.known = lambda: tuple(replace(duty, every=timedelta(seconds=1)) for duty in known())
     redeliver: Any = importlib.import_module("bot.targets.duties.redeliver")
     redeliver.UNDER_WAY = timedelta(0)  # what is under way is taken twice: guids tell
@@ -108,9 +106,10 @@ def hurry() -> None:
 
 
 _WAITS = {
-    "bot.pulls.watch": ("POLL_S", "CHECKS_S"),
+    "bot.pulls.watch": ("CHECKS_S",),
     "bot.campaigns.engine": ("IDLE_S",),
-    "bot.campaigns.context": ("LOOK_S",),
-    "bot.jobs.worker": ("IDLE_S",),
+    "bot.github.publisher": ("IDLE_S",),
+    "bot.leases": ("LOOK_S",),
+    "bot.targets.keeper": ("IDLE_S",),
     "bot.commands.worker": ("IDLE_S",),
 }

@@ -42,7 +42,6 @@ def test_a_renamed_repository_goes_on_under_its_new_name(stage: Stage, repositor
     assert [run.fields["status"] for run in repository.check_runs] == ["completed"] * 2
 
 
-@pytest.mark.xfail(reason="the comment's key holds the repository's name, so a rename makes it another one")
 def test_a_renamed_repository_keeps_its_one_comment(stage: Stage, repository: RepositoryDouble) -> None:
     repository.open_pull(pin(BAD))
     stage.quiet()
@@ -50,6 +49,28 @@ def test_a_renamed_repository_keeps_its_one_comment(stage: Stage, repository: Re
     repository.push_pull(1, pin(OTHER))
     stage.quiet()
     assert len(repository.comments(1)) == 1
+
+
+def test_a_rename_amid_a_campaign_leaves_one_finished_check(
+    stage: Stage, repository: RepositoryDouble
+) -> None:
+    repository.open_pull(pin(BAD))
+    stage.until(lambda: repository.check_runs, "the first check")
+    repository.rename("renamed-amid")
+    stage.quiet()
+    assert [run.fields["status"] for run in repository.check_runs] == ["completed"]
+    assert len(repository.comments(1)) == 1
+
+
+def test_an_issue_is_not_filed_again_under_the_new_name(stage: Stage, repository: RepositoryDouble) -> None:
+    repository.commit(pin(BAD))
+    stage.quiet()
+    filed = [issue.number for issue in repository.issues]
+    repository.rename("renamed-with-issues")
+    repository.commit({"NOTES.md": "the same again\n"})
+    stage.quiet()
+    assert filed
+    assert [issue.number for issue in repository.issues] == filed
 
 
 def test_an_archived_repository_is_left_alone(stage: Stage, repository: RepositoryDouble) -> None:

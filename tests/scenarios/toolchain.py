@@ -39,6 +39,7 @@ reduction:
 reports:
   mode: {mode}
   issues_per_day: 5
+  bisect: asked
 """
 
 

@@ -1,17 +1,22 @@
 """Silence: cases on which library and compiler plainly agree must bring no accusation.
 
 `python -m tests.sweeps.silence --backend tvm --cases 2000 [--corpus DIR ...] [--option NAME=VALUE ...]`
+`                               [--seed N] [--log FILE]`
 
 A case is known to be good if the compiler's outputs have the types and shapes of the library's and lie
-within a thousandth of them, by the few lines of numpy below: none of our oracles is asked. Those cases then
-go through a shard, with references, judges and appeals. Takes minutes to an hour, so it is run by hand; the
-exit code is 1 if anything was accused. Without --corpus the cases are ONNX's node tests and, for a backend
-that takes torch programs, torch's operator samples.
+within a thousandth of them, by the few lines of numpy below: none of our oracles is asked. What they say of
+the same run, references and appeals included, must be no accusation. Takes minutes to hours, so it is run by
+hand; the exit code is 1 if a case known to be good was accused. Without --corpus the cases are ONNX's node
+tests and, for a backend that takes torch programs, torch's operator samples.
+
+With --log a line is kept for each piece of the way, with all accusations, those of other cases too, and the
+same command takes up where the last one was stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import subprocess
 import sys
@@ -19,25 +24,25 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, Tensor, TestCase, Value
 from fuzzing.cases.values import RAW_DTYPES, STRING
-from fuzzing.execute.process import Command
+from fuzzing.execute.execution import Execution
 from fuzzing.execute.run import Run
 from fuzzing.execute.shard import Shard
-from fuzzing.execute.supervisor import Supervisor
 from fuzzing.outcomes import Outcome
 
 #: Of the element, or of the largest element: far beyond what the default profile allows, and not yet so far
 #: that a wrong formula passes (cubic interpolation with the wrong border is off by a hundredth).
 NEAR = 1e-3
 NEAR_HALF = 1e-2  # float16 has 11 bits
-_CHUNK = 200  # cases looked at before we count again
 _SOURCES = {"OnnxModel": "onnx-node-tests", "TorchCall": "torch-opinfo"}
 
 Outputs = Sequence[tuple[str, Value]]
@@ -66,34 +71,60 @@ def agree(got: Outputs, want: Outputs) -> bool:
     return len(got) == len(want) and all(near(a, b) for (_, a), (_, b) in zip(got, want, strict=True))
 
 
-def outputs(backend: str, cases: Sequence[TestCase], options: dict[str, str]) -> dict[str, Outputs]:
-    """What a backend gives for those cases that it can run, by id."""
-    supervisor: Supervisor[str] = Supervisor(Command(sys.executable, backend, options=dict(options)))
-    runs = supervisor.run((case.id, case) for case in cases)
-    return {case_id: execution.outputs for case_id, execution in runs if execution.ending == "returned"}
+class _Held(Run):
+    """A run that holds what the compiler gives against the library, too.
+
+    good  ids of the cases on which they plainly agree
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        super().__init__(shard)
+        self.good: set[str] = set()
+
+    def _judge(self, case_id: str, case: TestCase, execution: Execution) -> Outcome:
+        if execution.ending == "returned" and agree(execution.outputs, case.expected or ()):
+            self.good.add(case_id)
+        return super()._judge(case_id, case, execution)
 
 
-def library(cases: Sequence[TestCase]) -> dict[str, Outputs]:
-    """What the cases must give: what they came with, or what their library gives."""
-    found: dict[str, Outputs] = {case.id: case.expected for case in cases if case.expected is not None}
-    for kind in {case.program.kind for case in cases}:
-        bare = [case for case in cases if case.expected is None and case.program.kind == kind]
-        if bare:
-            found |= outputs(backends.reference_of(kind).name, bare, {})
-    return found
+@dataclass(frozen=True)
+class Sweep:
+    """Which cases are looked at, and how: `step` at a time, which is what a stop may lose."""
 
+    backend: str
+    corpora: tuple[Path, ...]
+    options: dict[str, str]
+    seed: int
+    step: int
 
-def known_good(backend: str, cases: Sequence[TestCase], options: dict[str, str]) -> list[str]:
-    """The ids of the cases on which backend and library plainly agree."""
-    want = library(cases)
-    got = outputs(backend, [case for case in cases if case.id in want], options)
-    return [case_id for case_id, given in got.items() if agree(given, want[case_id])]
+    def drawn(self) -> list[tuple[Path, str]]:
+        """All cases that there are, shuffled."""
+        drawn = [(corpus, case_id) for corpus in self.corpora for case_id in sorted(Corpus(corpus).ids())]
+        random.Random(self.seed).shuffle(drawn)
+        return drawn
 
+    def piece(self, drawn: Sequence[tuple[Path, str]]) -> dict[str, Any]:
+        """What becomes of some cases: how many were looked at, verdicts of the good ones, accusations."""
+        verdicts: Counter[str] = Counter()
+        accused = []
+        for corpus in self.corpora:
+            for outcome, good in self._judged(
+                corpus, [case_id for where, case_id in drawn if where == corpus]
+            ):
+                if good:
+                    verdicts[outcome.verdict.value] += 1
+                if outcome.verdict.accuses:
+                    accused.append([good, outcome.case, outcome.verdict.value, outcome.summary])
+        return {"seen": len(drawn), "good": dict(verdicts), "accused": accused}
 
-def judged(backend: str, corpus: Path, ids: Sequence[str], options: dict[str, str]) -> Iterator[Outcome]:
-    """What a campaign makes of the cases."""
-    shard = Shard(str(corpus), tuple(ids), backend, "sweep", sys.executable, options=dict(options))
-    return (outcome for _, outcome in Run(shard).outcomes())
+    def _judged(self, corpus: Path, ids: Sequence[str]) -> Iterator[tuple[Outcome, bool]]:
+        """What a campaign makes of each case, and whether library and compiler plainly agree on it."""
+        kinds, options = backends.get(self.backend).kinds, dict(self.options)
+        taken = tuple(case_id for case_id in ids if Corpus(corpus).get(case_id).program.kind in kinds)
+        if taken:
+            run = _Held(Shard(str(corpus), taken, self.backend, "sweep", sys.executable, options=options))
+            for _, outcome in run.outcomes():
+                yield outcome, outcome.case in run.good
 
 
 def collect(backend: str, folder: Path) -> list[Path]:
@@ -107,27 +138,43 @@ def collect(backend: str, folder: Path) -> list[Path]:
     return found
 
 
-def sweep(backend: str, corpora: Sequence[Path], count: int, options: dict[str, str]) -> list[Outcome]:
-    """Looks at shuffled cases until `count` are known to be good; prints, and returns the accusations."""
-    drawn = [(corpus, case_id) for corpus in corpora for case_id in Corpus(corpus).ids()]
-    random.Random(0).shuffle(drawn)
+def pieces(sweep: Sweep, log: Path | None) -> Iterator[dict[str, Any]]:
+    """What becomes of each piece, in order; those of the log are not done again."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log and log.exists() else []
+    known = [json.loads(line) for line in lines]
+    for place, drawn in enumerate(_cut(sweep.drawn(), sweep.step)):
+        if place < len(known):
+            yield known[place]
+            continue
+        found = sweep.piece(drawn)
+        if log is not None:
+            with open(log, "a", encoding="utf-8") as file:
+                file.write(json.dumps(found) + "\n")
+        yield found
+
+
+def _cut(drawn: Sequence[tuple[Path, str]], step: int) -> Iterator[list[tuple[Path, str]]]:
+    source = iter(drawn)
+    while piece := list(islice(source, step)):
+        yield piece
+
+
+def swept(sweep: Sweep, count: int, log: Path | None) -> int:
+    """Looks at cases until `count` are known to be good; how many of those were accused."""
     verdicts: Counter[str] = Counter()
-    accusations: list[Outcome] = []
-    seen, begin, source = 0, time.monotonic(), iter(drawn)
-    while verdicts.total() < count and (chunk := list(islice(source, _CHUNK))):
-        seen += len(chunk)
-        for corpus in corpora:
-            cases = [Corpus(corpus).get(case_id) for where, case_id in chunk if where == corpus]
-            taken = [case for case in cases if case.program.kind in backends.get(backend).kinds]
-            good = known_good(backend, taken, options)[: count - verdicts.total()]
-            for outcome in judged(backend, corpus, good, options) if good else ():
-                verdicts[outcome.verdict.value] += 1
-                if outcome.verdict.accuses:
-                    accusations.append(outcome)
-                    print(f"ACCUSED {outcome.case} {outcome.verdict.value}: {outcome.summary}", flush=True)
-        line = f"{verdicts.total()} known-good cases of {seen}, {len(accusations)} accused: {dict(verdicts)}"
-        print(f"{backend} {options or ''}: {line}, {time.monotonic() - begin:.0f} s", flush=True)
-    return accusations
+    seen, accused, begin = 0, 0, time.monotonic()
+    for found in pieces(sweep, log):
+        seen += found["seen"]
+        verdicts.update(found["good"])
+        for good, case_id, verdict, summary in found["accused"]:
+            if good:
+                accused += 1
+                print(f"ACCUSED {case_id} {verdict}: {summary}", flush=True)
+        line = f"{verdicts.total()} known-good cases of {seen}, {accused} accused: {dict(verdicts)}"
+        print(f"{sweep.backend} {sweep.options or ''}: {line}, {time.monotonic() - begin:.0f} s", flush=True)
+        if verdicts.total() >= count:
+            break
+    return accused
 
 
 def main(argv: Sequence[str]) -> int:
@@ -137,11 +184,15 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--cases", type=int, default=2000, help="known-good cases wanted")
     parser.add_argument("--corpus", type=Path, action="append", default=[])
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--seed", type=int, default=0, help="of the order in which cases are looked at")
+    parser.add_argument("--step", type=int, default=100, help="cases looked at before a line is written")
+    parser.add_argument("--log", type=Path, help="of this sweep alone")
     args = parser.parse_args(argv)
     options = dict(item.split("=", 1) for item in args.option)
     with tempfile.TemporaryDirectory() as folder:
         corpora = args.corpus or collect(args.backend, Path(folder))
-        return 1 if sweep(args.backend, corpora, args.cases, options) else 0
+        sweep = Sweep(args.backend, tuple(corpora), options, args.seed, args.step)
+        return 1 if swept(sweep, args.cases, args.log) else 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from bot.campaigns.attend import attend
+from bot.campaigns.building import build, row
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.services import Config, Ready
@@ -42,26 +42,9 @@ def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Read
 
 
 def _make(context: Context, config: Config, target: str, sha: str) -> Ready:
-    services = context.services
-    read = partial(services.repositories.read, target, sha)
-    spec = attend(context, lambda *_: services.resolve(config, read))
-    context.progress(0, 0, f"making the toolchain {spec.label}")
-    return attend(
-        context,
-        lambda on_event, _: services.provision(
-            spec, context.settings.data_dir, lambda note: on_event({"note": note})
-        ),
-    )
+    read = partial(context.services.repositories.read, target, sha)
+    return build(context, context.services, context.settings.data_dir, config, read)
 
 
 def _row(context: Context, ready: Ready) -> Toolchain:
-    return Toolchain(
-        digest=ready.digest,
-        backend=ready.spec.backend,
-        provisioner=ready.spec.provisioner,
-        label=ready.spec.label,
-        python=str(ready.python),
-        versions=dict(ready.versions),
-        requirements=list(ready.requirements),
-        created_at=context.services.clock.now(),
-    )
+    return row(ready, context.services.clock.now())

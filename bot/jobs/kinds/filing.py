@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.bisection.commits import sentence
+from bot.bugs import since
 from bot.bugs.filing import FILING, UNCHECKED, why_quiet
 from bot.campaigns.provenance import origin
 from bot.errors import RefusalError
@@ -81,7 +82,7 @@ def file(doing: Doing) -> None:
 
 
 def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
-    operator = origin(running.corpus_of(doing), known.case).operator
+    operator = origin(doing.corpus, known.case).operator
     gone = _gone(doing, known)
     if gone:
         return _Seen(gone=gone)
@@ -154,10 +155,12 @@ def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) ->
         if bug is not None and seen.brought:
             bugs.learn(session, bug, "bisection", {**bug.facts.get("bisection", {}), "commits": seen.brought})
         body = str(effect.payload["body"])
-        for section in _sections(seen):
+        known_since = since.section(bug) if bug is not None else ""
+        for section in [*_sections(seen), *filter(None, [known_since])]:
             body = _with(body, name, section)
         effect.payload = {**effect.payload, "body": body}
         outbox.release(session, name)
+        since.ask(session, effect, bug, doing.services.clock.now())
         doing.done(session, job, "checked: it is still there, and nothing open says the same")
 
 

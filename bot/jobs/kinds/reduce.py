@@ -37,7 +37,7 @@ def reduce(doing: Doing) -> None:
     end = _end(running.tool(doing, known.config, place, known.case, PROGRAM, *given))
     outcome = Outcome.from_json(end["outcome"])
     traits = traits_from_json(end["traits"])
-    about = origin(running.corpus_of(doing), outcome.case)
+    about = origin(doing.corpus, outcome.case)
     signature = doing.services.sign(outcome, about.operator, about.frontend, traits)
     by = Sighting(
         known.campaign.id,
@@ -85,5 +85,7 @@ def _said(end: dict[str, Any], *, smaller: bool) -> str:
     runs = counted(int(end["runs"]), "run")
     if smaller:
         return f"smaller after {runs}: size {end['before'][0]:g} is {end['after'][0]:g} now"
+    if not end["confirmed"]:
+        return f"left as it was after {runs}: the smallest one did not fail in a fresh process"
     minimal = "; nothing more can be taken away" if end.get("minimal") else ""
     return f"no smaller after {runs}{minimal}"

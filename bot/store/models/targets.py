@@ -25,12 +25,19 @@ class Installation(Base):
     changed_at: Mapped[datetime]
 
 
+def _same_name(context: Any) -> str:
+    """What a target is known as unless another one had its name first (`bot.store.targets.ensure`)."""
+    return str(context.get_current_parameters()["name"])
+
+
 class Target(Base):
     """A repository under watch. Other tables name it by `name`, which follows renames."""
 
     __tablename__ = "targets"
 
     name: Mapped[str] = mapped_column(primary_key=True)  # owner/name
+    # The first name it had here, which stays: idempotency keys are made of it. No two targets share one.
+    known_as: Mapped[str] = mapped_column(unique=True, default=_same_name)
     github_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     installation_id: Mapped[int | None] = mapped_column(ForeignKey("installations.id"))
     state: Mapped[str] = mapped_column(String(16), default=TargetState.WATCHED.value)

@@ -8,15 +8,12 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from bot.errors import InternalError
+from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
     from bot.targets.world import World
@@ -37,7 +34,7 @@ class Work:
     at      when it began
     last    when it was done before, None for the first time
     memory  what it left to be remembered
-    look    to be called now and then: keeps the lease, and raises Interrupted when it is to end now
+    look    to be called now and then: keeps the lease; raises a signal of `bot.leases` to end now
     """
 
     world: World
@@ -63,7 +60,7 @@ class Duty:
     as_app: bool = False
 
 
-_duties: dict[str, Duty] = {}
+_DUTIES: Registry[Duty] = Registry("duty", __name__)
 
 
 def duty(
@@ -72,17 +69,12 @@ def duty(
     """Registers a duty."""
 
     def register(run: Callable[[Work], Done]) -> Callable[[Work], Done]:
-        if name in _duties:
-            raise InternalError(f"two duties are called {name!r}")
-        _duties[name] = Duty(name, every, run, asks or as_app, as_app)
+        _DUTIES.add(Duty(name, every, run, asks or as_app, as_app), name)
         return run
 
     return register
 
 
-@functools.cache
 def known() -> tuple[Duty, ...]:
     """All duties, by name."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
-    return tuple(_duties[name] for name in sorted(_duties))
+    return tuple(_DUTIES.get(name) for name in _DUTIES.names())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from bot.store.campaigns import QUEUE
 from bot.webhooks.events import Meaning, event
 from bot.webhooks.events.fields import About, Account, Moment, Repository, Sha, is_zero
 from bot.webhooks.intents import CampaignIntent
 
-#: Branches that a merge queue makes and drops; a `merge_group` event tells of them.
-QUEUE = "refs/heads/gh-readonly-queue/"
 #: Branches that we make, for regression tests: they are tested as pull requests.
 OURS = "refs/heads/assay/"
 

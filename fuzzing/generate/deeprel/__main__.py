@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     given = _parser().parse_args(arguments)
     work = _run if given.command == "run" else _show
-    return ended("python -m fuzzing.generate.deeprel", lambda: work(given))
+    return ended("python -m fuzzing.generate.deeprel", lambda: work(given), events=False)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -27,7 +27,7 @@ _PROGRESS_EVERY = 500  # trials
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code: 2 for the caller's mistake, 3 for the machine's."""
     given = _parser().parse_args(arguments)
-    return ended("python -m fuzzing.generate.docter", lambda: given.run(given))
+    return ended("python -m fuzzing.generate.docter", lambda: given.run(given), events=False)
 
 
 def _parser() -> argparse.ArgumentParser:

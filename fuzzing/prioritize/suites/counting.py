@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
         note(f"{found.total()} tests of {len(found)} operators")
 
-    return ended(parser.prog, work)
+    return ended(parser.prog, work, events=False)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,8 @@ from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 from tests.bot.cli.commands_kit import GOOD as CASE
 
 PASS, WRONG, NAN = "pass", "wrong", "nan"
-RAISES, REFUSES = "raises", "refuses"
+RAISES, REWORDS, REFUSES = "raises", "rewords", "refuses"
+BROKEN, REWORDED = "the adder is broken", "Adder: broken operands of Add"
 
 
 def outcome(fate: str, shard: Shard) -> Outcome:
@@ -32,7 +33,8 @@ def outcome(fate: str, shard: Shard) -> Outcome:
         PASS: (Verdict.PASS, "pass", Evidence()),
         WRONG: (Verdict.WRONG_RESULT, "z is 1", _mismatch("1.0")),
         NAN: (Verdict.WRONG_RESULT, "z is nan", _mismatch("nan")),
-        RAISES: (Verdict.CRASH, "RuntimeError: no", Evidence(error="RuntimeError", message="no")),
+        RAISES: (Verdict.CRASH, "RuntimeError: no", Evidence(error="RuntimeError", message=BROKEN)),
+        REWORDS: (Verdict.CRASH, "AddError: no", Evidence(error="AddError", message=REWORDED)),
         REFUSES: (Verdict.UNSUPPORTED, "no Add", Evidence()),
     }[fate]
     return Outcome(
@@ -84,10 +86,11 @@ class World:
             told = outcome(fate[min(at, len(fate) - 1)], shard).to_json()
             on_event({"event": "outcome", "repeat": repeat, "outcome": told})
 
-    def probing(self, question: Question) -> Probing:
+    def probing(self, question: Question, enough: Callable[[], bool] = lambda: False) -> Probing:
         journal = Journal(self.journal, question.identity)
+        releases = list(self.does)
         return Probing(
-            question, list(self.does), self.folder, journal, self, self.said.append, make=self.make
+            question, releases, self.folder, journal, self, self.said.append, make=self.make, enough=enough
         )
 
 
@@ -253,3 +256,28 @@ def test_the_other_answers_in_words(
     tmp_path: Path, does: dict[str, list[str] | Exception], fixed_by: bool, said: str
 ) -> None:
     assert said in shown(World(tmp_path, does), question(fixed_by=fixed_by))[0]
+
+
+def test_what_there_is_no_time_for_is_not_tried_and_said(tmp_path: Path) -> None:
+    world = World(tmp_path, {f"1.{minor}": [PASS] if minor < 3 else [WRONG] for minor in range(6)})
+    probing = world.probing(question(), enough=lambda: len(world.made) > 1)
+    answer = bisect(6, probing)
+    assert (answer.kind, answer.clean, answer.failing) == (Kind.RANGE, 0, 5)
+    assert world.ran == {"1.0": 10, "1.5": 2}, "what carries the claim is run in full all the same"
+    said = told(question(), Range.parse("openvino:1.0..1.5"), list(world.does), answer, probing, 1.0)
+    assert said["untried"] == ["1.1", "1.2", "1.3", "1.4"]
+    assert [row["release"] for row in said["probed"]] == ["1.0", "1.5"]
+    assert lines(said)[0] == "began to fail after openvino 1.0, in openvino 1.5 at the latest"
+    assert "  not tried, for the time was spent: 1.1, 1.2, 1.3, 1.4" in lines(said)
+
+
+def test_without_time_for_the_oldest_release_nothing_is_said_of_it(tmp_path: Path) -> None:
+    world = World(tmp_path, {"1.0": [PASS], "1.1": [WRONG], "1.2": [WRONG]})
+    probing = world.probing(question(), enough=lambda: bool(world.made))
+    said = told(
+        question(), Range.parse("openvino:1.0..1.5"), list(world.does), bisect(3, probing), probing, 1.0
+    )
+    assert said["kind"] == Kind.HORIZON.value
+    assert lines(said)[0] == (
+        "openvino 1.2 fails already: the time was spent before a release was found that does not"
+    )

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from bot.campaigns.attend import QUEUE, attend
-from bot.campaigns.context import Context, Interrupted
+from bot.campaigns.context import Context
 from bot.campaigns.registry import step_of
 from bot.errors import RunnerError
+from bot.leases import Abandoned, Interrupted
 from bot.store import campaigns
-from bot.store.campaigns import Abandoned
 from bot.store.models import CampaignState
 from tests.bot.campaigns.conftest import World
 
@@ -49,7 +49,6 @@ def context(world: World) -> Context:
         owner="me",
         stop=threading.Event(),
         on_progress=world.progress.append,
-        last_attempt=False,
     )
 
 

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 
 from bot.cli import brake, doctor, manifest
 from bot.cli.exits import exit_code
+from bot.store import Database
+from bot.store.models import Target
 from tests.github.double import GitHubDouble
 
 
@@ -107,3 +109,25 @@ def test_the_brake(tmp_path: Path) -> None:
     assert assay(tmp_path, brake.command, "off").code == 0
     ran = assay(tmp_path, brake.command, "off")
     assert (ran.code, "no brake is set for everything" in ran.err) == (2, True)
+
+
+def test_a_brake_is_set_under_the_name_that_senders_know(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    with database.transaction() as session:
+        session.add(Target(name="Octo/Compiler"))
+    database.close()
+    ran = assay(tmp_path, brake.command, "on", "--target", "octo/compiler", "--json")
+    assert [one["target"] for one in told(ran)["brakes"]] == ["Octo/Compiler"]
+    assert not ran.err
+    unknown = assay(tmp_path, brake.command, "on", "--target", "octo/other")
+    assert (unknown.code, "octo/other is not known here" in unknown.err) == (0, True)
+    assert assay(tmp_path, brake.command, "on", "--target", "no repository").code == 2
+
+
+def test_a_manifest_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    ran = assay(tmp_path, manifest.command, "--url", "assay.example.org")
+    assert (ran.code, "write it in full" in ran.err) == (2, True)
+    nowhere = tmp_path / "nowhere" / "register.html"
+    ran = assay(tmp_path, manifest.command, "--url", "https://assay.example.org", "--page", nowhere)
+    assert (ran.code, "cannot be written" in ran.err) == (2, True)

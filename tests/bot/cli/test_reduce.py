@@ -75,6 +75,15 @@ def test_a_budget_that_is_spent_is_said(data: Path) -> None:
     assert "the budget was spent" in ran.out
 
 
+def test_of_what_fails_only_in_a_used_process_one_thing_is_said(data: Path) -> None:
+    ran = assay(data, "reduce", failing().id, "--backend", BACKEND, "--option", "fault=stale-elu")
+    assert ran.code == 1, ran.err
+    assert "left as it was, since the smallest one did not fail in a fresh process" in ran.out
+    assert "operators    5 → 5" in ran.out
+    for other in ("left out", "as small as it gets", "budget"):
+        assert other not in ran.out
+
+
 def test_a_case_that_passes_is_the_callers_mistake(data: Path) -> None:
     ran = assay(data, "reduce", GOOD.id, *ELU)
     assert ran.code == 2

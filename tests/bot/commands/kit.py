@@ -72,7 +72,7 @@ class World:
             raise InfrastructureError("GitHub did not answer")
         return self.roles.get(login, "none")
 
-    def refresh(self, target: str, number: int) -> Pull | None:
+    def refresh(self, target: str, number: int, _at: datetime) -> Pull | None:
         with self.database.transaction() as session:
             pull = session.get(Pull, (target, number))
             if pull is not None and self.pushed:

@@ -25,7 +25,7 @@ def claimed(draft: Draft, target: str = sample.TARGET) -> Claimed:
 
 def everything() -> list[Draft]:
     drafts = render.effects(sample.report(), sample.config("auto"))
-    return [*drafts, check.untested(sample.TARGET, sample.HEAD, 3, "no such release")]
+    return [*drafts, check.untested(sample.TARGET, sample.TARGET, sample.HEAD, 3, "no such release")]
 
 
 def test_every_request_is_one_github_describes(tmp_path: Path) -> None:

@@ -51,3 +51,23 @@ def test_the_key_is_written_for_its_owner_alone(tmp_path: Path) -> None:
         again = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
         assert isinstance(again.exception, UsageError)
         assert len(github.seen) == 1, "a code that was good once is not spent for nothing"
+
+
+def test_a_key_that_cannot_be_kept_costs_no_code(tmp_path: Path) -> None:
+    with GitHubDouble(tmp_path) as github:
+        env = {"ASSAY_GITHUB_API_URL": github.url, "ASSAY_DATA_DIR": str(tmp_path)}
+        asked = ["--code", github.manifest_code(), "--key-file", str(tmp_path / "nowhere" / "app.pem")]
+        done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        assert isinstance(done.exception, UsageError)
+        assert "the code is still good" in str(done.exception)
+        assert not github.seen
+
+
+def test_a_code_that_is_refused_leaves_no_empty_key(tmp_path: Path) -> None:
+    key = tmp_path / "app.pem"
+    with GitHubDouble(tmp_path) as github:
+        env = {"ASSAY_GITHUB_API_URL": github.url, "ASSAY_DATA_DIR": str(tmp_path)}
+        asked = ["--code", "stale", "--key-file", str(key)]
+        done = CliRunner().invoke(manifest.command, asked, env=env, standalone_mode=False)
+        assert isinstance(done.exception, UsageError)
+        assert not key.exists()

@@ -19,6 +19,7 @@ from bot.jobs.registry import Kind, Lane
 from bot.jobs.worker import PATIENCE, Worker
 from bot.store import Database, audit, jobs
 from bot.store.models import Base, Campaign, Effect, Job, JobState
+from fuzzing.registry import Registry
 
 TARGET = "octo/compiler"
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -50,9 +51,9 @@ class World:
         services = cast("Services", type("Few", (), {"clock": self.clock}))
         return Worker(self.database, cast("Settings", None), services, Lane.LONG, backoff=(10.0, 20.0))
 
-    def ask(self, key: str = "k", **fields: Any) -> None:
+    def ask(self, key: str = "k", kind: str = "planted", **fields: Any) -> None:
         with self.database.transaction() as session:
-            jobs.ask(session, "planted", TARGET, key, self.clock.at, **fields)
+            jobs.ask(session, kind, TARGET, key, self.clock.at, **fields)
 
     def job(self, key: str = "k") -> Job:
         with self.database.reading() as session:
@@ -70,9 +71,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     database = Database(f"sqlite:///{tmp_path}/assay.db")
     Base.metadata.create_all(database.engine)
     made = World(database)
-    planted = {"planted": Kind("planted", Lane.LONG, lambda doing: made.work(doing))}
-    monkeypatch.setattr(registry, "kinds", lambda: planted)
-    monkeypatch.setattr("bot.jobs.worker.kinds", lambda: planted)
+    planted: Registry[Kind] = Registry("kind of job", "bot.jobs")
+    planted.add(Kind("planted", Lane.LONG, lambda doing: made.work(doing)), "planted")
+    planted.add(Kind("silent", Lane.LONG, lambda doing: made.work(doing), answers=False), "silent")
+    monkeypatch.setattr(registry, "_KINDS", planted)
     yield made
     database.close()
 
@@ -190,6 +192,31 @@ def test_a_shutdown_gives_the_job_back(world: World) -> None:
     world.ask()
     assert world.worker.run_once(stop)
     assert (world.job().state, world.job().attempts) == (JobState.PENDING.value, 0)
+
+
+def test_a_kind_that_tells_in_a_way_of_its_own_answers_nobody(world: World) -> None:
+    def work(_doing: Doing) -> None:
+        raise RefusalError("no")
+
+    world.work = work
+    world.ask(kind="silent", asked_by="maintainer", arguments={"number": 7})
+    world.worker.run_once()
+    assert world.job().reason == "no"
+    assert world.effects() == []
+
+
+def test_what_a_dead_process_was_at_is_done_by_the_next(world: World) -> None:
+    world.work = finish
+    world.ask()
+    with world.database.transaction() as session:
+        until = world.clock.at + timedelta(days=1)
+        assert jobs.claim(session, ["planted"], "the dead", world.clock.at, until) is not None
+    worker = world.worker
+    worker.start(steal=False)
+    assert not worker.run_once(), "its lease is not over"
+    worker.start(steal=True)
+    assert worker.run_once()
+    assert world.job().state == JobState.DONE.value
 
 
 def test_campaigns_come_first_but_not_for_ever(world: World) -> None:

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from bot.config import RepositoryConfig, default_config, parse_config
+from bot.campaigns.services import Services, Settings
+from bot.config import RepositoryConfig, parse_config
 from bot.errors import RefusalError
+from bot.jobs.doing import Forge as Asked
+from bot.jobs.registry import Lane
+from bot.jobs.worker import Worker
 from bot.pulls import intake
 from bot.pulls.checking import Checks
-from bot.pulls.deciding import Decider
-from bot.pulls.looking import Looker
-from bot.pulls.pressing import Presser
-from bot.pulls.watch import Desk
 from bot.store import Database, audit, pulls
 from bot.store.models import Base, Campaign, Effect, Job, Pull
-from bot.store.pulls import LOOK, PRESS
 from bot.webhooks.intents import PullIntent
 
 TARGET = "octo/compiler"
@@ -47,6 +47,9 @@ class Clock:
 
     def now(self) -> datetime:
         return self.present
+
+    def monotonic(self) -> float:
+        return self.present.timestamp()
 
     def advance(self, seconds: float) -> None:
         self.present += timedelta(seconds=seconds)
@@ -115,7 +118,7 @@ def told(number: int = 7, **changes: Any) -> PullIntent:
 
 
 class Room:
-    """A database, the desk over it, and time."""
+    """A database, the quick lane's worker over it, and time."""
 
     def __init__(self, folder: Path, *, asking: bool = True) -> None:
         self.clock, self.mirrors, self.forge = Clock(), Mirrors(), Forge()
@@ -123,11 +126,16 @@ class Room:
         Base.metadata.create_all(self.database.engine)
         self.woken = 0
         forge = self.forge if asking else None
-        decider = Decider(self.mirrors, parse_config, default_config, forge)
-        self.presser = Presser(self.database, forge, folder / "corpus", self._wake, self._wake)
-        self.looker = Looker(self.database, decider, forge, self._wake)
-        self.desk = Desk(self.database, {LOOK: self.looker.look, PRESS: self.presser.press}, self.clock.now)
         self.corpus = folder / "corpus"
+        few = {"clock": self.clock, "repositories": self.mirrors, "corpus": self.corpus}
+        self.worker = Worker(
+            self.database,
+            cast("Settings", None),
+            cast("Services", SimpleNamespace(**few)),
+            Lane.QUICK,
+            forge=cast("Asked | None", forge),
+            wake=self._wake,
+        )
         self.checks = Checks(self.database, self.corpus, clock=self.clock.now)
 
     def _wake(self) -> None:
@@ -138,7 +146,7 @@ class Room:
         if known:
             self.forge.now[intent.number] = intent
         with self.database.transaction() as session:
-            return intake.follow(session, _row(intent), self.clock.now())
+            return intake.follow(session, pulls.row(TARGET, intent), self.clock.now())
 
     def approve(self, number: int, commit: str, by: str = "maintainer") -> bool:
         with self.database.transaction() as session:
@@ -156,9 +164,9 @@ class Room:
         """Lets time pass and does what is due."""
         self.clock.advance(seconds)
         for _ in range(100):
-            if not self.desk.run_once():
+            if not self.worker.run_once():
                 return
-        raise AssertionError("the desk never rests")
+        raise AssertionError("the worker never rests")
 
     def campaigns(self) -> list[Campaign]:
         with self.database.reading() as session:
@@ -182,14 +190,6 @@ class Room:
         """Does something to a campaign's row."""
         with self.database.transaction() as session:
             do(session.get_one(Campaign, campaign))
-
-
-def _row(intent: PullIntent) -> Pull:
-    names = (
-        "target", "number", "head", "base", "base_ref", "head_repository", "author", "association", "draft",
-        "state", "updated_at",
-    )  # fmt: skip
-    return Pull(**{name: getattr(intent, name) for name in names})
 
 
 def config() -> RepositoryConfig:

@@ -147,7 +147,7 @@ def test_the_place_in_the_queue_is_told(queued: Room) -> None:
 
 
 def test_nothing_follows_the_last_word(queued: Room) -> None:
-    draft = untested(TARGET, head(1), 1, "openvino==9 cannot be installed")
+    draft = untested(TARGET, TARGET, head(1), 1, "openvino==9 cannot be installed")
     with queued.database.transaction() as session:
         outbox.post(session, [draft], campaign_id=1, issues_per_day=0, at=queued.clock.now())
         campaigns.move(campaigns.get(session, 1), CampaignState.FAILED, queued.clock.now(), "no")

@@ -254,7 +254,7 @@ def test_trouble_is_tried_again_and_given_up_in_the_end(room: Room) -> None:
     room.hear(told(head=head(2), updated_at=START + timedelta(minutes=1)))
     for _ in range(6):
         room.work(600)
-    assert room.job() == ("failed", "given up after 5 attempts: the network is away")
+    assert room.job() == ("failed", "failed 5 times: the network is away")
 
 
 def test_a_pull_request_that_github_does_not_know_is_left(room: Room) -> None:

@@ -234,6 +234,7 @@ def view() -> CampaignView:
     ran = sum(row.cases for row in tallied if row.side is Side.HEAD)
     return CampaignView(
         target=TARGET,
+        known_as=TARGET,
         campaign=12,
         head=HEAD,
         base=BASE,

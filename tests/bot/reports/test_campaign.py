@@ -22,7 +22,7 @@ from bot.reports.campaign import CampaignReports, view_of
 from bot.reports.references import completed
 from bot.reports.report import build
 from bot.store import Database, bugs, campaigns, outbox
-from bot.store.models import Base, BugState, Campaign, Side, Standing
+from bot.store.models import Base, BugState, Campaign, Effect, Side, Standing
 from bot.store.work import Work
 from fuzzing.cases import Corpus, Tensor
 from fuzzing.cases.values import value_to_json
@@ -56,7 +56,12 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def reports(tmp_path: Path) -> CampaignReports:
-    return CampaignReports(tmp_path / "corpus", lambda campaign: tmp_path / f"out-{campaign}", lambda: NOW)
+    return CampaignReports(
+        tmp_path / "corpus",
+        lambda campaign: tmp_path / f"out-{campaign}",
+        lambda: NOW,
+        lambda campaign: f"https://assay.example/campaigns/{campaign}",
+    )
 
 
 def finding(corpus: Path, standing: Standing, operator: str) -> FindingFacts:
@@ -85,9 +90,10 @@ def summary(*findings: FindingFacts, planned: int = 12) -> Summary:
         for side, label in ((Side.HEAD, "openvino 2026.4.1"), (Side.BASE, "openvino 2024.0.0"))
     }  # fmt: skip
     return Summary(
-        campaign_id=1, target="acme/graphs", head="a" * 40, base="b" * 40, ref="main", trigger="push",
-        pull=None, seed=7, config=RepositoryConfig(version=1, backend="openvino").to_json(), toolchains=sides,
-        created_at=NOW, planned=planned, counts={Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}},
+        campaign_id=1, target="acme/graphs", known_as="acme/graphs", head="a" * 40, base="b" * 40, ref="main",
+        trigger="push", pull=None, seed=7, config=RepositoryConfig(version=1, backend="openvino").to_json(),
+        toolchains=sides, created_at=NOW, planned=planned,
+        counts={Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}},
         operators={"Add": {Side.HEAD: {Verdict.PASS: 10, Verdict.CRASH: 2}}}, findings=findings,
         configuration="optimization=basic", phases={Side.HEAD: {Phase.CONVERT: {Verdict.CRASH: 2}}},
         cached={Side.HEAD: 4}, work={"running": Work(8, 2.0, 3.2, 2, phases={"compile": 3.0})},
@@ -130,6 +136,9 @@ def test_a_regression_becomes_a_bug_an_issue_and_a_check_run(
     given = summary(finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
     kinds, known = publish(database, reports, given)
     assert (kinds, list(known)) == (["check_run", "issue"], ["Add-regression"])
+    with database.reading() as session:
+        (check,) = [one for one in outbox.of_campaign(session, 1) if one.kind == "check_run"]
+    assert check.payload["details_url"] == "https://assay.example/campaigns/1"
     assert publish(database, reports, given) == (kinds, known), "twice is once"
 
 
@@ -290,16 +299,33 @@ def test_cases_met_on_the_way_are_not_counted_among_those_that_ran(tmp_path: Pat
     one = finding(tmp_path / "corpus", Standing.REGRESSION, "Add")
     other = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
     report = build(view_of(summary(one, other)))
-    assert report.headline == "1 new bug: 1 of 12 cases fails here and passed at base"
+    assert report.headline == (
+        "1 new bug: 1 of 12 cases fails here and passed at base; 1 more met while they were made small"
+    )
+    alone = build(view_of(summary(other)))
+    assert alone.headline == "1 new bug, met while other cases were made small; 12 cases ran"
 
 
-def test_what_was_only_met_on_the_way_becomes_no_issue(
+def test_what_was_met_on_the_way_and_not_made_small_becomes_no_issue(
     database: Database, reports: CampaignReports, tmp_path: Path
 ) -> None:
     one = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
     kinds, known = publish(database, reports, summary(one))
     assert kinds == ["check_run"]
-    assert known == {"Mul-regression": "met while another case was made small: told in the report"}
+    why = "met while another case was made small, and not made small itself: told in the report"
+    assert known == {"Mul-regression": why}
+
+
+def test_what_was_met_on_the_way_and_made_small_goes_through_the_same_doors(
+    database: Database, reports: CampaignReports, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus"
+    one = dataclasses.replace(reduced(corpus, finding(corpus, Standing.REGRESSION, "Add")), met=True)
+    kinds, _ = publish(database, reports, summary(one))
+    assert kinds == ["check_run", "issue"]
+    with database.reading() as session:
+        issue = session.query(Effect).filter(Effect.kind == "issue").one()
+        assert "Assay met it while it made a case of that test small" in str(issue.payload["body"])
 
 
 def test_a_reproducer_carries_what_the_library_gave(tmp_path: Path) -> None:

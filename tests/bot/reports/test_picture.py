@@ -100,7 +100,7 @@ def mixed(over: tuple[float, ...], under: tuple[float, ...], share: float) -> tu
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_text_can_be_read_on_every_colour(scheme: int) -> None:
     """At least 4.5 : 1, what WCAG 2.2 AA asks of small text."""
-    text = (Path(render.__file__).parents[2] / "templates/reports/report.css").read_text()
+    text = (Path(render.__file__).parents[2] / "templates/page.css").read_text()
     block = text.split("@media (prefers-color-scheme: dark)")[scheme]
     colours = {
         name: tuple(int(value[at : at + 2], 16) / 255 for at in (0, 2, 4))

@@ -341,12 +341,14 @@ def test_the_check_run_of_a_head_that_waits() -> None:
         target=sample.TARGET, number=NUMBER, head=sample.HEAD, base=sample.BASE, base_ref="main",
         head_repository="mallory/graphs", author="mallory", association="NONE", updated_at=NOW,
     )  # fmt: skip
-    draft = pull.waiting(row, "it comes from the fork mallory/graphs, and nobody has released it")
+    draft = pull.waiting(
+        sample.TARGET, row, "it comes from the fork mallory/graphs, and nobody has released it"
+    )
     check_golden(
         "check_waiting.md", f"{draft.payload['output']['title']}\n\n{draft.payload['output']['summary']}"
     )
     row.base_ref = "`@octocat` <img src=x> --> ```"
-    text = pull.waiting(row, "x @octocat <script>").payload["output"]["summary"]
+    text = pull.waiting(sample.TARGET, row, "x @octocat <script>").payload["output"]["summary"]
     assert draft.payload["conclusion"] == "neutral"
     assert "x @octocat" not in text
     assert "<script>" not in text
@@ -354,8 +356,8 @@ def test_the_check_run_of_a_head_that_waits() -> None:
 
 def test_the_check_run_of_a_campaign_at_work() -> None:
     seen = Underway(
-        campaign=12, target=sample.TARGET, pull=NUMBER, head=sample.HEAD, base=sample.BASE,
-        state=CampaignState.RUNNING, started_at=NOW, planned=1884, done=420, compared=3,
+        campaign=12, target=sample.TARGET, known_as=sample.TARGET, pull=NUMBER, head=sample.HEAD,
+        base=sample.BASE, state=CampaignState.RUNNING, started_at=NOW, planned=1884, done=420, compared=3,
         counts={Verdict.PASS: 400, Verdict.CRASH: 12, Verdict.UNSUPPORTED: 8}, failures=12,
         failing=[Failing("test_split | x", "Split", "RuntimeError: no `axis` @octocat", ""),
                  Failing("test_mod", "", "dies of SIGSEGV", "pass")],

@@ -105,7 +105,7 @@ def test_lost_support_is_told_and_not_filed(report: Report) -> None:
 
 def test_untested_check_run_says_nothing_about_the_compiler() -> None:
     reason = "cannot install openvino==1.2.3: no such release; pin one that exists in requirements.txt"
-    draft = check.untested(sample.TARGET, sample.HEAD, 12, reason)
+    draft = check.untested(sample.TARGET, sample.TARGET, sample.HEAD, 12, reason)
     assert draft.payload["conclusion"] == "neutral"
     check_golden("untested.json", json.dumps(draft.payload, indent=1, ensure_ascii=False) + "\n")
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import InternalError
+from bot.leases import Abandoned
 from bot.store import Database, campaigns
-from bot.store.campaigns import Abandoned, Session
+from bot.store.campaigns import Session
 from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from sqlalchemy import Column, LargeBinary, func, select
 from sqlalchemy.orm import Session
 
 from bot.errors import InternalError
-from bot.store import Database, erasing, moving
+from bot.store import Database, erasing, moving, targets
 from bot.store.models import (
     Act,
     Answer,
@@ -153,6 +153,19 @@ def test_names_with_signs_of_patterns_are_only_themselves(database: Database) ->
         session.flush()
         moving.move(session, "octo/a_b", "octo/c")
         assert session.scalars(select(Answer.url)).all() == ["https://api/repos/octo/axb"]
+
+
+def test_keys_call_a_target_the_same_through_renames_and_no_two_alike(database: Database) -> None:
+    with database.transaction() as session:
+        targets.ensure(session, OLD)
+        moving.move(session, OLD, OTHER)
+        assert targets.known_as(session, OTHER) == OLD
+        targets.ensure(session, OLD)  # somebody else's by now
+        moving.move(session, OLD, f"{OTHER}-too")
+        targets.ensure(session, OLD)
+        names = [OTHER, f"{OTHER}-too", OLD]
+        assert len({targets.known_as(session, name) for name in names}) == len(names)
+        assert targets.known_as(session, "octo/never-seen") == "octo/never-seen"
 
 
 def test_forgetting_leaves_the_audit_and_everybody_else(database: Database) -> None:

@@ -201,11 +201,16 @@ def test_repeats_are_reused_on_the_same_toolchain_on_either_side(database: Datab
         (0, outcome("c0", "crash")),
         (0, outcome("c1", "crash", CacheKey("head", "x", "GPU"))),
     )
-    with database.transaction() as session:
-        assert outcomes.reuse_repeats(session, second, Side.HEAD, BASE, ["c0", "c1"], 1) == 1
-        assert outcomes.reuse_repeats(session, second, Side.BASE, HEAD, ["c0", "c1"], 3) == 1
-        assert outcomes.reuse_repeats(session, second, Side.BASE, HEAD, ["c0", "c1"], 3) == 0
-        assert outcomes.missing_repeats(session, second, Side.HEAD, ["c0"], 2) == {"c0": [1]}
+
+    def there(key: CacheKey, **lacking: list[int]) -> list[tuple[int, str, str]]:
+        with database.reading() as session:
+            found = outcomes.repeats_elsewhere(session, second, key, lacking)
+        return [(number, one.case, one.verdict.value) for number, one in found]
+
+    assert there(BASE, c0=[0], c1=[0]) == [(0, "c0", "pass")]
+    assert there(BASE, c0=[1, 2]) == [(1, "c0", "pass")], "what is not lacking is not asked for"
+    assert there(HEAD, c0=[0, 1, 2], c1=[0, 1, 2]) == [(0, "c0", "crash")]
+    assert there(HEAD, c0=[]) == []
 
 
 def test_many_cases_go_through_in_chunks(database: Database) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from bot.store.models import Bug, Duty
 from bot.targets.watching import recognise
 from bot.webhooks.intents import CommentIntent, IssueIntent, PullIntent
@@ -60,6 +62,28 @@ def test_several_missed_pushes_are_one_campaign_and_late_ones_none(
         watch.take(delivery)
     (_, found) = watch.campaigns()
     assert (found.base, found.head, found.state) == (start, repository.head(), "planning")
+
+
+def test_a_push_that_comes_while_github_is_asked_is_not_taken_back(
+    watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, asked, after = watch.reader.branch_head, 0, ""
+
+    def overtaken(target: str, branch: str) -> str:
+        nonlocal asked, after
+        told, asked = ask(target, branch), asked + 1
+        if asked == 2:  # the first asks for the configuration, the second for the branch
+            after = repository.commit({"op.cc": "2\n"})
+            watch.deliver()
+        return told
+
+    monkeypatch.setattr(watch.reader, "branch_head", overtaken)
+    looked(watch)
+    (_, found) = watch.campaigns()
+    assert (found.head, found.state) == (after, "planning")
+    assert watch.target().heads["main"]["commit"] == after
+    watch.do("reconcile")
+    assert len(watch.campaigns()) == 2
 
 
 def test_each_missed_turn_of_a_pull_request_is_found(watch: Watch, repository: RepositoryDouble) -> None:

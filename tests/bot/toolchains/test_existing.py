@@ -13,6 +13,7 @@ from bot.errors import ProvisionError, UsageError
 from bot.toolchains import provision, registry
 from bot.toolchains.existing import existing_spec
 from bot.toolchains.probe import probe
+from fuzzing.errors import UnknownNameError
 from tests.bot.cli.commands_kit import bare_python
 
 
@@ -87,5 +88,5 @@ def test_no_repository_can_name_one() -> None:
 
 
 def test_unknown_provisioners_are_told() -> None:
-    with pytest.raises(UsageError, match="there are: existing, release"):
+    with pytest.raises(UnknownNameError, match="there are: existing, release"):
         registry.get("magic")

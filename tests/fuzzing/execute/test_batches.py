@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fuzzing.cases import TestCase, Value
 from fuzzing.execute.batches import Answer, CaseBatch, Job, answers, jobs, pack_answers, request
-from fuzzing.execute.protocol import FrameReader, ProtocolError, pack_values, unpack_values
+from fuzzing.execute.protocol import FrameReader, ProtocolError, tell, told
 from tests.fuzzing.cases.strategies import cases, names, values
 
 
@@ -29,7 +29,7 @@ def test_cases_of_a_batch_come_as_they_were_added(given_: list[TestCase], first:
 
 
 def answer(number: int, outputs: list[tuple[str, Value]]) -> Answer:
-    return Answer(number, (10, 2_000_000, 0), *pack_values(outputs))
+    return Answer(number, (10, 2_000_000, 0), None, *tell(outputs))
 
 
 @given(st.lists(st.lists(st.tuples(names, values), max_size=3), max_size=5))
@@ -37,38 +37,60 @@ def test_answers_come_as_they_were_given(outputs: list[list[tuple[str, Value]]])
     sent = [answer(number, one) for number, one in enumerate(outputs)]
     [frame] = FrameReader().feed(pack_answers(sent))
     got = list(answers(*frame))
-    assert [(one.number, one.ns, one.blob) for one in got] == [(one.number, one.ns, one.blob) for one in sent]
-    assert [unpack_values(one.told, one.blob) for one in got] == outputs
+    assert got == sent
+    assert [told(one.size, one.data) for one in got] == outputs
 
 
 def test_what_was_raised_comes_as_an_object() -> None:
-    [frame] = FrameReader().feed(pack_answers([Answer(7, (1,), {"error": "E"}, b"")]))
-    assert list(answers(*frame)) == [Answer(7, (1,), {"error": "E"}, b"")]
+    [frame] = FrameReader().feed(pack_answers([Answer(7, (1,), {"error": "E"})]))
+    assert list(answers(*frame)) == [Answer(7, (1,), {"error": "E"})]
 
 
 @pytest.mark.parametrize(
-    "told",
+    "header",
     [
         None,
         3,
         [3],
-        [[1, [2], [], 0]],
-        [[1, [2], [], 0, [3]]],
-        [[1, [2], [], 0, [["x"]]]],
-        [["x", [2], [], 0, []]],
-        [[None, [2], [], 0, []]],
-        [[1, 2, [], 0, []]],
-        [[1, ["x"], [], 0, []]],
-        [[1, [2], [], 9, []]],
-        [[1, [2], [], -1, []]],
-        [[1, [2], [], None, []]],
-        [[float("inf"), [2], [], 0, []]],
+        [[1, [2], None, 2, 4]],
+        [[1, [2], None, 2, 4, [3]]],
+        [[1, [2], None, 2, 4, [["x"]]]],
+        [["x", [2], None, 2, 4, []]],
+        [[None, [2], None, 2, 4, []]],
+        [[1, 2, None, 2, 4, []]],
+        [[1, ["x"], None, 2, 4, []]],
+        [[1, [2], [], 2, 4, []]],
+        [[1, [2], None, None, 4, []]],
+        [[1, [2], None, 2, 9, []]],
+        [[1, [2], None, 2, -1, []]],
+        [[1, [2], None, 2, None, []]],
+        [[float("inf"), [2], None, 2, 4, []]],
     ],
     ids=str,
 )
-def test_answers_that_are_none_are_refused(told: Any) -> None:
+def test_answers_that_are_none_are_refused(header: Any) -> None:
     with pytest.raises(ProtocolError):
-        list(answers({"answers": told}, bytes(8)))
+        list(answers({"answers": header}, bytes(8)))
+
+
+@pytest.mark.parametrize(
+    ("size", "data"),
+    [
+        (3, b"[]"),
+        (-1, b"[]"),
+        (1, b"[]"),
+        (2, b"[]x"),
+        (0, b""),
+        (2, b"{}"),
+        (2, b"\xff\xff"),
+        (23, b'[["y",["uint8",[2],2]]]a'),
+        (24, b'[["y",["uint8",[2],-2]]]aa'),
+    ],
+    ids=str,
+)
+def test_outputs_that_are_none_are_refused(size: int, data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        told(size, data)
 
 
 def test_a_frame_without_answers_is_refused() -> None:
@@ -77,8 +99,8 @@ def test_a_frame_without_answers_is_refused() -> None:
 
 
 def test_those_before_a_wrong_one_are_given_first() -> None:
-    found = answers({"answers": [[1, [5], [], 2, []], [2, [5], [], 99, []]]}, b"ab")
-    assert next(found) == Answer(1, (5,), [], b"ab")
+    found = answers({"answers": [[1, [5], None, 1, 2, []], [2, [5], None, 0, 99, []]]}, b"ab")
+    assert next(found) == Answer(1, (5,), None, 1, b"ab")
     with pytest.raises(ProtocolError):
         next(found)
 
@@ -89,5 +111,5 @@ def test_how_cases_are_watched_and_what_was_seen_travel_with_them() -> None:
     batch.add(1, b'"OnnxModel",1,[]]', b"m")
     [frame] = FrameReader().feed(batch.frame())
     assert [job.watch for job in jobs(*frame)] == [watch]
-    [frame] = FrameReader().feed(pack_answers([Answer(1, (), [], b"", (("pass", "fold"),))]))
+    [frame] = FrameReader().feed(pack_answers([Answer(1, (), None, seen=(("pass", "fold"),))]))
     assert [answer.seen for answer in answers(*frame)] == [(("pass", "fold"),)]

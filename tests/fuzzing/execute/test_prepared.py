@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from fuzzing.cases import Absent, Corpus, OnnxModel, Provenance, Recipe, Sequence, Tensor, TestCase, Value
 from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.answers import executed
-from fuzzing.execute.batches import Answer, request
+from fuzzing.execute.batches import Answer, answers, pack_answers, request
 from fuzzing.execute.execution import AsExpected, Execution
 from fuzzing.execute.prepared import Prepared, PreparedCase, requested
-from fuzzing.execute.protocol import FrameReader, pack, pack_values
+from fuzzing.execute.protocol import FrameReader, tell
 from tests.fuzzing.cases.strategies import cases, names, values
 
 
@@ -43,7 +43,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 
 def record_of(corpus: Corpus, case: TestCase) -> Path:
-    return corpus.root / ".prepared" / "1" / case.id[:2] / case.id
+    return corpus.root / ".prepared" / "2" / case.id[:2] / case.id
 
 
 def prepared(corpus: Corpus, case: TestCase) -> PreparedCase:
@@ -161,9 +161,9 @@ def test_what_is_no_file_is_not_read(corpus: Corpus) -> None:
 
 def told(outputs: list[tuple[str, Value]]) -> Answer:
     """Outputs as they come through the pipe."""
-    described, blob = pack_values(outputs)
-    [(header, blob)] = FrameReader().feed(pack({"told": described}, blob))
-    return Answer(1, (1000, 2000, 3000), header["told"], blob)
+    [frame] = FrameReader().feed(pack_answers([Answer(1, (1000, 2000, 3000), None, *tell(outputs))]))
+    [answer] = answers(*frame)
+    return answer
 
 
 def run(case: TestCase, answer: Answer) -> Execution:

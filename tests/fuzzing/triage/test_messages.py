@@ -166,7 +166,7 @@ def test_what_tells_bugs_apart_stays(one: str, other: str) -> None:
 
 
 def test_no_text_is_no_blame() -> None:
-    assert blame("") == blame(" \n ") == Blame("", "", "")
+    assert blame("") == blame(" \n ") == Blame("", "", "", "")
 
 
 @given(st.text(max_size=300))

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.triage.signature import MAX_TITLE, Signature, explains, key_of, sign
+from fuzzing.triage.signature import Signature, explains, key_of, sign
+from fuzzing.triage.title import MAX_TITLE
 from fuzzing.triage.traits import Traits
 
 NEEDS = st.frozensets(st.sampled_from(["rank 1", "rank 2", "Gemm.transA", "Gemm.beta", "zero-size"]))

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.triage.signature import MAX_TITLE, sign
+from fuzzing.triage.signature import sign
+from fuzzing.triage.title import MAX_TITLE
 
 
 def outcome(
@@ -66,8 +67,7 @@ def test_one_bug_has_one_key_over_tests_and_releases() -> None:
     signatures = [sign(raised(message), "AffineGrid") for message in AFFINE]
     assert len({signature.key for signature in signatures}) == 1
     assert {signature.title for signature in signatures} == {
-        "[ONNX] AffineGrid: conversion fails: Check 'dimension_at_axis % num_splits == 0' "
-        "(split_shape_inference.hpp)"
+        "[ONNX] AffineGrid: conversion fails: Dimension of data input shape along 'axis': N must be evenly…"
     }
     assert signatures[0].fields == {
         "backend": "openvino",
@@ -183,15 +183,25 @@ def test_where_a_hang_was_found_does_not_count() -> None:
     assert sign(one, "Op").key == sign(other, "Op").key
 
 
-def test_a_case_without_an_operator_is_titled_by_the_backend() -> None:
-    assert sign(outcome(signal="SIGBUS"), "").title == "[ONNX] openvino: conversion dies of SIGBUS"
+def test_where_nobody_knows_the_operator_none_is_named() -> None:
+    assert sign(outcome(signal="SIGBUS"), "").title == "[ONNX] conversion dies of SIGBUS"
 
 
-def test_long_titles_keep_the_place() -> None:
-    title = sign(raised(f"Check '{'a' * 300}' failed at b/c.cpp:1:\n"), "Op").title
-    assert len(title) == MAX_TITLE
-    assert title.startswith("[ONNX] Op: conversion fails: Check 'aaa")
-    assert title.endswith("… (c.cpp)")
+def test_the_title_says_why_a_check_failed_where_the_message_does() -> None:
+    assert sign(raised(AFFINE[2]), "Op").title == (
+        "[ONNX] Op: conversion fails: Dimension of data input shape along 'axis… (split_shape_inference.hpp)"
+    )
+    bare = raised("Check 'size == 4' failed at b/c.cpp:1:\nShape inference input shapes {[1],[2]}\n")
+    assert sign(bare, "Op").title == "[ONNX] Op: conversion fails: the check size == 4 (c.cpp)"
+    heading = raised("Exception from a/core.cpp:1:\nException from b/plugin.cpp:54:\nNot Implemented\n")
+    assert sign(heading, "Op").title == "[ONNX] Op: conversion fails: Not Implemented (plugin.cpp)"
+
+
+def test_the_part_that_is_blamed_is_the_place_where_there_are_no_frames() -> None:
+    wrong = outcome(
+        Verdict.WRONG_RESULT, Phase.RUN, mismatches=(mismatch("value"),), component="basic optimizations"
+    )
+    assert sign(wrong, "Op").title == "[ONNX] Op: wrong values (basic optimizations)"
 
 
 @given(

@@ -1,0 +1,118 @@
+"""In which release of its compiler a bug began, or ended: `bot.bisection`, asked by jobs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.bisection.journal import Journal
+from bot.bisection.probing import Probing, Question, follow
+from bot.bisection.releases import Range, releases
+from bot.bisection.rule import Rule
+from bot.bisection.telling import told
+from bot.campaigns.attend import Attended, attend
+from bot.campaigns.services import OnEvent
+from bot.errors import RefusalError
+from bot.jobs.doing import Doing
+from bot.jobs.running import Known
+from bot.locks import locked
+from bot.store import campaigns
+from bot.toolchains.installer import Installer
+from fuzzing import backends
+from fuzzing.cases import Corpus
+from fuzzing.execute.shard import Shard
+
+#: Ours: how far back is looked where whoever asks names no releases. Calendar versions count years.
+YEARS = 3
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A bug's case, and the releases that are asked about it.
+
+    seconds   after which no further release is tried; None for as long as it takes
+    attended  who minds the lease meanwhile
+    """
+
+    doing: Doing
+    known: Known
+    wanted: Range
+    seconds: float | None = None
+    attended: Attended | None = None
+
+    def began(self) -> dict[str, Any]:
+        """Since which release it fails, as `bot.bisection.telling.told` says it."""
+        return self._ask(fixed_by=False)
+
+    def ended(self) -> dict[str, Any]:
+        """By which release it was mended."""
+        return self._ask(fixed_by=True)
+
+    def _ask(self, *, fixed_by: bool) -> dict[str, Any]:
+        minded = self.attended or self.doing
+        return attend(minded, lambda on_event, stop: self._search(on_event, stop, fixed_by=fixed_by))
+
+    def _search(self, on_event: OnEvent, stop: threading.Event, *, fixed_by: bool) -> dict[str, Any]:
+        doing, began = self.doing, time.monotonic()
+        question = replace(self._question(), fixed_by=fixed_by)
+        folder = doing.settings.data_dir / "bisections"
+        folder.mkdir(parents=True, exist_ok=True)
+        found = releases(self.wanted, Installer(folder), folder / "releases")
+        ordered = found[::-1] if fixed_by else found
+        journal = Journal(folder, question.identity)
+        with locked(journal.path.with_suffix(".lock")):
+            probing = Probing(
+                question,
+                ordered,
+                doing.settings.data_dir,
+                journal,
+                _Stopped(doing, stop),
+                lambda line: on_event({"note": line}),
+                make=doing.services.provision,
+                enough=lambda: self.seconds is not None and time.monotonic() - began > self.seconds,
+            )
+            answer, probed = follow(probing, len(ordered), Rule())
+        return told(question, self.wanted, ordered, answer, probed, time.monotonic() - began)
+
+    def _question(self) -> Question:
+        corpus, config = self.doing.corpus, self.known.config
+        return Question(
+            corpus=corpus,
+            case=Corpus(corpus).get(self.known.case),
+            backend=config.backend,
+            package=self.wanted.package,
+            device=config.device,
+            options=dict(config.options),
+            profile=config.profile,
+        )
+
+
+def between(doing: Doing, known: Known, asked: str = "") -> Range:
+    """The releases that are looked through: those asked for, else the last years up to the one tested.
+
+    Raises RefusalError for a bug whose builds are no releases.
+    """
+    with doing.database.reading() as session:
+        toolchain = campaigns.toolchain(session, known.campaign.head_toolchain or "")
+    package = known.config.toolchain.package or backends.get(known.config.backend).package
+    if toolchain.provisioner != "release" or package not in toolchain.versions:
+        raise RefusalError(f"its builds are no releases of {package} but made by {toolchain.provisioner!r}")
+    if asked:
+        return Range.parse(f"{package}:{asked}")
+    version = toolchain.versions[package]
+    major = int(version.partition(".")[0])
+    oldest = major - YEARS if major > 2000 else 0
+    return Range.parse(f"{package}:{oldest}..{version}")
+
+
+class _Stopped:
+    """The service's runner, which ends with the job."""
+
+    def __init__(self, doing: Doing, stop: threading.Event) -> None:
+        self._runner, self._stop = doing.services.runner, stop
+
+    def run(self, shard: Shard, on_event: OnEvent, _stop: threading.Event, /) -> None:
+        """Runs a shard until the job's own end."""
+        self._runner.run(shard, on_event, self._stop)

@@ -1,0 +1,150 @@
+"""The loop of every thread that works for as long as the service runs.
+
+A room says what is due and does it (`run_once`); here is what all have in common: sleeping until something
+comes, outliving a database that does not answer, and what becomes of a piece of work that ends badly.
+What is in memory may be lost at any instruction: everything is in the rows.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from bot import errors
+from bot.leases import Abandoned, Interrupted, new_owner
+from fuzzing import errors as fuzzing_errors
+
+#: Our machines' trouble, the database's included: what it kept from being done is tried again.
+TROUBLE = (errors.InfrastructureError, fuzzing_errors.InfrastructureError)
+#: What trying again does not mend.
+FINAL = (errors.UsageError, errors.RefusalError, fuzzing_errors.UsageError, fuzzing_errors.RefusalError)
+
+log = structlog.get_logger(__name__)
+
+
+class Turn(Protocol):
+    """A piece of work that somebody claimed: how it is done, and what is written where it was not done.
+
+    All of it may raise Abandoned: it is not ours any more.
+    """
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """What log lines name it by."""
+
+    def work(self) -> None:
+        """Does it, and writes that it is done."""
+
+    def give_back(self) -> None:
+        """Leaves it as if it had not been begun: the process is shutting down."""
+
+    def wait(self) -> float | None:
+        """Seconds until it may be tried again after our machines' trouble; None if it was tried enough."""
+
+    def postpone(self, error: Exception, seconds: float) -> None:
+        """Has it tried again."""
+
+    def fail(self, error: Exception) -> None:
+        """Gives it up; the error says why, in words for people."""
+
+    def bury(self, bug: Exception) -> None:
+        """Gives it up for a bug of ours, whose traceback is in the log."""
+
+
+class Loop:
+    """A thread's work.
+
+    name    as logs and /readyz call it
+    idle_s  seconds it sleeps when nothing is due and nobody wakes it: rows of other processes come due
+    owner   whose its leases are
+    """
+
+    def __init__(self, name: str, idle_s: float) -> None:
+        self.name, self.idle_s = name, idle_s
+        self.owner = new_owner()
+        self._awake = threading.Event()
+
+    def wake(self) -> None:
+        """Makes it look at once; from any thread."""
+        self._awake.set()
+
+    def run_once(self, stop: threading.Event | None = None, /) -> bool:
+        """Does what is due next, and ends it when `stop` is set; False if nothing is due.
+
+        Raises InfrastructureError where that cannot be known.
+        """
+        raise NotImplementedError
+
+    def run_forever(self, stop: threading.Event) -> None:
+        """Works until `stop` is set; what is at work then ends within a second and is done again later."""
+        while not stop.is_set():
+            self._awake.clear()
+            try:
+                worked = self.run_once(stop)
+            except TROUBLE as error:  # what a turn suffers is dealt with there; this is the database itself
+                log.exception("what is due cannot be known; soon again", name=self.name, reason=str(error))
+                worked = False
+            if not worked and not stop.is_set():
+                self._awake.wait(self.idle_s)
+
+    def do(self, turn: Turn) -> None:
+        """Does a turn, and deals with what goes wrong in it."""
+        with bound_contextvars(**turn.about):
+            began = time.monotonic()
+            log.info("work_started")
+            try:
+                turn.work()
+            except Abandoned:
+                log.info("work_abandoned")
+            except (Interrupted, KeyboardInterrupt, SystemExit) as signal:
+                _give_back(turn)
+                if not isinstance(signal, Interrupted):
+                    raise
+            except (*TROUBLE, *FINAL) as error:
+                _settle(turn, error)
+            except Exception as error:
+                log.exception("internal_error")
+                _bury(turn, error)
+            else:
+                log.info("work_done", seconds=round(time.monotonic() - began, 3))
+
+
+def _give_back(turn: Turn) -> None:
+    try:
+        turn.give_back()
+    except Abandoned:
+        log.info("work_abandoned")
+    else:
+        log.info("work_interrupted")
+
+
+def _settle(turn: Turn, error: Exception) -> None:
+    """Writes down what went wrong; our own bugs in doing so end the turn, not the loop."""
+    passing = isinstance(error, TROUBLE) and getattr(error, "passing", True)
+    try:
+        seconds = turn.wait() if passing else None
+        if seconds is None:
+            turn.fail(error)
+            log.warning("work_failed", error=str(error))
+        else:
+            turn.postpone(error, seconds)
+            log.warning("work_postponed", retry_in_s=seconds, error=str(error))
+    except Abandoned:
+        log.info("work_abandoned", error=str(error))
+    except TROUBLE:
+        raise  # nothing can be written; the lease runs out and the work is done again
+    except Exception as bug:
+        log.exception("internal_error")
+        _bury(turn, bug)
+
+
+def _bury(turn: Turn, bug: Exception) -> None:
+    try:
+        turn.bury(bug)
+    except Abandoned:
+        log.info("work_abandoned")

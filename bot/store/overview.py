@@ -1,0 +1,151 @@
+"""What goes on and what came of it, for people who watch the service: asked of all tables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from bot.store import audit, evidence, findings, outbox, progress, status
+from bot.store.life import OVER
+from bot.store.models import (
+    Act,
+    Brake,
+    Bug,
+    Campaign,
+    CampaignState,
+    Effect,
+    EffectState,
+    Standing,
+    Target,
+)
+
+#: Ours: what somebody still reads on a page. The tables keep everything.
+MAX_CAMPAIGNS, MAX_ACTS, MAX_EFFECTS = 20, 60, 30
+_UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
+_OVER = tuple(state.value for state in OVER)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A campaign that has not ended.
+
+    waiting      whether nobody has begun it
+    done, total  of the present step; total is 0 where it is not known
+    """
+
+    campaign: Campaign
+    waiting: bool
+    done: int
+    total: int
+    note: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A campaign that has ended: how many of its findings have each standing, what is new first."""
+
+    campaign: Campaign
+    counts: Mapping[Standing, int]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A repository in one line.
+
+    mode      `reports.mode` of its last campaign, "" before there was one
+    bugs      those that are not over
+    last      its last campaign that has ended
+    """
+
+    target: Target
+    mode: str
+    running: int
+    bugs: int
+    last: Ended | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All that is told of one repository.
+
+    held, failed  effects that wait for a person, and that GitHub refused, each with its reason
+    acts          what was done and what was left, the newest first, each with its reason
+    """
+
+    watched: Watched
+    status: status.Status
+    running: Sequence[Running]
+    ended: Sequence[Ended]
+    bugs: Sequence[Bug]
+    held: list[Effect]
+    failed: list[Effect]
+    brakes: Sequence[Brake]
+    acts: Sequence[Act]
+
+
+def watched(session: Session, *, public: bool) -> list[Watched]:
+    """The repositories that the service knows, by name; only those that everybody may read if `public`."""
+    query = select(Target).order_by(Target.name)
+    if public:
+        query = query.where(Target.private.is_(False))
+    return [_watched(session, target) for target in session.scalars(query)]
+
+
+def of_target(session: Session, name: str, at: datetime) -> Overview | None:
+    """What goes on about one repository; None if it is not known."""
+    target = session.get(Target, name)
+    if target is None:
+        return None
+    return Overview(
+        watched=_watched(session, target),
+        status=status.of_target(session, name, at),
+        running=[_running(session, one) for one in _campaigns(session, name, ended=False)],
+        ended=[_ended(session, one) for one in _campaigns(session, name, ended=True)],
+        bugs=evidence.all_bugs(session, name, ""),
+        held=_effects(session, name, EffectState.HELD),
+        failed=_effects(session, name, EffectState.FAILED),
+        brakes=[one for one in outbox.brakes(session) if one.name in (outbox.EVERYTHING, name)],
+        acts=audit.of_target(session, name, MAX_ACTS),
+    )
+
+
+def _watched(session: Session, target: Target) -> Watched:
+    last = _campaigns(session, target.name, ended=True, limit=1)
+    newest = select(Campaign.config).where(Campaign.target == target.name).order_by(Campaign.id.desc())
+    config: dict[str, Any] = session.scalars(newest.limit(1)).first() or {}
+    unfinished = (Campaign.target == target.name, Campaign.state.in_(_UNFINISHED))
+    alive = (Bug.target == target.name, Bug.state.not_in(_OVER))
+    return Watched(
+        target=target,
+        mode=str((config.get("reports") or {}).get("mode", "")),
+        running=session.scalar(select(func.count(Campaign.id)).where(*unfinished)) or 0,
+        bugs=session.scalar(select(func.count(Bug.id)).where(*alive)) or 0,
+        last=_ended(session, last[0]) if last else None,
+    )
+
+
+def _campaigns(session: Session, name: str, *, ended: bool, limit: int = MAX_CAMPAIGNS) -> list[Campaign]:
+    """The newest first."""
+    here = Campaign.state.not_in(_UNFINISHED) if ended else Campaign.state.in_(_UNFINISHED)
+    query = select(Campaign).where(Campaign.target == name, here)
+    return list(session.scalars(query.order_by(Campaign.id.desc()).limit(limit)))
+
+
+def _running(session: Session, campaign: Campaign) -> Running:
+    done, total, note = progress.step(session, campaign)
+    return Running(campaign, not campaign.owner, done, total, note)
+
+
+def _ended(session: Session, campaign: Campaign) -> Ended:
+    counts = findings.counts(session, campaign.id)
+    return Ended(campaign, {one: counts[one] for one in Standing if one in counts})
+
+
+def _effects(session: Session, name: str, state: EffectState) -> list[Effect]:
+    query = select(Effect).where(Effect.target == name, Effect.state == state.value)
+    return list(session.scalars(query.order_by(Effect.created_at.desc(), Effect.key).limit(MAX_EFFECTS)))

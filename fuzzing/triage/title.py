@@ -1,0 +1,83 @@
+"""Titles: what fails, how and where, in one line that a maintainer reads in a list of issues.
+
+    [ONNX] Split: conversion fails: The split number is invalid (split.cpp)
+    frontend, subject, what happens, what is said of it, and the place
+
+A title is no part of a bug's identity; it may become better where a key may not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+#: Characters of a title: what GitHub's list of issues shows on one line, less what a repository's form begins
+#: titles with.
+MAX_TITLE = 100
+#: Characters of a pattern of operators that a title has room for.
+_MAX_SUBJECT = 40
+#: Fewest characters of a message that say something; where the place would leave fewer, it is left out.
+_LEAST_SAID = 32
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def subject_of(pattern: str, operators: Iterable[str], message: str) -> str:
+    """What fails in a reduced program: its operators, or of many those that the compiler complains of.
+
+    pattern    the operators, and which feeds which; digests stand in it for what is too long to be told
+    operators  all there are
+    message    what the compiler says
+    """
+    if "#" not in pattern and len(pattern) <= _MAX_SUBJECT:
+        return pattern
+    # A message names constants as what they feed was given, hardly ever as what fails.
+    named = ", ".join(name for name in operators if name != "Constant" and _names(message, name))
+    if 0 < len(named) <= _MAX_SUBJECT:
+        return named
+    outermost = re.split(r"[(\[;]", pattern, maxsplit=1)[0]
+    return f"{outermost}(…)"
+
+
+def _names(message: str, operator: str) -> bool:
+    """Whether a message names an operator as one: `Split-20`, `opset1::Split`, `(Split)`, `Split node`.
+
+    The bare word does not count: Not, If, Where and others are words of English too.
+    """
+    name = re.escape(operator)
+    named = (
+        rf"\b{name}[-_]\d+\b|\b{name}\(\d+\)|::{name}\b|\({name}\)|['\"`]{name}['\"`]"
+        rf"|\b{name} node\b|\b(?:node|op|operator|type) {name}\b"
+    )
+    return re.search(named, message) is not None
+
+
+def title(frontend: str, subject: str, what: str, said: str, where: str) -> str:
+    """One printable line of at most MAX_TITLE characters. No word is cut in two.
+
+    What is too long is what is said; where too little of it would be left, the place goes.
+
+    subject  "" where nobody knows which operator it is
+    """
+    frontend, subject, what, said, where = map(_printable, (frontend, subject, what, said, where))
+    head = shortened(f"[{frontend}] {subject + ': ' if subject else ''}{what}", MAX_TITLE)
+    place = f" ({where})" if where and len(head) + len(where) + 3 <= MAX_TITLE else ""
+    if not said:
+        return head + place
+    for end in (place, ""):
+        room = MAX_TITLE - len(head) - len(end) - 2
+        told = shortened(said, room)
+        if told and (told == said or not end or len(told) >= _LEAST_SAID):
+            return f"{head}: {told}{end}"
+    return head + place
+
+
+def shortened(text: str, room: int) -> str:
+    """`text`, or as many of its words as there is room for, and "…"; "" if there is room for none."""
+    if len(text) <= room:
+        return text
+    ends = [word.end() for word in _WORD.finditer(text) if word.end() < room]
+    return text[: ends[-1]].rstrip(" ,;:.(['\"`") + "…" if ends else ""
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in " ".join(text.split())).strip()

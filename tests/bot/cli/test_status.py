@@ -1,0 +1,50 @@
+"""`assay status`, beside a service's database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.store import Database, audit, bugs, outbox
+from bot.store.models import Campaign, CampaignState, Target
+from tests.bot.cli.commands_kit import assay
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    with database.transaction() as session:
+        session.add(Target(name="o/closed", private=True))
+        for state, head in ((CampaignState.RUNNING, "a" * 40), (CampaignState.FAILED, "b" * 40)):
+            why = "no such release" if state.ended else ""
+            session.add(Campaign(target="o/closed", head=head, trigger="push", ref="refs/heads/main",
+                                 owner="me", state=state.value, reason=why,
+                                 created_at=NOW, updated_at=NOW))  # fmt: skip
+        bugs.see(session, "o/closed", "abc1", "[ONNX] Pad: wrong values", NOW, "already broken at base")
+        audit.record(session, "o/closed", "silent", "pull:7", "nothing new in 12 cases", NOW)
+        outbox.set_brake(session, "all", "wrong reports", NOW)
+    database.close()
+    return tmp_path
+
+
+def test_a_line_for_each_repository_private_ones_too(data: Path) -> None:
+    told = assay(data, "status", "--json").told
+    assert told["brakes"] == [{"target": "all", "reason": "wrong reports"}]
+    [one] = told["repositories"]
+    assert (one["name"], one["running"], one["open_bugs"]) == ("o/closed", 1, 1)
+    assert one["last"]["reason"] == "no such release"
+
+
+def test_all_about_one_with_the_reasons(data: Path) -> None:
+    said = assay(data, "status", "o/closed")
+    assert said.code == 0, said.err
+    for line in ("sending is stopped for everything: wrong reports", "[ONNX] Pad: wrong values",
+                 "already broken at base", "assay silent pull:7: nothing new in 12 cases"):  # fmt: skip
+        assert line in said.out
+    unknown = assay(data, "status", "o/other")
+    assert (unknown.code, "nothing is known of 'o/other'" in unknown.err) == (2, True)

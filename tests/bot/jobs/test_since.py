@@ -1,0 +1,242 @@
+"""Since which release a filed bug is there: found without being asked, once; told if it is an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+
+from bot.bisection.releases import Range, releases
+from bot.bugs import since
+from bot.jobs.doing import Doing, Errand
+from bot.jobs.kinds.since import PATIENCE
+from bot.jobs.registry import Lane, kinds
+from bot.settings import Settings
+from bot.store import Database, audit, bugs, jobs, outbox
+from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, Job, JobState, Toolchain
+from bot.store.outbox import Draft
+from tests.bot.jobs import killing
+from tests.bot.jobs.killing import START, TARGET
+from tests.scenarios import toolchain
+
+RANGE = Range.parse(f"openvino:2023..{toolchain.BAD}")
+
+
+class Index:
+    """Knows these releases, oldest first."""
+
+    def __init__(self, there: Sequence[str]) -> None:
+        self._left = list(there)
+
+    def lowest(self, python: Path, requirement: str, /) -> str | None:
+        return self._left.pop(0) if self._left else None
+
+
+class World:
+    """A bug whose issue is on its way out, and releases of which the newest shows it."""
+
+    def __init__(self, folder: Path, there: Sequence[str] = tuple(sorted(toolchain.BROKEN))) -> None:
+        killing.prepare(folder)
+        self.settings = Settings(data_dir=folder, workers=1)
+        self.services = killing.services(self.settings)
+        self.database = Database(self.settings.database_url)
+        (folder / "bisections").mkdir()
+        assert releases(RANGE, Index(there), folder / "bisections" / "releases") == tuple(there)
+        with self.database.transaction() as session:
+            jobs.settle(session.get_one(Job, 1), JobState.DONE, "", {}, START)
+            bug = session.get_one(Bug, 1)
+            bug.state, bug.issue = BugState.NEW.value, None
+            row = session.get_one(Toolchain, session.get_one(Campaign, 1).head_toolchain)
+            row.versions = {"openvino": toolchain.BAD}
+            payload = {"title": "Add", "body": "words\n<!-- assay:e -->\n", "labels": []}
+            draft = Draft("issue", "e", TARGET, payload, "s")
+            outbox.post(session, [draft], campaign_id=1, issues_per_day=5, at=START)
+
+    def configure(self, **reports: Any) -> None:
+        with self.database.transaction() as session:
+            row = session.get_one(Campaign, 1)
+            row.config = {**row.config, "reports": {**row.config["reports"], **reports}}
+
+    def ask(self) -> Job | None:
+        with self.database.transaction() as session:
+            at = self.services.clock.now()
+            since.ask(session, session.get_one(Effect, "e"), bugs.of_id(session, 1), at)
+        with self.database.reading() as session:
+            return session.query(Job).filter(Job.kind == since.SINCE).one_or_none()
+
+    def work(self) -> Job:
+        """Does it as a worker would."""
+        with self.database.transaction() as session:
+            at = self.services.clock.now()
+            job = jobs.claim(session, [since.SINCE], "me", at, at + timedelta(hours=1))
+            assert job is not None, "it is due"
+            errand = Errand.of(job)
+        doing = Doing(errand, self.database, self.settings, self.services, "me", Event())
+        kinds()[since.SINCE].work(doing)
+        with self.database.reading() as session:
+            return session.get_one(Job, errand.id)
+
+    def settle(self) -> None:
+        """Works until it is done, as the worker of a process that begins anew."""
+        while True:
+            with self.database.transaction() as session:
+                jobs.free_others(session, [since.SINCE], "nobody")
+            with self.database.reading() as session:
+                [job] = session.query(Job).filter(Job.kind == since.SINCE)
+                if job.state == JobState.DONE.value:
+                    return
+            self.work()
+
+    def change(self, **fields: Any) -> None:
+        with self.database.transaction() as session:
+            bug = session.get_one(Bug, 1)
+            for name, value in fields.items():
+                setattr(bug, name, value)
+
+    @property
+    def bug(self) -> Bug:
+        with self.database.reading() as session:
+            return session.get_one(Bug, 1)
+
+    @property
+    def notes(self) -> list[Effect]:
+        with self.database.reading() as session:
+            return session.query(Effect).filter(Effect.kind == since.NOTE).all()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path / "world")
+    made.configure(bisect="auto")
+    yield made
+    made.database.close()
+
+
+def test_it_is_asked_once_and_told_behind_the_issue(world: World) -> None:
+    first, again = world.ask(), world.ask()
+    assert first is not None
+    assert again is not None
+    assert first.id == again.id
+    job = world.work()
+    assert (job.state, job.reason) == (
+        JobState.DONE.value,
+        "began to fail in openvino 2026.4.1; openvino 2025.4.0 does not fail",
+    )
+    assert world.bug.facts["bisection"]["since"]["release"] == toolchain.BAD
+    [note] = world.notes
+    assert (note.after, note.number, note.state) == ("e", None, EffectState.INTENDED.value)
+    body = str(note.payload["body"])
+    assert body.startswith("Began to fail in openvino 2026.4.1; openvino 2025.4.0 does not fail.\n")
+    assert "✗  fails  2026.4.1  crash ×2" in body
+    assert f"`assay bisect {killing.FAILING[:16]} --releases openvino:2023..2026.4.1" in body
+    assert body.endswith(f"\n<!-- assay:{since.note_key(world.bug)} -->\n")
+    # Another issue about it would say it from the first.
+    assert since.section(world.bug).startswith(
+        "### Since which release\n\nBegan to fail in openvino 2026.4.1;"
+    )
+
+
+def test_a_note_on_an_issue_that_is_out_is_edited_in_place(world: World) -> None:
+    world.ask()
+    world.change(issue=7, state=BugState.REPORTED.value)
+    world.work()
+    [note] = world.notes
+    assert (note.after, note.number, note.revision) == ("", 7, 1)
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        answer = {**bug.facts["bisection"]["since"], "before": "2024.0.0", "between": ["2025.4.0"]}
+        bugs.learn(session, bug, "bisection", {"since": answer})
+        since.correct(session, bug, START)
+    [note] = world.notes
+    assert note.revision == 2
+    assert "began to fail after openvino 2024.0.0" in str(note.payload["body"]).lower()
+
+
+@pytest.mark.parametrize(
+    ("reports", "provisioner"), [({"bisect": "asked"}, "release"), ({"bisect": "auto"}, "source")]
+)
+def test_it_is_not_asked_where_nobody_wants_it_or_builds_are_no_releases(
+    world: World, reports: dict[str, str], provisioner: str
+) -> None:
+    world.configure(**reports)
+    with world.database.transaction() as session:
+        for row in session.query(Toolchain):
+            row.provisioner = provisioner
+    assert world.ask() is None
+
+
+def test_where_nothing_is_known_nothing_is_said(tmp_path: Path) -> None:
+    world = World(tmp_path / "world", [toolchain.GOOD])
+    world.configure(bisect="auto")
+    world.ask()
+    job = world.work()
+    assert "does not fail: there is no change to look for" in job.reason
+    assert (world.notes, since.section(world.bug)) == ([], "")
+    world.database.close()
+
+
+def test_a_bug_that_is_over_is_not_asked_about(world: World) -> None:
+    assert kinds()[since.SINCE].lane is Lane.LONG
+    world.ask()
+    world.change(state=BugState.CLOSED.value, ruling="invalid")
+    assert world.work().reason == "people have said what it is"
+    assert "bisection" not in world.bug.facts
+
+
+def test_it_gives_way_to_other_work_and_keeps_what_it_knows(world: World) -> None:
+    world.ask()
+    with world.database.transaction() as session:
+        jobs.ask(session, "retest", TARGET, "other", START, bug_id=1)
+    job = world.work()
+    assert (job.state, job.reason, job.attempts) == (JobState.PENDING.value, "gave way to other work", 0)
+    assert job.lease_until is not None
+    assert job.lease_until > world.services.clock.now()
+    assert world.bug.facts.get("bisection") is None
+
+
+def test_one_that_waited_long_gives_way_no_more(world: World) -> None:
+    job = world.ask()
+    assert job is not None
+    with world.database.transaction() as session:
+        jobs.ask(session, "retest", TARGET, "other", START, bug_id=1)
+        session.get_one(Job, job.id).created_at = world.services.clock.now() - PATIENCE
+    assert world.work().state == JobState.DONE.value
+
+
+class _KilledError(BaseException):
+    """The process dies."""
+
+
+@pytest.mark.parametrize("moment", ["before commit", "after commit"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_end_at_any_commit_changes_nothing(world: World, moment: str, number: int) -> None:
+    """The first commit hands it out, the other keeps the answer and posts the comment."""
+    world.ask()
+    left = iter(range(number - 1))
+
+    def die(*_given: object) -> None:
+        if next(left, None) is None:
+            raise _KilledError
+
+    what, name = (world.database.engine, "commit") if moment == "before commit" else (Session, "after_commit")
+    event.listen(what, name, die)
+    try:
+        with pytest.raises(_KilledError):
+            world.work()
+    finally:
+        event.remove(what, name, die)
+    world.settle()
+    [note] = world.notes
+    assert (note.revision, note.state) == (1, EffectState.INTENDED.value)
+    assert world.bug.facts["bisection"]["since"]["release"] == toolchain.BAD
+    with world.database.reading() as session:
+        [job] = session.query(Job).filter(Job.kind == since.SINCE)
+        assert job.reason == "began to fail in openvino 2026.4.1; openvino 2025.4.0 does not fail"
+        said = [act for act in audit.of(session, TARGET, "bug:1") if act.what == since.SINCE]
+        assert len(said) == 1
