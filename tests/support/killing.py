@@ -29,8 +29,8 @@ from bot.store.models import Base
 
 Rows = dict[str, list[dict[str, Any]]]
 
-#: Columns that differ between lives which did the same: who works on what, how often it took, what it cost; and
-#: numbers that nothing refers to, of which PostgreSQL leaves out those that a killed transaction had drawn.
+#: Columns that differ between lives which did the same: who works on what, how often it took, what it cost;
+#: and numbers that nothing refers to, as PostgreSQL gives none again that a killed transaction had drawn.
 PASSING: Mapping[str, frozenset[str]] = {
     "audit": frozenset({"id"}),
     "campaigns": frozenset({"owner", "lease_until", "attempts", "clock", "work"}),
