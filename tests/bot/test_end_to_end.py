@@ -28,8 +28,8 @@ from tests.support.campaigning import BASE, HEAD, REGRESSED, await_
 
 pytestmark = [pytest.mark.slow, pytest.mark.network]
 
-#: In ten seconds hundreds of the tests run; AffineGrid's are among the source's first twenty-five.
-CONFIG = demo.CONFIG.replace("budget: 4m", "budget: 10s\nstrategy: source-order")
+#: In half a minute the first half of the tests runs; AffineGrid's are among the source's first twenty-five.
+CONFIG = demo.CONFIG.replace("budget: 4m", "budget: 30s\nstrategy: source-order")
 UNINSTALLABLE = "1.2.3"
 
 
@@ -261,8 +261,8 @@ def test_a_repository_without_configuration_gets_the_default(prepared: Path, tmp
 
 
 def test_a_broken_configuration_is_quoted_by_line_and_key(prepared: Path, tmp_path: Path) -> None:
-    broken = CONFIG.replace("budget: 10s", "budgte: 10s", 1)
-    line = broken.splitlines().index("budgte: 10s") + 1
+    broken = CONFIG.replace("budget: 30s", "budgte: 30s", 1)
+    line = broken.splitlines().index("budgte: 30s") + 1
     commits = [
         ("First", {demo.CONFIG_FILE: CONFIG} | pinned(HEAD)),
         ("Slip", {demo.CONFIG_FILE: broken} | pinned(HEAD)),
