@@ -17,7 +17,7 @@ from bot.cli._tables import stdout
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import artifacts
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import counted
 from bot.store import Database, progress
 from bot.store.models import CampaignState
@@ -49,7 +49,10 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
     begun = time.monotonic()
     out = out.resolve()
     data_dir = out / "data"
-    data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be written to: {error.strerror}") from error
     stage = demo.make_repository(out / "repositories", base, head)
     console.print(f"{demo.TARGET}: {stage.base[:12]} pins OpenVINO {base}, {stage.head[:12]} pins {head}")
     with demo.service(data_dir, out / "repositories", out / "service.log") as running:
@@ -109,6 +112,7 @@ def _tell(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
         "issues": sorted(str(path) for path in outbox.glob("issue-*.md")),
         "check_runs": sorted(str(path) for path in outbox.glob("check_run-*.md")),
         "report": str(folder / "report.html"),
+        "data_dir": str(data_dir),
     }
 
 
@@ -116,8 +120,9 @@ def _print(told: dict[str, Any]) -> None:
     console = stdout()
     console.print(f"\n[bold]{escape(told['headline'])}[/]  ({told['seconds']:.0f} s in all)\n")
     for side in ("base", "head"):
-        counts = ", ".join(f"{count} {name}" for name, count in told["verdicts"][side].items())
-        console.print(f"{side}: {told['ran'][side]} cases on {told['toolchains'][side]}: {counts}")
+        counts = ", ".join(f"{count:,} {name}" for name, count in told["verdicts"][side].items())
+        ran = counted(told["ran"][side], "case")
+        console.print(f"{side}: {ran} on {told['toolchains'][side]}: {counts}")
     names = {
         "new": "regressed",
         "support_lost": "no longer supported",
@@ -138,3 +143,6 @@ def _print(told: dict[str, Any]) -> None:
         if one["reproducer"]:
             console.print(f"  {'reproducer':10}  {one['reproducer']}")
     console.print(f"  {'report':10}  {told['report']}")
+    console.print(
+        f"\nWhat the service knows of it: ASSAY_DATA_DIR={told['data_dir']} assay status {demo.TARGET}"
+    )

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bot.cli._options import json_option
-from bot.cli._tables import console
+from bot.cli._tables import stdout
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.settings import load_settings
@@ -102,7 +102,7 @@ def _print(told: Sequence[dict[str, object]], *, released: bool) -> None:
     for one in told:
         where = f"{one['target']}#{one['number']}" if one["number"] else str(one["target"])
         table.add_row(str(one["key"])[:_DIGITS], str(one["kind"]), escape(where), escape(str(one["reason"])))
-    console().print(table)
+    stdout().print(table)
     if released:
         click.echo("sent again by the service, in their turn")
     else:

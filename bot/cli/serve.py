@@ -46,7 +46,8 @@ def command(host: str | None, port: int | None) -> None:
     """Run the service: take GitHub's webhooks, test commits, report.
 
     Settings come from ASSAY_* variables or a file (ASSAY_CONFIG, ./assay.toml). ASSAY_WEBHOOK_SECRET
-    must be set. SIGTERM or Ctrl-C ends it gracefully.
+    must be set, or ASSAY_WATCH where repositories are polled. SIGTERM or Ctrl-C ends it gracefully;
+    `assay status` says what it is at.
     """
     settings = load_settings(host=host, port=port)
     check_serving(settings)

@@ -38,3 +38,9 @@ def test_a_release_that_is_not_there_is_exit_code_3(tmp_path: Path) -> None:
     ran = assay(tmp_path / "data", "demo", "--json", "--head", "1.2.3", "--out", tmp_path / "out")
     assert (ran.code, ran.out) == (3, "")
     assert "openvino 1.2.3 cannot be installed" in ran.err
+
+
+def test_a_folder_that_cannot_be_made_is_exit_code_2(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = assay(tmp_path / "data", "demo", "--out", tmp_path / "file" / "out")
+    assert (ran.code, "cannot be written to" in ran.err) == (2, True)
