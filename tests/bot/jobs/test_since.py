@@ -16,7 +16,7 @@ from bot.bisection.releases import Range, releases
 from bot.bugs import since
 from bot.jobs.doing import Doing, Errand
 from bot.jobs.kinds.since import PATIENCE
-from bot.jobs.registry import Lane, kinds
+from bot.jobs.registry import Lane, kind_of
 from bot.settings import Settings
 from bot.store import Database, audit, bugs, jobs, outbox
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, Job, JobState, Toolchain
@@ -78,7 +78,7 @@ class World:
             assert job is not None, "it is due"
             errand = Errand.of(job)
         doing = Doing(errand, self.database, self.settings, self.services, "me", Event())
-        kinds()[since.SINCE].work(doing)
+        kind_of(since.SINCE).work(doing)
         with self.database.reading() as session:
             return session.get_one(Job, errand.id)
 
@@ -182,7 +182,7 @@ def test_where_nothing_is_known_nothing_is_said(tmp_path: Path) -> None:
 
 
 def test_a_bug_that_is_over_is_not_asked_about(world: World) -> None:
-    assert kinds()[since.SINCE].lane is Lane.LONG
+    assert kind_of(since.SINCE).lane is Lane.LONG
     world.ask()
     world.change(state=BugState.CLOSED.value, ruling="invalid")
     assert world.work().reason == "people have said what it is"
