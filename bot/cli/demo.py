@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from bot import demo
 from bot.campaigns.progress import Progress
+from bot.cli._tables import stdout
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
 from bot.compose import artifacts
@@ -116,7 +117,7 @@ def _tell(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
 
 
 def _print(told: dict[str, Any]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = stdout()
     console.print(f"\n[bold]{escape(told['headline'])}[/]  ({told['seconds']:.0f} s in all)\n")
     for side in ("base", "head"):
         counts = ", ".join(f"{count:,} {name}" for name, count in told["verdicts"][side].items())

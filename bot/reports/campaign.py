@@ -93,9 +93,10 @@ class CampaignReports:
     def _effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime
     ) -> list[Draft]:
+        page = self._page(report.view.campaign)
         if report.view.pull is None:
-            return render.effects(report, config)
-        return pull.effects(session, report, config, at, self._page(report.view.campaign))
+            return render.effects(report, config, page)
+        return pull.effects(session, report, config, at, page)
 
     def scripts(self, summary: Summary) -> list[list[Script]]:
         """The reproducers of what is reported: of the reduced case, then of the case as it was found."""

@@ -45,14 +45,16 @@ class Config(Protocol):
         """Its `reports` section."""
 
 
-def effects(report: Report, config: Config) -> list[Draft]:
+def effects(report: Report, config: Config, page: str = "") -> list[Draft]:
     """The check run, then one issue for each new bug; in held mode the issues wait.
+
+    `page` is where the whole report is, "" for nowhere.
 
     A pull request's campaign has no issues: see `bot.reports.campaign.in_pull`.
     """
     view = report.view
     hold = HELD if config.reports.mode == "held" else ""
-    run = check_run(report, Setting(held=bool(hold)))
+    run = check_run(report, Setting(page=page, held=bool(hold)))
     drafts = [Draft(CHECK_RUN, check_key(view), view.target, run)]
     for group in report.of(Standing.REGRESSION) if view.pull is None else ():
         payload = {

@@ -6,12 +6,14 @@ compares what is left with what a life left that nobody disturbed.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,15 +86,17 @@ def survive(live: Callable[[Killer], None], killer: Killer, most: int) -> int:
 
     Raises RuntimeError: a life failed, or `most` of them were cut short.
     """
+    gc.collect()
+    gc.freeze()  # or each child's collector would copy every page that it looks at
     for lives in range(1, most + 1):
         child = os.fork()
         if child == 0:
-            code = 1
             try:
                 live(killer if lives == 1 or killer.every_life else Killer())
-                code = 0
-            finally:
-                os._exit(code)
+            except BaseException:  # noqa: BLE001 - whatever it was, this process must never go on as its parent
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status):
             if os.WEXITSTATUS(status) != 0:

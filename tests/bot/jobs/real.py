@@ -31,6 +31,7 @@ from bot.store.models import (
     CampaignCase,
     Finding,
     Job,
+    Pull,
     Standing,
     Toolchain,
 )
@@ -71,6 +72,12 @@ class Forge:
 
     def branch_head(self, target: str, branch: str) -> str:
         return self.head
+
+    def permission(self, target: str, login: str) -> str:
+        raise AssertionError("no job about a bug asks for roles")
+
+    def pull(self, target: str, number: int) -> Pull:
+        raise AssertionError("no job about a bug asks for pull requests")
 
 
 @dataclass

@@ -9,14 +9,16 @@ from threading import Event
 from typing import Any
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 from bot.bisection.releases import Range, releases
 from bot.bugs import since
 from bot.jobs.doing import Doing, Errand
 from bot.jobs.kinds.since import PATIENCE
-from bot.jobs.registry import Lane, kinds
+from bot.jobs.registry import Lane, kind_of
 from bot.settings import Settings
-from bot.store import Database, bugs, jobs, outbox
+from bot.store import Database, audit, bugs, jobs, outbox
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, Job, JobState, Toolchain
 from bot.store.outbox import Draft
 from tests.bot.jobs import killing
@@ -40,8 +42,9 @@ class World:
     """A bug whose issue is on its way out, and releases of which the newest shows it."""
 
     def __init__(self, folder: Path, there: Sequence[str] = tuple(sorted(toolchain.BROKEN))) -> None:
-        killing.prepare(folder)
         self.settings = Settings(data_dir=folder, workers=1)
+        folder.mkdir()
+        killing.prepare(self.settings.database_url)
         self.services = killing.services(self.settings)
         self.database = Database(self.settings.database_url)
         (folder / "bisections").mkdir()
@@ -76,9 +79,20 @@ class World:
             assert job is not None, "it is due"
             errand = Errand.of(job)
         doing = Doing(errand, self.database, self.settings, self.services, "me", Event())
-        kinds()[since.SINCE].work(doing)
+        kind_of(since.SINCE).work(doing)
         with self.database.reading() as session:
             return session.get_one(Job, errand.id)
+
+    def settle(self) -> None:
+        """Works until it is done, as the worker of a process that begins anew."""
+        while True:
+            with self.database.transaction() as session:
+                jobs.free_others(session, [since.SINCE], "nobody")
+            with self.database.reading() as session:
+                [job] = session.query(Job).filter(Job.kind == since.SINCE)
+                if job.state == JobState.DONE.value:
+                    return
+            self.work()
 
     def change(self, **fields: Any) -> None:
         with self.database.transaction() as session:
@@ -169,7 +183,7 @@ def test_where_nothing_is_known_nothing_is_said(tmp_path: Path) -> None:
 
 
 def test_a_bug_that_is_over_is_not_asked_about(world: World) -> None:
-    assert kinds()[since.SINCE].lane is Lane.LONG
+    assert kind_of(since.SINCE).lane is Lane.LONG
     world.ask()
     world.change(state=BugState.CLOSED.value, ruling="invalid")
     assert world.work().reason == "people have said what it is"
@@ -194,3 +208,36 @@ def test_one_that_waited_long_gives_way_no_more(world: World) -> None:
         jobs.ask(session, "retest", TARGET, "other", START, bug_id=1)
         session.get_one(Job, job.id).created_at = world.services.clock.now() - PATIENCE
     assert world.work().state == JobState.DONE.value
+
+
+class _KilledError(BaseException):
+    """The process dies."""
+
+
+@pytest.mark.parametrize("moment", ["before commit", "after commit"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_end_at_any_commit_changes_nothing(world: World, moment: str, number: int) -> None:
+    """The first commit hands it out, the other keeps the answer and posts the comment."""
+    world.ask()
+    left = iter(range(number - 1))
+
+    def die(*_given: object) -> None:
+        if next(left, None) is None:
+            raise _KilledError
+
+    what, name = (world.database.engine, "commit") if moment == "before commit" else (Session, "after_commit")
+    event.listen(what, name, die)
+    try:
+        with pytest.raises(_KilledError):
+            world.work()
+    finally:
+        event.remove(what, name, die)
+    world.settle()
+    [note] = world.notes
+    assert (note.revision, note.state) == (1, EffectState.INTENDED.value)
+    assert world.bug.facts["bisection"]["since"]["release"] == toolchain.BAD
+    with world.database.reading() as session:
+        [job] = session.query(Job).filter(Job.kind == since.SINCE)
+        assert job.reason == "began to fail in openvino 2026.4.1; openvino 2025.4.0 does not fail"
+        said = [act for act in audit.of(session, TARGET, "bug:1") if act.what == since.SINCE]
+        assert len(said) == 1

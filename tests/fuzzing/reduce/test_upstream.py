@@ -1,0 +1,125 @@
+"""A failure that only shows what was computed wrongly before it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome, Phase, Verdict
+from fuzzing.reduce.engine import Format
+from fuzzing.reduce.lenses import Lens
+from fuzzing.reduce.reduction import Reduction, reduce_case
+from fuzzing.reduce.upstream import upstream
+
+SHAPELESS = str(Path(__file__).parent / "shapeless_backend.py")
+Parts = tuple[str, ...]
+
+
+def outcome(verdict: Verdict) -> Outcome:
+    return Outcome("c" * 64, "b", "t", "CPU", verdict, Phase.RUN, verdict.value)
+
+
+def lens(cuttable: Callable[[int], bool] = lambda _at: True) -> Lens[Parts]:
+    """Of a chain of parts; its case is a program whose text names them."""
+
+    def case(parts: Parts) -> TestCase:
+        return TestCase(OnnxModel(" ".join(parts).encode()), (), Provenance("s", "t", "", "l", "1"))
+
+    return Lens(
+        "chain",
+        load=lambda _case, _bench, _outcome: (),
+        case=case,
+        format=Format(lambda parts: (len(parts),), " ".join, ()),
+        words=("parts",),
+        split=lambda parts, at: (parts[:at], parts[at:]) if cuttable(at) else None,
+        parts=len,
+    )
+
+
+class Compiler:
+    """Does what it is told about chains; passes others."""
+
+    def __init__(self, **does: Verdict) -> None:
+        self.does = {name.replace("_", " "): verdict for name, verdict in does.items()}
+        self.ran: list[str] = []
+
+    def __call__(self, case: TestCase) -> Outcome:
+        assert isinstance(case.program, OnnxModel)
+        name = case.program.model.decode()
+        self.ran.append(name)
+        return outcome(self.does.get(name, Verdict.PASS))
+
+
+WRONG, CRASH = Verdict.WRONG_RESULT, Verdict.CRASH
+
+
+def test_the_shortest_beginning_that_is_wrong_is_it() -> None:
+    compiler = Compiler(a_b_c=CRASH, a_b=WRONG)
+    found = upstream(("a", "b", "c", "d"), lens(), compiler)
+    assert found is not None
+    assert (found[0], found[1].verdict) == (("a", "b"), WRONG)
+    assert compiler.ran == ["a b c", "a b", "a", "c d"]
+
+
+def test_what_fails_as_a_whole_alone_costs_one_run() -> None:
+    compiler = Compiler()
+    assert upstream(("a", "b", "c"), lens(), compiler) is None
+    assert compiler.ran == ["a b"]
+    assert upstream(("a",), lens(), compiler) is None
+    assert len(compiler.ran) == 1
+
+
+def test_where_what_is_left_fails_without_it_there_are_two() -> None:
+    compiler = Compiler(a=WRONG, b=CRASH)
+    assert upstream(("a", "b"), lens(), compiler) is None
+
+
+def test_a_later_cut_bears_witness_where_the_nearest_has_a_bug_of_its_own() -> None:
+    compiler = Compiler(a=WRONG, a_b=WRONG, b_c=CRASH)
+    found = upstream(("a", "b", "c"), lens(), compiler)
+    assert found is not None
+    assert found[0] == ("a",)
+
+
+def test_a_beginning_that_dies_otherwise_is_another_bug() -> None:
+    assert upstream(("a", "b"), lens(), Compiler(a=CRASH)) is None
+
+
+def test_it_is_cut_only_where_that_can_be() -> None:
+    compiler = Compiler(a_b=WRONG)
+    found = upstream(("a", "b", "c", "d"), lens(lambda at: at == 2), compiler)
+    assert found is not None
+    assert found[0] == ("a", "b")
+
+
+@pytest.mark.compiler_onnxruntime
+@pytest.mark.parametrize(
+    "behind",
+    ["ConstantOfShape (s)\n z = Add (v, y)", "Expand (y, s)\n z = Relu (v)"],
+    ids=["added", "expanded"],
+)
+def test_whatever_shows_it_the_shape_is_left(behind: str) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[3, 4] x, float[3] y) => (float[3] z) {{
+         s = Shape <end = 1> (x)
+         v = {behind}
+        }}"""
+    model = onnx.parser.parse_model(text).SerializeToString()
+    values = (("x", Tensor.of(np.ones((3, 4), np.float32))), ("y", Tensor.of(np.ones(3, np.float32))))
+    given = TestCase(OnnxModel(model), values, Provenance("s", "shapes", "Shape", "onnx", "1"))
+    found = reduce_case(given, Shard("", (), SHAPELESS, "d", sys.executable, options={"fault": "shape-end"}))
+    assert (found.upstream, found.confirmed, operators(found)) == (True, True, ["Shape"])
+    assert found.outcome.verdict is WRONG
+    assert found.reduced.spent["upstream"] >= 2
+
+
+def operators(found: Reduction) -> list[str]:
+    assert isinstance(found.case.program, OnnxModel)
+    return [node.op_type for node in onnx.load_from_string(found.case.program.model).graph.node]
