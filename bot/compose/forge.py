@@ -13,7 +13,7 @@ from bot.github.requests import Sink
 from bot.settings import Settings
 from bot.store import Database, now
 
-# What speaks to GitHub imports a library of cryptography and a client of GitHub's whole API. Commands that ask
+# What speaks to GitHub imports a library of cryptography and a client of its whole API. Commands that ask
 # GitHub nothing do without, which is a fifth of their start.
 if TYPE_CHECKING:
     from bot.github.hub import Hub
