@@ -15,11 +15,10 @@ from typing import Any
 
 from fuzzing.backends.base import Unsupported
 from fuzzing.cases import Init, Provenance, TestCase, TorchCall
-from fuzzing.errors import InfrastructureError
 from fuzzing.migrate.parts import Part
 from fuzzing.migrate.recorders.torch_modules import Making
 from fuzzing.migrate.sources import Skip, register_source
-from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe_case, seeded
+from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe_case, seeded, table
 
 NAME = "torch-moduleinfo"
 LIBRARY = "torch"
@@ -38,14 +37,8 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
 
 
 def database() -> list[Any]:
-    """All ModuleInfos. Raises InfrastructureError where torch, or what its tests need, is not installed."""
-    try:
-        from torch.testing._internal.common_modules import module_db
-    except ImportError as error:
-        raise InfrastructureError(
-            f"{NAME} needs torch and what its tests import: pip install torch expecttest numpy ({error})"
-        ) from error
-    return list(module_db)
+    """All ModuleInfos; raises as `table`."""
+    return table(NAME, "common_modules", "module_db")
 
 
 @functools.cache

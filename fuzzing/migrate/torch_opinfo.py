@@ -20,10 +20,10 @@ import numpy as np
 from fuzzing.backends.base import Named, Unsupported
 from fuzzing.cases import Argument, Provenance, Tensor, TestCase, TorchCall, Value
 from fuzzing.cases.values import RAW_DTYPES
-from fuzzing.errors import CaseFormatError, InfrastructureError, InternalError
+from fuzzing.errors import CaseFormatError, InternalError
 from fuzzing.migrate.parts import Part
 from fuzzing.migrate.sources import Skip, register_source
-from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe, observe_case, seeded
+from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe, observe_case, seeded, table
 
 NAME = "torch-opinfo"
 LIBRARY = "torch"
@@ -47,14 +47,8 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
 
 
 def database() -> list[Any]:
-    """All OpInfos. Raises InfrastructureError where torch, or what its tests need, is not installed."""
-    try:
-        from torch.testing._internal.common_methods_invocations import op_db
-    except ImportError as error:
-        raise InfrastructureError(
-            f"{NAME} needs torch and what its tests import: pip install torch expecttest numpy ({error})"
-        ) from error
-    return list(op_db)
+    """All OpInfos; raises as `table`."""
+    return table(NAME, "common_methods_invocations", "op_db")
 
 
 def _unique_name(entry: Any, seen: dict[str, int]) -> str:

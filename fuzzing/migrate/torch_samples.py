@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import random
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 from fuzzing.backends._torch import build, named_outputs, reseed
 from fuzzing.backends.base import Named
 from fuzzing.cases import TestCase
+from fuzzing.errors import InfrastructureError
 
 #: From which torch's, numpy's and Python's generators draw the samples of one operator.
 SEED = 0
@@ -22,6 +24,19 @@ class Broken:
     """Stands for the sample at which the library's own generator failed; there is none after it."""
 
     error: str
+
+
+def table(source: str, module: str, name: str) -> list[Any]:
+    """A table of torch's own tests, `name` of `torch.testing._internal.MODULE`, that `source` reads.
+
+    Raises InfrastructureError where torch, or what its tests need, is not installed.
+    """
+    try:
+        return list(getattr(importlib.import_module(f"torch.testing._internal.{module}"), name))
+    except ImportError as error:
+        raise InfrastructureError(
+            f"{source} needs torch and what its tests import: pip install torch expecttest numpy ({error})"
+        ) from error
 
 
 def numbered(samples: Iterator[Any]) -> Iterator[tuple[int, Any]]:
