@@ -35,7 +35,8 @@ def look(doing: Doing) -> None:
     errand, at = doing.errand, doing.services.clock.now()
     number = int(errand.arguments["number"])
     try:
-        pull = refresh(doing.database, doing.forge, errand.target, number, at)
+        told = attend(doing, lambda *_: _told(doing.forge, errand.target, number))
+        pull = _kept(doing.database, told, errand.target, number, at)
         decision = attend(doing, lambda *_: _decided(doing, pull))
     except (RefusalError, UsageError) as error:
         pull, decision = None, Decision(LEAVE, str(error))
@@ -45,15 +46,23 @@ def look(doing: Doing) -> None:
             return
         done = _carry_out(session, doing, known, decision, at)
         _audit(session, job, known, decision, at)
-        told = {"what": decision.what, "head": known.head, "why": decision.why}
-        jobs.settle(job, JobState.DONE, decision.why, told | done, at)
+        result = {"what": decision.what, "head": known.head, "why": decision.why} | done
+        jobs.settle(job, JobState.DONE, decision.why, result, at)
     log.info("pull_looked_at", target=errand.target, pull=number, what=decision.what, why=decision.why)
 
 
 def refresh(database: Database, forge: Forge | None, target: str, number: int, at: datetime) -> Pull | None:
     """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked."""
-    if forge is not None:
-        told = pulls.row(target, forge.pull(target, number))
+    return _kept(database, _told(forge, target, number), target, number, at)
+
+
+def _told(forge: Forge | None, target: str, number: int) -> Pull | None:
+    """What GitHub says, None where it cannot be asked."""
+    return None if forge is None else pulls.row(target, forge.pull(target, number))
+
+
+def _kept(database: Database, told: Pull | None, target: str, number: int, at: datetime) -> Pull | None:
+    if told is not None:
         with database.transaction() as session:
             known = intake.remembered(session, told, at)
             if known is not None and known.state != OPEN:

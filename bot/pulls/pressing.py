@@ -16,6 +16,7 @@ import structlog
 
 from bot.bugs import filing
 from bot.campaigns import intents
+from bot.campaigns.attend import attend
 from bot.campaigns.provenance import origin
 from bot.jobs.doing import Doing
 from bot.pulls import intake
@@ -96,7 +97,8 @@ def press(doing: Doing) -> None:
     """Does what a button asks for. Raises InfrastructureError where GitHub does not answer."""
     errand, at = doing.errand, doing.services.clock.now()
     sender, action = errand.asked_by, str(errand.arguments["action"])
-    role = doing.forge.permission(errand.target, sender) if doing.forge is not None else "unknown"
+    forge = doing.forge
+    role = attend(doing, lambda *_: "unknown" if forge is None else forge.permission(errand.target, sender))
     with doing.transaction() as (session, job):
         check = session.get(Effect, str(errand.arguments["check"]))
         if check is None:
