@@ -42,7 +42,11 @@ def told(
     clean, failing = (None if at is None else releases[at] for at in (answer.clean, answer.failing))
     before, release = (failing, clean) if question.fixed_by else (clean, failing)
     seen = [(probing.probed[at], judged) for at, judged in answer.judged.items()]
-    rows = [_row(probed, judged) for probed, judged in seen if probed.tried]
+    rows = [
+        _row(probing.probed[at], judged, worded=bool(probing.doubt(at)))
+        for at, judged in answer.judged.items()
+        if probing.probed[at].tried
+    ]
     untried = [probed.release for probed, _ in seen if not probed.tried]
     between = [releases[at] for at in answer.between]
     if question.fixed_by:
@@ -78,7 +82,7 @@ def told(
     }
 
 
-def _row(probed: Probed, judged: Judged) -> dict[str, Any]:
+def _row(probed: Probed, judged: Judged, *, worded: bool) -> dict[str, Any]:
     counts = judged.counts
     summaries = [outcome.summary for outcome in probed.outcomes]
     return {
@@ -88,6 +92,7 @@ def _row(probed: Probed, judged: Judged) -> dict[str, Any]:
         "bad": counts.bad,
         "good": counts.good,
         "other": counts.other,
+        "worded": worded,
         "infrastructure": counts.infrastructure,
         "verdicts": tally(probed.outcomes),
         "passed": any(outcome.verdict is Verdict.PASS for outcome in probed.outcomes),
@@ -186,4 +191,4 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def _verdicts(row: dict[str, Any]) -> str:
     another = " (something else)" if row["other"] and not row["bad"] else ""
-    return f"{row['verdicts']}{another}"
+    return f"{row['verdicts']}{' (in other words)' if row['worded'] else another}"

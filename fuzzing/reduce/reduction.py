@@ -181,7 +181,10 @@ class Reducer:
             return found
         after = lens.format.size(more.best)
         both = _both(done, more, asked)
-        return replace(found, case=small, outcome=outcome, after=after, reduced=both, upstream=True)
+        others = tuple(one for one in found.others if one.id != small.id)
+        return replace(
+            found, case=small, outcome=outcome, after=after, reduced=both, others=others, upstream=True
+        )
 
     def _new(self, case: TestCase) -> bool:
         """Whether a case passes where what is new must."""

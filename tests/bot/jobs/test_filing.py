@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from bot.bugs import filing
 from bot.errors import RefusalError
+from bot.jobs.doing import Forge as Asked
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
 from bot.settings import Settings
@@ -72,7 +74,7 @@ class World:
             self.settings,
             killing.services(self.settings),
             Lane.LONG,
-            forge=self.forge,
+            forge=cast("Asked", self.forge),
             backoff=(),
         )
         assert worker.run_once()
