@@ -91,7 +91,7 @@ class Outside:
                 return moment.come(self)  # nothing to ask the database for: publishing takes milliseconds
             return self.state(database) is not moment.state or moment.come(self)
 
-        # A look at all processes keeps a processor busy; only what is sent is out too soon to wait for a turn.
+        # To look at all processes keeps a processor busy; but what is sent is out within milliseconds.
         poll_s = 0.0 if moment.state.ended else LOOK_S
         await_(reached, f"the campaign to be {moment.state.value}", poll_s or 0.001)
         await_(come, f"its work while {moment.state.value}", poll_s)
