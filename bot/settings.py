@@ -91,6 +91,11 @@ def web_url(api_url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path.rstrip('/').removesuffix('/api/v3')}"
 
 
+def report_url(settings: Settings, campaign: int) -> str:
+    """Where people read the report of a campaign; "" where the service has no public address."""
+    return f"{settings.public_url}/campaigns/{campaign}" if settings.public_url else ""
+
+
 class Settings(BaseSettings):
     """Everything a service is told from outside. Descriptions say what is allowed."""
 

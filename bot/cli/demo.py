@@ -16,7 +16,7 @@ from bot.campaigns.progress import Progress
 from bot.cli._tables import stdout
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
-from bot.compose import artifacts
+from bot.compose.campaigns import artifacts
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import counted
 from bot.store import Database, progress

@@ -130,7 +130,7 @@ def _show(told: Event) -> None:
     for word, before, after in zip(told["words"], told["before"], told["after"], strict=False):
         console.print(f"  {word:12} {before:g} → {after:g}")
     if told.get("upstream"):
-        console.print("  this is wrong by itself; what showed it passes once it gets what the library computes")
+        console.print("  this is wrong by itself; what showed it is right with what the library computes")
     known = f", {told['replayed']} known from before" if told["replayed"] else ""
     console.print(f"  {told['runs']} runs{known}, {seconds(told['seconds'])}; {_ending(told)}")
     console.print(f"\ncase        {told['case']}")

@@ -28,7 +28,7 @@ from bot.cli._options import (
 )
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
-from bot.compose import campaign_services
+from bot.compose.campaigns import campaign_services
 from bot.config import RepositoryConfig
 from bot.config.units import parse_duration
 from bot.errors import UsageError
@@ -79,6 +79,7 @@ class _Asked:
     base: str
     cases: Path | None
     keep: bool
+    report: bool
 
 
 @click.command()
@@ -156,7 +157,7 @@ def command(
         repeats=repeats,
         reduction={"cases": reduced},
     )
-    asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache)
+    asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache, report is not None)
     kept = linked(asked.cases) if asked.cases and reduced else nullcontext(asked.cases)
     with _folder(report) as folder, Watch() as watch, kept as lying:
         told = _campaign(settings, config, folder, replace(asked, cases=lying), watch)
@@ -198,7 +199,7 @@ def _campaign(
     corpus = asked.cases or settings.data_dir / "corpus"
     changes: dict[str, Any] = {
         "repositories": _Pins(backends.get(config.backend).package),
-        "reports": CampaignReports(corpus, lambda _campaign: folder),
+        "reports": CampaignReports(corpus, lambda _campaign: folder, offered=asked.report),
         "corpus": corpus,
     }
     if asked.cases is not None:

@@ -10,8 +10,8 @@ from types import FrameType
 import click
 import uvicorn
 
-from bot import compose
 from bot.app import build
+from bot.compose.service import service as composed
 from bot.errors import InfrastructureError
 from bot.logs import configure
 from bot.service import Service
@@ -53,7 +53,7 @@ def command(host: str | None, port: int | None) -> None:
     check_serving(settings)
     configure(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    service = Service(settings, compose.service)
+    service = Service(settings, composed)
     with _listen(settings.host, settings.port) as listener:
         try:
             service.open()

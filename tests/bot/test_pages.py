@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from bot import pages
 from bot.app import build
 from bot.service import Service, Services
-from bot.settings import Settings
+from bot.settings import Settings, report_url
 from bot.store import audit, bugs, outbox
 from bot.store.models import Bug, Campaign, CampaignState, Target
 
@@ -53,7 +53,7 @@ def test_only_reports_of_public_repositories_are_shown(tmp_path: Path, serving: 
         assert "Report 1" in answers[1].text
         assert answers[1].headers["content-security-policy"].startswith("default-src 'none'")
         assert client.get("/campaigns/..%2f1").status_code in (404, 422)
-    assert pages.address(made.settings, 1) == "https://assay.example/campaigns/1"
+    assert report_url(made.settings, 1) == "https://assay.example/campaigns/1"
 
 
 def test_without_an_address_there_is_no_page(tmp_path: Path, serving: Serving) -> None:
@@ -61,7 +61,7 @@ def test_without_an_address_there_is_no_page(tmp_path: Path, serving: Serving) -
     with serving(build(made)) as client:
         fill(made)
         assert client.get("/campaigns/1").status_code == 404
-    assert pages.address(made.settings, 1) == ""
+    assert report_url(made.settings, 1) == ""
 
 
 def tell(made: Service, title: str = "wrong values", why: str = "already broken at base") -> None:
