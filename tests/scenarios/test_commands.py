@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.github.people import RepositoryDouble
 from tests.scenarios.stage import Stage
 from tests.scenarios.test_pull_requests import last_check, pin
 from tests.scenarios.toolchain import BAD
+
+pytestmark = pytest.mark.slow
 
 
 def answers(repository: RepositoryDouble, stage: Stage, number: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import select
 
 from bot.store import audit
@@ -10,6 +11,8 @@ from tests.github.people import RepositoryDouble
 from tests.github.state import Issue
 from tests.scenarios.stage import Stage
 from tests.scenarios.toolchain import BAD, GOOD
+
+pytestmark = pytest.mark.slow
 
 
 def pin(release: str, **more: str) -> dict[str, str | None]:

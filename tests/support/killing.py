@@ -153,7 +153,7 @@ def heard(module: str, *arguments: str) -> list[dict[str, Any]]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,  # a loaded machine must not fail a proof
         check=False,
     )
     assert done.returncode == 0, done.stderr

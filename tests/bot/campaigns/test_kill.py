@@ -61,6 +61,7 @@ def test_a_killed_service_does_what_an_undisturbed_one_does(tmp_path: Path) -> N
     # What is reduced depends on the time there is; the stand-ins' world kills in reductions that do not.
     config = demo.CONFIG.replace("cases: 2", "cases: 0")
     assert config != demo.CONFIG
+    config += "repeats: 2\n"  # each is a process; a third would be killed as these are
     stage = demo.make_repository(tmp_path / "repositories", BASE, HEAD, config)
 
     calm = Outside(tmp_path / "calm", library, cases)

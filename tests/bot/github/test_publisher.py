@@ -263,14 +263,15 @@ class Fatal(DryRun):
             os.kill(os.getpid(), signal.SIGKILL)
         return sent
 
-Publisher(Database(f"sqlite:///{folder}/assay.db"), Fatal(folder / "outbox")).run_once()
+Publisher(Database(sys.argv[3]), Fatal(folder / "outbox")).run_once()
 """
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_kill_9_loses_nothing_and_doubles_nothing(moment: str, store: Database, tmp_path: Path) -> None:
     post(store, issue("a"))
-    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, moment], timeout=60, check=False)
+    url = store.url.render_as_string(hide_password=False)
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, moment, url], timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
     assert row(store, issue("a").key).state == "sending"
     publisher = Publisher(store, DryRun(tmp_path / "outbox"))

@@ -25,7 +25,7 @@ from fuzzing.oracles import judge
 from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.triage.ladder import climb
 
-pytestmark = pytest.mark.compiler_inductor
+pytestmark = [pytest.mark.compiler_inductor, pytest.mark.slow]
 
 PLANTED = str(Path(__file__).parent / "planted_inductor.py")
 X = Tensor.of(np.linspace(-0.9, 0.9, 12, dtype=np.float32).reshape(3, 4))

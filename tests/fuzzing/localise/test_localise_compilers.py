@@ -14,6 +14,8 @@ from fuzzing.localise.ways.raising import begun
 from fuzzing.outcomes import Verdict
 from tests.fuzzing.localise.localise_kit import case_of, facts_of, onnx_case, shard_of, unary
 
+pytestmark = pytest.mark.slow
+
 TVM = str(Path(__file__).parent / "planted_tvm.py")
 INDUCTOR = str(Path(__file__).parents[1] / "backends" / "planted_inductor.py")
 RAMP = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(1, 2, 3)

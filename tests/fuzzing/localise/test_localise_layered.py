@@ -19,7 +19,7 @@ from fuzzing.outcomes import Verdict
 from fuzzing.reduce.engine import Budget
 from tests.fuzzing.localise.localise_kit import LAYERED, facts_of, shard_of, unary
 
-pytestmark = pytest.mark.compiler_onnxruntime
+pytestmark = [pytest.mark.compiler_onnxruntime, pytest.mark.slow]
 SHARD = shard_of(LAYERED)
 
 
