@@ -130,7 +130,9 @@ def _show(told: Event) -> None:
     for word, before, after in zip(told["words"], told["before"], told["after"], strict=False):
         console.print(f"  {word:12} {before:g} → {after:g}")
     if told.get("root"):
-        console.print(f"  it only shows what case {told['root'][:16]} computes wrongly by itself: the bug is there")
+        console.print(
+            f"  it shows what case {told['root'][:16]} computes wrongly by itself: the bug is there"
+        )
     known = f", {told['replayed']} known from before" if told["replayed"] else ""
     console.print(f"  {told['runs']} runs{known}, {seconds(told['seconds'])}; {_ending(told)}")
     console.print(f"\ncase        {told['case']}")

@@ -39,8 +39,8 @@ class Reduction:
     reduced    how it went: runs, steps, whether it is minimal
     others     cases that show other bugs, met on the way, smallest first
     confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
-    root       what is wrong by itself before that, as a case of its own (`fuzzing.reduce.upstream`), and what it
-               does; None where `case` shows its bug itself
+    root       what is wrong by itself before that, as a case of its own, and what it does
+               (`fuzzing.reduce.upstream`); None where `case` shows its bug itself
     """
 
     case: TestCase

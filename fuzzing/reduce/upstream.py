@@ -1,9 +1,9 @@
 """What is wrong upstream: a failure that only shows what a part before it computed wrongly.
 
 A reduction keeps the symptom, and so ends at whatever shows it. Where a Shape ignores its `end`, one case ends
-in the Concat behind it, another in a Transpose behind that, and each is a bug by its signature. But the Shape is
-wrong by itself, and what it feeds is right once it gets what the library computes: that is evidence that there
-is one bug, and that it is the Shape's. Both are run; where either is not so, the reduction stands as it is.
+in the Concat behind it, another in a Transpose behind that, and by their signatures they are two bugs. But the
+Shape is wrong by itself, and what it feeds is right once it gets what the library computes: that is evidence of
+one bug, and that it is the Shape's. Both are run; where either is not so, the reduction stands for itself.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Run = Callable[[TestCase], Outcome]
 def upstream(whole: T, lens: Lens[T], run: Run) -> tuple[T, Outcome] | None:
     """The shortest beginning that gives wrong results by itself, and what it does.
 
-    None where there is none, or where nothing that it feeds is right without it. The longest beginning is asked
-    first, so that most cases cost one run; then it is bisection, which takes for granted that what follows a
-    failure does not mend it. What is left behind it is asked from the nearest cut on: fed rightly, what
-    comes next may have a bug of its own, and what comes behind that is as good a witness.
+    None where there is none, or where nothing that it feeds is right without it. The longest beginning is
+    asked first, so that most cases cost one run; then it is bisection, which takes for granted that what
+    follows a failure does not mend it. What is left behind it is asked from the nearest cut on: fed rightly,
+    what comes next may have a bug of its own, and what comes behind that is as good a witness.
     """
     seen: dict[int, Outcome | None] = {}
 

@@ -95,8 +95,8 @@ def key_of(fields: Mapping[str, Any]) -> str:
 def explains(one: Signature, other: Signature) -> bool:
     """Whether what has the signature `one` is why there is the signature `other`.
 
-    They are alike but for needs, and whatever the one bug needs, the other case has. A case whose bug is upstream
-    counts as that would which is upstream; the part of the compiler that its symptom comes from says nothing.
+    They are alike but for needs, and whatever the one bug needs, the other case has. A case whose bug is
+    upstream counts as what is wrong there would; which part of the compiler its symptom is of says nothing.
     """
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
     return _bare(one.fields, left) == _bare(other.fields, left) and set(one.fields.get("needs", ())) <= set(

@@ -31,7 +31,7 @@ FRONTENDS = {"onnx": "ONNX", "torch": "PyTorch", "keras": "Keras"}
 
 @dataclass(frozen=True)
 class Failure:
-    """A case and what it did; `reduced` if the case is what a reduction left, `traits` what that says of it."""
+    """A case and what it did; `reduced` if it is what a reduction left, `traits` what that tells of it."""
 
     case: TestCase
     outcome: Outcome

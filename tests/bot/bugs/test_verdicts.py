@@ -52,7 +52,9 @@ def test_the_bug_in_other_words_is_there_with_a_doubt() -> None:
     runs = [outcome(CRASH)] * 3
     seen = tally(runs, [False] * 3, [outcome(PASS)], [True] * 3)
     assert (seen.failed, seen.other, seen.passed) == (3, 0, False)
-    assert seen.told("x") == "fails in 3 of 3 fresh runs on x, in other words than before: perhaps the same bug"
+    assert (
+        seen.told("x") == "fails in 3 of 3 fresh runs on x, in other words than before: perhaps the same bug"
+    )
     surely = tally(runs, [True, False, False], [outcome(PASS)], [False, True, True])
     assert surely.told("x") == "fails in 3 of 3 fresh runs on x"
 
