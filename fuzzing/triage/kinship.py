@@ -27,8 +27,8 @@ _WORD = re.compile(r"[A-Za-z]+")
 _COMMON = frozenset(
     word
     for line in (
-        "a an and are at be by check error exception failed for from get has have in is it n name not of on or",
-        "size static std the this to was were with",
+        "a an and are at be by check error exception failed for from get has have in is it n name not of",
+        "on or size static std the this to was were with",
     )
     for word in line.split()
 )
