@@ -10,7 +10,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from bot import compose, pages
+from bot import pages
+from bot.compose.service import service as composed
 from bot.service import Background, Compose, Job, Service, Services
 from bot.settings import Settings
 from bot.webhooks import router
@@ -18,7 +19,7 @@ from bot.webhooks import router
 __all__ = ["Background", "Job", "Services", "build", "create_app"]
 
 
-def create_app(settings: Settings, *, services: Compose = compose.service) -> FastAPI:
+def create_app(settings: Settings, *, services: Compose = composed) -> FastAPI:
     """The application; everything behind it starts and stops with its lifespan."""
     service = Service(settings, services)
     return build(service)

@@ -43,7 +43,7 @@ limits:
   run: 20s
 reduction:
   cases: 2
-  budget: 30s
+  budget: 1m
 toolchain:
   provisioner: release
   pin: requirements.txt

@@ -52,11 +52,6 @@ same of all.
 """
 
 
-def address(settings: Settings, campaign: int) -> str:
-    """Where the report of a campaign can be read; "" where the service has no public address."""
-    return f"{settings.public_url}/campaigns/{campaign}" if settings.public_url else ""
-
-
 def report_file(data_dir: Path, campaign: int) -> Path:
     """The page of a campaign, once it is written."""
     return data_dir / "artifacts" / str(campaign) / "report.html"

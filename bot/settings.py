@@ -91,6 +91,11 @@ def web_url(api_url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path.rstrip('/').removesuffix('/api/v3')}"
 
 
+def report_url(settings: Settings, campaign: int) -> str:
+    """Where people read the report of a campaign; "" where the service has no public address."""
+    return f"{settings.public_url}/campaigns/{campaign}" if settings.public_url else ""
+
+
 class Settings(BaseSettings):
     """Everything a service is told from outside. Descriptions say what is allowed."""
 
@@ -104,7 +109,8 @@ class Settings(BaseSettings):
     )
 
     data_dir: Annotated[Path, AfterValidator(_folder)] = Field(
-        default_factory=lambda: Path(user_data_dir("assay")), description="a folder, made if missing"
+        default_factory=lambda: Path(user_data_dir("assay")),
+        description="the folder for everything kept, made if missing",
     )
     database_url: Annotated[str, AfterValidator(_database)] = Field(
         default_factory=lambda known: f"sqlite:///{known['data_dir']}/assay.db",
@@ -120,7 +126,7 @@ class Settings(BaseSettings):
         default="dry-run", description="dry-run (effects become files) or live (they go to GitHub)"
     )
     github_api_url: Annotated[str, AfterValidator(_http_url)] = Field(
-        default="https://api.github.com", description="an http(s) address"
+        default="https://api.github.com", description="the http(s) address of GitHub's API"
     )
     git_url: Annotated[str, AfterValidator(_git_url)] = Field(
         default_factory=lambda known: web_url(known["github_api_url"]),
@@ -266,3 +272,22 @@ def _explain_one(name: str, message: str, value: object) -> str:
     return (
         f"{PREFIX}{name.upper()} is {shown}: {reason[:1].lower()}{reason[1:]}; allowed: {field.description}"
     )
+
+
+#: Defaults that are made of something else, in words.
+_DERIVED = {
+    "data_dir": "`assay` in the user's folder for data",
+    "database_url": "`assay.db` in the data folder",
+    "git_url": "where people see the GitHub of `ASSAY_GITHUB_API_URL`",
+    "workers": "one for each core",
+}
+
+
+def table() -> str:
+    """Every setting with what it is and its default, as the Markdown table of the page on installing."""
+    rows = ["| setting | is | default |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        plain = f"`{field.default}`" if isinstance(field.default, str | int) else ""
+        default = _DERIVED.get(name, plain) or "none"
+        rows.append(f"| `{PREFIX}{name.upper()}` | {field.description} | {default} |")
+    return "\n".join(rows)

@@ -28,6 +28,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{_COMPILER}{name}: needs {package}")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` is: one more than there are processors, as many tests wait for a process or a clock."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first, so that no worker is left alone with one in the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)  # stable: within a file nothing changes
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips what this machine cannot run, and says why."""
     for mark in item.iter_markers():

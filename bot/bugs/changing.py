@@ -27,17 +27,22 @@ def after_campaign(session: Session, campaign_id: int, at: datetime) -> int:
         return 0
     asked = retests.wanted(session, campaign, MAX_RETESTS)
     for bug in asked:
-        jobs.ask(
-            session,
-            RETEST,
-            bug.target,
-            f"{RETEST}:{bug.id}:{campaign.head[:40]}",
-            at,
-            bug_id=bug.id,
-            campaign_id=campaign.id,
-            arguments={"purpose": "fix", "commit": campaign.head},
-        )
+        ask_retest(session, bug, campaign, f"{RETEST}:{bug.id}:{campaign.head[:40]}", "fix", at)
     return len(asked)
+
+
+def ask_retest(session: Session, bug: Bug, campaign: Campaign, key: str, purpose: str, at: datetime) -> None:
+    """Has a bug's case run on a campaign's head, once for each key."""
+    jobs.ask(
+        session,
+        RETEST,
+        bug.target,
+        key,
+        at,
+        bug_id=bug.id,
+        campaign_id=campaign.id,
+        arguments={"purpose": purpose, "commit": campaign.head},
+    )
 
 
 def seen(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: datetime) -> None:

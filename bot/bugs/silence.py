@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from bot.bugs import telling
-from bot.bugs.changing import RETEST, post
+from bot.bugs.changing import RETEST, ask_retest, post
 from bot.store import Session, bugs, campaigns, findings, jobs, outbox, retests
 from bot.store.life import Event
 from bot.store.models import Bug, JobState
@@ -83,14 +83,5 @@ def _asked(session: Session, bug: Bug, at: datetime) -> bool:
     newest = campaigns.newest(session, bug.target, "", seen.ref if seen is not None else "")
     if newest is None:
         return False
-    jobs.ask(
-        session,
-        RETEST,
-        bug.target,
-        f"{RETEST}:{bug.id}:silent:{newest.head[:32]}",
-        at,
-        bug_id=bug.id,
-        campaign_id=newest.id,
-        arguments={"purpose": "obsolete", "commit": newest.head},
-    )
+    ask_retest(session, bug, newest, f"{RETEST}:{bug.id}:silent:{newest.head[:32]}", "obsolete", at)
     return True

@@ -24,22 +24,23 @@ MAX_COMMENT = 10_000
 def back(bug: Bug, why: str, commit: str, *, reopen: bool) -> list[Draft]:
     """It fails again: one comment for each commit that shows it; its issue is opened where we closed it."""
     body = render("bugs/back.md.j2", why=why, commit=commit, title=bug.title)
-    drafts = [_comment(bug, "back", commit, body)]
-    return [*drafts, _state(bug, "open", "reopened")] if reopen else drafts
+    said = _comment(bug, "back", commit, body)
+    return [said, _state(bug, "open", "reopened", said)] if reopen else [said]
 
 
 def mended(session: Session, bug: Bug, proofs: Sequence[Retest], *, close: bool) -> list[Draft]:
     """Its fix was verified: the evidence, and the issue closed where that is wanted."""
     shown = [(row, campaigns.toolchain(session, row.toolchain).label) for row in proofs]
     body = render("bugs/mended.md.j2", proofs=shown, fixed_by=bug.fixed_by, close=close)
-    drafts = [_comment(bug, "mended", proofs[-1].commit, body)]
-    return [*drafts, _state(bug, "closed", "completed")] if close else drafts
+    said = _comment(bug, "mended", proofs[-1].commit, body)
+    return [said, _state(bug, "closed", "completed", said)] if close else [said]
 
 
 def silent(bug: Bug, why: str) -> list[Draft]:
     """Nothing shows it any more: said once, and closed as what nobody will work on."""
     body = render("bugs/silent.md.j2", why=why)
-    return [_comment(bug, "silent", str(bug.seen), body), _state(bug, "closed", "not_planned")]
+    said = _comment(bug, "silent", str(bug.seen), body)
+    return [said, _state(bug, "closed", "not_planned", said)]
 
 
 def state_key(bug: Bug) -> str:
@@ -58,7 +59,8 @@ def _comment(bug: Bug, what: str, which: str, body: str) -> Draft:
     return Draft(COMMENT, name, bug.target, payload, number=bug.issue, bug_id=bug.id)
 
 
-def _state(bug: Bug, state: str, reason: str) -> Draft:
+def _state(bug: Bug, state: str, reason: str, said: Draft) -> Draft:
+    """Closes or opens it, once what was said of that is there: nobody should wonder why."""
     payload = state_of(state, reason)
     return Draft(
         ISSUE_STATE,
@@ -66,6 +68,7 @@ def _state(bug: Bug, state: str, reason: str) -> Draft:
         bug.target,
         payload,
         number=bug.issue,
+        after=said.key,
         bug_id=bug.id,
         living=True,
     )

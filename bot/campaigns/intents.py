@@ -65,9 +65,10 @@ def handle(
 ) -> Campaign:
     """The campaign for the intent, made if (target, head, base, trigger) has none yet.
 
-    A new one supersedes the older unfinished ones of the same target, trigger and ref. `wake` is called
-    once the session's transaction is committed. A doubled delivery changes nothing. Work on a new one
-    begins after `settle`, so that a storm of pushes costs one campaign and not the beginnings of many.
+    A new one supersedes the older unfinished ones of the same target, trigger and ref. A doubled delivery
+    changes nothing. Work on a new one begins after `settle`, so that a storm of pushes costs one campaign
+    and not the beginnings of many; where it may begin at once, `wake` is called when the session's
+    transaction is committed.
     """
     present = now()
     campaign, new = campaigns.create(
@@ -94,7 +95,7 @@ def handle(
         return campaign
     superseded = campaigns.supersede(session, campaign, present)
     log.info("campaign_created", campaign_id=campaign.id, target=intent.target, superseded=superseded)
-    if wake is not None:
+    if wake is not None and not settle:  # woken now, an engine would find nothing that is due
         campaigns.after_commit(session, wake)
     return campaign
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from sys import intern
 
 from bot.errors import InfrastructureError
 from fuzzing.cases import Corpus
-from fuzzing.cases.case import parse_manifest
-from fuzzing.cases.corpus import MAX_MANIFEST_BYTES
 from fuzzing.cases.programs import kind_named
 from fuzzing.errors import CaseFormatError
 
@@ -36,24 +36,29 @@ class Origin:
         return _FRONTENDS.get(frontend, frontend)
 
 
+#: Ours: cases of which it is remembered where they came from, some 25 MB of them.
+_REMEMBERED = 1 << 16
+
 #: How the libraries spell their names.
 _FRONTENDS = {"onnx": "ONNX", "torch": "PyTorch", "keras": "Keras"}
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def origin(corpus: Path, case_id: str) -> Origin:
     """The origin of a stored case; raises InfrastructureError if the corpus has lost or mangled it.
 
-    The program is not read: a campaign asks this of every case it planned.
+    The program is not read, and the rest once: a campaign asks this of every case it planned, several
+    times. A case cannot change, for its id is its content's.
     """
-    path = Corpus(corpus).folder(case_id) / "case.json"
     try:
-        with open(path, "rb") as file:
-            manifest = parse_manifest(file.read(MAX_MANIFEST_BYTES))
+        manifest = Corpus(corpus).manifest(case_id)
         told, size = manifest["provenance"], int(manifest["program"]["size"])
         kind = kind_named(str(manifest["program"]["kind"])).kind
-        return Origin(str(told["source"]), str(told["test"]), str(told["operator"]), size, kind)
-    except (OSError, CaseFormatError, TypeError, KeyError, ValueError) as error:
+        return Origin(
+            intern(str(told["source"])), str(told["test"]), intern(str(told["operator"])), size, kind
+        )
+    except (CaseFormatError, TypeError, KeyError, ValueError) as error:
         raise InfrastructureError(
-            f"the corpus has lost a planned case: {path}: {error}; "
+            f"the corpus has lost a planned case: {case_id}: {error}; "
             f"delete {corpus / 'catalogues'} to have the sources migrated again"
         ) from None

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from bot.campaigns.catalogue import Account
 from bot.campaigns.ranking import Ranking
+from bot.cli._tables import stdout
 from bot.reports.planning import order_of, source_state
 from bot.reports.templating import counted, seconds
 
@@ -19,7 +20,7 @@ _PHASES = ("import", "convert", "compile", "run")
 
 def show(told: dict[str, Any], report: Path | None) -> None:
     """Prints a report.json; `report` is the folder it lies in, None where none was asked for."""
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     counts = ", ".join(f"{cases} {verdict}" for verdict, cases in told["verdicts"]["head"].items())
     label = told["toolchains"]["head"]["label"]
     how = f" ({told['configuration']})" if told["configuration"] else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 
 import click
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli._tables import stdout
 from bot.cli.exits import Exit
 from bot.compose.forge import github_hub
 from bot.errors import SettingsError
@@ -19,7 +19,6 @@ from bot.github.reading import Reader
 from bot.settings import load_settings
 from bot.store import now
 
-_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 _STYLE = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 
@@ -39,7 +38,7 @@ def look(as_json: bool) -> Exit:
     if as_json:
         click.echo(json.dumps(asdict(health) | {"well": health.well}))
     else:
-        show(Console(soft_wrap=True, width=None if sys.stdout.isatty() else _WIDE), health)
+        show(stdout(), health)
     return Exit.OK if health.well else Exit.FOUND
 
 

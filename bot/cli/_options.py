@@ -22,7 +22,7 @@ corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
 )
 python_option = click.option(
-    "--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]"
+    "--python", default=sys.executable, help="Interpreter that holds the compiler. [default: Assay's own]"
 )
 workers_option = click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at once."
@@ -35,11 +35,11 @@ option_option = click.option(
     metavar="NAME=VALUE",
     help="Set an option of the backend; may be repeated. `assay doctor` lists them.",
 )
-_CONFIGURATION = (
-    click.option("--device", help="Device to compile for. [default: the backend's first]"),
-    option_option,
-    click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle."),
+device_option = click.option("--device", help="Device to compile for. [default: the backend's first]")
+profile_option = click.option(
+    "--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle."
 )
+_CONFIGURATION = (device_option, option_option, profile_option)
 _SELECTION = (
     click.option("--backend", required=True, help="Compiler to test."),
     click.option(
@@ -124,13 +124,11 @@ def configured(name: str, device: str | None, given: Iterable[str], profile: str
     Raises UsageError.
     """
     profile_named(profile)
-    options = parse_options(given)
     backend = backends.get(name)
-    backend.settle(options)
+    options = backend.unusual(parse_options(given))
     if device is not None:
         check_device(name, device)
-    changed = {key: value for key, value in options.items() if value != backend.options[key][0]}
-    return Configured(name, backend, device or backend.devices[0], changed, profile)
+    return Configured(name, backend, device or backend.devices[0], options, profile)
 
 
 def parse_options(given: Iterable[str]) -> dict[str, str]:
@@ -156,6 +154,23 @@ def check_device(backend: str, device: str) -> None:
     devices = backends.get(backend).devices
     if device not in devices:
         raise UsageError(f"--device {device}: {backend} has no such device; it has {', '.join(devices)}")
+
+
+def suitable(kind: str, names: Sequence[str], device: str | None) -> list[str]:
+    """The compilers that take programs of a kind: all of those named, else those that have the device.
+
+    Raises UsageError for one that is named and does not take them, or has no such device.
+    """
+    for name in names:
+        backend = backends.get(name)
+        if kind not in backend.kinds:
+            raise UsageError(f"--backend {name}: it takes {', '.join(backend.kinds)}, not {kind}")
+        if device is not None:
+            check_device(name, device)
+    known = [(name, backends.get(name)) for name in backends.compilers()]
+    return list(names) or [
+        name for name, backend in known if kind in backend.kinds and device in (None, *backend.devices)
+    ]
 
 
 def checked(given: Mapping[str, Any], typed: Mapping[str, str] | None = None) -> RepositoryConfig:

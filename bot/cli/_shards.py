@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bot.cli._options import Configured
+from bot.errors import InfrastructureError
 from bot.runners import run_tool
 from bot.toolchains import Ready, provision
 from bot.toolchains.existing import existing_spec
@@ -17,9 +18,9 @@ from fuzzing.execute.shard import Shard
 Event = dict[str, Any]
 
 
-def installed(how: Configured, python: str) -> Ready:
+def installed(backend: str, python: str) -> Ready:
     """The toolchain that holds the compiler; raises ProvisionError."""
-    return provision(existing_spec(how.name, python), Path(), lambda _line: None)
+    return provision(existing_spec(backend, python), Path(), lambda _line: None)
 
 
 def shard_of(how: Configured, toolchain: Ready, corpus: Path, cases: Sequence[str], *, workers: int) -> Shard:
@@ -39,7 +40,24 @@ def shard_of(how: Configured, toolchain: Ready, corpus: Path, cases: Sequence[st
 
 def run_on(shard: Shard, module: str, arguments: Sequence[str], take: Callable[[Event], None]) -> None:
     """Runs `python -m MODULE SHARD.JSON ARGUMENTS…`, handing its events on; raises as `run_tool`."""
-    with tempfile.TemporaryDirectory(prefix="assay-shard-") as scratch:
-        file = Path(scratch) / "shard.json"
-        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+    _ask(module, shard.to_json(), arguments, take)
+
+
+def compared(corpus: Path, case: str, contenders: Sequence[Mapping[str, Any]]) -> Event:
+    """The table of `fuzzing.execute.comparison`: what each of the contenders makes of a case."""
+    tables: list[Event] = []
+    asked = {"corpus": str(corpus.absolute()), "case": case, "backends": list(contenders)}
+    _ask("fuzzing.execute.comparison", asked, (), tables.append)
+    if len(tables) != 1:
+        raise InfrastructureError("the comparison ended without a table; see its log above")
+    return tables[0]
+
+
+def _ask(
+    module: str, question: Mapping[str, Any], arguments: Sequence[str], take: Callable[[Event], None]
+) -> None:
+    """Runs a program that reads its question from a file."""
+    with tempfile.TemporaryDirectory(prefix="assay-ask-") as scratch:
+        file = Path(scratch) / "question.json"
+        file.write_text(json.dumps(question), encoding="utf-8")
         run_tool(module, [str(file), *arguments], take)

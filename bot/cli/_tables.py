@@ -1,4 +1,4 @@
-"""What commands print in columns."""
+"""Where commands print what they found, and what they print in columns."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rich.table import Table
 _WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 
 
-def console() -> Console:
-    """Stdout, as wide as the terminal; elsewhere no row is broken."""
+def stdout() -> Console:
+    """Standard output, as wide as the terminal; elsewhere no row is broken."""
     return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
 
 

@@ -41,7 +41,7 @@ class Watch:
             disable=not self._console.is_terminal,
         )
         self._tasks: dict[str, int] = {}
-        self._told = ("", 0.0)
+        self._told = ("", "", 0.0)
         self._begun = time.monotonic()
 
     def __enter__(self) -> Watch:
@@ -69,10 +69,11 @@ class Watch:
 
     def _line(self, name: str, step: Step) -> None:
         present = time.monotonic()
-        last, at = self._told
-        if name == last and present - at < LINE_S and not (step.total and step.done == step.total):
+        last, note, at = self._told
+        ended = step.total and step.done == step.total and step.note != note
+        if name == last and present - at < LINE_S and not ended:
             return
-        self._told = (name, present)
+        self._told = (name, step.note, present)
         self._console.print(
             f"[{present - self._begun:6.1f} s] {name}: {step.note}".removesuffix(": "),
             highlight=False,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
-from bot.cli._options import json_option
+from bot.cli._options import json_option, suitable
 from bot.cli._service import opened
+from bot.cli._shards import Event, compared, run_on
+from bot.cli._tables import stdout
 from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.errors import UsageError
@@ -78,7 +77,7 @@ def _read(database: Database, named: str, corpus: Path) -> tuple[BugFacts, str]:
     return facts, python if Path(python).exists() else ""
 
 
-def _numbers(facts: BugFacts, corpus: Path, python: str) -> list[dict[str, Any]]:
+def _numbers(facts: BugFacts, corpus: Path, python: str) -> list[Event]:
     """What its case gives beside what it ought to, element by element."""
     outcome, case = facts.outcome, facts.case
     assert outcome is not None
@@ -94,37 +93,22 @@ def _numbers(facts: BugFacts, corpus: Path, python: str) -> list[dict[str, Any]]
         options=dict(options),
         profile=profile,
     )
-    events = _run("fuzzing.execute.outputs", shard.to_json())
+    events: list[Event] = []
+    run_on(shard, "fuzzing.execute.outputs", (), events.append)
     return [event for event in events if event["event"] == "output"]
 
 
-def _comparison(facts: BugFacts, corpus: Path) -> list[dict[str, Any]]:
+def _comparison(facts: BugFacts, corpus: Path) -> list[Event]:
     """What every compiler installed here makes of its case; those that are not here are left out."""
     if facts.case is None:
         raise UsageError("none of its cases is kept any more, so there is nothing to run")
-    kinds = [backends.get(name) for name in backends.compilers()]
-    wanted = [
-        {"backend": kind.name, "device": kind.devices[0], "python": sys.executable}
-        for kind in kinds
-        if facts.case.program.kind in kind.kinds
-    ]
-    [table] = _run(
-        "fuzzing.execute.comparison", {"corpus": str(corpus), "case": facts.case.id, "backends": wanted}
-    )
-    return [row for row in table["rows"] if row["verdict"]]
-
-
-def _run(module: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="assay-bug-") as folder:
-        file = Path(folder) / "asked.json"
-        file.write_text(json.dumps(asked), encoding="utf-8")
-        run_tool(module, [str(file)], events.append)
-    return events
+    able = [backends.get(name) for name in suitable(facts.case.program.kind, (), None)]
+    wanted = [{"backend": one.name, "device": one.devices[0], "python": sys.executable} for one in able]
+    return [row for row in compared(corpus, facts.case.id, wanted)["rows"] if row["verdict"]]
 
 
 def _show(facts: BugFacts, html: Path | None) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     bug, case = facts.bug, facts.case
     console.print(f"[bold]bug {bug.id}[/] of {escape(bug.target)}: {escape(bug.title)}")
     console.print(f"  {bug.state}{escape(f': {bug.reason}' if bug.reason else '')}")

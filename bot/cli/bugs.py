@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._options import json_option
 from bot.cli._service import opened
+from bot.cli._tables import stdout
 from bot.cli.exits import Exit
+from bot.reports.bug_page import brief
 from bot.store import evidence
-from bot.store.models import Bug, BugState
+from bot.store.models import BugState
 
 
 @click.command()
@@ -27,26 +28,11 @@ def command(target: str, state: str | None, as_json: bool) -> Exit:
     with opened() as (_, database), database.reading() as session:
         found = evidence.all_bugs(session, target, state or "")
     if as_json:
-        click.echo(json.dumps([_told(bug) for bug in found]))
+        click.echo(json.dumps([brief(bug) | {"case": bug.case_id or None} for bug in found]))
         return Exit.OK
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     for bug in found:
         issue = f"  #{bug.issue}" if bug.issue else ""
         console.print(f"{bug.id:5}  {bug.state:9} {escape(bug.title)}  [dim]{escape(bug.target)}{issue}[/]")
     console.print(f"{len(found)} bug{'' if len(found) == 1 else 's'}")
     return Exit.OK
-
-
-def _told(bug: Bug) -> dict[str, object]:
-    return {
-        "id": bug.id,
-        "target": bug.target,
-        "signature": bug.signature,
-        "title": bug.title,
-        "state": bug.state,
-        "reason": bug.reason,
-        "issue": bug.issue,
-        "seen": bug.seen,
-        "case": bug.case_id or None,
-        "last_seen": bug.last_seen.isoformat(),
-    }

@@ -15,12 +15,12 @@ from time import monotonic
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from bot.campaigns.catalogue import Catalogued
 from bot.campaigns.collecting import Collector, missing
 from bot.cli._options import split_names
+from bot.cli._tables import stdout
 from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.config import names
@@ -159,7 +159,7 @@ def _end(found: _Collected, event: Mapping[str, Any]) -> None:
 
 
 def _show(found: _Collected) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     console.print(
         f"[bold]{counted(found.cases, 'case')}[/] of {counted(len(found.operators), 'operator')}, "
         f"{found.new:,} of them new; the command ended with {found.command_exit}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,29 +14,27 @@ from rich.markup import escape
 from rich.table import Table
 
 from bot.cli._cases import stored_case
-from bot.cli._options import check_device
+from bot.cli._options import corpus_option, device_option, json_option, python_option, suitable
+from bot.cli._shards import compared
+from bot.cli._tables import stdout
 from bot.cli.exits import Exit
 from bot.config.names import meant
-from bot.errors import InfrastructureError, UsageError
-from bot.runners import run_tool
+from bot.errors import UsageError
 from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.outcomes import Verdict
 
-_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 _STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "dim"}
 
 
 @click.command()
 @click.argument("case")
-@click.option(
-    "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
-)
+@corpus_option
 @click.option(
     "--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all that take it]"
 )
-@click.option("--python", default=sys.executable, help="Interpreter that holds them. [default: Assay's own]")
-@click.option("--device", help="Device to compile for. [default: each backend's first]")
+@python_option
+@device_option
 @click.option(
     "--option",
     "given",
@@ -46,7 +42,7 @@ _STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "di
     metavar="NAME=VALUE",
     help="Add a row for each backend that has the option; may be repeated, also for one name.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     case: str,
     corpus: Path | None,
@@ -62,15 +58,12 @@ def command(
     its outputs are from the library's own and from a float64 run, and which agree. Exit code 1 if one
     stands alone or is at fault.
     """
-    for name in names:
-        if device is not None:
-            check_device(name, device)
     with (
         stored_case(case, corpus) as (store, found),
         Console(stderr=True).status("running it on every compiler"),
     ):
-        wanted = list(_contenders(_suitable(found, names, device), given, python, device))
-        told = _compare({"corpus": str(store.root.resolve()), "case": found.id, "backends": wanted})
+        able = [backends.get(name) for name in suitable(found.program.kind, names, device)]
+        told = compared(store.root, found.id, list(_contenders(able, given, python, device)))
     if told["invalid"]:
         raise UsageError(
             f"{found.id[:16]} cannot be compared, as its own library fails it: {told['invalid']}"
@@ -88,29 +81,20 @@ def command(
     return Exit.FOUND if accused or told["lonely"] else Exit.OK
 
 
-def _suitable(case: TestCase, names: tuple[str, ...], device: str | None) -> list[type[backends.Backend]]:
-    kind = case.program.kind
-    for name in names:
-        if kind not in backends.get(name).kinds:
-            raise UsageError(f"--backend {name}: it takes {', '.join(backends.get(name).kinds)}, not {kind}")
-    found = [backends.get(name) for name in names or backends.compilers()]
-    return [one for one in found if kind in one.kinds and (device is None or device in one.devices)]
-
-
 def _contenders(
-    suitable: list[type[backends.Backend]], given: Iterable[str], python: str, device: str | None
+    able: list[type[backends.Backend]], given: Iterable[str], python: str, device: str | None
 ) -> Iterable[dict[str, Any]]:
     """One for each backend and each combination of the values given for its options."""
     values: dict[str, list[str]] = {}
     for text in given:
         name, equals, value = text.partition("=")
-        known = sorted({option for one in suitable for option in one.options})
+        known = sorted({option for one in able for option in one.options})
         if not equals:
             raise UsageError(f"--option {text}: write NAME=VALUE, such as optimization=basic")
         if name not in known:
             raise UsageError(f"--option {name}: no backend here has it; {meant(name, known)}")
         values.setdefault(name, []).append(value)
-    for one in suitable:
+    for one in able:
         own = [[(name, value) for value in values[name]] for name in one.options if name in values]
         for options in itertools.product(*own):
             one.settle(dict(options))
@@ -122,19 +106,8 @@ def _contenders(
             }
 
 
-def _compare(spec: dict[str, Any]) -> dict[str, Any]:
-    answers: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="assay-compare-") as folder:
-        file = Path(folder) / "spec.json"
-        file.write_text(json.dumps(spec), encoding="utf-8")
-        run_tool("fuzzing.execute.comparison", [str(file)], answers.append)
-    if len(answers) != 1:
-        raise InfrastructureError("the comparison ended without a table; see its log above")
-    return answers[0]
-
-
 def _print(case: TestCase, told: dict[str, Any]) -> None:
-    console = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    console = stdout()
     origin = case.provenance
     console.print(
         f"{escape(origin.test or 'case')} ({escape(origin.operator or 'no single operator')}; "

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from bot.cli import _coverage_page
 from bot.cli._options import json_option
-from bot.cli._tables import console, metrics_table
+from bot.cli._tables import metrics_table, stdout
 from bot.cli._watch import Line
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import counted
@@ -103,7 +103,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _show(told: dict[str, Any], report: Path | None) -> None:
-    screen = console()
+    screen = stdout()
     met = [name for name, one in told["by_operator"].items() if one["nodes"]]
     screen.print(
         f"[bold]{counted(told['models'], 'model')}[/] of {counted(told['nodes'], 'node')}, with "

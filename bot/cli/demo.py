@@ -13,10 +13,12 @@ from rich.markup import escape
 
 from bot import demo
 from bot.campaigns.progress import Progress
+from bot.cli._tables import stdout
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
-from bot.compose import artifacts
-from bot.errors import InfrastructureError
+from bot.compose.campaigns import artifacts
+from bot.errors import InfrastructureError, UsageError
+from bot.reports.templating import counted
 from bot.store import Database, progress
 from bot.store.models import CampaignState
 
@@ -47,7 +49,10 @@ def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
     begun = time.monotonic()
     out = out.resolve()
     data_dir = out / "data"
-    data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be written to: {error.strerror}") from error
     stage = demo.make_repository(out / "repositories", base, head)
     console.print(f"{demo.TARGET}: {stage.base[:12]} pins OpenVINO {base}, {stage.head[:12]} pins {head}")
     with demo.service(data_dir, out / "repositories", out / "service.log") as running:
@@ -107,15 +112,17 @@ def _tell(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
         "issues": sorted(str(path) for path in outbox.glob("issue-*.md")),
         "check_runs": sorted(str(path) for path in outbox.glob("check_run-*.md")),
         "report": str(folder / "report.html"),
+        "data_dir": str(data_dir),
     }
 
 
 def _print(told: dict[str, Any]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = stdout()
     console.print(f"\n[bold]{escape(told['headline'])}[/]  ({told['seconds']:.0f} s in all)\n")
     for side in ("base", "head"):
-        counts = ", ".join(f"{count} {name}" for name, count in told["verdicts"][side].items())
-        console.print(f"{side}: {told['ran'][side]} cases on {told['toolchains'][side]}: {counts}")
+        counts = ", ".join(f"{count:,} {name}" for name, count in told["verdicts"][side].items())
+        ran = counted(told["ran"][side], "case")
+        console.print(f"{side}: {ran} on {told['toolchains'][side]}: {counts}")
     names = {
         "new": "regressed",
         "support_lost": "no longer supported",
@@ -128,7 +135,7 @@ def _print(told: dict[str, Any]) -> None:
         console.print(f"  {count:5}  {names.get(section, section)}")
     console.print()
     for one in told["regressions"]:
-        console.print(f"[bold]{escape(one['title'])}[/] ({one['cases']} cases)")
+        console.print(f"[bold]{escape(one['title'])}[/] ({counted(one['cases'], 'case')})")
     for kind, paths in (("issue", told["issues"]), ("check run", told["check_runs"])):
         for path in paths:
             console.print(f"  {kind:10}  {path}")
@@ -136,3 +143,6 @@ def _print(told: dict[str, Any]) -> None:
         if one["reproducer"]:
             console.print(f"  {'reproducer':10}  {one['reproducer']}")
     console.print(f"  {'report':10}  {told['report']}")
+    console.print(
+        f"\nWhat the service knows of it: ASSAY_DATA_DIR={told['data_dir']} assay status {demo.TARGET}"
+    )

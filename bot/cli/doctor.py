@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli._tables import stdout
 from bot.cli.exits import Exit
 from bot.machine import Machine, examine
 
-_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 _STYLE = {"ready": "green", "missing": "yellow", "broken": "red", "idle": "yellow"}
 _WALLS = {
     "namespaces": "a case sees no network and can write nowhere but its scratch folder (namespaces)",
@@ -47,7 +47,7 @@ def command(python: str, as_json: bool, github: bool) -> Exit:
 
 
 def _print(machine: Machine) -> None:
-    console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else _WIDE)
+    console = stdout()
     memory = machine.memory_bytes / (1 << 30)
     console.print(f"{machine.cores} cores, {memory:.0f} GiB, {machine.python}")
     table = Table("compiler", "state", "version", "what to do", box=None, pad_edge=False, header_style="bold")

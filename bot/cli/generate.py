@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 
 from bot.cli._options import json_option
-from bot.cli._tables import console, metrics_table
+from bot.cli._tables import metrics_table, stdout
 from bot.errors import InfrastructureError, UsageError
 from bot.reports.templating import counted
 from bot.runners import run_tool
@@ -100,7 +100,7 @@ def _generate(words: list[str]) -> dict[str, Any]:
 
 
 def _show(told: dict[str, Any], out: Path) -> None:
-    screen = console()
+    screen = stdout()
     screen.print(
         f"[bold]{counted(told['models'], 'model')}[/] of {counted(told['nodes'], 'node')} by "
         f"{escape(told['generator'])}, {told['new']:,} of them new in {escape(str(out))}"

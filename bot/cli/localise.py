@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._cases import stored_case
@@ -20,6 +19,7 @@ from bot.cli._options import (
     split_names,
 )
 from bot.cli._shards import Event, installed, run_on, shard_of
+from bot.cli._tables import stdout
 from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError
@@ -68,7 +68,7 @@ def command(
     fault; 2 if the case does not fail.
     """
     how = configured(backend, device, given, profile)
-    toolchain = installed(how, python)
+    toolchain = installed(how.name, python)
     with stored_case(case, corpus) as (store, found):
         shard = shard_of(how, toolchain, store.root, [found.id], workers=1)
         named = [text for way in split_names(ways) for text in ("--way", way)]
@@ -102,7 +102,7 @@ def _localise(shard: Shard, arguments: Sequence[str]) -> Event:
 
 
 def _show(told: Event) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     outcome = Outcome.from_json(told["outcome"])
     console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
     for fact in told["facts"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from time import monotonic
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -21,6 +19,7 @@ from bot.campaigns.collecting import Collector, missing
 from bot.campaigns.provenance import origin
 from bot.campaigns.ranking import Change, Order, Question, Ranking, frontends_of, in_order
 from bot.cli._options import program_kinds, selected, selection_options
+from bot.cli._tables import stdout
 from bot.cli._watch import Line
 from bot.config import RepositoryConfig
 from bot.errors import InfrastructureError, UsageError
@@ -33,7 +32,6 @@ from bot.settings import Settings, load_settings
 
 #: A change is never larger: that of a whole release of a compiler is a tenth of it.
 _MAX_DIFF_BYTES = 64 << 20
-_WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 
 
 @click.command()
@@ -188,7 +186,7 @@ def _told(corpus: Path, case_id: str) -> dict[str, str]:
 
 
 def _show(answer: _Answer, explain: bool) -> None:
-    console = Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    console = stdout()
     table = Table("rank", "case", "operator", "why" if explain else "test", box=None, pad_edge=False)
     table.columns[0].justify = "right"
     for place in answer.top:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._cases import stored_case
@@ -19,6 +18,7 @@ from bot.cli._options import (
     workers_option,
 )
 from bot.cli._shards import Event, installed, run_on, shard_of
+from bot.cli._tables import stdout
 from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError
@@ -71,7 +71,7 @@ def command(
     2 if the case does not fail.
     """
     how = configured(backend, device, given, profile)
-    toolchain = installed(how, python)
+    toolchain = installed(how.name, python)
     with stored_case(case, corpus) as (store, found):
         folder = (out or load_settings().data_dir / "reduced" / found.id[:16]).absolute()
         kept = Corpus(folder / "corpus")
@@ -124,15 +124,20 @@ def _written(ended: Event, kept: Corpus, toolchain: Ready, folder: Path) -> Even
 
 
 def _show(told: Event) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     outcome = Outcome.from_json(told["outcome"])
     console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
     for word, before, after in zip(told["words"], told["before"], told["after"], strict=False):
         console.print(f"  {word:12} {before:g} → {after:g}")
+<<<<<<< HEAD
     if told.get("root"):
         console.print(
             f"  it shows what case {told['root'][:16]} computes wrongly by itself: the bug is there"
         )
+=======
+    if told.get("upstream"):
+        console.print("  this is wrong by itself; what showed it is right with what the library computes")
+>>>>>>> main
     known = f", {told['replayed']} known from before" if told["replayed"] else ""
     console.print(f"  {told['runs']} runs{known}, {seconds(told['seconds'])}; {_ending(told)}")
     console.print(f"\ncase        {told['case']}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,17 +13,25 @@ from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._cases import stored_case
-from bot.cli._options import check_device, option_option, parse_options
+from bot.cli._options import (
+    configuration_options,
+    corpus_option,
+    json_option,
+    parse_options,
+    python_option,
+    suitable,
+)
+from bot.cli._shards import installed
+from bot.cli._tables import stdout
 from bot.cli.exits import Exit
 from bot.errors import ProvisionError, UsageError
 from bot.reports.evidence import tolerance_lines
 from bot.runners import LocalRunner
-from bot.toolchains import Ready, provision
-from bot.toolchains.existing import existing_spec
+from bot.toolchains import Ready
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.execute.shard import Shard
-from fuzzing.oracles.profiles import DEFAULT, profile_named
+from fuzzing.oracles.profiles import profile_named
 from fuzzing.outcomes import Outcome, Verdict
 
 _STYLE = {Verdict.PASS: "green", Verdict.UNSUPPORTED: "yellow", Verdict.INVALID: "yellow"}
@@ -47,18 +54,14 @@ class Replayed:
 
 @click.command()
 @click.argument("case")
-@click.option(
-    "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
-)
+@corpus_option
 @click.option("--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all]")
-@click.option("--python", default=sys.executable, help="Interpreter that holds it. [default: Assay's own]")
-@click.option("--device", help="Device to compile for. [default: each backend's first]")
-@option_option
-@click.option("--profile", default=DEFAULT, show_default=True, help="Tolerance profile of the oracle.")
+@python_option
+@configuration_options
 @click.option(
     "--repeats", default=1, show_default=True, type=click.IntRange(1), help="Fresh processes to use."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     case: str,
     corpus: Path | None,
@@ -80,8 +83,6 @@ def command(
     options = parse_options(given)
     for name in names:
         backends.get(name).settle(options)
-        if device is not None:
-            check_device(name, device)
     if options and not names:
         raise UsageError("--option is for one backend: name it with --backend")
     with stored_case(case, corpus) as (store, found), Console(stderr=True).status("replaying"):
@@ -99,17 +100,9 @@ def _toolchains(case: TestCase, names: tuple[str, ...], python: str, device: str
     """The compilers asked for; without any, those in `python` that take the case and the device."""
     ready = []
     kind = case.program.kind
-    for name in names:
-        if kind not in backends.get(name).kinds:
-            raise UsageError(f"--backend {name}: it takes {', '.join(backends.get(name).kinds)}, not {kind}")
-    suitable = [
-        name
-        for name in backends.compilers()
-        if kind in backends.get(name).kinds and device in (None, *backends.get(name).devices)
-    ]
-    for name in names or suitable:
+    for name in suitable(kind, names, device):
         try:
-            ready.append(provision(existing_spec(name, python), Path(), lambda _line: None))
+            ready.append(installed(name, python))
         except ProvisionError:
             if names:
                 raise
@@ -146,7 +139,7 @@ def _replay(how: _How, toolchain: Ready) -> Replayed:
         toolchain=toolchain.digest,
         python=toolchain.python,
         device=how.device or backend.devices[0],
-        options={name: value for name, value in how.options.items() if value != backend.options[name][0]},
+        options=backend.unusual(how.options),
         profile=how.profile,
         fresh=True,
         repeats=how.repeats,
@@ -170,7 +163,7 @@ def _as_json(case: TestCase, replayed: list[Replayed]) -> dict[str, Any]:
 
 
 def _print(case: TestCase, replayed: list[Replayed]) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     origin = case.provenance
     operator = origin.operator or "no single operator"
     console.print(f"{origin.test or 'case'} ({operator}; {origin.library} {origin.version})")

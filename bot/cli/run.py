@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -18,10 +17,18 @@ from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.cli import _campaign_text
 from bot.cli._cases import linked
-from bot.cli._options import option_option, parse_options, program_kinds, selected, selection_options
+from bot.cli._options import (
+    configuration_options,
+    json_option,
+    parse_options,
+    program_kinds,
+    python_option,
+    selected,
+    selection_options,
+)
 from bot.cli._watch import Watch
 from bot.cli.exits import Exit
-from bot.compose import campaign_services
+from bot.compose.campaigns import campaign_services
 from bot.config import RepositoryConfig
 from bot.config.units import parse_duration
 from bot.errors import UsageError
@@ -72,6 +79,7 @@ class _Asked:
     base: str
     cases: Path | None
     keep: bool
+    report: bool
 
 
 @click.command()
@@ -82,14 +90,10 @@ class _Asked:
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for report.html, report.md, report.json and reproducers. [default: none is written]",
 )
-@click.option(
-    "--python", default=sys.executable, help="Interpreter that holds the compiler. [default: Assay's]"
-)
+@python_option
 @click.option("--release", default="", help="Test this release instead, in an environment made for it.")
 @click.option("--base", default="", help="Compare with this release; needs --release.")
-@click.option("--device", help="Device to compile for. [default: the backend's first]")
-@option_option
-@click.option("--profile", default="default", show_default=True, help="Tolerance profile of the oracle.")
+@configuration_options
 @click.option(
     "--repeats",
     default=3,
@@ -107,7 +111,7 @@ class _Asked:
 )
 @click.option("--workers", type=click.IntRange(1), help="Cases at a time. [default: one for each core]")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of other runs.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     backend: str,
     frontend: str | None,
@@ -153,7 +157,7 @@ def command(
         repeats=repeats,
         reduction={"cases": reduced},
     )
-    asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache)
+    asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache, report is not None)
     kept = linked(asked.cases) if asked.cases and reduced else nullcontext(asked.cases)
     with _folder(report) as folder, Watch() as watch, kept as lying:
         told = _campaign(settings, config, folder, replace(asked, cases=lying), watch)
@@ -195,7 +199,7 @@ def _campaign(
     corpus = asked.cases or settings.data_dir / "corpus"
     changes: dict[str, Any] = {
         "repositories": _Pins(backends.get(config.backend).package),
-        "reports": CampaignReports(corpus, lambda _campaign: folder),
+        "reports": CampaignReports(corpus, lambda _campaign: folder, offered=asked.report),
         "corpus": corpus,
     }
     if asked.cases is not None:

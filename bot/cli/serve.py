@@ -10,8 +10,8 @@ from types import FrameType
 import click
 import uvicorn
 
-from bot import compose
 from bot.app import build
+from bot.compose.service import service as composed
 from bot.errors import InfrastructureError
 from bot.logs import configure
 from bot.service import Service
@@ -46,13 +46,14 @@ def command(host: str | None, port: int | None) -> None:
     """Run the service: take GitHub's webhooks, test commits, report.
 
     Settings come from ASSAY_* variables or a file (ASSAY_CONFIG, ./assay.toml). ASSAY_WEBHOOK_SECRET
-    must be set. SIGTERM or Ctrl-C ends it gracefully.
+    must be set, or ASSAY_WATCH where repositories are polled. SIGTERM or Ctrl-C ends it gracefully;
+    `assay status` says what it is at.
     """
     settings = load_settings(host=host, port=port)
     check_serving(settings)
     configure(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    service = Service(settings, compose.service)
+    service = Service(settings, composed)
     with _listen(settings.host, settings.port) as listener:
         try:
             service.open()

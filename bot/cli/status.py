@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from bot.cli._options import json_option
 from bot.cli._service import opened
-from bot.cli._tables import console as made_console
+from bot.cli._tables import stdout
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.store import now, outbox, overview
@@ -122,7 +122,7 @@ def _act(one: Act) -> dict[str, Any]:
 
 
 def _print_all(told: Mapping[str, Any]) -> None:
-    console = made_console()
+    console = stdout()
     _brakes(console, told)
     for one in told["repositories"]:
         state = "" if one["state"] == "watched" else f", {one['state']}"
@@ -135,7 +135,7 @@ def _print_all(told: Mapping[str, Any]) -> None:
 
 
 def _print_one(told: Mapping[str, Any]) -> None:
-    console = made_console()
+    console = stdout()
     _brakes(console, told)
     why = f": {told['reason']}" if told["reason"] else ""
     console.print(f"[bold]{escape(told['name'])}[/] is {told['state']}{escape(why)}")

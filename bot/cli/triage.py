@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from bot.cli._options import (
@@ -19,6 +18,7 @@ from bot.cli._options import (
     workers_option,
 )
 from bot.cli._shards import Event, installed, run_on, shard_of
+from bot.cli._tables import stdout
 from bot.cli._watch import Line
 from bot.cli.exits import Exit
 from bot.errors import InfrastructureError, UsageError
@@ -83,7 +83,7 @@ def command(
     """
     how = configured(backend, device, given, profile)
     cases, known = _cases(directory, told_by)
-    shard = shard_of(how, installed(how, python), directory, cases, workers=workers)
+    shard = shard_of(how, installed(how.name, python), directory, cases, workers=workers)
     folder = (out or load_settings().data_dir / "triage").absolute()
     arguments = ["--strategy", strategy, "--out", str(folder), "--runs", str(runs), "--seconds", str(budget)]
     told = _group(shard, [*arguments, *([] if reduce else ["--keep"])], known)
@@ -143,7 +143,7 @@ def _group(shard: Shard, arguments: Sequence[str], known: Sequence[Event]) -> Ev
 
 
 def _show(told: Event, small: Corpus, found: Corpus) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = stdout()
     for bug in told["bugs"]:
         count = len(bug["cases"])
         console.print(f"[bold]{count:4} {'case ' if count == 1 else 'cases'}[/]  {escape(bug['title'])}")

@@ -8,7 +8,7 @@ told in the audit. Killed before the commit, nothing has happened; killed behind
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -124,12 +124,13 @@ class Worker(Loop):
             commands.settle(row, receipt.state, receipt.why, present)
             row.role = known.role
             _record(session, row, receipt, present)
-        answers.post(session, rows[0], _unless_told(receipts, told_before), present)
+        answers.post(session, rows[0], _unless_told(receipts, known.role, told_before), present)
 
     def _one(self, session: Session, row: Command, known: _Known, present: datetime) -> Receipt:
         (given,) = parse(row.text, verbs()) or [Mistake(row.text, "is no command any more")]
         if isinstance(given, Mistake):
-            return refused(text.escaped(f"{given.why}.") if known.role in _READERS else "")
+            why = given.why if given.why.endswith("?") else f"{given.why}."
+            return refused(text.escaped(why) if known.role in _READERS else "")
         action = actions()[given.verb]
         asked = self._asked(session, row, given, known, present)
         if why := _not_allowed(action, asked):
@@ -212,12 +213,17 @@ def _not_allowed(action: Action, asked: Asked) -> str:
     )
 
 
-def _unless_told(receipts: Sequence[Receipt], before: bool) -> list[Receipt]:
-    """The receipts, silent where the same person was refused here before: a second answer would be noise."""
-    if not before:
-        return list(receipts)
+def _unless_told(receipts: Sequence[Receipt], role: str, before: Collection[str]) -> list[Receipt]:
+    """The receipts, silent where a second answer would be noise.
+
+    Maintainers are told each reason once in a thread; others one reason, whatever they try next.
+
+    before  why the same person was refused here before
+    """
     return [
-        Receipt("", state=each.state, why=each.why) if each.state is CommandState.REFUSED else each
+        Receipt("", state=each.state, why=each.why)
+        if each.state is CommandState.REFUSED and (each.why in before if role in _WRITERS else before)
+        else each
         for each in receipts
     ]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from bot import pages
 from bot.campaigns.catalogue import catalogued
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.compose.forge import repositories
@@ -16,7 +15,7 @@ from bot.config import RepositoryConfig, default_config, parse_config
 from bot.reports.campaign import CampaignReports
 from bot.runners import Runner, make_runner, run_tool
 from bot.runners.scripts import try_script
-from bot.settings import Settings
+from bot.settings import Settings, report_url
 from bot.toolchains import provision, resolve
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.shard import Shard
@@ -37,7 +36,7 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
         "try_script": try_script,
         "run_tool": _run_tool,
         "sign": sign,
-        "reports": reports(settings.data_dir, partial(pages.address, settings)),
+        "reports": reports(settings.data_dir, partial(report_url, settings)),
         "catalogues": catalogued,
     }
     return Services(**(fields | replaced))

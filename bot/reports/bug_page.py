@@ -67,9 +67,8 @@ def page(facts: BugFacts) -> str:
     return render("bugs/bug.html.j2", facts=facts, bug=facts.bug, o=outcome, pip=pip, plots=pictures)
 
 
-def as_json(facts: BugFacts) -> dict[str, Any]:
-    """The same for programs."""
-    bug = facts.bug
+def brief(bug: Bug) -> dict[str, Any]:
+    """A bug as programs are told of it in a list: which it is, and how it stands."""
     return {
         "id": bug.id,
         "target": bug.target,
@@ -78,12 +77,19 @@ def as_json(facts: BugFacts) -> dict[str, Any]:
         "state": bug.state,
         "reason": bug.reason,
         "issue": bug.issue,
+        "seen": bug.seen,
+        "last_seen": bug.last_seen.isoformat(),
+    }
+
+
+def as_json(facts: BugFacts) -> dict[str, Any]:
+    """The same as the page for programs."""
+    bug = facts.bug
+    return brief(bug) | {
         "ruling": bug.ruling,
         "duplicate_of": bug.duplicate_of,
         "fixed_by": bug.fixed_by,
         "first_seen": bug.first_seen.isoformat(),
-        "last_seen": bug.last_seen.isoformat(),
-        "seen": bug.seen,
         "case": facts.case.id if facts.case else None,
         "reduced": facts.reduced,
         "history": facts.history,

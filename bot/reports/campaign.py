@@ -31,6 +31,8 @@ class CampaignReports:
     corpus   where their cases lie
     folder   campaign's id → where its artifacts go
     page     campaign's id → the address of its report, "" where it has none
+    offered  False where nobody gets more of a report than report.json: then no pages are written, and no
+             reproducers tried
     """
 
     def __init__(
@@ -39,15 +41,19 @@ class CampaignReports:
         folder: Callable[[int], Path],
         clock: Callable[[], datetime] = now,
         page: Callable[[int], str] = lambda _: "",
+        *,
+        offered: bool = True,
     ) -> None:
         self._page = page
+        self._offered = offered
         self._corpus = Corpus(corpus)
         self._folder = folder
         self._clock = clock
 
     def write(self, summary: Summary) -> None:
         """Writes report.md, .html, .json and the reproducers; doing it again gives the same files."""
-        render.write_artifacts(self._report(summary), self._folder(summary.campaign_id))
+        write = render.write_artifacts if self._offered else render.write_told
+        write(self._report(summary), self._folder(summary.campaign_id))
 
     def publish(self, session: Session, summary: Summary) -> None:
         """Records the bugs, and the effects that tell of them, by key: twice is once."""
@@ -93,12 +99,15 @@ class CampaignReports:
     def _effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime
     ) -> list[Draft]:
+        page = self._page(report.view.campaign)
         if report.view.pull is None:
-            return render.effects(report, config)
-        return pull.effects(session, report, config, at, self._page(report.view.campaign))
+            return render.effects(report, config, page)
+        return pull.effects(session, report, config, at, page)
 
     def scripts(self, summary: Summary) -> list[list[Script]]:
         """The reproducers of what is reported: of the reduced case, then of the case as it was found."""
+        if not self._offered:
+            return []
         report = self._report(replace(summary, tried={}))
         found = {one.case_id: replace(one, reduced=None) for one in summary.findings}
         made = []

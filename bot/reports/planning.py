@@ -51,7 +51,7 @@ def order_of(ranking: Ranking | None) -> str:
     knew = []
     if ranking.change is not None:
         files = counted(int(ranking.change["files"]), "changed file")
-        knew.append(files + (", more than were read" if ranking.change["truncated"] else ""))
+        knew.append(files + (" (there are more)" if ranking.change["truncated"] else ""))
     if ranking.history is not None:
         knew.append(f"the history of {counted(int(ranking.history['cases']), 'case')}")
     if ranking.suites:

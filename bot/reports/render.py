@@ -45,14 +45,16 @@ class Config(Protocol):
         """Its `reports` section."""
 
 
-def effects(report: Report, config: Config) -> list[Draft]:
+def effects(report: Report, config: Config, page: str = "") -> list[Draft]:
     """The check run, then one issue for each new bug; in held mode the issues wait.
+
+    `page` is where the whole report is, "" for nowhere.
 
     A pull request's campaign has no issues: see `bot.reports.campaign.in_pull`.
     """
     view = report.view
     hold = HELD if config.reports.mode == "held" else ""
-    run = check_run(report, Setting(held=bool(hold)))
+    run = check_run(report, Setting(page=page, held=bool(hold)))
     drafts = [Draft(CHECK_RUN, check_key(view), view.target, run)]
     for group in report.of(Standing.REGRESSION) if view.pull is None else ():
         payload = {
@@ -84,12 +86,8 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
 
     Writing again gives the same files; each appears whole or not at all.
     """
-    files = {
-        "report.md": markdown(report),
-        "report.html": html(report),
-        "report.json": json.dumps(_scrub(as_json(report)), indent=1, ensure_ascii=False, allow_nan=False)
-        + "\n",
-    }
+    write_told(report, folder)
+    files = {"report.md": markdown(report), "report.html": html(report)}
     for group in report.groups:
         if group.script or group.page:
             files[f"reproducers/{group.filename}"] = group.script or group.page
@@ -100,7 +98,13 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
             files[f"reproducers/{group.signature}.md"] = text
     for name, text in files.items():
         _write(folder / name, text)
-    return tuple(folder / name for name in files)
+    return tuple(folder / name for name in ("report.json", *files))
+
+
+def write_told(report: Report, folder: Path) -> None:
+    """Writes report.json alone."""
+    told = json.dumps(_scrub(as_json(report)), indent=1, ensure_ascii=False, allow_nan=False)
+    _write(folder / "report.json", told + "\n")
 
 
 def _write(path: Path, content: str | bytes) -> None:

@@ -26,6 +26,11 @@ def keep(session: Session, url: str, etag: str, body: dict[str, Any], at: dateti
     session.flush()
 
 
+def forget(session: Session, account: str) -> None:
+    """Drops what an account was told: the addresses of its answers begin with it."""
+    session.execute(delete(Answer).where(Answer.url.startswith(f"{account} ", autoescape=True)))
+
+
 def tidy(session: Session, at: datetime) -> None:
     """Drops what is older than KEPT."""
     session.execute(delete(Answer).where(Answer.at < at - KEPT))

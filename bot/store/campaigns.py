@@ -305,12 +305,10 @@ def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str,
     """Inserts the rows whose keys are new and leaves the others as they are; returns how many were new."""
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     key = next(iter(table.__table__.primary_key))
-    new = 0
-    for chunk in chunks(rows):
-        # Counted by what comes back: psycopg does not say how many rows such an INSERT made.
-        made = dialect.insert(table).values(chunk).on_conflict_do_nothing().returning(key)
-        new += len(session.execute(made).all())
-    return new
+    # Counted by what comes back: psycopg does not say how many rows such an INSERT made. The rows are
+    # parameters and no part of the statement, which SQLAlchemy then compiles once and not each time.
+    insertion = dialect.insert(table.__table__).on_conflict_do_nothing().returning(key)
+    return sum(len(session.execute(insertion, chunk).all()) for chunk in chunks(rows))
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:

@@ -41,16 +41,16 @@ def of_comment(session: Session, comment: int) -> Sequence[Command]:
     return session.scalars(query).all()
 
 
-def refused_before(session: Session, row: Command) -> bool:
-    """Whether this person was told before, in this thread, that something cannot be done."""
-    query = select(func.count()).where(
+def refused_before(session: Session, row: Command) -> frozenset[str]:
+    """Why this person was told before, in this thread, that something cannot be done."""
+    query = select(Command.reason).where(
         Command.target == row.target,
         Command.number == row.number,
         Command.author == row.author,
         Command.state == CommandState.REFUSED.value,
         Command.comment != row.comment,
     )
-    return (session.scalar(query) or 0) > 0
+    return frozenset(session.scalars(query))
 
 
 def settle(row: Command, state: CommandState, reason: str, at: datetime) -> None:

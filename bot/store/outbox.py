@@ -194,7 +194,7 @@ def _renew(effect: Effect, draft: Draft, campaign_id: int | None, hold: str, at:
 
 def _revise(effect: Effect, draft: Draft, campaign_id: int | None) -> None:
     """Other content for what lives. What was refused stays so: GitHub is not asked again for each change."""
-    effect.payload, effect.revision = draft.payload, effect.revision + 1
+    effect.payload, effect.revision, effect.after = draft.payload, effect.revision + 1, draft.after
     effect.campaign_id = campaign_id if campaign_id is not None else effect.campaign_id
     if effect.state == EffectState.SENT.value:
         effect.state, effect.attempts, effect.not_before = EffectState.INTENDED.value, 0, None

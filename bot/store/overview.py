@@ -27,6 +27,7 @@ from bot.store.models import (
 #: Ours: what somebody still reads on a page. The tables keep everything.
 MAX_CAMPAIGNS, MAX_ACTS, MAX_EFFECTS = 20, 60, 30
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
+_SENT = "sent"  # acts that GitHub itself shows
 _OVER = tuple(state.value for state in OVER)
 
 
@@ -74,7 +75,8 @@ class Overview:
     """All that is told of one repository.
 
     held, failed  effects that wait for a person, and that GitHub refused, each with its reason
-    acts          what was done and what was left, the newest first, each with its reason
+    acts          what was done and what was left, the newest first, each with its reason; not what was sent,
+                  which GitHub shows
     """
 
     watched: Watched
@@ -110,14 +112,15 @@ def of_target(session: Session, name: str, at: datetime) -> Overview | None:
         held=_effects(session, name, EffectState.HELD),
         failed=_effects(session, name, EffectState.FAILED),
         brakes=[one for one in outbox.brakes(session) if one.name in (outbox.EVERYTHING, name)],
-        acts=audit.of_target(session, name, MAX_ACTS),
+        acts=[act for act in audit.of_target(session, name, 3 * MAX_ACTS) if act.what != _SENT][:MAX_ACTS],
     )
 
 
 def _watched(session: Session, target: Target) -> Watched:
     last = _campaigns(session, target.name, ended=True, limit=1)
     newest = select(Campaign.config).where(Campaign.target == target.name).order_by(Campaign.id.desc())
-    config: dict[str, Any] = session.scalars(newest.limit(1)).first() or {}
+    # The newest may not have read its configuration yet.
+    config: dict[str, Any] = next(filter(None, session.scalars(newest.limit(MAX_CAMPAIGNS))), {})
     unfinished = (Campaign.target == target.name, Campaign.state.in_(_UNFINISHED))
     alive = (Bug.target == target.name, Bug.state.not_in(_OVER))
     return Watched(

@@ -65,6 +65,9 @@ def of_github_id(session: Session, github_id: int) -> Target | None:
 
 def ensure(session: Session, name: str) -> tuple[Target, bool]:
     """The target of this name, locked, and whether it is new."""
+    target = lock(session, name)
+    if target is not None:
+        return target, False
     made = insert_missing(session, Target, [{"name": name, "known_as": _unused(session, name)}])
     target = lock(session, name)
     assert target is not None
@@ -105,12 +108,12 @@ def installations(session: Session) -> Sequence[Installation]:
     return session.scalars(select(Installation).order_by(Installation.id)).all()
 
 
-def drop_installations(session: Session, before: datetime) -> int:
-    """Drops installations that were removed before then and of which no target is left; returns how many."""
+def drop_installations(session: Session, before: datetime) -> list[int]:
+    """Drops installations that were removed before then and of which no target is left; returns their ids."""
     used = select(Target.installation_id).where(Target.installation_id.is_not(None))
     gone = Installation.state == TargetState.REMOVED.value
     query = delete(Installation).where(gone, Installation.changed_at < before, Installation.id.not_in(used))
-    return len(session.execute(query.returning(Installation.id)).all())
+    return list(session.scalars(query.returning(Installation.id)))
 
 
 def of_installation(session: Session, installation_id: int) -> Sequence[Target]:

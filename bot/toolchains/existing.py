@@ -50,7 +50,11 @@ class Existing:
             raise ProvisionError(f"{spec.python} is no interpreter; give the path of a python executable")
         progress(f"{adapter.name}: importing it once with {spec.python}")
         modules = [adapter.import_name, *(name.replace("-", "_") for name in adapter.packages)]
-        found = probe(Path(spec.python), adapter.import_name, beside=modules)
+        try:
+            found = probe(Path(spec.python), adapter.import_name, beside=modules)
+        except ProvisionError as error:
+            error.add_note(f"`assay doctor --python {spec.python}` says what to install for {adapter.name}")
+            raise
         wanted = dict.fromkeys(map(canonicalize_name, (adapter.package, *adapter.packages)))
         packages = [name for name in wanted if name in found.packages]
         digest = hashlib.sha256(

@@ -15,6 +15,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from fuzzing.cases.case import TestCase, case_from_manifest, manifest_id, parse_manifest, program_entry
 from fuzzing.cases.programs import MAX_PROGRAM_BYTES
@@ -108,6 +109,17 @@ class Corpus:
         """Stores `case`; False if it was there already."""
         files = case.files()  # first: it settles the id, too
         return _write(files, self._folder(case.id))
+
+    def manifest(self, case_id: str) -> dict[str, Any]:
+        """What `case.json` of this id says, unchecked but for its keys; the program is not read.
+
+        Raises CaseFormatError.
+        """
+        folder = self._folder(case_id)
+        try:
+            return parse_manifest(_read(f"{folder}/case.json", MAX_MANIFEST_BYTES))
+        except CaseFormatError as error:
+            raise CaseFormatError(f"{folder}: {error}") from None
 
     def get(self, case_id: str) -> TestCase:
         """The case of this id; raises CaseFormatError if its content is another's."""

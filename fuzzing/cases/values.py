@@ -11,6 +11,7 @@ import base64
 import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Tuple, Union
 
 import numpy as np
@@ -173,6 +174,7 @@ def _tensor_from_json(obj: object) -> Tensor:
     return Tensor(dtype, tuple(shape), raw)
 
 
+@lru_cache(maxsize=1 << 12)  # the same few shapes come thousands of times
 def element_count(shape: Tuple[int, ...]) -> int:
     """How many elements a tensor of `shape` has; raises CaseFormatError if numpy could not hold it.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fuzzing.cases import TestCase
 
 #: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
-FULL = 1 << 15
+FULL = 1 << 16
 
 Named = List[Tuple[str, Value]]
 Seen = Tuple[Tuple[str, str], ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 #: A worker must never wait for us, so it has cases for so many seconds ahead of it, and two at least: some
 #: end in 50 µs, at a missing operator. More would be taken from the other workers, and from a budget: what is
 #: sent is run.
-AHEAD_S = 0.08
-AHEAD = 256
+AHEAD_S = 0.16
+AHEAD = 512
 _FIRST = 4  # while nothing is known
 _WEIGHT = 0.5  # of the last case: the first of a worker are slow, and soon forgotten
 

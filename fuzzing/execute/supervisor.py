@@ -31,7 +31,7 @@ AHEAD_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
 TICK_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
 #: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
-PAUSE_S = 0.02
+PAUSE_S = 0.04
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
@@ -146,8 +146,10 @@ class Supervisor(Generic[Tag]):
     def _feed(self, source: Iterator[tuple[Tag, TestCase]]) -> bool:
         """Sends ahead what there is room for; False when nothing is left to do."""
         for slot in self._slots:
-            while self._has_room(slot) and (job := self._next(source)) is not None:
+            room = self._room(slot)
+            while room > 0 and slot.worker.unsent < AHEAD_BYTES and (job := self._next(source)) is not None:
                 self._give(slot, job)
+                room -= 1
             self._flush(slot)
         while len(self._slots) < self._workers and (job := self._next(source)) is not None:
             opened = self._open()
@@ -158,9 +160,10 @@ class Supervisor(Generic[Tag]):
                 self._give(opened, job)
         return any(slot.waiting for slot in self._slots)
 
-    def _has_room(self, slot: _Slot[Tag]) -> bool:
+    def _room(self, slot: _Slot[Tag]) -> int:
+        """How many cases more a slot should have."""
         ahead = 1 if self._fresh or self._singly else slot.pace.ahead
-        return len(slot.waiting) < ahead and slot.worker.unsent < AHEAD_BYTES
+        return ahead - len(slot.waiting)
 
     def _next(self, source: Iterator[tuple[Tag, TestCase]]) -> _Job[Tag] | None:
         if self._again:

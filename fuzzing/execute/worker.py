@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
-_FLUSH_S = 0.01
+_FLUSH_S = 0.02
 _READ = 1 << 16  # what a pipe holds; glibc maps and unmaps larger buffers anew each time
 
 

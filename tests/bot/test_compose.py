@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot import compose
 from bot.campaigns.services import Services
-from bot.compose import forge
+from bot.compose import campaigns, forge
+from bot.compose.service import service
 from bot.config import RepositoryConfig
 from bot.errors import SettingsError
 from bot.github.dry_run import DryRun
@@ -29,20 +29,20 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def test_every_part_of_a_campaign_is_there_and_can_be_replaced(settings: Settings) -> None:
-    services = compose.campaign_services(settings)
+    services = campaigns.campaign_services(settings)
     assert isinstance(services, Services)
     parts = vars(services)
     assert all(part is not None for name, part in parts.items() if name != "corpus")
     assert services.corpus is None, "the data folder's own, until `assay run --cases` names another"
-    marked = compose.campaign_services(settings, reports="replaced")
+    marked = campaigns.campaign_services(settings, reports="replaced")
     assert vars(marked)["reports"] == "replaced"
     assert marked.parse_config is services.parse_config
     with pytest.raises(TypeError):
-        compose.campaign_services(settings, no_such_part=print)
+        campaigns.campaign_services(settings, no_such_part=print)
 
 
 def test_a_configuration_survives_the_database(settings: Settings) -> None:
-    services = compose.campaign_services(settings)
+    services = campaigns.campaign_services(settings)
     config = RepositoryConfig(version=1, backend="openvino")
     assert services.restore_config(config.to_json()) == config
 
@@ -51,7 +51,7 @@ def test_limits_of_a_configuration_reach_the_shard() -> None:
     config = RepositoryConfig.model_validate(
         {"version": 1, "backend": "openvino", "limits": {"run": 1.5, "memory": 1 << 30}}
     )
-    shard = compose.make_shard(
+    shard = campaigns.make_shard(
         config, corpus="c", cases=("a",), backend="openvino", toolchain="d", python="p"
     )
     assert isinstance(shard, Shard)
@@ -69,8 +69,8 @@ def test_patience_multiplies_time_and_memory_and_nothing_else() -> None:
         "toolchain": "d",
         "python": "p",
     }
-    usual = compose.make_shard(config, **fields)
-    patient = compose.make_shard(config, **fields, patience=3.0)
+    usual = campaigns.make_shard(config, **fields)
+    patient = campaigns.make_shard(config, **fields, patience=3.0)
     assert usual.limits == Limits(run_s=7.0, memory_bytes=1 << 30)
     assert patient.limits == Limits(
         run_s=21.0,
@@ -83,19 +83,19 @@ def test_patience_multiplies_time_and_memory_and_nothing_else() -> None:
 
 
 def test_artifacts_of_two_campaigns_lie_apart(tmp_path: Path) -> None:
-    assert compose.artifacts(tmp_path, 1) != compose.artifacts(tmp_path, 2)
-    assert compose.artifacts(tmp_path, 1).is_relative_to(tmp_path)
+    assert campaigns.artifacts(tmp_path, 1) != campaigns.artifacts(tmp_path, 2)
+    assert campaigns.artifacts(tmp_path, 1).is_relative_to(tmp_path)
 
 
 def test_a_rehearsal_never_holds_what_could_reach_github(settings: Settings) -> None:
-    sink, _, rehearsal = compose.sinks(settings, None)
+    sink, _, rehearsal = forge.sinks(settings, None)
     assert sink is rehearsal
     assert isinstance(sink, DryRun)
 
 
 def test_live_effects_go_to_github_and_rehearsed_ones_do_not(settings: Settings) -> None:
     live = settings.model_copy(update={"github_mode": "live", "github_token": SecretStr("t0ken")})
-    sink, _, rehearsal = compose.sinks(live, compose.github_hub(live, None))
+    sink, _, rehearsal = forge.sinks(live, forge.github_hub(live, None))
     assert isinstance(sink, GitHub)
     assert isinstance(rehearsal, DryRun)
 
@@ -106,10 +106,10 @@ def test_a_key_file_that_cannot_be_read_names_its_variable(settings: Settings, t
         update={"github_mode": "live", "github_app_id": "1", "github_private_key_file": key}
     )
     with pytest.raises(SettingsError, match="ASSAY_GITHUB_PRIVATE_KEY_FILE: cannot read"):
-        compose.github_hub(app, None)
+        forge.github_hub(app, None)
     key.write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match=str(key)):
-        compose.github_hub(app, None)
+        forge.github_hub(app, None)
     key.write_text("PEM")
     credentials = forge._credentials(app)
     assert credentials is not None
@@ -121,7 +121,7 @@ def test_a_service_has_its_campaigns_and_its_publisher(settings: Settings) -> No
     database = Database(settings.database_url)
     try:
         database.migrate()
-        parts = compose.service(settings, database)
+        parts = service(settings, database)
         names = {one.name for one in parts.backgrounds}
         assert names == {"campaigns", "publisher", "jobs-quick", "jobs-long", "commands", "duties", "checks"}
     finally:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from bot import demo
-from bot.compose import artifacts
+from bot.compose.campaigns import artifacts
 from bot.config import RepositoryConfig, ToolchainConfig
 from bot.reports.reproducer import REDUCED
 from bot.store import Database, campaigns, findings, inbox, now, outbox

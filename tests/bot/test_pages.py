@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from bot import pages
 from bot.app import build
 from bot.service import Service, Services
-from bot.settings import Settings
+from bot.settings import Settings, report_url
 from bot.store import audit, bugs, outbox
 from bot.store.models import Bug, Campaign, CampaignState, Target
 
@@ -53,7 +53,7 @@ def test_only_reports_of_public_repositories_are_shown(tmp_path: Path, serving: 
         assert "Report 1" in answers[1].text
         assert answers[1].headers["content-security-policy"].startswith("default-src 'none'")
         assert client.get("/campaigns/..%2f1").status_code in (404, 422)
-    assert pages.address(made.settings, 1) == "https://assay.example/campaigns/1"
+    assert report_url(made.settings, 1) == "https://assay.example/campaigns/1"
 
 
 def test_without_an_address_there_is_no_page(tmp_path: Path, serving: Serving) -> None:
@@ -61,14 +61,15 @@ def test_without_an_address_there_is_no_page(tmp_path: Path, serving: Serving) -
     with serving(build(made)) as client:
         fill(made)
         assert client.get("/campaigns/1").status_code == 404
-    assert pages.address(made.settings, 1) == ""
+    assert report_url(made.settings, 1) == ""
 
 
 def tell(made: Service, title: str = "wrong values", why: str = "already broken at base") -> None:
     """A campaign at work, one that has failed, a bug and what was left about it, in the open repository."""
     assert made.database is not None
     with made.database.transaction() as session:
-        session.get_one(Campaign, 1).owner = "somebody"
+        begun = session.get_one(Campaign, 1)
+        begun.owner, begun.config = "somebody", {"reports": {"mode": "held"}}
         session.add(Campaign(target="octo/open", head="b" * 40, trigger="push", created_at=AT, updated_at=AT,
                              state=CampaignState.FAILED.value, reason="no such release"))  # fmt: skip
         bug = Bug(
@@ -77,6 +78,7 @@ def tell(made: Service, title: str = "wrong values", why: str = "already broken 
         session.add(bug)
         session.flush()
         audit.record(session, "octo/open", "silent", bugs.subject(bug), why, AT)
+        audit.record(session, "octo/open", "sent", "effect:12", "check_run published", AT)
 
 
 def test_the_index_lists_what_everybody_may_read(tmp_path: Path, serving: Serving) -> None:
@@ -99,6 +101,8 @@ def test_the_page_of_a_repository_says_why_nothing_was_said(tmp_path: Path, serv
         tell(made)
         answer = client.get("/repositories/octo/open")
         assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert "check_run published" not in answer.text, "GitHub shows it"
+        assert "reports: held" in answer.text
         for said in ("planning", "no such release", "wrong values", "already broken at base", "silent"):
             assert said in answer.text
         assert "Sending is stopped" not in answer.text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.settings import check_serving, load_settings
+from bot.settings import check_serving, load_settings, table
 
 
 @pytest.fixture(autouse=True)
@@ -152,3 +152,8 @@ def test_what_is_polled_must_be_repositories(monkeypatch: pytest.MonkeyPatch, na
 def test_a_file_lists_what_is_polled(tmp_path: Path) -> None:
     (tmp_path / "assay.toml").write_text('watch = ["octo/compiler"]\n')
     assert load_settings().watch == ("octo/compiler",)
+
+
+def test_the_page_on_installing_has_every_setting() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
+    assert page.partition("bot/settings.py -->\n")[2].partition("\n<!-- end")[0] == table()

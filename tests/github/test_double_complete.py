@@ -54,7 +54,7 @@ class Source:
 
     def literals(self) -> set[str]:
         """Every text in the source that begins like a path of the API, up to its first unknown part."""
-        texts = [node.value for module in self.modules for node in ast.walk(module) if _is_path(node)]
+        texts = [path for module in self.modules for node in ast.walk(module) if (path := _path(node))]
         return {text for text in texts if not set(text) & set(" []()")}  # prose and patterns are no paths
 
     def _asked(self, call: ast.Call, known: dict[str, ast.expr]) -> Iterator[tuple[str, str]]:
@@ -103,8 +103,10 @@ def _of_tuples(function: Function) -> dict[str, ast.expr]:
     return found
 
 
-def _is_path(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(ROOTS)
+def _path(node: ast.AST) -> str:
+    """The text of a node that begins like a path of the API, "" for any other."""
+    text = node.value if isinstance(node, ast.Constant) else None
+    return text if isinstance(text, str) and text.startswith(ROOTS) else ""
 
 
 SOURCE = Source()

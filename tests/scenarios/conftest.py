@@ -1,4 +1,4 @@
-"""One GitHub and one service for all scenarios of a process; each scenario has a repository of its own."""
+"""One GitHub and one service for all scenarios of a file; each scenario has a repository of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # a service in a hurry is never idle: it must end with its scenarios
 def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with Stage(tmp_path_factory.mktemp("scenarios")) as made:
         yield made

@@ -92,7 +92,8 @@ def hurry() -> None:
             there = importlib.import_module(module)
             assert hasattr(there, name), f"{module} has no {name}"
             setattr(there, name, SOON)
-    importlib.import_module("bot.pulls.checking").EVERY = timedelta(seconds=1)
+    checking: Any = importlib.import_module("bot.pulls.checking")
+    checking.EVERY = timedelta(seconds=1)
     jobs: Any = importlib.import_module("bot.jobs.worker")
     jobs.IDLE_S = dict.fromkeys(jobs.IDLE_S, SOON)
     duties: Any = importlib.import_module("bot.targets.keeper")

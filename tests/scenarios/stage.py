@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import func, or_, select, update
 
-from bot.store import Database, targets
+from bot.store import Database, now, targets
 from bot.store.models import (
     Act,
     Campaign,
@@ -119,8 +119,16 @@ class Stage:
     def revive(self) -> bool:
         """Starts the service again if it was killed."""
         if self._life is None:
+            if not self.rows.is_sqlite:
+                self._let_leases_run_out()
             self.start()
         return True
+
+    def _let_leases_run_out(self) -> None:
+        """As if minutes had passed: a service that may not be alone cannot know that the others are dead."""
+        with self.rows.transaction() as session:
+            for model in (Campaign, Job, Duty):
+                session.execute(update(model).where(model.lease_until.is_not(None)).values(lease_until=now()))
 
     def _end(self, how: signal.Signals) -> int | None:
         with self._lock:

@@ -8,10 +8,12 @@ from bot.commands.asking import Asked, Receipt, refused
 from bot.commands.registry import Need, action
 from bot.reports import text
 from bot.store import Session, audit, bugs, findings, status
-from bot.store.models import Act, Bug
+from bot.store.models import Act, Bug, Standing
 
 #: Ours: what fits on a screen; the service's audit has everything.
 MAX_ACTS, MAX_BUGS = 15, 10
+#: What the check run calls them, where that is another word.
+_NAMES = {Standing.REGRESSION: "new here", Standing.ALREADY_BROKEN: "already broken at base"}
 
 
 @action("explain", "Tells why something was said here, or was not, and on what evidence.", need=Need.READER)
@@ -29,7 +31,8 @@ def explain(session: Session, asked: Asked) -> Receipt:
 def _bug(bug: Bug) -> Iterator[str]:
     yield f"**{text.plain(bug.title)}**"
     yield ""
-    yield f"- State: {bug.state}{f', because {text.plain(bug.reason)}' if bug.reason else ''}"
+    why = bug.reason.removeprefix(f"{bug.state}: ")
+    yield f"- State: {bug.state}{f', because: {text.plain(why)}' if why else ''}"
     yield f"- Seen by {bug.seen} campaigns, {bug.first_seen:%Y-%m-%d} to {bug.last_seen:%Y-%m-%d}"
     yield f"- Signature {text.code(bug.signature)}" + (
         f", case {text.code(bug.case_id[:16])}" if bug.case_id else ""
@@ -46,7 +49,7 @@ def _pull(session: Session, asked: Asked) -> Iterator[str]:
     yield ""
     counted = findings.counts(session, campaign.id)
     for standing, count in counted.items():
-        yield f"- {standing.value.replace('_', ' ')}: {count}"
+        yield f"- {_NAMES.get(standing, standing.value.replace('_', ' '))}: {count}"
     if not counted:
         yield f"- no findings; it is {campaign.state}"
     for bug in bugs.of_pull(session, asked.target, asked.number)[:MAX_BUGS]:

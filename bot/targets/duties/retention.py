@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.store import targets
+from bot.store import answers, targets
 from bot.targets import forgetting
 from bot.targets.duties import Done, Work, duty
 
@@ -27,4 +27,6 @@ def retention(work: Work) -> Done:
         )
     with work.world.database.transaction() as session:
         dropped = targets.drop_installations(session, work.at - kept)
-    return Done(f"{len(names)} repositories forgotten, {dropped} installations")
+        for installation in dropped:
+            answers.forget(session, str(installation))
+    return Done(f"{len(names)} repositories forgotten, {len(dropped)} installations")

@@ -55,5 +55,5 @@ def test_another_failure_is_no_other_wording(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [Kind.NEVER, Kind.ERROR, Kind.UNRELIABLE])
 def test_what_is_no_answer_is_not_told(kind: Kind) -> None:
-    said = {"kind": kind.value, "release": "1.1", "before": "1.0", "doubt": "", "untried": []}
+    said: dict[str, Any] = {"kind": kind.value, "release": "1.1", "before": "1.0", "doubt": "", "untried": []}
     assert not worth_telling(json.loads(json.dumps(said)))

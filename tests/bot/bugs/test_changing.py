@@ -101,6 +101,14 @@ class World:
             rows = session.query(Effect).order_by(Effect.created_at, Effect.kind, Effect.key)
             return [(row.kind, row.payload.get("state") or row.payload.get("body")) for row in rows]
 
+    def explained(self) -> bool:
+        """Whether the issue's state waits for a comment of this bug that was said last."""
+        with self.database.reading() as session:
+            (state,) = session.query(Effect).filter(Effect.kind == "issue_state")
+            said = session.get_one(Effect, state.after)
+            wanted = "fails again" if state.payload["state"] == "open" else "fresh runs"
+            return said.kind == "comment" and wanted in said.payload["body"]
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
@@ -170,6 +178,7 @@ def test_a_fix_is_verified_on_two_commits_then_told_and_closed(world: World) -> 
     assert f"`{'3' * 12}`" in str(text)
     assert "| 0 of 3 fresh runs |" in str(text)
     assert closed == ("issue_state", "closed")
+    assert world.explained()
 
 
 def test_what_fails_in_between_begins_anew(world: World) -> None:
@@ -204,6 +213,7 @@ def test_what_comes_back_opens_its_issue_again_and_says_where(world: World) -> N
     assert world.bug.state == BugState.REPORTED.value
     states = [what for kind, what in world.effects() if kind == "issue_state"]
     assert states == ["open"]
+    assert world.explained()
     assert any("fails again" in str(what) for kind, what in world.effects() if kind == "comment")
 
 

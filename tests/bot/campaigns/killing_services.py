@@ -15,16 +15,14 @@ from bot import demo
 from bot.campaigns.catalogue import place
 from bot.store import Database
 from bot.store.models import CampaignState
-from tests.bot.campaigns import killing
 from tests.support import campaigning
 from tests.support.campaigning import await_
+from tests.support.killing import rows
 
 DELIVERY = "d-1"
 #: A dead service's processes: their killer needs no time, but a loaded machine does.
 DEATH_S = 30.0
 _ORDER = list(CampaignState)
-#: The outbox's own bookkeeping of when; its payloads are compared as files.
-_UNLIKE = {"payload", "not_before"}
 
 
 class Outside:
@@ -127,14 +125,10 @@ class Outside:
 
     def left(self) -> dict[str, Any]:
         """What the campaign left that must not depend on how often it was killed."""
-        rows = killing.rows(self.data_dir)
-        effects = [
-            {name: value for name, value in row.items() if name not in _UNLIKE} for row in rows["effects"]
-        ]
-        for row in rows["deliveries"]:
-            row["payload"] = row["payload"].decode()
-        text = json.dumps(rows | {"effects": effects}, default=str)
-        told: dict[str, Any] = json.loads(_plain(text.replace(str(self.data_dir), "DATA")))
+        there = rows(f"sqlite:///{self.data_dir}/assay.db")
+        for effect in there["effects"]:
+            del effect["payload"]  # compared as a file
+        told: dict[str, Any] = json.loads(_plain(json.dumps(there).replace(str(self.data_dir), "DATA")))
         return told | {name: _plain(text) for name, text in campaigning.outbox(self.data_dir).items()}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.campaigns.attend import QUEUE, attend
+from bot.campaigns.attend import QUEUE, Sink, attend
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step_of
 from bot.errors import RunnerError
@@ -15,7 +15,7 @@ from bot.store.models import CampaignState
 from tests.bot.campaigns.conftest import World
 
 
-class Kept:
+class Kept(Sink):
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.threads: set[int] = set()
@@ -26,9 +26,6 @@ class Kept:
             raise RunnerError("bad event")
         self.events.append(event)
         self.threads.add(threading.get_ident())
-
-    def tick(self) -> None:
-        pass
 
     def close(self) -> None:
         self.closed += 1

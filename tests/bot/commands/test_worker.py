@@ -104,6 +104,17 @@ def test_who_is_refused_again_gets_a_reaction_and_no_second_answer(here: World) 
     assert all("write access" in row.reason for row in here.commands(second))
 
 
+def test_maintainers_are_told_each_reason_once(here: World) -> None:
+    for line in ("/assay hlep", "/assay undup", "/assay undup", "/assay hlep"):
+        here.say(line)
+        here.worker.run_once()
+        here.advance(minutes=1)
+    assert here.answers() == [
+        "`hlep` is no command; did you mean `/assay help`?",
+        "`undup` is for an issue of ours.",
+    ]
+
+
 def test_strangers_mistakes_are_not_answered(here: World) -> None:
     comment = here.say("/assay buy watches", author="stranger")
     here.worker.run_once()

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bot import demo
 from bot.campaigns.provenance import origin
 from bot.campaigns.services import Ready, Services
 from bot.compose.campaigns import campaign_services
 from bot.config import RepositoryConfig, parse_config
+from bot.jobs.doing import Forge as Asked
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
 from bot.settings import Settings
@@ -31,6 +32,7 @@ from bot.store.models import (
     CampaignCase,
     Finding,
     Job,
+    Pull,
     Standing,
     Toolchain,
 )
@@ -72,6 +74,12 @@ class Forge:
     def branch_head(self, target: str, branch: str) -> str:
         return self.head
 
+    def permission(self, target: str, login: str) -> str:
+        raise AssertionError("no job about a bug asks for roles")
+
+    def pull(self, target: str, number: int) -> Pull:
+        raise AssertionError("no job about a bug asks for pull requests")
+
 
 @dataclass
 class Real:
@@ -89,7 +97,14 @@ class Real:
         key = f"{kind}:{arguments}"[:64]
         with self.database.transaction() as session:
             jobs.ask(session, kind, demo.TARGET, key, START, again=True, bug_id=1, arguments=arguments)
-        worker = Worker(self.database, self.settings, self.services, Lane.LONG, forge=self.forge, backoff=())
+        worker = Worker(
+            self.database,
+            self.settings,
+            self.services,
+            Lane.LONG,
+            forge=cast("Asked", self.forge),
+            backoff=(),
+        )
         assert worker.run_once()
         with self.database.reading() as session:
             job = jobs.of_key(session, key)

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from bot.bugs import filing
 from bot.errors import RefusalError
+from bot.jobs.doing import Forge as Asked
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, audit, bugs, jobs, mutes, now, outbox
 from bot.store.models import Bug, BugState, Effect, EffectState, Job, JobState
 from bot.store.outbox import Draft
-from tests.bot.jobs import killing
+from tests.bot.jobs import killing, real
 from tests.bot.jobs.killing import START, TARGET
 from tests.bot.jobs.real import Found
 
 
 @dataclass
-class Forge:
-    """GitHub: the head of the branch, and issues; trouble instead, where there is some."""
+class Forge(real.Forge):
+    """Trouble instead of answers, where there is some."""
 
     head: str = "a" * 40
-    issues: tuple[Found, ...] = ()
     trouble: Exception | None = None
-    asked: list[str] = field(default_factory=list)
 
     def search_issues(self, target: str, words: str) -> Sequence[Found]:
-        self.asked.append(words)
+        found = super().search_issues(target, words)
         if self.trouble is not None:
             raise self.trouble
-        return self.issues
-
-    def branch_head(self, target: str, branch: str) -> str:
-        return self.head
+        return found
 
 
 class World:
@@ -77,7 +74,7 @@ class World:
             self.settings,
             killing.services(self.settings),
             Lane.LONG,
-            forge=self.forge,
+            forge=cast("Asked", self.forge),
             backoff=(),
         )
         assert worker.run_once()

@@ -42,8 +42,9 @@ class World:
     """A bug whose issue is on its way out, and releases of which the newest shows it."""
 
     def __init__(self, folder: Path, there: Sequence[str] = tuple(sorted(toolchain.BROKEN))) -> None:
-        killing.prepare(folder)
         self.settings = Settings(data_dir=folder, workers=1)
+        folder.mkdir()
+        killing.prepare(self.settings.database_url)
         self.services = killing.services(self.settings)
         self.database = Database(self.settings.database_url)
         (folder / "bisections").mkdir()

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from bot.pulls.watch import CheckRuns
 from tests.bot.pulls.pulls_kit import Room
 
 
-def test_it_looks_and_ends_when_it_is_told(room: Room) -> None:
+def test_it_looks_and_ends_when_it_is_told(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = threading.Event()
-    room.checks.look = lambda: looked.set() or 0  # type: ignore[method-assign, func-returns-value]
+
+    def look() -> int:
+        looked.set()
+        return 0
+
+    monkeypatch.setattr(room.checks, "look", look)
     loop, stop = CheckRuns(room.checks), threading.Event()
     thread = threading.Thread(target=loop.run_forever, args=(stop,))
     thread.start()

@@ -56,7 +56,12 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def reports(tmp_path: Path) -> CampaignReports:
-    return CampaignReports(tmp_path / "corpus", lambda campaign: tmp_path / f"out-{campaign}", lambda: NOW)
+    return CampaignReports(
+        tmp_path / "corpus",
+        lambda campaign: tmp_path / f"out-{campaign}",
+        lambda: NOW,
+        lambda campaign: f"https://assay.example/campaigns/{campaign}",
+    )
 
 
 def finding(corpus: Path, standing: Standing, operator: str) -> FindingFacts:
@@ -131,6 +136,9 @@ def test_a_regression_becomes_a_bug_an_issue_and_a_check_run(
     given = summary(finding(tmp_path / "corpus", Standing.REGRESSION, "Add"))
     kinds, known = publish(database, reports, given)
     assert (kinds, list(known)) == (["check_run", "issue"], ["Add-regression"])
+    with database.reading() as session:
+        (check,) = [one for one in outbox.of_campaign(session, 1) if one.kind == "check_run"]
+    assert check.payload["details_url"] == "https://assay.example/campaigns/1"
     assert publish(database, reports, given) == (kinds, known), "twice is once"
 
 

@@ -68,7 +68,7 @@ def test_the_order_in_words() -> None:
         return planning.order_of(replace(sample.RANKING, **fields))
 
     assert told() == (
-        "The strategy change put the cases in order, knowing 3 changed files, more than were read; the "
+        "The strategy change put the cases in order, knowing 3 changed files (there are more); the "
         "history of 878 cases; the compiler's own tests (openvino.onnx)."
     )
     nothing: dict[str, Any] = {"change": None, "history": None, "suites": ()}

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from bot.cli import cli
 from bot.errors import UsageError
 from bot.store import Database, audit, erasing, inbox
-from bot.store.models import Campaign, CampaignCase, Delivery, Installation, Target, TargetState
+from bot.store.models import Answer, Campaign, CampaignCase, Delivery, Installation, Target, TargetState
 from bot.targets import watching
 from bot.targets.duties import known
 from bot.targets.forgetting import forget
@@ -127,6 +127,7 @@ def test_an_uninstalled_repository_is_forgotten_after_its_time(database: Databas
             session.add(
                 Installation(id=number, account="octo", changed_at=NOW, state=TargetState.REMOVED.value)
             )
+            session.add(Answer(url=f"{number} /app?", etag="e", body={}, at=NOW))
         session.flush()
         session.get_one(Target, KEPT).installation_id = 8
         target = watching.recognise(session, LOST, 1, NOW)
@@ -149,6 +150,7 @@ def test_an_uninstalled_repository_is_forgotten_after_its_time(database: Databas
     assert files(tmp_path) == LEFT
     with database.reading() as session:
         assert [row.id for row in session.scalars(select(Installation))] == [8], "a target is left of it"
+        assert [row.url for row in session.scalars(select(Answer))] == ["8 /app?"]
 
 
 @pytest.fixture
