@@ -57,11 +57,7 @@ def section(bug: Bug) -> str:
 
 
 def tell(session: Session, bug: Bug, issue: str, at: datetime) -> None:
-<<<<<<< HEAD
     """Posts the comment behind the issue that the effect `issue` files; quiet where nothing is known."""
-=======
-    """Posts the comment once the issue is out that the effect `issue` files, where anything is known."""
->>>>>>> main
     answer = _answer(bug)
     if answer is not None and worth_telling(answer) and not over(bug):
         post(session, bug, [_note(bug, issue, answer)], at)

@@ -129,15 +129,10 @@ def _show(told: Event) -> None:
     console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
     for word, before, after in zip(told["words"], told["before"], told["after"], strict=False):
         console.print(f"  {word:12} {before:g} → {after:g}")
-<<<<<<< HEAD
     if told.get("root"):
         console.print(
             f"  it shows what case {told['root'][:16]} computes wrongly by itself: the bug is there"
         )
-=======
-    if told.get("upstream"):
-        console.print("  this is wrong by itself; what showed it is right with what the library computes")
->>>>>>> main
     known = f", {told['replayed']} known from before" if told["replayed"] else ""
     console.print(f"  {told['runs']} runs{known}, {seconds(told['seconds'])}; {_ending(told)}")
     console.print(f"\ncase        {told['case']}")

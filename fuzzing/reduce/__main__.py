@@ -6,13 +6,8 @@ passes: then only what passes there counts, so that what is new stays new. Print
     {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
     {"event": "other", "id": ID}                                another bug, met on the way
     {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …,
-<<<<<<< HEAD
      "root": ID or null, "runs": N,
      "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
-=======
-     "upstream": …, "runs": N, "replayed": N, "before": […], "after": […], "words": […],
-     "seconds": S, "traits": {…}}
->>>>>>> main
 
 The reduced case, and the others, are added to the shard's corpus. Errors are told as `fuzzing.program` does.
 Exit codes: 0 after "end", 2 for a case that does not fail or cannot be reduced, 3 if the toolchain cannot be

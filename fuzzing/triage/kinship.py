@@ -25,19 +25,10 @@ _STEM = re.compile(r"(?:_shape_inference)?\.\w+$")
 _WORD = re.compile(r"[A-Za-z]+")
 #: What any complaint may say, and what checks are written in.
 _COMMON = frozenset(
-<<<<<<< HEAD
-    word
-    for line in (
-        "a an and are at be by check error exception failed for from get has have in is it n name not of",
-        "on or size static std the this to was were with",
-    )
-    for word in line.split()
-=======
     _WORD.findall(
         "a an and are at be by check error exception failed for from get has have in is it n name not of "
         "on or size static std the this to was were with"
     )
->>>>>>> main
 )
 
 
