@@ -77,8 +77,8 @@ def worth_telling(answer: Mapping[str, Any]) -> bool:
     """
     kind = Kind(answer["kind"])
     if kind is Kind.HORIZON:
-        return not answer["untried"]
-    doubted = kind is Kind.UNRELIABLE and bool(answer["doubt"])
+        return not answer.get("untried")
+    doubted = kind is Kind.UNRELIABLE and bool(answer.get("doubt"))
     return (kind in (Kind.FOUND, Kind.RANGE) or doubted) and bool(answer["release"] and answer["before"])
 
 
