@@ -119,10 +119,11 @@ def lines(answer: dict[str, Any]) -> list[str]:
 def command(answer: Mapping[str, Any]) -> str:
     """The command that asks the same again."""
     words = ["assay", "bisect", answer["case"][:16], "--releases", answer["range"]]
-    words += ["--backend", answer["backend"], "--device", answer["device"]]
-    for name, value in answer["options"].items():
+    words += ["--backend", answer["backend"]]
+    words += ["--device", answer["device"]] if answer.get("device") else []
+    for name, value in answer.get("options", {}).items():
         words += ["--option", f"{name}={value}"]
-    words += ["--profile", answer["profile"]] if answer["profile"] != DEFAULT else []
+    words += ["--profile", answer["profile"]] if answer.get("profile", DEFAULT) != DEFAULT else []
     return shlex.join([*words, *(["--fixed-by"] if answer["asked"] == "fixed by" else [])])
 
 
@@ -133,7 +134,7 @@ def _answer(answer: dict[str, Any]) -> str:
     release, before = (answer[key] and f"{package} {answer[key]}" for key in ("release", "before"))
     if kind is Kind.ERROR:
         return f"{where}: no answer, for {_hindrance(answer)}"
-    if kind is Kind.HORIZON and answer["untried"]:
+    if kind is Kind.HORIZON and answer.get("untried"):
         known = f"{before} still fails" if fixed else f"{release} fails already"
         return f"{known}: the time was spent before a release was found that does not"
     if kind is Kind.HORIZON and fixed:
@@ -162,13 +163,13 @@ def _hindrance(answer: dict[str, Any]) -> str:
 
 def _grounds(answer: dict[str, Any]) -> list[str]:
     grounds = []
-    unclear = [one for one in answer["between"] if one not in answer["untried"]]
+    unclear = [one for one in answer["between"] if one not in answer.get("untried", ())]
     if unclear:
         grounds.append(f"could not be judged: {', '.join(unclear)}")
-    left = [one for one in answer["between"] if one in answer["untried"]]
+    left = [one for one in answer["between"] if one in answer.get("untried", ())]
     if left:
         grounds.append(f"not tried, for the time was spent: {', '.join(left)}")
-    if answer["doubt"]:
+    if answer.get("doubt"):
         failing = answer["before" if answer["asked"] == "fixed by" else "release"]
         grounds.append(f"{failing} says it in other words; taken for the same: {answer['doubt']}")
     if answer["confidence"]:
@@ -191,4 +192,4 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def _verdicts(row: dict[str, Any]) -> str:
     another = " (something else)" if row["other"] and not row["bad"] else ""
-    return f"{row['verdicts']}{' (in other words)' if row['worded'] else another}"
+    return f"{row['verdicts']}{' (in other words)' if row.get('worded') else another}"

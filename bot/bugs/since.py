@@ -57,7 +57,7 @@ def section(bug: Bug) -> str:
 
 
 def tell(session: Session, bug: Bug, issue: str, at: datetime) -> None:
-    """Posts the comment once the issue is out that the effect `issue` files, where anything is known."""
+    """Posts the comment behind the issue that the effect `issue` files; quiet where nothing is known."""
     answer = _answer(bug)
     if answer is not None and worth_telling(answer) and not over(bug):
         post(session, bug, [_note(bug, issue, answer)], at)
@@ -77,8 +77,8 @@ def worth_telling(answer: Mapping[str, Any]) -> bool:
     """
     kind = Kind(answer["kind"])
     if kind is Kind.HORIZON:
-        return not answer["untried"]
-    doubted = kind is Kind.UNRELIABLE and bool(answer["doubt"])
+        return not answer.get("untried")
+    doubted = kind is Kind.UNRELIABLE and bool(answer.get("doubt"))
     return (kind in (Kind.FOUND, Kind.RANGE) or doubted) and bool(answer["release"] and answer["before"])
 
 

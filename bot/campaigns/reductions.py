@@ -61,7 +61,8 @@ def traits_from_json(obj: Mapping[str, Any]) -> Traits:
     """The inverse of `dataclasses.asdict`. Raises RunnerError: a program sent something else."""
     try:
         lists = {name: tuple(map(str, obj[name])) for name in ("dtypes", "needs", "operators")}
-        return Traits(pattern=str(obj["pattern"]), **lists)
+        root = obj.get("root")  # a row of an earlier Assay has none
+        return Traits(pattern=str(obj["pattern"]), **lists, root=None if root is None else dict(root))
     except (TypeError, KeyError) as error:
         raise RunnerError(f"{PROGRAM} sent traits that are none: {error!r}") from None
 

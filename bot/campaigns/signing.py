@@ -19,7 +19,7 @@ from fuzzing.triage.signature import explains
 from fuzzing.triage.traits import Traits
 
 #: What a reduction adds to a signature, or puts in place of what the case was made to test.
-_REDUCED = frozenset({"operator", "dtypes", "needs", "component"})
+_REDUCED = frozenset({"operator", "dtypes", "needs", "component", "root"})
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,10 @@ def command(
     """Make a failing case as small as it gets, with the same bug in it.
 
     CASE is the folder of a case, or the beginning of its id in the corpus. Whatever is tried counts only if
-    it fails with the same signature; other bugs met on the way are kept as cases of their own. Where the
-    failure only shows what an earlier part computes wrongly, that part is what is left, and this is said.
-    What was learnt is remembered: a reduction that was stopped goes on where it was. Exit code 1, since a
-    compiler is at fault; 2 if the case does not fail.
+    it fails with the same signature; other bugs met on the way are kept as cases of their own. Where it
+    only shows what a part of it computes wrongly by itself, that part is named. What was learnt is
+    remembered: a reduction that was stopped goes on where it was. Exit code 1, since a compiler is at fault;
+    2 if the case does not fail.
     """
     how = configured(backend, device, given, profile)
     toolchain = installed(how.name, python)
@@ -129,8 +129,10 @@ def _show(told: Event) -> None:
     console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
     for word, before, after in zip(told["words"], told["before"], told["after"], strict=False):
         console.print(f"  {word:12} {before:g} → {after:g}")
-    if told.get("upstream"):
-        console.print("  this is wrong by itself; what showed it is right with what the library computes")
+    if told.get("root"):
+        console.print(
+            f"  it shows what case {told['root'][:16]} computes wrongly by itself: the bug is there"
+        )
     known = f", {told['replayed']} known from before" if told["replayed"] else ""
     console.print(f"  {told['runs']} runs{known}, {seconds(told['seconds'])}; {_ending(told)}")
     console.print(f"\ncase        {told['case']}")

@@ -6,8 +6,8 @@ passes: then only what passes there counts, so that what is new stays new. Print
     {"event": "step", "run": N, "by": PASS, "size": […]}        each candidate that was taken
     {"event": "other", "id": ID}                                another bug, met on the way
     {"event": "end", "id": ID, "from": ID, "outcome": {…}, "minimal": …, "confirmed": …,
-     "upstream": …, "runs": N, "replayed": N, "before": […], "after": […], "words": […],
-     "seconds": S, "traits": {…}}
+     "root": ID or null, "runs": N,
+     "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
 
 The reduced case, and the others, are added to the shard's corpus. Errors are told as `fuzzing.program` does.
 Exit codes: 0 after "end", 2 for a case that does not fail or cannot be reduced, 3 if the toolchain cannot be
@@ -29,7 +29,6 @@ from fuzzing.program import ended, event, event_now, note
 from fuzzing.reduce.engine import Budget, Step
 from fuzzing.reduce.lenses import lens_of
 from fuzzing.reduce.reduction import reduce_case
-from fuzzing.triage.traits import traits_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,6 +67,8 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         corpus.add(other)
         event(event="other", id=other.id)
     corpus.add(reduction.case)
+    if reduction.root is not None:
+        corpus.add(reduction.root[0])
     event(
         event="end",
         **{"from": case.id},
@@ -75,14 +76,14 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         outcome=reduction.outcome.to_json(),
         minimal=reduction.reduced.minimal,
         confirmed=reduction.confirmed,
-        upstream=reduction.upstream,
+        root=reduction.root and reduction.root[0].id,
         runs=reduction.reduced.runs,
         replayed=reduction.reduced.replayed,
         before=reduction.before,
         after=reduction.after,
         words=lens_of(case.program.kind).words,
         seconds=time.monotonic() - begin,
-        traits=asdict(traits_of(reduction.case)),
+        traits=asdict(reduction.traits),
     )
 
 

@@ -21,6 +21,10 @@ from fuzzing.reduce.journal import Journal
 from fuzzing.reduce.judging import Showing, shows, symptom
 from fuzzing.reduce.lenses import Lens, lens_of
 from fuzzing.reduce.upstream import upstream
+from fuzzing.triage.traits import Traits, traits_of
+
+#: Of a root's symptom, what takes the place of its case's own.
+_SYMPTOM = ("phase", "verdict", "error", "complaint", "frames")
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,8 @@ class Reduction:
     reduced    how it went: runs, steps, whether it is minimal
     others     cases that show other bugs, met on the way, smallest first
     confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
-    upstream   whether `case` is what was wrong before the symptom showed (`fuzzing.reduce.upstream`), so that
-               `outcome` is another than `first`
+    root       what is wrong by itself before that, as a case of its own, and what it does
+               (`fuzzing.reduce.upstream`); None where `case` shows its bug itself
     """
 
     case: TestCase
@@ -47,7 +51,16 @@ class Reduction:
     reduced: Reduced[Any]
     others: tuple[TestCase, ...]
     confirmed: bool
-    upstream: bool = False
+    root: tuple[TestCase, Outcome] | None = None
+
+    @property
+    def traits(self) -> Traits:
+        """What `case` shows of its bug; those of the root, where there is one."""
+        if self.root is None:
+            return traits_of(self.case)
+        case, outcome = self.root
+        shown = symptom(outcome)
+        return replace(traits_of(case), root={name: shown[name] for name in _SYMPTOM})
 
 
 class Reducer:
@@ -97,7 +110,7 @@ class Reducer:
         """
         begin = time.monotonic()
         found = self._small(case, first, journal, progress)
-        return self._upstream(found, case, journal, progress, begin) if found.confirmed else found
+        return self._upstream(found, journal, begin) if found.confirmed else found
 
     def _small(
         self,
@@ -147,16 +160,14 @@ class Reducer:
     def _upstream(
         self,
         found: Reduction,
-        case: TestCase,
         journal: Path | None,
-        progress: Callable[[Step], None] | None,
         begin: float,
     ) -> Reduction:
-        """What is wrong before the symptom shows, made small in what is left of the budget; or `found`.
+        """The reduction with its root, made small in what is left of the budget, if it has one.
 
         A quarter of the time is always left for it: what was found late would be told with all around it.
         """
-        lens, done, asked = lens_of(case.program.kind), found.reduced, 0
+        lens, done, asked = lens_of(found.case.program.kind), found.reduced, 0
 
         def run(one: TestCase) -> Outcome:
             nonlocal asked
@@ -174,30 +185,20 @@ class Reducer:
         seconds = max(budget.seconds - (time.monotonic() - begin), budget.seconds / 4)
         left = Budget(max(budget.runs - done.runs - asked, 0), seconds)
         another = None if journal is None else journal.with_suffix(".upstream.jsonl")
-        more = self._reduced(start, lens, wanted, left, another, progress)
-        small = _derived(lens.case(more.best), case)
+        more = self._reduced(start, lens, wanted, left, another, None)
+        small = _derived(lens.case(more.best), found.case)
         [outcome] = self._fresh.outcomes([small])
         if not shows(outcome, wanted):
             return found
-        after = lens.format.size(more.best)
-        both = _both(done, more, asked)
+        spent = Counter(done.spent) + Counter(upstream=asked + more.runs)
+        runs, replayed = done.runs + asked + more.runs, done.replayed + more.replayed
         others = tuple(one for one in found.others if one.id != small.id)
-        return replace(
-            found, case=small, outcome=outcome, after=after, reduced=both, others=others, upstream=True
-        )
+        counted = replace(done, runs=runs, replayed=replayed, spent=spent)
+        return replace(found, reduced=counted, others=others, root=(small, outcome))
 
     def _new(self, case: TestCase) -> bool:
         """Whether a case passes where what is new must."""
         return self._passing is None or self._passing.outcomes([case])[0].verdict is Verdict.PASS
-
-
-def _both(first: Reduced[Any], then: Reduced[Any], asked: int) -> Reduced[Any]:
-    """Two reductions, one after the other, and the runs between them."""
-    spent = Counter(first.spent) + Counter(then.spent) + Counter(upstream=asked)
-    before = first.runs + asked
-    steps = (*first.steps, *(replace(step, run=step.run + before) for step in then.steps))
-    replayed = first.replayed + then.replayed
-    return Reduced(then.best, then.minimal, before + then.runs, replayed, spent, steps, first.others)
 
 
 def reduce_case(

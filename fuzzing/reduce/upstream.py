@@ -1,10 +1,10 @@
 """What is wrong upstream: a failure that only shows what a part before it computed wrongly.
 
 A reduction keeps the symptom, and so ends at whatever shows it. Where a Shape ignores its `end`, one case
-ends in the Concat behind it, another in a Transpose behind that, and each is a bug by its signature. But the
-Shape is wrong by itself, and what it feeds is right once it gets what the library computes: that is evidence
-that there is one bug, and that it is the Shape's. Both are run; where either is not so, the reduction stands
-as it is.
+ends in the Concat behind it, another in a Transpose behind that, and by their signatures they are two bugs.
+But the Shape is wrong by itself, and what it feeds is right once it gets what the library computes: that is
+evidence of one bug, and that it is the Shape's. Both are run; where either is not so, the reduction stands
+for itself.
 """
 
 from __future__ import annotations

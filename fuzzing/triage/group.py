@@ -153,7 +153,7 @@ def _reduced(failure: Failure, reducer: Reducer, shard: Shard, reducing: _Reduci
     counts = {"runs": small.runs, "replayed": small.replayed}
     event_now(event="reduced", **{"from": case.id}, id=small.case.id, why_not=small.why_not, **counts)
     note(f"{case.id[:16]}: {small.why_not or f'reduced in {small.runs} runs'}")
-    return Found(failure, Failure(small.case, small.outcome, small.reduced))
+    return Found(failure, Failure(small.case, small.outcome, small.reduced, small.traits))
 
 
 def _told(items: Sequence[Found]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fuzzing.errors import UsageError
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce.engine import Step
 from fuzzing.reduce.reduction import Reducer
+from fuzzing.triage.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Small:
     reduced  whether it is what a reduction left, confirmed in a fresh process
     runs     candidates that were run; `replayed` were known from an earlier try
     why_not  why it is not reduced; "" if it is
+    traits   what is left of it says, None where it is not reduced
     """
 
     case: TestCase
@@ -30,6 +32,7 @@ class Small:
     runs: int = 0
     replayed: int = 0
     why_not: str = ""
+    traits: Traits | None = None
 
 
 def reduced(
@@ -46,4 +49,5 @@ def reduced(
         return Small(case, first, False, why_not=str(error))
     why_not = "" if found.confirmed else "the smallest one did not fail in a fresh process"
     runs, replayed = found.reduced.runs, found.reduced.replayed
-    return Small(found.case, found.outcome, found.confirmed, runs, replayed, why_not)
+    traits = found.traits if found.confirmed else None
+    return Small(found.case, found.outcome, found.confirmed, runs, replayed, why_not, traits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,7 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Trait
     says what the case was made to test, and adds fields:
         dtypes, needs  see `Traits`
         component      the part of the compiler that the ablation ladder blames, "" if it was not climbed
+        root           the symptom upstream, where the case only shows what was computed wrongly before
     """
     symptom = _SYMPTOMS.get(outcome.verdict, _other)(outcome)
     fields: dict[str, Any] = {
@@ -81,6 +82,7 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Trait
             "needs": list(reduced.needs),
             "component": outcome.evidence.component,
         }
+        fields |= {} if reduced.root is None else {"root": dict(reduced.root)}
     return Signature(key_of(fields), _title(outcome, subject, frontend, symptom), fields)
 
 
@@ -93,15 +95,18 @@ def key_of(fields: Mapping[str, Any]) -> str:
 def explains(one: Signature, other: Signature) -> bool:
     """Whether what has the signature `one` is why there is the signature `other`.
 
-    They are alike but for needs, and whatever the one bug needs, the other case has.
+    They are alike but for needs, and whatever the one bug needs, the other case has. A case whose bug is
+    upstream counts as what is wrong there would; which part of the compiler its symptom is of says nothing.
     """
-    return _bare(one.fields) == _bare(other.fields) and set(one.fields.get("needs", ())) <= set(
+    left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
+    return _bare(one.fields, left) == _bare(other.fields, left) and set(one.fields.get("needs", ())) <= set(
         other.fields.get("needs", ())
     )
 
 
-def _bare(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name != "needs"}
+def _bare(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:
+    """The fields, less some, with the symptom upstream in place of what the case shows."""
+    return {name: value for name, value in {**fields, **fields.get("root", {})}.items() if name not in left}
 
 
 def _crash(outcome: Outcome) -> _Symptom:

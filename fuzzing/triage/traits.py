@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import fuzzing.triage.kinds
 from fuzzing.cases import Recipe, Tensor, TestCase
@@ -30,12 +31,15 @@ class Traits:
     dtypes     classes of element types that the program is given, sorted
     needs      what else is left, sorted: attributes, optional inputs, ranks and the like
     operators  the operators or the API, sorted, each once
+    root       the symptom of what is wrong upstream of what the case shows (`fuzzing.reduce.upstream`), which
+               all of the above is then about; None where the case shows its bug itself
     """
 
     pattern: str
     dtypes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
+    root: Mapping[str, Any] | None = None
 
 
 Reader = Callable[[TestCase], Traits]

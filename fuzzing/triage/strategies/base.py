@@ -21,7 +21,7 @@ from fuzzing.cases import TestCase
 from fuzzing.errors import UnknownNameError
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.signature import Signature, sign
-from fuzzing.triage.traits import traits_of
+from fuzzing.triage.traits import Traits, traits_of
 
 DEFAULT = "signature"
 
@@ -31,11 +31,12 @@ FRONTENDS = {"onnx": "ONNX", "torch": "PyTorch", "keras": "Keras"}
 
 @dataclass(frozen=True)
 class Failure:
-    """A case and what it did; `reduced` if the case is what a reduction left."""
+    """A case and what it did; `reduced` if it is what a reduction left, `traits` what that tells of it."""
 
     case: TestCase
     outcome: Outcome
     reduced: bool = False
+    traits: Traits | None = None
 
     @property
     def frontend(self) -> str:
@@ -45,7 +46,7 @@ class Failure:
 
     def signature(self) -> Signature:
         """Our signature."""
-        traits = traits_of(self.case) if self.reduced else None
+        traits = (self.traits or traits_of(self.case)) if self.reduced else None
         return sign(self.outcome, self.case.provenance.operator, self.frontend, traits)
 
 

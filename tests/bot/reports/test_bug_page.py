@@ -170,3 +170,26 @@ def test_one_huge_number_does_not_flatten_the_others() -> None:
     assert plot.marks[0].want_y - plot.marks[1].want_y > 0.5
     [one] = plots([numbers([4.0], [4.0])])
     assert one.error == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"kind": "found"}, "Since <b>1.2</b>; 1.1 is the release before it."),
+        (
+            {"kind": "range", "between": ["1.1.1"], "before": "1.0"},
+            "Since <b>1.2</b> at the latest; 1.0 is the last release before it that was judged.",
+        ),
+        (
+            {"kind": "unreliable", "doubt": "the words are"},
+            "Perhaps since <b>1.2</b>; 1.1 is the release before it. It says it in other words; taken for the "
+            "same: the words are.",
+        ),
+        ({"kind": "error", "release": None}, "Not settled: error."),
+    ],
+)
+def test_since_when_is_told_as_surely_as_it_is_known(
+    facts: BugFacts, answer: dict[str, Any], said: str
+) -> None:
+    facts.bug.facts = {"bisection": {"since": {"release": "1.2", "before": "1.1", **answer}}}
+    assert said in page(facts)

@@ -15,8 +15,11 @@ from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome, Phase, Verdict
 from fuzzing.reduce.engine import Format
 from fuzzing.reduce.lenses import Lens
-from fuzzing.reduce.reduction import Reduction, reduce_case
+from fuzzing.reduce.reduction import reduce_case
 from fuzzing.reduce.upstream import upstream
+from fuzzing.triage.signature import explains
+from fuzzing.triage.strategies.base import Failure
+from fuzzing.triage.traits import traits_of
 
 SHAPELESS = str(Path(__file__).parent / "shapeless_backend.py")
 Parts = tuple[str, ...]
@@ -115,11 +118,18 @@ def test_whatever_shows_it_the_shape_is_left(behind: str) -> None:
     values = (("x", Tensor.of(np.ones((3, 4), np.float32))), ("y", Tensor.of(np.ones(3, np.float32))))
     given = TestCase(OnnxModel(model), values, Provenance("s", "shapes", "Shape", "onnx", "1"))
     found = reduce_case(given, Shard("", (), SHAPELESS, "d", sys.executable, options={"fault": "shape-end"}))
-    assert (found.upstream, found.confirmed, operators(found)) == (True, True, ["Shape"])
-    assert found.outcome.verdict is WRONG
+    assert found.confirmed
+    assert found.root is not None
+    root, does = found.root
+    assert (operators(root), does.verdict, found.outcome.verdict) == (["Shape"], WRONG, CRASH)
+    assert (found.traits.pattern, found.traits.needs) == ("Shape", traits_of(root).needs)
+    # Whatever shows it, it is the bug that the root itself would be.
+    own = Failure(root, does, reduced=True).signature()
+    shown = Failure(found.case, found.outcome, True, found.traits).signature()
+    assert (explains(own, shown), explains(shown, own), own.key == shown.key) == (True, True, False)
     assert found.reduced.spent["upstream"] >= 2
 
 
-def operators(found: Reduction) -> list[str]:
-    assert isinstance(found.case.program, OnnxModel)
-    return [node.op_type for node in onnx.load_from_string(found.case.program.model).graph.node]
+def operators(case: TestCase) -> list[str]:
+    assert isinstance(case.program, OnnxModel)
+    return [node.op_type for node in onnx.load_from_string(case.program.model).graph.node]

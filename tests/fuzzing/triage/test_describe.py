@@ -103,5 +103,5 @@ def test_what_may_be_behind_a_failure_is_told_on_demand(
     Corpus(tmp_path).add(case)
     assert main(["--corpus", str(tmp_path), "--traits", case.id]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["traits"].keys() == {"pattern", "dtypes", "needs", "operators"}
+    assert told["traits"].keys() == {"pattern", "dtypes", "needs", "operators", "root"}
     assert "Abs" in told["traits"]["operators"]

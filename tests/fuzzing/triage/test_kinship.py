@@ -16,7 +16,7 @@ from fuzzing.triage.kinship import DOORS, kinship
 
 RECORDED = json.loads((Path(__file__).parent / "wordings.json").read_text(encoding="utf-8"))
 WORDS = st.lists(
-    st.sampled_from(["reshape", "rank", "axis", "pattern", "shape", "broadcast", "of", "the"]), max_size=6
+    st.sampled_from(("reshape", "rank", "axis", "pattern", "shape", "broadcast", "of", "the")), max_size=6
 )
 FILES = st.sampled_from(["", "reshape.cpp", "reshape_shape_inference.hpp", *sorted(DOORS)])
 
