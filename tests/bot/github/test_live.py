@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -29,13 +29,16 @@ from tests.github.people import RepositoryDouble
 from tests.github.server import Fault
 from tests.github.state import wall_clock
 
-#: Where the clock of everybody stands: the App's signatures go by the machine's own.
-NOW = wall_clock()
+
+@pytest.fixture
+def clock() -> Clock:
+    """Everybody's; it stands where the test began, as the App's signatures go by the machine's own."""
+    return Clock(wall_clock())
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[GitHubDouble]:
-    with GitHubDouble(tmp_path, Clock(NOW)) as made:
+def server(tmp_path: Path, clock: Clock) -> Iterator[GitHubDouble]:
+    with GitHubDouble(tmp_path, clock) as made:
         yield made
 
 
@@ -47,9 +50,9 @@ def repository(server: GitHubDouble) -> RepositoryDouble:
 
 
 @pytest.fixture
-def github(server: GitHubDouble, repository: RepositoryDouble) -> Iterator[GitHub]:
+def github(server: GitHubDouble, repository: RepositoryDouble, clock: Clock) -> Iterator[GitHub]:
     who = Credentials(app_id=server.app_id, private_key=server.private_key)
-    made = GitHub(Hub(who, server.url, timeout_s=5, clock=server.hub.world.clock))
+    made = GitHub(Hub(who, server.url, timeout_s=5, clock=clock))
     yield made
     made.close()
 
@@ -60,8 +63,8 @@ def run(repository: RepositoryDouble, key: str = "k") -> Draft:
     return replace(draft, payload=draft.payload | {"head_sha": repository.head()})
 
 
-def claimed(draft: Draft, resumed: bool = False) -> Claimed:
-    return Claimed(draft.key, draft.kind, draft.target, draft.payload, NOW, False, resumed, 1)
+def claimed(draft: Draft, at: datetime | None = None) -> Claimed:
+    return Claimed(draft.key, draft.kind, draft.target, draft.payload, at or wall_clock(), False, False, 1)
 
 
 def test_issues_and_check_runs_are_created_as_dry_run_writes_them(
@@ -84,9 +87,9 @@ def test_issues_and_check_runs_are_created_as_dry_run_writes_them(
 
 
 def test_what_is_there_is_found_by_marker_and_author(
-    server: GitHubDouble, github: GitHub, repository: RepositoryDouble
+    server: GitHubDouble, github: GitHub, repository: RepositoryDouble, clock: Clock
 ) -> None:
-    effect = claimed(issue("a"))
+    effect = claimed(issue("a"), clock.now)
     repository.open_issue("quote", issue("a").payload["body"], author="somebody")
     for number in range(2, 250):  # as so many requests would; nobody is told
         acts.new_issue(server.hub, repository.record, server.hub.identity.bot, f"{number}", None)
@@ -95,7 +98,7 @@ def test_what_is_there_is_found_by_marker_and_author(
     assert github.find(effect) == sent
     assert sent.number == 250
     asked = next(seen for seen in server.seen if seen.method == "GET" and "/issues" in seen.path)
-    assert f"since={quote(f'{NOW - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}')}" in asked.path
+    assert f"since={quote(f'{clock.now - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}')}" in asked.path
 
 
 def test_check_runs_are_found_by_their_external_id(github: GitHub, repository: RepositoryDouble) -> None:
@@ -129,6 +132,7 @@ def test_an_app_signs_in_as_the_targets_installation(server: GitHubDouble, githu
     assert written.pop().startswith("token ghs_")
 
 
+IN_33_S = "the time in 33 s"
 LIMIT = {"message": "You have exceeded a secondary rate limit."}
 
 
@@ -148,14 +152,16 @@ LIMIT = {"message": "You have exceeded a secondary rate limit."}
         (Fault(429, {"retry-after": "7"}), ThrottledError, "tried again in 7 s"),
         (Fault(403, {"retry-after": "9"}, LIMIT), ThrottledError, "tried again in 9 s"),
         (Fault(403, {}, LIMIT), ThrottledError, "tried again in 60 s"),
-        (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW.timestamp()) + 33)},
+        (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": IN_33_S},
                {"message": "API rate limit exceeded"}), ThrottledError, "tried again in 33 s"),
     ],
 )  # fmt: skip
 def test_every_answer_becomes_an_error_that_says_what_to_do(
-    fault: Fault, error: type[AssayError], words: str, server: GitHubDouble, github: GitHub
+    fault: Fault, error: type[AssayError], words: str, server: GitHubDouble, github: GitHub, clock: Clock
 ) -> None:
-    server.faults.append(fault)
+    then = str(int(clock.now.timestamp()) + 33)
+    headers = {name: value.replace(IN_33_S, then) for name, value in fault.headers.items()}
+    server.faults.append(replace(fault, headers=headers))
     with pytest.raises(error, match=re.escape(words)) as caught:
         github.send(claimed(issue("a")))
     assert isinstance(caught.value, error)
@@ -180,12 +186,12 @@ def test_a_token_that_ends_in_the_middle_is_renewed_once(server: GitHubDouble, g
 @pytest.mark.parametrize("kind", ["issue", "check_run"])
 def test_the_publisher_makes_it_once_over_a_bad_line(
     fault: Fault, asked: bool, kind: str, server: GitHubDouble, repository: RepositoryDouble,
-    github: GitHub, tmp_path: Path,
+    github: GitHub, clock: Clock, tmp_path: Path,
 ) -> None:  # fmt: skip
-    store, clock = database(tmp_path), Clock(NOW)
+    store = database(tmp_path)
     draft = issue("a") if kind == "issue" else run(repository)
     campaign(store)
-    post(store, draft, at=NOW)
+    post(store, draft, at=clock.now)
     publisher = Publisher(store, github, clock, DryRun(tmp_path / "outbox"))
     server.faults.append(fault)
     assert publisher.run_once()
