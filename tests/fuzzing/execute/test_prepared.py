@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzzing import backends
 from fuzzing.cases import Absent, Corpus, OnnxModel, Provenance, Recipe, Sequence, Tensor, TestCase, Value
 from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.answers import executed
@@ -21,6 +22,7 @@ from fuzzing.execute.batches import Answer, answers, pack_answers, request
 from fuzzing.execute.execution import AsExpected, Execution
 from fuzzing.execute.prepared import Prepared, PreparedCase, requested
 from fuzzing.execute.protocol import FrameReader, tell
+from fuzzing.oracles import judge
 from tests.fuzzing.cases.strategies import cases, names, values
 
 
@@ -56,7 +58,7 @@ def prepared(corpus: Corpus, case: TestCase) -> PreparedCase:
 
 
 def same(got: TestCase, case: TestCase) -> None:
-    """Asks for the fields last: with the first of them all are read."""
+    """Asks for the fields last: what they are read from is looked at first."""
     assert got.id == case.id
     assert got.referenced == case.referenced
     assert requested(got) == request(case)
@@ -180,6 +182,22 @@ def test_outputs_as_expected_are_known_for_that(case: TestCase) -> None:
     for name in vars(usual):
         assert getattr(found, name) == getattr(usual, name)
     assert found.count == usual.count == len(case.expected or ())
+
+
+@given(cases())
+def test_they_are_judged_as_if_they_had_been_compared(case: TestCase) -> None:
+    answer, kind = told(list(case.expected or ())), backends.get("onnxruntime")
+    with tempfile.TemporaryDirectory() as folder:
+        found, usual = run(prepared(Corpus(folder), case), answer), run(case, answer)
+    assert judge(case, found, kind, "t", "CPU") == judge(case, usual, kind, "t", "CPU")
+
+
+def test_a_field_is_read_without_those_that_stand_elsewhere(corpus: Corpus) -> None:
+    found = prepared(corpus, make())
+    assert found.expected == make().expected
+    assert not {"program", "inputs", "tolerance"} & set(vars(found))
+    assert found.inputs == make().inputs
+    assert "tolerance" not in vars(found)
 
 
 @given(cases(), st.lists(st.tuples(names, values), max_size=2))
