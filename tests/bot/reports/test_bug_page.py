@@ -182,8 +182,8 @@ def test_one_huge_number_does_not_flatten_the_others() -> None:
         ),
         (
             {"kind": "unreliable", "doubt": "the words are"},
-            "Perhaps since <b>1.2</b>; 1.1 is the release before it. It says it in other words; taken for "
-            "the same: the words are.",
+            "Perhaps since <b>1.2</b>; 1.1 is the release before it. "
+            "It says it in other words; taken for the same: the words are.",
         ),
         ({"kind": "error", "release": None}, "Not settled: error."),
     ],
