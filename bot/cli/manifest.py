@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
@@ -97,9 +98,13 @@ def _fetch(api_url: str, code: str, key_file: Path) -> Exit:
             key_file.unlink()
             raise
         file.write(made.private_key)
-    click.echo(f"export ASSAY_GITHUB_APP_ID={made.id}")
-    click.echo(f"export ASSAY_GITHUB_PRIVATE_KEY_FILE={key_file.absolute()}")
-    click.echo(f"export ASSAY_WEBHOOK_SECRET={made.webhook_secret}")
+    told = {
+        "ASSAY_GITHUB_APP_ID": str(made.id),
+        "ASSAY_GITHUB_PRIVATE_KEY_FILE": str(key_file.absolute()),
+        "ASSAY_WEBHOOK_SECRET": made.webhook_secret,
+    }
+    for name, value in told.items():
+        click.echo(f"export {name}={shlex.quote(value)}")
     click.echo(f"install it: {made.url}/installations/new", err=True)
     return Exit.OK
 

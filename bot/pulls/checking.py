@@ -51,17 +51,15 @@ class Checks:
     """Keeps the check runs of pull requests' campaigns true.
 
     corpus  where the cases lie
-    page    campaign's id → the address of its report, "" where it has none
     """
 
     def __init__(
         self,
         database: Database,
         corpus: Path,
-        page: Callable[[int], str] = lambda _: "",
         clock: Callable[[], datetime] = now,
     ) -> None:
-        self._database, self._corpus, self._page, self._clock = database, corpus, page, clock
+        self._database, self._corpus, self._clock = database, corpus, clock
         self._said: dict[int, _Said] = {}
         self._reach = STALE  # how far back the first look must look; later ones only a little
 
@@ -87,7 +85,7 @@ class Checks:
         """Posts what is true now; False where the campaign has ended, which tells its own end."""
         with self._database.reading() as session:
             seen = gather(session, campaigns.get(session, campaign_id), self._corpus)
-        draft = underway.draft(seen, self._page(campaign_id))
+        draft = underway.draft(seen)
         with self._database.transaction(durable=False) as session:
             campaign = pulls.unended(session, campaign_id)
             if campaign is None or not campaign.config:
@@ -105,7 +103,7 @@ class Checks:
                 return False
             seen = gather(session, campaign, self._corpus)
             reason = campaign.reason or f"the campaign is {campaign.state}"
-            self._post(session, campaign, underway.ended(seen, reason, self._page(campaign_id)))
+            self._post(session, campaign, underway.ended(seen, reason))
         return True
 
     def _post(self, session: Session, campaign: Campaign, draft: Draft) -> None:

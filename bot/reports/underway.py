@@ -94,7 +94,7 @@ class Underway:
         )
 
 
-def draft(seen: Underway, page: str = "") -> Draft:
+def draft(seen: Underway) -> Draft:
     """The check run as it is now; posting it again changes it in place."""
     run = campaign_key(seen.known_as, seen.head, seen.campaign)
     body = payload(
@@ -105,12 +105,11 @@ def draft(seen: Underway, page: str = "") -> Draft:
         "",
         status="queued" if seen.waiting is not None else "in_progress",
         started=seen.started_at,
-        page=page,
     )
     return Draft(CHECK_RUN, run, seen.target, body, living=True)
 
 
-def ended(seen: Underway, reason: str, page: str = "") -> Draft:
+def ended(seen: Underway, reason: str) -> Draft:
     """The check run of a campaign that ended before it could say anything of the change."""
     run = campaign_key(seen.known_as, seen.head, seen.campaign)
     summary = tidy(render("reports/ended.md.j2", seen=seen, reason=reason))
@@ -122,7 +121,6 @@ def ended(seen: Underway, reason: str, page: str = "") -> Draft:
         "",
         conclusion="cancelled" if seen.state is CampaignState.SUPERSEDED else "neutral",
         started=seen.started_at,
-        page=page,
     )
     return Draft(CHECK_RUN, run, seen.target, body, living=True)
 
