@@ -365,7 +365,7 @@ def test_the_check_run_of_a_campaign_at_work() -> None:
         left_s=95.0, budget_s=240.0,
         toolchains=[("head", "openvino 2026.4.1"), ("base", "openvino 2024.0.0")],
     )  # fmt: skip
-    payload = underway.draft(seen, "https://assay.example/campaigns/12").payload
+    payload = underway.draft(seen).payload
     assert (payload["status"], payload.get("conclusion")) == ("in_progress", None)
     check_golden("check_underway.md", f"{payload['output']['title']}\n\n{payload['output']['summary']}")
     assert check.campaign_key(sample.TARGET, sample.HEAD, 12) == payload["external_id"]
