@@ -14,7 +14,7 @@ from bot.campaigns import catalogue, collecting
 from bot.campaigns.catalogue import Account, Catalogued, Part
 from bot.campaigns.collecting import FAILURES, Collector, limit, missing
 from bot.campaigns.services import OnEvent
-from bot.errors import InfrastructureError, RunnerError, UsageError
+from bot.errors import InfrastructureError, InternalError, RunnerError, UsageError
 from tests.bot.campaigns.standins import IDS, ManualClock
 
 PARTS = 4
@@ -227,16 +227,27 @@ def test_where_everything_fails_the_first_failure_is_raised(stage: Stage) -> Non
     assert not list(stage.corpus.rglob("*.jsonl"))
 
 
-def test_what_is_no_trouble_of_the_machine_stops_everything(stage: Stage) -> None:
-    """A mistake of the caller's, or a bug of ours, is not swallowed, and costs no further migration."""
+def test_a_migration_that_refuses_costs_its_part_and_says_why(stage: Stage) -> None:
+    def act(name: str, _on_event: OnEvent, _stop: threading.Event) -> bool:
+        if name == "many 2":
+            raise UsageError("it needs an interpreter that has the library")
+        return True
+
+    stage.tool.act = act
+    [account] = stage.collect("many")
+    assert (account.whole, account.failed) == (3, "it needs an interpreter that has the library")
+
+
+def test_a_bug_of_ours_stops_everything(stage: Stage) -> None:
+    """It is not swallowed, and costs no further migration."""
 
     def act(name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
         if name == "many 2":
-            raise UsageError("no such source")
+            raise InternalError("no such part")
         return not stop.wait(60) if name == "many 1" else True
 
     stage.processes, stage.tool.act = 2, act
-    with pytest.raises(UsageError, match="no such source"):
+    with pytest.raises(InternalError, match="no such part"):
         stage.collect("many", seconds=None)
     assert sorted(stage.tool.calls) == ["many 1", "many 2"]
 

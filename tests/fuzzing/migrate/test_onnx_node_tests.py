@@ -221,9 +221,10 @@ def test_the_command(tmp_path: Path, migrated: list[TestCase | Skip]) -> None:
 def test_an_unknown_source_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["jax-tests", "--corpus", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
-    assert out == ""
     known = ", ".join(sources.names())
-    assert err == f"python -m fuzzing.migrate: no case source is called 'jax-tests'; there are: {known}\n"
+    message = f"no case source is called 'jax-tests'; there are: {known}"
+    assert json.loads(out) == {"event": "error", "kind": "usage", "message": message}
+    assert err == f"python -m fuzzing.migrate: {message}\n"
     assert "onnx-node-tests" in known
     with pytest.raises(UnknownNameError):
         sources.get("")
