@@ -28,6 +28,7 @@ from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
 AHEAD_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
+SIP = 16  # cases at a time that a worker gets which has hardly any left
 TICK_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
 #: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
@@ -146,10 +147,12 @@ class Supervisor(Generic[Tag]):
     def _feed(self, source: Iterator[tuple[Tag, TestCase]]) -> bool:
         """Sends ahead what there is room for; False when nothing is left to do."""
         for slot in self._slots:
-            room = self._room(slot)
+            room, hungry = self._room(slot), len(slot.waiting) < SIP
             while room > 0 and slot.worker.unsent < AHEAD_BYTES and (job := self._next(source)) is not None:
                 self._give(slot, job)
                 room -= 1
+                if hungry and not room % SIP:  # to draw all there is room for takes longer than it has work
+                    self._flush(slot)
             self._flush(slot)
         while len(self._slots) < self._workers and (job := self._next(source)) is not None:
             opened = self._open()
