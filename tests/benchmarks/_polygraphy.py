@@ -23,6 +23,7 @@ import onnx
 from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
 from fuzzing.execute.bench import Bench
 from fuzzing.graph.onnx_types import DTYPES
+from fuzzing.program import note
 from fuzzing.reduce.graphs import Subject
 from fuzzing.reduce.judging import shows
 
@@ -44,8 +45,12 @@ class Left:
     runs: int
 
 
-def search(folder: Path, subject: Subject, bench: Bench, wanted: dict[str, Any]) -> tuple[Left, Left]:
+def search(
+    folder: Path, subject: Subject, bench: Bench, wanted: dict[str, Any]
+) -> tuple[Left | None, Left | None]:
     """What bisection leaves, and what linear search makes of that; the latter's runs are those of both.
+
+    None where polygraphy itself fails, as it does at operators that leave out an input.
 
     folder  made by `pip install --no-deps --target FOLDER polygraphy onnx-graphsurgeon`
     """
@@ -59,7 +64,9 @@ def search(folder: Path, subject: Subject, bench: Bench, wanted: dict[str, Any])
             return shows(outcome, wanted)
 
         bisected = _reduced(folder, "bisect", first, second, fails)
-        linear = _reduced(folder, "linear", second, third, fails)
+        linear = None if bisected is None else _reduced(folder, "linear", second, third, fails)
+    if bisected is None or linear is None:
+        return bisected, None
     return bisected, Left(linear.operators, bisected.runs + linear.runs)
 
 
@@ -81,7 +88,7 @@ def _case(model: Any, known: dict[str, Any], origin: TestCase) -> TestCase:
     return replace(origin, program=program, inputs=tuple(given), expected=None)
 
 
-def _reduced(folder: Path, mode: str, start: Path, end: Path, fails: Callable[[Path], bool]) -> Left:
+def _reduced(folder: Path, mode: str, start: Path, end: Path, fails: Callable[[Path], bool]) -> Left | None:
     address = start.with_suffix(f".{mode}")
     check = start.parent / "check.py"
     check.write_text(_CHECK)
@@ -114,5 +121,6 @@ def _reduced(folder: Path, mode: str, start: Path, end: Path, fails: Callable[[P
                 path = start.parent / line.makefile().readline().strip()
                 line.sendall(b"1\n" if fails(path) else b"0\n")
     if not end.exists():
-        raise SystemExit(f"polygraphy ended with {process.returncode} and no model:\n{said[0][-2000:]}")
+        note(f"polygraphy, {mode}: no model, exit code {process.returncode}: {said[0][-300:]}")
+        return None
     return Left(len(onnx.load(end).graph.node), runs)

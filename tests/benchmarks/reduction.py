@@ -124,7 +124,8 @@ def _failing_programs(cause: str, seed: int, shard: Shard) -> Iterator[TestCase]
 
 
 def _rows(args: argparse.Namespace) -> Iterator[Row]:
-    faults = args.faults or backends.get(BACKEND).options["fault"]
+    # What only a process shows that has compiled before is never confirmed, and rightly so.
+    faults = args.faults or [one for one in backends.get(BACKEND).options["fault"] if one != "stale-elu"]
     for fault in faults:
         for case in _failing(fault, args.graphs, args.seed):
             row = _row(fault, case, args.polygraphy)
