@@ -89,7 +89,7 @@ def close(session: Session, bug: Bug, proofs: list[Retest], at: datetime) -> Non
 def _back(session: Session, bug: Bug, before: BugState, why: str, commit: str, at: datetime) -> None:
     """Tells its issue, where that has heard of a fix; one that nobody heard of is nothing to take back."""
     if before in (BugState.VERIFIED, BugState.CLOSED) and bug.issue is not None:
-        post(session, bug, telling.back(bug, why, commit, reopen=before is BugState.CLOSED), at)
+        post(session, bug, telling.back(session, bug, why, commit, reopen=before is BugState.CLOSED), at)
 
 
 def post(session: Session, bug: Bug, drafts: list[outbox.Draft], at: datetime) -> None:

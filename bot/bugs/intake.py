@@ -60,7 +60,7 @@ def _gone(session: Session, bug: Bug, intent: IssueIntent) -> None:
 
 def _stands(session: Session, bug: Bug, state: str, reason: str) -> None:
     """The issue is as a person made it, whatever we made it before."""
-    outbox.overtaken(session, telling.state_key(bug), telling.state_of(state, reason))
+    outbox.overtaken(session, telling.state_key(session, bug), telling.state_of(state, reason))
 
 
 def _move(session: Session, bug: Bug, event: Event, why: str, intent: IssueIntent) -> None:

@@ -73,7 +73,7 @@ def look(session: Session, bug: Bug, at: datetime) -> bool:
     outbox.withdraw(session, bug.id, f"withdrawn: {why}")
     bugs.move(session, bug, Event.CLOSED, f"obsolete: {why}", at)
     if bug.issue is not None:
-        post(session, bug, telling.silent(bug, why), at)
+        post(session, bug, telling.silent(session, bug, why), at)
     return True
 
 

@@ -19,7 +19,7 @@ from bot.reports import text
 from bot.reports.issue import tidy
 from bot.reports.report import key
 from bot.reports.templating import render
-from bot.store import Session, campaigns, jobs
+from bot.store import Session, campaigns, jobs, targets
 from bot.store.life import OVER
 from bot.store.models import Bug, BugState, Campaign, Effect
 from bot.store.outbox import Draft
@@ -60,14 +60,14 @@ def tell(session: Session, bug: Bug, issue: str, at: datetime) -> None:
     """Posts the comment behind the issue that the effect `issue` files; quiet where nothing is known."""
     answer = _answer(bug)
     if answer is not None and worth_telling(answer) and not over(bug):
-        post(session, bug, [_note(bug, issue, answer)], at)
+        post(session, bug, [_note(session, bug, issue, answer)], at)
 
 
 def correct(session: Session, bug: Bug, at: datetime) -> None:
     """Brings the comment up to date, where there is one, after somebody had it asked anew."""
-    there, answer = session.get(Effect, note_key(bug)), _answer(bug)
+    there, answer = session.get(Effect, note_key(session, bug)), _answer(bug)
     if there is not None and answer is not None and worth_telling(answer):
-        post(session, bug, [_note(bug, there.after, answer)], at)
+        post(session, bug, [_note(session, bug, there.after, answer)], at)
 
 
 def worth_telling(answer: Mapping[str, Any]) -> bool:
@@ -82,9 +82,9 @@ def worth_telling(answer: Mapping[str, Any]) -> bool:
     return (kind in (Kind.FOUND, Kind.RANGE) or doubted) and bool(answer["release"] and answer["before"])
 
 
-def note_key(bug: Bug) -> str:
+def note_key(session: Session, bug: Bug) -> str:
     """The effect that is the comment: a bug has one."""
-    return key(NOTE, bug.target, "bug", str(bug.id), SINCE)
+    return key(NOTE, targets.known_as(session, bug.target), "bug", str(bug.id), SINCE)
 
 
 def _answer(bug: Bug) -> dict[str, Any] | None:
@@ -92,8 +92,8 @@ def _answer(bug: Bug) -> dict[str, Any] | None:
     return found
 
 
-def _note(bug: Bug, issue: str, answer: Mapping[str, Any]) -> Draft:
-    name = note_key(bug)
+def _note(session: Session, bug: Bug, issue: str, answer: Mapping[str, Any]) -> Draft:
+    name = note_key(session, bug)
     body = text.cut(tidy(_said(answer)), MAX_NOTE)
     return Draft(
         NOTE,

@@ -12,7 +12,7 @@ from bot.reports import text
 from bot.reports.issue import tidy
 from bot.reports.report import key
 from bot.reports.templating import render
-from bot.store import Session, campaigns
+from bot.store import Session, campaigns, targets
 from bot.store.models import Bug, Retest
 from bot.store.outbox import Draft
 
@@ -21,31 +21,31 @@ COMMENT, ISSUE_STATE = "comment", "issue_state"
 MAX_COMMENT = 10_000
 
 
-def back(bug: Bug, why: str, commit: str, *, reopen: bool) -> list[Draft]:
+def back(session: Session, bug: Bug, why: str, commit: str, *, reopen: bool) -> list[Draft]:
     """It fails again: one comment for each commit that shows it; its issue is opened where we closed it."""
     body = render("bugs/back.md.j2", why=why, commit=commit, title=bug.title)
-    said = _comment(bug, "back", commit, body)
-    return [said, _state(bug, "open", "reopened", said)] if reopen else [said]
+    said = _comment(session, bug, "back", commit, body)
+    return [said, _state(session, bug, "open", "reopened", said)] if reopen else [said]
 
 
 def mended(session: Session, bug: Bug, proofs: Sequence[Retest], *, close: bool) -> list[Draft]:
     """Its fix was verified: the evidence, and the issue closed where that is wanted."""
     shown = [(row, campaigns.toolchain(session, row.toolchain).label) for row in proofs]
     body = render("bugs/mended.md.j2", proofs=shown, fixed_by=bug.fixed_by, close=close)
-    said = _comment(bug, "mended", proofs[-1].commit, body)
-    return [said, _state(bug, "closed", "completed", said)] if close else [said]
+    said = _comment(session, bug, "mended", proofs[-1].commit, body)
+    return [said, _state(session, bug, "closed", "completed", said)] if close else [said]
 
 
-def silent(bug: Bug, why: str) -> list[Draft]:
+def silent(session: Session, bug: Bug, why: str) -> list[Draft]:
     """Nothing shows it any more: said once, and closed as what nobody will work on."""
     body = render("bugs/silent.md.j2", why=why)
-    said = _comment(bug, "silent", str(bug.seen), body)
-    return [said, _state(bug, "closed", "not_planned", said)]
+    said = _comment(session, bug, "silent", str(bug.seen), body)
+    return [said, _state(session, bug, "closed", "not_planned", said)]
 
 
-def state_key(bug: Bug) -> str:
+def state_key(session: Session, bug: Bug) -> str:
     """The effect that opens and closes the bug's issue."""
-    return key(ISSUE_STATE, bug.target, "bug", str(bug.id))
+    return key(ISSUE_STATE, targets.known_as(session, bug.target), "bug", str(bug.id))
 
 
 def state_of(state: str, reason: str) -> dict[str, str]:
@@ -53,18 +53,18 @@ def state_of(state: str, reason: str) -> dict[str, str]:
     return {"state": state, "state_reason": reason}
 
 
-def _comment(bug: Bug, what: str, which: str, body: str) -> Draft:
-    name = key(COMMENT, bug.target, "bug", str(bug.id), what, which)
+def _comment(session: Session, bug: Bug, what: str, which: str, body: str) -> Draft:
+    name = key(COMMENT, targets.known_as(session, bug.target), "bug", str(bug.id), what, which)
     payload = {"body": f"{text.cut(tidy(body), MAX_COMMENT)}\n\n{marker(name)}\n"}
     return Draft(COMMENT, name, bug.target, payload, number=bug.issue, bug_id=bug.id)
 
 
-def _state(bug: Bug, state: str, reason: str, said: Draft) -> Draft:
+def _state(session: Session, bug: Bug, state: str, reason: str, said: Draft) -> Draft:
     """Closes or opens it, once what was said of that is there: nobody should wonder why."""
     payload = state_of(state, reason)
     return Draft(
         ISSUE_STATE,
-        state_key(bug),
+        state_key(session, bug),
         bug.target,
         payload,
         number=bug.issue,

@@ -9,7 +9,7 @@ from bot.commands.asking import Reactions, Receipt
 from bot.github.limits import BODY_BUDGET, marker
 from bot.reports import text
 from bot.reports.report import key
-from bot.store import Session, outbox
+from bot.store import Session, outbox, targets
 from bot.store.models import Command, CommandState
 from bot.store.outbox import Draft
 
@@ -20,9 +20,9 @@ LIVE = "live"
 
 def post(session: Session, row: Command, receipts: Sequence[Receipt], at: datetime) -> None:
     """Puts the answer to a comment into the outbox; `row` is its first command."""
-    drafts = [_reaction(row, receipts)]
+    drafts = [_reaction(session, row, receipts)]
     if any(receipt.text for receipt in receipts):
-        drafts.append(comment(row.target, row.number, _key(row, COMMENT), _body(receipts)))
+        drafts.append(comment(row.target, row.number, _key(session, row, COMMENT), _body(receipts)))
     outbox.post(session, drafts, campaign_id=None, issues_per_day=0, at=at)
 
 
@@ -33,9 +33,9 @@ def comment(target: str, number: int, name: str, body: str) -> Draft:
     return Draft(COMMENT, name, target, payload, number=number, urgent=True, mode=LIVE)
 
 
-def _reaction(row: Command, receipts: Sequence[Receipt]) -> Draft:
+def _reaction(session: Session, row: Command, receipts: Sequence[Receipt]) -> Draft:
     payload = {"content": _content(receipts).value, "comment": row.comment}
-    name = _key(row, REACTION)
+    name = _key(session, row, REACTION)
     return Draft(REACTION, name, row.target, payload, number=row.number, urgent=True, mode=LIVE)
 
 
@@ -50,5 +50,5 @@ def _body(receipts: Sequence[Receipt]) -> str:
     return "\n\n".join(receipt.text for receipt in receipts if receipt.text)
 
 
-def _key(row: Command, kind: str) -> str:
-    return key(kind, row.target, "command", str(row.comment))
+def _key(session: Session, row: Command, kind: str) -> str:
+    return key(kind, targets.known_as(session, row.target), "command", str(row.comment))

@@ -9,7 +9,7 @@ from typing import Any
 from bot.commands.answers import COMMENT, comment
 from bot.reports import text
 from bot.reports.report import key
-from bot.store import Session, audit, jobs, outbox
+from bot.store import Session, audit, jobs, outbox, targets
 from bot.store.models import Job, JobState
 
 #: What a command puts into a job's arguments so that the answer finds its way: the issue or pull request.
@@ -41,6 +41,6 @@ def settled(
         return
     said = str(result.get("answer") or text.plain(reason))
     body = f"`{job.kind}`: {said}" if state is JobState.DONE else f"`{job.kind}` failed: {said}"
-    name = key(COMMENT, job.target, "job", job.key, str(jobs.turn(job)))
+    name = key(COMMENT, targets.known_as(session, job.target), "job", job.key, str(jobs.turn(job)))
     draft = comment(job.target, int(number), name, body)
     outbox.post(session, [draft], campaign_id=None, issues_per_day=0, at=at)

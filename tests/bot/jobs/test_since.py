@@ -18,7 +18,7 @@ from bot.jobs.doing import Doing, Errand
 from bot.jobs.kinds.since import PATIENCE
 from bot.jobs.registry import Lane, kind_of
 from bot.settings import Settings
-from bot.store import Database, audit, bugs, jobs, outbox
+from bot.store import Database, audit, bugs, jobs, moving, outbox, targets
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, Job, JobState, Toolchain
 from bot.store.outbox import Draft
 from tests.bot.jobs import killing
@@ -136,20 +136,26 @@ def test_it_is_asked_once_and_told_behind_the_issue(world: World) -> None:
     assert body.startswith("Began to fail in openvino 2026.4.1; openvino 2025.4.0 does not fail.\n")
     assert "✗  fails  2026.4.1  crash ×2" in body
     assert f"`assay bisect {killing.FAILING[:16]} --releases openvino:2023..2026.4.1" in body
-    assert body.endswith(f"\n<!-- assay:{since.note_key(world.bug)} -->\n")
+    with world.database.reading() as session:
+        assert body.endswith(f"\n<!-- assay:{since.note_key(session, world.bug)} -->\n")
     # Another issue about it would say it from the first.
     assert since.section(world.bug).startswith(
         "### Since which release\n\nBegan to fail in openvino 2026.4.1;"
     )
 
 
-def test_a_note_on_an_issue_that_is_out_is_edited_in_place(world: World) -> None:
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_note_on_an_issue_that_is_out_is_edited_in_place(world: World, *, renamed: bool) -> None:
+    with world.database.transaction() as session:
+        targets.ensure(session, TARGET)
     world.ask()
     world.change(issue=7, state=BugState.REPORTED.value)
     world.work()
     [note] = world.notes
     assert (note.after, note.number, note.revision) == ("", 7, 1)
     with world.database.transaction() as session:
+        if renamed:
+            moving.move(session, TARGET, f"{TARGET}-by-another-name")
         bug = session.get_one(Bug, 1)
         answer = {**bug.facts["bisection"]["since"], "before": "2024.0.0", "between": ["2025.4.0"]}
         bugs.learn(session, bug, "bisection", {"since": answer})
