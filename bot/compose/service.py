@@ -16,7 +16,7 @@ from bot.commands.worker import Worker as Commands
 from bot.compose.campaigns import campaign_services
 from bot.compose.forge import github_hub, repositories, sinks
 from bot.compose.tools import CommandTools, Unasked
-from bot.config import CONFIG_PATH, RepositoryConfig, default_config, parse_config
+from bot.config import RepositoryConfig, config_of
 from bot.errors import InternalError
 from bot.github.hub import Tending
 from bot.github.publisher import Publisher
@@ -129,6 +129,4 @@ def dispatch(handlers: Mapping[type[Any], Callable[[Session, Any], object]]) -> 
 
 def _configuration(mirrors: Repositories, target: str, commit: str) -> RepositoryConfig | None:
     """The configuration of a repository at a commit; None where it says nothing of us."""
-    read = partial(mirrors.read, target, commit)
-    text = read(CONFIG_PATH)
-    return default_config(read) if text is None else parse_config(text, CONFIG_PATH)
+    return config_of(partial(mirrors.read, target, commit))

@@ -1,6 +1,6 @@
 """A repository's configuration, `.github/assay.yml`: its model, its reader, its defaults."""
 
-from bot.config.defaults import default_config
+from bot.config.defaults import config_of, default_config
 from bot.config.model import RepositoryConfig
 from bot.config.parse import CONFIG_PATH, parse_config
 from bot.config.problems import InvalidConfigError, Problem
@@ -24,6 +24,7 @@ __all__ = [
     "RepositoryConfig",
     "ScheduleConfig",
     "ToolchainConfig",
+    "config_of",
     "default_config",
     "parse_config",
 ]

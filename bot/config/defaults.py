@@ -1,4 +1,4 @@
-"""The configuration of a repository that has none."""
+"""The configuration that holds at a commit: a repository's own words, or the default of one that has none."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bot.config import names
 from bot.config.model import RepositoryConfig
+from bot.config.parse import CONFIG_PATH, parse_config
 from bot.config.pins import find_pins
 from bot.config.sections import ToolchainConfig
 from fuzzing import backends
@@ -14,6 +15,15 @@ from fuzzing import backends
 PIN_FILES = ("requirements.txt", "pyproject.toml")
 
 Read = Callable[[str], bytes | None]
+
+
+def config_of(read: Read) -> RepositoryConfig | None:
+    """What a repository wants at a commit whose files `read` gives: its own words, else the default.
+
+    Raises ConfigError: its words cannot be read.
+    """
+    text = read(CONFIG_PATH)
+    return default_config(read) if text is None else parse_config(text, CONFIG_PATH)
 
 
 def default_config(read: Read) -> RepositoryConfig | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.campaigns.steps.planning import CONFIG_FILE, NOTHING_TO_TEST
-from bot.config import RepositoryConfig, default_config, parse_config
+from bot.config import RepositoryConfig, config_of
 from bot.errors import ConfigError
 from bot.pulls.forge import Forge, Mirrors
 from bot.pulls.trust import trust_in
@@ -69,9 +69,7 @@ class Decider:
         return Decision(BROKEN, error, audible=config is not None and _audible(config))
 
     def _configuration(self, target: str, sha: str) -> RepositoryConfig | None:
-        read = partial(self._mirrors.read, target, sha)
-        text = read(CONFIG_FILE)
-        return default_config(read) if text is None else parse_config(text, CONFIG_FILE)
+        return config_of(partial(self._mirrors.read, target, sha))
 
     def _permission(self, target: str) -> partial[str]:
         return partial(self._ask, target)
