@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import case, or_, select, update
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
@@ -38,7 +38,7 @@ def take(
     duty = session.scalars(query).one_or_none()
     if duty is None:
         return None
-    duty.owner, duty.lease_until = owner, at + lease
+    duty.owner, duty.lease_until, duty.hurried = owner, at + lease, False
     return Taken(name, duty.done_at, dict(duty.memory))
 
 
@@ -60,8 +60,12 @@ def renew(session: Session, name: str, owner: str, until: datetime) -> bool:
 def done(
     session: Session, name: str, owner: str, at: datetime, note: str, memory: dict[str, Any] | None = None
 ) -> bool:
-    """The duty was done, or failed for now, which `note` says; False if the lease was lost meanwhile."""
-    values: dict[str, Any] = {"done_at": at, "owner": "", "lease_until": None, "note": note}
+    """The duty was done, or failed for now, which `note` says; False if the lease was lost meanwhile.
+
+    Where it was hurried since it was taken, it stays due.
+    """
+    when = case((Duty.hurried, None), else_=at)
+    values: dict[str, Any] = {"done_at": when, "owner": "", "lease_until": None, "note": note}
     if memory is not None:
         values["memory"] = memory
     query = update(Duty).where(Duty.name == name, Duty.owner == owner).values(**values)
@@ -83,8 +87,8 @@ def free_others(session: Session, owner: str) -> None:
 
 
 def hurry(session: Session, name: str) -> None:
-    """Makes the duty due at once."""
-    session.execute(update(Duty).where(Duty.name == name).values(done_at=None))
+    """Makes the duty due at once; one that somebody is at is done once more after that."""
+    session.execute(update(Duty).where(Duty.name == name).values(done_at=None, hurried=True))
 
 
 def all_of_them(session: Session) -> Sequence[Duty]:

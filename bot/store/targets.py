@@ -99,8 +99,15 @@ def ensure_installation(
     """The installation of this id, locked, and whether it is new; what it allows is not known yet."""
     values = {"id": installation_id, "account": account, "changed_at": at}
     made = insert_missing(session, Installation, [values])
+    row = lock_installation(session, installation_id)
+    assert row is not None
+    return row, made == 1
+
+
+def lock_installation(session: Session, installation_id: int) -> Installation | None:
+    """The installation of this id, as it is now, locked."""
     query = select(Installation).where(Installation.id == installation_id).with_for_update()
-    return session.scalars(query.execution_options(populate_existing=True)).one(), made == 1
+    return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
 def installations(session: Session) -> Sequence[Installation]:

@@ -79,9 +79,8 @@ def _through(session: Session, target: Target, installation: int | None, at: dat
     if installation is None or target.installation_id == installation:
         return
     owner = target.name.partition("/")[0]
-    row, new = targets.ensure_installation(session, installation, owner, targets.LONG_AGO)
-    if new:
-        watching.read_installations_again(session)
+    row, _ = targets.ensure_installation(session, installation, owner, targets.LONG_AGO)
+    watching.read_installation_again(session, row)
     if row.state == TargetState.REMOVED.value:
         return
     target.installation_id = installation

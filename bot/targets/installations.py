@@ -26,7 +26,7 @@ def handle(
     """Carries out what an event tells of an installation."""
     at = clock()
     row, new = targets.ensure_installation(session, intent.id, intent.account, targets.LONG_AGO)
-    watching.read_installations_again(session)
+    watching.read_installation_again(session, row)
     if intent.action == "deleted":
         remove(session, row, at)
         return None

@@ -26,8 +26,8 @@ def look(work: Work, name: str) -> str:
     What is seen for the first time is taken as it is: nothing was missed before somebody watched.
     Raises what reading GitHub raises.
     """
-    began = work.world.clock()
-    name = _settings(work, name, work.world.hub.repository(name), began)
+    began, before = work.world.clock(), _target(work, name).told
+    name = _settings(work, name, work.world.hub.repository(name), before, began)
     target = _target(work, name)
     first = target.reconciled_at is None
     if target.state == TargetState.WATCHED.value:
@@ -35,7 +35,7 @@ def look(work: Work, name: str) -> str:
         _branches(work, _target(work, name))
         _pulls(work, _target(work, name), first=first)
     if first:
-        _mark(work, name, began)
+        _mark(work, name, target.told, began)
     return name
 
 
@@ -47,18 +47,19 @@ def _target(work: Work, name: str) -> Target:
     return target
 
 
-def _mark(work: Work, name: str, began: datetime) -> None:
-    """It was looked at for the first time, to the end."""
+def _mark(work: Work, name: str, before: int, began: datetime) -> None:
+    """It was looked at for the first time, to the end; if nothing was told of it meanwhile."""
     with work.world.database.transaction(durable=False) as session:
         target = targets.lock(session, name)
-        if target is not None:
+        if target is not None and target.told == before:
             target.reconciled_at = began
 
 
-def _settings(work: Work, name: str, facts: RepositoryFacts, began: datetime) -> str:
+def _settings(work: Work, name: str, facts: RepositoryFacts, before: int, began: datetime) -> str:
     """Name, default branch, visibility, archive, issues; returns the name.
 
-    From here on it counts as looked at, so that whatever wants another look meanwhile gets it.
+    From here on it counts as looked at, so that whatever wants another look meanwhile gets it. Where we were
+    told of the repository since it was asked about, it is asked about again instead.
     """
     with work.world.database.transaction(durable=False) as session:
         at = work.world.clock()
@@ -67,6 +68,8 @@ def _settings(work: Work, name: str, facts: RepositoryFacts, began: datetime) ->
             raise MissingError(f"{name} was forgotten meanwhile")
         if target.github_id not in (None, facts.github_id):
             target = watching.recognise(session, facts.full_name, facts.github_id, at)
+        if target.name == name and target.told != before:
+            return target.name
         target.github_id = facts.github_id
         if target.name != facts.full_name:
             target = watching.rename(session, target, facts.full_name, at)

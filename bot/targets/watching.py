@@ -7,7 +7,7 @@ from datetime import datetime
 import structlog
 
 from bot.store import Session, audit, duties, moving, targets
-from bot.store.models import Target, TargetState
+from bot.store.models import Installation, Target, TargetState
 
 #: The duty that reads the installations again (`bot.targets.duties.installations`).
 INSTALLATIONS = "installations"
@@ -109,11 +109,16 @@ def set_archived(session: Session, target: Target, archived: bool, at: datetime)
 
 
 def read_again(target: Target) -> None:
-    """GitHub is asked about the target soon. One that was never asked about stays new."""
+    """GitHub is asked about the target soon; what it answered before does not count.
+
+    One that was never asked about stays new.
+    """
+    target.told += 1
     if target.reconciled_at is not None:
         target.reconciled_at = targets.LONG_AGO
 
 
-def read_installations_again(session: Session) -> None:
-    """GitHub is asked about the installations soon."""
+def read_installation_again(session: Session, row: Installation) -> None:
+    """GitHub is asked about the installation soon; what it answered before does not count."""
+    row.told += 1
     duties.hurry(session, INSTALLATIONS)

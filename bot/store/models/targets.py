@@ -23,6 +23,9 @@ class Installation(Base):
     permissions: Mapped[dict[str, Any]] = mapped_column(default=dict)  # permission → read or write
     events: Mapped[list[Any]] = mapped_column(default=list)
     changed_at: Mapped[datetime]
+    told: Mapped[int] = mapped_column(
+        default=0
+    )  # how often we were told of it: what was asked before is older
 
 
 def _same_name(context: Any) -> str:
@@ -51,6 +54,7 @@ class Target(Base):
     schedules: Mapped[list[Any]] = mapped_column(default=list)  # of it, too: {"name", "cron", …, "next"}
     last_event_at: Mapped[datetime | None]  # a delivery about it
     reconciled_at: Mapped[datetime | None]
+    told: Mapped[int] = mapped_column(default=0)  # as an installation's
     removed_at: Mapped[datetime | None]
 
 
@@ -112,6 +116,7 @@ class Duty(Base):
 
     name: Mapped[str] = mapped_column(primary_key=True)
     done_at: Mapped[datetime | None]
+    hurried: Mapped[bool] = mapped_column(default=False)  # asked for again since somebody took it
     owner: Mapped[str] = mapped_column(String(64), default="")
     lease_until: Mapped[datetime | None]
     note: Mapped[str] = mapped_column(default="")

@@ -1,7 +1,12 @@
-"""The installations are read again: webhooks about them come late, in any order, or not at all."""
+"""The installations are read again: webhooks about them come late, in any order, or not at all.
+
+A webhook may also come between GitHub's answer and our writing it down. Then the answer is the older of the
+two and does not count; the webhook has made this duty due again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from bot.github.answers import MissingError
@@ -18,31 +23,39 @@ from bot.webhooks.intents import Named
 @duty(watching.INSTALLATIONS, every=timedelta(minutes=15), as_app=True)
 def installations(work: Work) -> Done:
     """Brings the rows to what GitHub says: which there are, what they allow, which repositories they see."""
+    before = _told(work)
     found = {one.id: one for one in work.world.hub.installations()}
-    _end_others(work, set(found))
+    _end_others(work, set(found), before)
     repositories = 0
     for facts in found.values():
         work.look()
-        _refresh(work, facts)
+        _refresh(work, facts, before.get(facts.id, 0))
         if not facts.suspended:  # a suspended one answers nothing
             repositories += _refresh_repositories(work, facts.id)
     return Done(f"{len(found)} installations, {repositories} repositories")
 
 
-def _end_others(work: Work, there: set[int]) -> None:
+def _told(work: Work) -> dict[int, int]:
+    """How often we were told of each installation."""
+    with work.world.database.reading() as session:
+        return {row.id: row.told for row in targets.installations(session)}
+
+
+def _end_others(work: Work, there: set[int], before: Mapping[int, int]) -> None:
     """Those that GitHub does not name any more were removed."""
     with work.world.database.transaction() as session:
-        for row in targets.installations(session):
-            if row.id not in there and row.state != TargetState.REMOVED.value:
+        for one in sorted(set(before) - there):
+            row = targets.lock_installation(session, one)
+            if row is not None and row.state != TargetState.REMOVED.value and row.told == before[one]:
                 rows.remove(session, row, work.world.clock())
 
 
-def _refresh(work: Work, facts: InstallationFacts) -> None:
+def _refresh(work: Work, facts: InstallationFacts, before: int) -> None:
     with work.world.database.transaction() as session:
         at = work.world.clock()
         row, _ = targets.ensure_installation(session, facts.id, facts.account, at)
-        if row.state == TargetState.REMOVED.value:
-            return  # removed while we were asking
+        if row.state == TargetState.REMOVED.value or row.told != before:
+            return
         row.account, row.permissions, row.events = (
             facts.account,
             dict(facts.permissions),
@@ -52,14 +65,15 @@ def _refresh(work: Work, facts: InstallationFacts) -> None:
 
 
 def _refresh_repositories(work: Work, installation: int) -> int:
+    before = _told(work).get(installation, 0)
     try:
         listed = work.world.hub.installation_repositories(installation)
     except MissingError:
         return 0  # removed between the two questions; the next time tells
     with work.world.database.transaction() as session:
         at = work.world.clock()
-        row = targets.installation(session, installation)
-        if row is None or row.state == TargetState.REMOVED.value:
+        row = targets.lock_installation(session, installation)
+        if row is None or row.state == TargetState.REMOVED.value or row.told != before:
             return 0
         for facts in listed:
             target = rows.adopt(session, _named(facts), installation, at)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.github.facts import RepositoryFacts
 from bot.store.models import Bug, Duty
 from bot.targets.watching import recognise
 from bot.webhooks.intents import CommentIntent, IssueIntent, PullIntent
@@ -84,6 +85,28 @@ def test_a_push_that_comes_while_github_is_asked_is_not_taken_back(
     assert watch.target().heads["main"]["commit"] == after
     watch.do("reconcile")
     assert len(watch.campaigns()) == 2
+
+
+def test_what_comes_while_github_is_asked_about_a_repository_holds(
+    watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = watch.reader.repository
+
+    def overtaken(target: str) -> RepositoryFacts:
+        facts = ask(target)
+        repository.archive()
+        watch.deliver()
+        return facts
+
+    monkeypatch.setattr(watch.reader, "repository", overtaken)
+    looked(watch)
+    assert watch.target().state == "archived"
+    assert watch.acts().count("watched") == 1
+    monkeypatch.undo()
+    repository.archive(False)
+    watch.drop()
+    watch.do("reconcile")
+    assert watch.target().state == "watched", "it was due again at once"
 
 
 def test_each_missed_turn_of_a_pull_request_is_found(watch: Watch, repository: RepositoryDouble) -> None:
