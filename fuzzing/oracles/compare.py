@@ -126,7 +126,8 @@ def _plainly_near(got: Value | None, want: Value, profile: Profile, own: Toleran
     if not atol:
         return False
     with np.errstate(all="ignore"):
-        farthest = np.abs(got.array() - want.array()).max()
+        distances = np.abs(got.array() - want.array())
+        farthest = np.maximum.reduce(distances, axis=None)
     return bool(farthest <= atol * (1 - 2.0**-20))  # NaN is not
 
 
