@@ -33,7 +33,7 @@ _WARM = "warm"
 
 
 def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> Used:
-    """A case, from when all workers were up and had done what some were given before that, to the last answer."""
+    """For each case, from when all workers were up and had done what some were given before, to the last."""
     store, kind = Prepared(Corpus(corpus)), backends.get(backend)
     supervisor: Supervisor[tuple[str, TestCase]] = Supervisor(
         Command(sys.executable, backend), workers=workers
