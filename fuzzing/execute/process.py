@@ -195,12 +195,14 @@ class WorkerProcess:
 
         watch  how the backend is to take it: arguments of `fuzzing.backends.base.Watch`
         """
-        if self._batch and self._batch.watch != watch:
-            self._outgoing.add(self._batch.frame())
-        self._batch.watch = watch
-        self._batch.add(number, *requested(case))
-        if self._batch.size >= batches.FULL:
-            self._outgoing.add(self._batch.frame())
+        batch = self._batch
+        if watch != batch.watch:
+            if batch:
+                self._outgoing.add(batch.frame())
+            batch.watch = watch
+        batch.add(number, *requested(case))
+        if batch.size >= batches.FULL:
+            self._outgoing.add(batch.frame())
 
     def flush(self) -> None:
         """Writes what the pipe takes. A worker that is dead is noticed when reading, not here."""

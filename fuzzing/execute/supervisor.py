@@ -196,7 +196,8 @@ class Supervisor(Generic[Tag]):
 
     def _give(self, slot: _Slot[Tag], job: _Job[Tag]) -> None:
         self._sent += 1
-        self._singly = max(0, self._singly - 1)
+        if self._singly:
+            self._singly -= 1
         idle = not slot.waiting
         if idle:
             slot.heard = time.monotonic()
