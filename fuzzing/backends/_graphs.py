@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, List
+import os
+from types import TracebackType
+from typing import Any, List, Optional
 
 from fuzzing.backends import _torch, _torch_decompositions
 from fuzzing.backends.base import Named, Unsupported
@@ -22,7 +24,43 @@ def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
                 raise Unsupported(
                     f"the program returns a Python value ({kind}), which compilers give no type"
                 )
+        _excuse_torch(graph)
     return graph
+
+
+def _excuse_torch(program: Any) -> None:
+    """Has an ExportedProgram's decompositions, which importers call, raise Unsupported where torch itself fails.
+
+    A decomposition that the importer has brought along is its own.
+    """
+    decompose = program.run_decompositions
+
+    def decomposed(*given: Any, **named: Any) -> Any:
+        try:
+            return decompose(*given, **named)
+        except Exception as error:
+            if _concerns_others(error.__traceback__):
+                raise
+            lines = str(error).strip().splitlines() or [""]
+            what = f"{type(error).__name__}: {lines[0][:300]}"
+            raise Unsupported(f"torch cannot decompose what it has exported: {what}") from error
+
+    program.run_decompositions = decomposed
+
+
+def _concerns_others(trace: Optional[TracebackType]) -> bool:
+    """Whether code passed on the way that is neither torch's, nor Python's, nor ours, nor made by torch as text."""
+    import torch
+
+    innocent = (os.path.dirname(torch.__file__), os.path.dirname(__file__))
+    python = os.path.dirname(os.__file__)
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        installed = not path.startswith(python) or "-packages" in path
+        if installed and not path.startswith(("<", "/assay/", *innocent)):
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def output_dtypes(graph: Any) -> List[str]:
