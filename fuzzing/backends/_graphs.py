@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import TracebackType
 from typing import Any, List, Optional
 
@@ -29,7 +30,7 @@ def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
 
 
 def _excuse_torch(program: Any) -> None:
-    """Has an ExportedProgram's decompositions, which importers call, raise Unsupported where torch itself fails.
+    """Has an ExportedProgram's decompositions, which importers ask for, be Unsupported where torch fails.
 
     A decomposition that the importer has brought along is its own.
     """
@@ -49,15 +50,15 @@ def _excuse_torch(program: Any) -> None:
 
 
 def _concerns_others(trace: Optional[TracebackType]) -> bool:
-    """Whether code passed on the way that is neither torch's, nor Python's, nor ours, nor made by torch as text."""
+    """Whether on the way was code of others than torch, Python and us."""
     import torch
 
-    innocent = (os.path.dirname(torch.__file__), os.path.dirname(__file__))
-    python = os.path.dirname(os.__file__)
+    innocent = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+    python = str(Path(os.__file__).parent)
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
-        installed = not path.startswith(python) or "-packages" in path
-        if installed and not path.startswith(("<", "/assay/", *innocent)):
+        added = not path.startswith(python) or "-packages" in path
+        if added and not path.startswith(("<", *innocent)):  # "<": text that torch has made
             return True
         trace = trace.tb_next
     return False
