@@ -202,7 +202,7 @@ def test_without_a_float64_run_noise_is_allowed_and_no_more(witnesses: Witnesses
 
 
 def test_where_a_library_contradicts_its_own_test_nobody_is_blamed_for_either() -> None:
-    """As in ONNX's test of Resize with align_corners, where the text, its evaluator and the runtimes agree."""
+    """As in ONNX's test of Resize with align_corners: the text, its evaluator and the runtimes agree."""
     shipped = case(of([3.142857]))
     witnesses = Witnesses(runs=(of([4.0]),) * 2, float64=of([4.0], "float64"))
     for given in (3.142857, 4.0):
