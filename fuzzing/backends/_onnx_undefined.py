@@ -11,8 +11,8 @@ reference worker.
     BitShift        by less than 0, or by the type's width or more; defined since opset 28
     Add, Sub, Mul, Neg, Abs, Pow, Sum, ReduceSum, ReduceSumSquare, ReduceL1, ReduceProd, CumSum, MatMul
                     signed integers whose result does not fit; unsigned ones wrap by definition
-    RoiAlign        mode "max": of what is interpolated, as the text has it and OpenVINO and TVM do, or of the
-                    corners as weighed for that, as ONNX's evaluator and onnxruntime do (onnx issue 4764, open)
+    RoiAlign        mode "max": of what is interpolated, as the text has it and OpenVINO and TVM do, or of
+                    the corners weighed for that, as ONNX's evaluator and onnxruntime do (onnx issue 4764)
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -119,11 +119,24 @@ class Sweep:
         return {"seen": len(drawn), "good": dict(verdicts), "accused": accused}
 
     def _judged(self, corpus: Path, ids: Sequence[str]) -> Iterator[tuple[Outcome, bool]]:
-        """What a campaign makes of each case, and whether library and compiler plainly agree on it."""
+        """What a campaign makes of each case, and whether library and compiler plainly agree on it.
+
+        A case whose process died has a second run in a fresh one, as it has before a campaign accuses:
+        memory may have been spoiled by the case before.
+        """
         kinds, options = backends.get(self.backend).kinds, dict(self.options)
         taken = tuple(case_id for case_id in ids if Corpus(corpus).get(case_id).program.kind in kinds)
+        shard = Shard(str(corpus), taken, self.backend, "sweep", sys.executable, options=options)
+        died = []
         if taken:
-            run = _Held(Shard(str(corpus), taken, self.backend, "sweep", sys.executable, options=options))
+            run = _Held(shard)
+            for _, outcome in run.outcomes():
+                if outcome.evidence.signal:
+                    died.append(outcome.case)
+                else:
+                    yield outcome, outcome.case in run.good
+        if died:
+            run = _Held(replace(shard, cases=tuple(died), fresh=True))
             for _, outcome in run.outcomes():
                 yield outcome, outcome.case in run.good
 
