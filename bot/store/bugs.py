@@ -18,6 +18,8 @@ from bot.store.life import OVER, Event, after
 from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
 _WAITING = (BugState.NEW, BugState.HELD, BugState.REPORTED)
+#: The fact that counts a bug's lives.
+_LIVES = "lives"
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,22 @@ def move(
     if now is before:
         return False
     bug.state, bug.reason = now.value, reason
+    if before in OVER and now not in OVER:
+        _live_again(bug)
     facts = {"from": before.value, "event": event.value, **(evidence or {})}
     audit.record(session, bug.target, now.value, subject(bug), reason, at, who=who, evidence=facts)
     return True
+
+
+def lives(bug: Bug) -> int:
+    """Which of its lives the bug leads: 2 after it was over and came back."""
+    return int(bug.facts.get(_LIVES, 1))
+
+
+def _live_again(bug: Bug) -> None:
+    """Begins its next life: when and by which commit the last one began says nothing of this one."""
+    kept = {name: value for name, value in bug.facts.items() if name != "bisection"}
+    bug.facts = kept | {_LIVES: lives(bug) + 1}
 
 
 def subject(bug: Bug) -> str:
