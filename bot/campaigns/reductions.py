@@ -5,7 +5,6 @@ Each is a transaction of its own, and the program's journal lies on disk: a kill
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import structlog
 from bot.campaigns.attend import Sink, attend
 from bot.campaigns.context import Context
 from bot.campaigns.services import Config
-from bot.campaigns.shards import Place
+from bot.campaigns.shards import Place, written
 from bot.errors import RunnerError, UsageError
 from bot.store import campaigns, outcomes, reductions
 from bot.store.models import Reduction
@@ -124,20 +123,20 @@ def _run(context: Context, config: Config, task: Task, heard: _Heard) -> Reducti
 def _start(context: Context, config: Config, task: Task, heard: _Heard) -> None:
     journal = journal_of(context.settings.data_dir, task)
     journal.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as folder:
-        fails, passes = Path(folder) / "shard.json", Path(folder) / "passes.json"
-        fails.write_text(_shard(context, config, task.place, task.case), encoding="utf-8")
-        arguments = [str(fails), "--seconds", f"{task.seconds:.3f}", "--journal", str(journal)]
+    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as scratch:
+        folder = Path(scratch)
+        fails = written(_shard(context, config, task.place, task.case), folder / "shard.json")
+        arguments = [fails, "--seconds", f"{task.seconds:.3f}", "--journal", str(journal)]
         if task.passing is not None:
-            passes.write_text(_shard(context, config, task.passing, task.case), encoding="utf-8")
-            arguments += ["--passes", str(passes)]
+            passes = written(_shard(context, config, task.passing, task.case), folder / "passes.json")
+            arguments += ["--passes", passes]
         run_tool = context.services.run_tool
         attend(context, lambda *ends: run_tool(PROGRAM, arguments, *ends), heard)
 
 
-def _shard(context: Context, config: Config, place: Place, case_id: str) -> str:
-    """One case at one place, as the program reads it."""
-    shard = context.services.make_shard(
+def _shard(context: Context, config: Config, place: Place, case_id: str) -> Any:
+    """One case at one place."""
+    return context.services.make_shard(
         config,
         corpus=str(context.corpus),
         cases=(case_id,),
@@ -153,7 +152,6 @@ def _shard(context: Context, config: Config, place: Place, case_id: str) -> str:
         ablate=False,
         budget_s=None,
     )
-    return json.dumps(shard.to_json())
 
 
 def journal_of(data_dir: Path, task: Task) -> Path:
