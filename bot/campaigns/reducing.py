@@ -30,6 +30,7 @@ class Reducing:
 
     found    by case
     there    the bugs that the target has already
+    unheard  keys of those of them that are over, or that only pull requests showed
     hurried  whether somebody waits: a pull request's campaign reduces no longer than its budget
     small    by case: what its reduction left
     adopted  by case: the reduced case, examined, if it stands for the finding
@@ -43,6 +44,7 @@ class Reducing:
     base: Place | None
     found: dict[str, Finding]
     there: list[Known]
+    unheard: frozenset[str] = frozenset()
     hurried: bool = False
     small: dict[str, Small] = field(default_factory=dict)
     adopted: dict[str, Examined] = field(default_factory=dict)
@@ -186,6 +188,9 @@ class Reducing:
     def _add(self, made: list[tuple[Examined, Traits | None]]) -> list[Finding]:
         """Findings of their own for cases that show other bugs; those that show known ones add nothing.
 
+        A bug counts as known where a campaign on a branch saw it and it waits still. One that was over, or
+        that only a pull request showed, must be heard of: nobody else would.
+
         What a reduction left is signed by its traits: it has the symptom of the finding it came from, and
         must not be taken for it.
         """
@@ -200,7 +205,8 @@ class Reducing:
             if choosing.reducible(row):
                 raw[one.case], fresh[one.case] = self.sign(one.case, one.head), row
         self.found |= fresh
-        for case in (known := self.behind(raw)):
+        known = {case for case, key in self.behind(raw).items() if key not in self.unheard}
+        for case in known:
             del self.found[case]
         return [row for case, row in fresh.items() if case not in known]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from bot.errors import UsageError
 from bot.store import audit
 from bot.store.audit import ASSAY
+from bot.store.campaigns import on_branch
 from bot.store.life import OVER, Event, after
 from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
@@ -198,6 +199,14 @@ def of_target(session: Session, target: str) -> list[Bug]:
     """The target's bugs, the latest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
+
+
+def unheard(session: Session, found: Iterable[Bug]) -> Iterator[str]:
+    """The signatures of those that are over, or that no campaign on a branch has seen."""
+    for bug in found:
+        by = session.get(Campaign, bug.campaign_id) if bug.campaign_id is not None else None
+        if BugState(bug.state) in OVER or (by is not None and not on_branch(by.pull, by.ref)):
+            yield bug.signature
 
 
 def quiet_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:

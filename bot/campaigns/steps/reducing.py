@@ -26,9 +26,10 @@ def reduce(context: Context) -> None:
     config, head, base = places(context)
     with context.reading() as (session, campaign):
         found = {row.case_id: row for row in findings.copies(session, campaign.id)}
-        there = _known(bugs.of_target(session, campaign.target))
+        target = bugs.of_target(session, campaign.target)
+        unheard = frozenset(bugs.unheard(session, target))
         hurried = campaign.pull is not None
-    work = Reducing(context, config, head, base, found, there, hurried)
+    work = Reducing(context, config, head, base, found, _known(target), unheard, hurried)
     if config.reduction.cases:
         work.reduce(choosing.wanted(found.values(), work.size))
         work.reduce(work.settle())  # what was met on the way and is new

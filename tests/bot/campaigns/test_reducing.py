@@ -9,7 +9,7 @@ import pytest
 from bot.campaigns.reductions import Task, journal_of
 from bot.campaigns.shards import Place
 from bot.store import findings, reductions
-from bot.store.models import Bug, Finding, Side, Standing
+from bot.store.models import Bug, BugState, Campaign, Finding, Side, Standing
 from bot.store.outcomes import CacheKey
 from fuzzing.triage.traits import Traits
 from tests.bot.campaigns import standins
@@ -82,6 +82,31 @@ def test_what_is_met_on_the_way_is_a_finding_and_reduced_in_turn(world: World) -
     [summary] = world.reports.published
     assert {NAMES[one.case_id] for one in summary.findings if one.met} == {"Sub_other", "Conv_small"}
     assert summary.planned == len(standins.TESTS), "and was never planned"
+
+
+@pytest.mark.parametrize(
+    ("pull", "state", "heard"),
+    [(7, BugState.NEW, True), (None, BugState.NEW, False), (None, BugState.CLOSED, True)],
+)
+def test_what_is_met_is_told_if_nobody_heard_of_it_on_a_branch(
+    world: World, pull: int | None, state: BugState, *, heard: bool
+) -> None:
+    """Of a bug that waits on a branch there is nothing to tell."""
+    traits = {"operator": "Sub", "dtypes": ["float"], "needs": []}
+    fields = {"verdict": "crash", "phase": "compile", "complaint": "", **traits}
+    with world.database.transaction() as session:
+        now = world.clock.now()
+        done = {"trigger": "x", "state": "done", "created_at": now, "updated_at": now}
+        session.add(Campaign(target="octo/compiler", head="9" * 40, pull=pull, **done))
+        session.flush()
+        bug = Bug(target="octo/compiler", signature="known", title="t", first_seen=now, last_seen=now)
+        bug.facts, bug.state, bug.campaign_id = {"signature": fields}, state.value, 1
+        session.add(bug)
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert ("Sub_other" in rows) is heard
+    assert [test for test, row in rows.items() if row.signature == "known"] == ["Sub_other"] * heard
 
 
 def test_a_reducer_that_dies_costs_no_finding(world: World) -> None:
