@@ -35,7 +35,7 @@ class Reducing:
     small    by case: what its reduction left
     adopted  by case: the reduced case, examined, if it stands for the finding
     why      by case: why it is not reduced
-    tried    cases whose reduction was begun in this step
+    tried    cases whose reduction this campaign had, before a restart too: case → why it failed, or ""
     """
 
     context: Context
@@ -49,7 +49,7 @@ class Reducing:
     small: dict[str, Small] = field(default_factory=dict)
     adopted: dict[str, Examined] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
-    tried: int = 0
+    tried: dict[str, str] = field(default_factory=dict)
 
     @property
     def budget(self) -> float:
@@ -83,7 +83,6 @@ class Reducing:
                 self._take(case, row)
 
     def _reduce(self, finding: Finding, place: str) -> Reduction | None:
-        self.tried += 1
         test = origin(self.context.corpus, finding.case_id).test
         new = Standing(finding.standing) is Standing.REGRESSION
         task = reductions.Task(
@@ -94,6 +93,7 @@ class Reducing:
             title=f"{place}, {test}",
         )
         row, trouble = reductions.reduce(self.context, self.config, task)
+        self.tried[finding.case_id] = trouble
         if trouble:
             self.why[finding.case_id] = trouble
         return row
@@ -107,8 +107,10 @@ class Reducing:
 
     def _refused(self, finding: Finding) -> str:
         """Why a case is not reduced now, "" if it may be."""
-        if self.tried >= self.config.reduction.cases:
-            return f"{self.tried} cases were reduced, the most that reduction.cases allows"
+        if trouble := self.tried.get(finding.case_id):
+            return trouble
+        if len(self.tried) >= self.config.reduction.cases:
+            return f"{len(self.tried)} cases were reduced, the most that reduction.cases allows"
         return "" if self._left(finding) > 0 else "the time for reducing was spent"
 
     def _left(self, finding: Finding) -> float:

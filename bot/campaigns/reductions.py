@@ -15,6 +15,7 @@ import structlog
 
 from bot.campaigns.attend import Sink, attend
 from bot.campaigns.context import Context
+from bot.campaigns.doubting import lacking
 from bot.campaigns.services import Config
 from bot.campaigns.shards import Place, written
 from bot.errors import RunnerError, UsageError
@@ -87,7 +88,7 @@ def reduce(context: Context, config: Config, task: Task) -> tuple[Reduction | No
     """Makes one case small; the row that is written, or None and why there is none.
 
     A case that cannot be made small has a row too, which says why. What fails for reasons of the machine's,
-    or of the reducer's own, has none: it may go better the next time.
+    or of the reducer's own, has none, as it may go better in the next campaign: this one keeps the reason.
     """
     began = context.services.clock.monotonic()
     row, small, trouble = None, None, ""
@@ -96,16 +97,25 @@ def reduce(context: Context, config: Config, task: Task) -> tuple[Reduction | No
         small = read(row)
     except (RunnerError, InfrastructureError) as error:
         log.warning("reduction_failed", case=task.case, error=str(error))
-        row, trouble = None, f"reducing it failed: {str(error).splitlines()[0]} (Assay's log has more)"
+        row, trouble = None, _trouble(error)
     elapsed = context.services.clock.monotonic() - began
     with context.transaction() as (session, campaign):
         campaigns.spend(campaign, context.step.state.value, elapsed)
+        campaigns.attempt(campaign, task.case, trouble)
         if small is not None:
             outcomes.record(session, [small.outcome], context.services.clock.now())
         if row is not None:
             row.seconds = round(elapsed, 3)
             reductions.record(session, row)
     return row, trouble
+
+
+def _trouble(error: Exception) -> str:
+    """Why there is no reduction, in one line; what a program logged may hold anything, and is left out."""
+    said, what = str(error), lacking(str(error))
+    said = said.splitlines()[0].removesuffix("; its log ends:")
+    said += f": {what}" if what and what not in said else ""
+    return f"reducing it failed, which is Assay's trouble and tried again by the next campaign: {said}"
 
 
 def _run(context: Context, config: Config, task: Task, heard: _Heard) -> Reduction:

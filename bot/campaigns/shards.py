@@ -59,8 +59,14 @@ class Job:
 
 
 def written(shard: Any, file: Path) -> str:
-    """The path of a file that holds the shard now, as the programs of the data plane read it."""
-    file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+    """The path of a file that holds the shard now, as the programs of the data plane read it.
+
+    Raises RunnerError: the disk does not take it.
+    """
+    try:
+        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+    except OSError as error:
+        raise RunnerError(f"a shard cannot be written: {error.strerror}") from None
     return str(file)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.campaigns.reductions import Task, journal_of
+from bot.campaigns.services import OnEvent
 from bot.campaigns.shards import Place
+from bot.errors import RunnerError
 from bot.store import findings, reductions
 from bot.store.models import Bug, BugState, Campaign, Finding, Side, Standing
 from bot.store.outcomes import CacheKey
@@ -114,9 +117,47 @@ def test_a_reducer_that_dies_costs_no_finding(world: World) -> None:
     world.run()
     row = found(world, campaign_id)["Cos_regressed_hang"]
     assert row.standing == "regression"
-    assert "not reduced: reducing it failed: fuzzing.reduce was killed by SIGSEGV" in row.reason
+    assert row.reason.endswith(
+        "; not reduced: reducing it failed, which is Assay's trouble and tried again by the next campaign: "
+        "fuzzing.reduce was killed by SIGSEGV and logged nothing"
+    )
     with world.database.reading() as session:
         assert reductions.get(session, row.case_id, HEAD) is None, "it may go better the next time"
+
+
+def test_what_the_machine_lacked_is_told_and_nothing_else_that_a_program_logged(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = "OSError: [Errno 28] No space left on device: '/home/somebody'"
+
+    def fail(shard: object, on_event: object) -> None:
+        raise RunnerError(f"fuzzing.reduce ended with status 1; its log ends:\nTraceback:\n{logged}")
+
+    monkeypatch.setattr(world.tools, "reduce", fail)
+    campaign_id = world.push()
+    world.run()
+    reason = found(world, campaign_id)["Add_regressed"].reason
+    assert reason.endswith("campaign: fuzzing.reduce ended with status 1: No space left on device")
+
+
+def test_after_a_restart_no_more_is_reduced_than_is_allowed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(world, cases=2)
+    campaign_id, honest = world.push(), world.tools.reduce
+
+    def end(shard: dict[str, Any], on_event: OnEvent) -> None:
+        if world.tools.reduced:
+            raise KeyboardInterrupt
+        honest(shard, on_event)
+
+    monkeypatch.setattr(world.tools, "reduce", end)
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    monkeypatch.setattr(world.tools, "reduce", honest)
+    world.run()
+    assert len(world.tools.reduced) == 2
+    assert sum(bool(row.reduced) for row in found(world, campaign_id).values()) == 1, "Conv's is another bug"
 
 
 def test_another_campaign_on_the_toolchain_reduces_nothing_again(world: World) -> None:
