@@ -215,7 +215,8 @@ def test_long_work_is_asked_for_once_with_where_to_answer(here: World) -> None:
 def test_status_and_explain_tell_what_the_rows_say(here: World) -> None:
     here.say("/assay mute op=Resize* until=2d because noisy")
     with here.database.transaction() as session:
-        session.add(Campaign(target=TARGET, head=HEAD, trigger="push", created_at=START, updated_at=START))
+        times = {"created_at": START, "updated_at": START}
+        session.add(Campaign(target=TARGET, head=HEAD, trigger="push", state="done", **times))
         session.flush()
         why = "crash at head; not reduced: fuzzing.reduce was killed"
         case = {"case_id": "c" * 64, "standing": "regression", "verdict": "crash", "signature": "s"}
