@@ -242,7 +242,8 @@ def overtake(
     watch: Watch, monkeypatch: pytest.MonkeyPatch, question: str, event: Callable[[], object]
 ) -> None:
     """The webhook of `event` arrives between GitHub's answer to `question` and our writing it down."""
-    ask, come = getattr(watch.reader, question), []
+    ask = getattr(watch.reader, question)
+    come: list[object] = []
 
     def overtaken(*about: object) -> object:
         answer = ask(*about)
