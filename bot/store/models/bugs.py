@@ -38,7 +38,7 @@ class Bug(Base):
     ruling: Mapped[str] = mapped_column(String(16), default="")  # a person's: "invalid", "" for none
     fixed_by: Mapped[str] = mapped_column(String(64), default="")  # the commit, as far as it is known
     traits: Mapped[dict[str, Any]] = mapped_column(default=dict)  # fuzzing.triage: Traits of that case
-    facts: Mapped[dict[str, Any]] = mapped_column(default=dict)  # "bisection", "localisation", "releases", …
+    facts: Mapped[dict[str, Any]] = mapped_column(default=dict)  # "bisection", "localisation", "lives", …
 
 
 class Retest(Base):

@@ -10,13 +10,14 @@ import pytest
 
 from bot.commands import worker as working
 from bot.store import audit, mutes
-from bot.store.models import CommandState
+from bot.store.models import Campaign, CommandState, Finding
 from tests.bot.commands.kit import (
     BUG_ISSUE,
     FORK_PULL,
     HEAD,
     OTHER_BUG_ISSUE,
     PULL,
+    START,
     TARGET,
     World,
     world,
@@ -213,6 +214,13 @@ def test_long_work_is_asked_for_once_with_where_to_answer(here: World) -> None:
 
 def test_status_and_explain_tell_what_the_rows_say(here: World) -> None:
     here.say("/assay mute op=Resize* until=2d because noisy")
+    with here.database.transaction() as session:
+        times = {"created_at": START, "updated_at": START}
+        session.add(Campaign(target=TARGET, head=HEAD, trigger="push", state="done", **times))
+        session.flush()
+        why = "crash at head; not reduced: fuzzing.reduce was killed"
+        case = {"case_id": "c" * 64, "standing": "regression", "verdict": "crash", "signature": "s"}
+        session.add(Finding(campaign_id=1, bug_id=here.bug().id, reason=why, **case))
     here.say("/assay status")
     here.say("/assay explain", BUG_ISSUE)
     here.worker.run_once()
@@ -222,3 +230,4 @@ def test_status_and_explain_tell_what_the_rows_say(here: World) -> None:
     assert "- Muted: `Resize*` until 2026-11-22" in status
     assert "- This pull request: not tested yet" in status
     assert explained.startswith("**Resize: wrong result**\n\n- State: reported")
+    assert "found, not made small: fuzzing.reduce was killed\n" in explained
