@@ -87,7 +87,7 @@ def _binds_command(node: ast.stmt) -> bool:
     epilog="Exit codes: 0 all is well, 1 something was found, 2 wrong usage or settings, "
     "3 the machine or a platform failed; nothing is said about a compiler then.",
 )
-@click.option("--json", is_flag=True, expose_value=False, help="Write errors as JSON, on stderr.")
+@click.option("--json", is_flag=True, expose_value=False, help="Print errors as a JSON object, too.")
 @click.version_option(package_name="assay", prog_name="assay")
 def cli() -> None:
     """Tests deep-learning compilers at each commit and says what the change broke."""

@@ -15,11 +15,16 @@ from bot.reports.planning import order_of, source_state
 from bot.reports.templating import counted, seconds
 
 _SHOWN = 15  # groups listed on the terminal; the report has them all
+_DIGITS = 8  # of a case's id, enough to name it by in a corpus of ten thousand
 _PHASES = ("import", "convert", "compile", "run")
 
 
-def show(told: dict[str, Any], report: Path | None) -> None:
-    """Prints a report.json; `report` is the folder it lies in, None where none was asked for."""
+def show(told: dict[str, Any], report: Path | None, here: str | None = None) -> None:
+    """Prints a report.json.
+
+    report  the folder it lies in, None where none was asked for
+    here    what else to tell `assay replay` to have a case run again as it was; None where it cannot be had
+    """
     console = stdout()
     counts = ", ".join(f"{cases} {verdict}" for verdict, cases in told["verdicts"]["head"].items())
     label = told["toolchains"]["head"]["label"]
@@ -35,10 +40,13 @@ def show(told: dict[str, Any], report: Path | None) -> None:
     console.print(escape(_speed(told)))
     _groups(console, told)
     console.print(escape(told["headline"]))
-    if report is None:
-        console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
-    else:
+    if report is not None:
         console.print(f"report: {report / 'report.html'}  reproducers: {report / 'reproducers'}")
+    elif told["groups"]:
+        console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
+    again = next((group["replay"] for group in told["groups"] if group["replay"]), None)
+    if again and here is not None:
+        console.print(f"look closer: {escape(again + here)}, or compare, reduce, localise instead of replay")
 
 
 def _sources(told: dict[str, Any]) -> list[str]:
@@ -81,7 +89,7 @@ def _speed(told: dict[str, Any]) -> str:
     if work["rate"] is not None:
         said += f", {work['rate']:.3g} a second with {counted(work['workers'], 'worker')}"
     if work["overhead"] is not None:
-        said += f", overhead {work['overhead']:.2f}"
+        said += f", overhead {work['overhead']:.2f} (1 would be the compiler's time alone)"
     return f"{said}; {known}"
 
 
@@ -89,6 +97,9 @@ def _groups(console: Console, told: dict[str, Any]) -> None:
     groups = [group for group in told["groups"] if group["standing"] != "fixed"]
     for group in groups[:_SHOWN]:
         standing = "failing" if group["standing"] == "unjudged" and not told["base"] else group["standing"]
-        console.print(f"  {group['cases']:4}  {standing:15} {escape(group['title'])}")
+        case = group["example"]["case"][:_DIGITS]
+        console.print(
+            f"  {group['cases']:4}  {standing.replace('_', ' '):15} {case}  {escape(group['title'])}"
+        )
     if len(groups) > _SHOWN:
         console.print(f"        and {len(groups) - _SHOWN} more kinds of failure")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bot.cli._tables import stdout
+from bot.cli._tables import stderr, stdout
 from bot.cli.exits import Exit
 from bot.compose.forge import github_hub
 from bot.errors import SettingsError
@@ -31,7 +31,7 @@ def look(as_json: bool) -> Exit:
             "ASSAY_GITHUB_PRIVATE_KEY_FILE, or ASSAY_GITHUB_TOKEN for trying out"
         )
     try:
-        with Console(stderr=True).status("asking GitHub"):
+        with stderr().status("asking GitHub"):
             health = examine(Reader(hub), hub.url, now())
     finally:
         hub.close()

@@ -12,11 +12,12 @@ import click
 from pydantic import ValidationError
 
 from bot.config import RepositoryConfig
+from bot.config.names import profile_name
 from bot.config.parse import mistakes
 from bot.errors import UsageError
 from fuzzing import backends
 from fuzzing.cases.programs import kind_named
-from fuzzing.oracles.profiles import DEFAULT, profile_named
+from fuzzing.oracles.profiles import DEFAULT
 
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
@@ -123,7 +124,7 @@ def configured(name: str, device: str | None, given: Iterable[str], profile: str
 
     Raises UsageError.
     """
-    profile_named(profile)
+    check_profile(profile)
     backend = backends.get(name)
     options = backend.unusual(parse_options(given))
     if device is not None:
@@ -147,6 +148,14 @@ def parse_options(given: Iterable[str]) -> dict[str, str]:
 def split_names(given: Iterable[str]) -> list[str]:
     """The names in `given`, each of which may hold several with commas between, once each."""
     return list(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
+
+
+def check_profile(name: str) -> None:
+    """Raises UsageError where there is no such tolerance profile, with the one that was perhaps meant."""
+    try:
+        profile_name(name)
+    except ValueError as error:
+        raise UsageError(f"--profile {name}: {error}") from None
 
 
 def check_device(backend: str, device: str) -> None:
@@ -180,7 +189,10 @@ def checked(given: Mapping[str, Any], typed: Mapping[str, str] | None = None) ->
     """
     kind = backends.get(given["backend"])
     if kind.reference:
-        raise UsageError(f"{kind.name} is the reference, not a compiler: {', '.join(backends.compilers())}")
+        raise UsageError(
+            f"--backend {kind.name}: it is a reference, which compilers are compared with, and not tested "
+            f"itself; there are: {', '.join(backends.compilers())}"
+        )
     try:
         return RepositoryConfig.model_validate({"version": 1} | dict(given))
     except ValidationError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -14,9 +15,27 @@ from rich.table import Table
 _WIDE = 500  # columns where nobody sees a screen: there, a row is a line
 
 
+class _Screen(Console):
+    """A console whose reader may leave (`assay … | head`).
+
+    What is still said goes nowhere then: the command does its work, and its exit code tells what came of it.
+    """
+
+    def on_broken_pipe(self) -> None:
+        """Lets the rest be lost."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+
+
 def stdout() -> Console:
     """Standard output, as wide as the terminal; elsewhere no row is broken."""
-    return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    return _Screen(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+
+
+def stderr() -> Console:
+    """Standard error, for what is said while work goes on."""
+    return _Screen(stderr=True, highlight=False)
 
 
 def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -9,12 +9,16 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bot.campaigns.progress import Progress as Step
+from bot.cli._tables import stderr
 
 #: Where nobody sees a moving bar (a log, a pipe), a line this often says that work goes on, in seconds.
 LINE_S = 5.0
+
+#: Columns from which on there is room for a bar beside words, count and time.
+_BAR_FROM = 72
 
 _WORDS = {
     "planning": "collecting cases",
@@ -31,11 +35,12 @@ class Watch:
     """A bar for each step on a terminal, now and then a line elsewhere."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
+        self._console = console or stderr()
+        narrow = self._console.width < _BAR_FROM
         self._bars = Progress(
-            TextColumn("{task.description:38}"),
-            BarColumn(),
-            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+            *([] if narrow else [BarColumn()]),
+            TextColumn("{task.fields[count]}", justify="right"),
             TimeElapsedColumn(),
             console=self._console,
             disable=not self._console.is_terminal,
@@ -51,6 +56,8 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None:
+            self._settle()
         self._bars.stop()
 
     def __call__(self, step: Step) -> None:
@@ -63,9 +70,18 @@ class Watch:
 
     def _move(self, name: str, step: Step) -> None:
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(name, total=None)
+            self._settle()
+            self._tasks[name] = self._bars.add_task(name, total=None, count="")
+        count = f"{step.done:,}/{step.total:,}" if step.total else ""
         total = step.total or None
-        self._bars.update(self._tasks[name], completed=step.done, total=total)  # type: ignore[arg-type]
+        self._bars.update(self._tasks[name], completed=step.done, total=total, count=count)  # type: ignore[arg-type]
+
+    def _settle(self) -> None:
+        """Steps that are over neither move nor take time."""
+        for task in self._bars.tasks:
+            if task.total is None:
+                self._bars.update(task.id, total=1, completed=1)
+            self._bars.stop_task(task.id)
 
     def _line(self, name: str, step: Step) -> None:
         present = time.monotonic()
@@ -86,7 +102,7 @@ class Line:
     """What goes on, for commands without steps: a line that changes on a terminal, or one now and then."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
+        self._console = console or stderr()
         self._status = self._console.status("starting") if self._console.is_terminal else None
         self._begun = time.monotonic()
         self._told = -LINE_S

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from bot.cli._cases import stored_case
 from bot.cli._options import corpus_option, device_option, json_option, python_option, suitable
 from bot.cli._shards import compared
-from bot.cli._tables import stdout
+from bot.cli._tables import stderr, stdout
 from bot.cli.exits import Exit
 from bot.config.names import meant
 from bot.errors import UsageError
@@ -60,7 +59,7 @@ def command(
     """
     with (
         stored_case(case, corpus) as (store, found),
-        Console(stderr=True).status("running it on every compiler"),
+        stderr().status("running it on every compiler"),
     ):
         able = [backends.get(name) for name in suitable(found.program.kind, names, device)]
         told = compared(store.root, found.id, list(_contenders(able, given, python, device)))

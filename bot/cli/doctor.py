@@ -7,11 +7,10 @@ import sys
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bot.cli._tables import stdout
+from bot.cli._tables import stderr, stdout
 from bot.cli.exits import Exit
 from bot.machine import Machine, examine
 
@@ -37,7 +36,7 @@ def command(python: str, as_json: bool, github: bool) -> Exit:
         from bot.cli import _github  # half the service, which a look at the machine does without
 
         return _github.look(as_json)
-    with Console(stderr=True).status("importing every compiler once"):
+    with stderr().status("importing every compiler once"):
         machine = examine(python)
     if as_json:
         click.echo(json.dumps(asdict(machine)))
@@ -50,7 +49,7 @@ def _print(machine: Machine) -> None:
     console = stdout()
     memory = machine.memory_bytes / (1 << 30)
     console.print(f"{machine.cores} cores, {memory:.0f} GiB, {machine.python}")
-    table = Table("compiler", "state", "version", "what to do", box=None, pad_edge=False, header_style="bold")
+    table = _table("compiler", "state", "version", "what to do")
     for one in machine.compilers:
         style = _STYLE[one.state]
         advice = one.detail.splitlines()[-1] if one.detail else ""  # a traceback says it last
@@ -76,9 +75,17 @@ def _print(machine: Machine) -> None:
         console.print("Nothing to test with: install one of the compilers above, then run this again.")
 
 
+def _table(*headers: str) -> Table:
+    """Columns of which nothing is cut off: what is shown is to be copied."""
+    table = Table(*headers, box=None, pad_edge=False, header_style="bold")
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
 def _sources(machine: Machine) -> Table:
     """What `--source` takes."""
-    table = Table("source", "tests of", "state", "what to do", box=None, pad_edge=False, header_style="bold")
+    table = _table("source", "tests of", "state", "what to do")
     for one in machine.sources:
         state = f"[yellow]lacks {escape(' '.join(one.absent))}[/]" if one.absent else "[green]ready[/]"
         table.add_row(one.name, one.library, state, escape(one.detail))
@@ -87,9 +94,7 @@ def _sources(machine: Machine) -> Table:
 
 def _choices(machine: Machine) -> Table:
     """What `--frontend`, `--device` and `--option` take, the default first."""
-    table = Table(
-        "compiler", "frontends", "devices", "options", box=None, pad_edge=False, header_style="bold"
-    )
+    table = _table("compiler", "frontends", "devices", "options")
     for one in machine.compilers:
         options = "  ".join(f"{name}={'|'.join(values)}" for name, values in one.options.items())
         table.add_row(one.backend, " ".join(one.frontends), " ".join(one.devices), escape(options))

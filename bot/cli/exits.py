@@ -5,11 +5,14 @@
 2  wrong usage or settings
 3  the machine or a platform failed; nothing is said about a compiler
 
+With --json, what goes wrong is one JSON object on stdout, where the result would be, and told on stderr.
+
 An exception in neither tree, or an InternalError, is a bug of ours: it escapes with its traceback.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -37,6 +40,9 @@ class Exit(IntEnum):
 #: Ended by Ctrl-C: 128 + SIGINT, as shells have it.
 INTERRUPTED = 130
 
+#: Where a disk, or a user's share of it, is full.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 _USAGE = (bot.errors.UsageError, fuzzing.errors.UsageError)
 _REFUSAL = (bot.errors.RefusalError, fuzzing.errors.RefusalError)
 _INFRASTRUCTURE = (bot.errors.InfrastructureError, fuzzing.errors.InfrastructureError)
@@ -54,44 +60,66 @@ def exit_code(error: BaseException) -> Exit | None:
 
 def leave(command: click.Command, argv: Sequence[str]) -> NoReturn:
     """Runs a command and leaves the process. A command may return its exit code; None is 0."""
+    stdout = sys.stdout
+    try:
+        code = _ran(command, argv)
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as error:
+        # Whoever read our output has enough (`assay … | head`); nothing more must be written to it. Click
+        # puts another stdout there, and would end with 1: to say that something was found.
+        if isinstance(error, SystemExit) and sys.stdout is stdout:
+            raise
+        _hush_stdout()
+        code = Exit.OK
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _hush_stdout()
+        click.echo("assay: nothing more can be written: the disk is full", err=True)
+        click.echo("  next: free some space and run again; no compiler was judged", err=True)
+        code = Exit.INFRASTRUCTURE
+    sys.exit(code)
+
+
+def _ran(command: click.Command, argv: Sequence[str]) -> int:
+    """Runs a command and tells what went wrong; the exit code."""
     as_json = "--json" in argv
     try:
         result = command.main(args=list(argv), prog_name="assay", standalone_mode=False)
-        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        sys.exit(Exit.USAGE)
+        return Exit.USAGE
     except click.ClickException as error:
-        _tell(error, as_json, what=error.format_message(), advice=_usage_advice(error))
-        sys.exit(Exit.USAGE)
+        return _tell(error, as_json, what=error.format_message(), advice=_usage_advice(error))
     except _EXPECTED as error:
-        code = exit_code(error)
-        assert code is not None
-        _tell(error, as_json, what=str(error), advice=_advice(error))
-        sys.exit(code)
+        return _tell(error, as_json, what=str(error), advice=_advice(error))
     except (click.Abort, KeyboardInterrupt):
         click.echo("assay: interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has enough (`assay … | head`); nothing more must be written to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(Exit.OK)
-    sys.exit(result if isinstance(result, int) else Exit.OK)
+        return INTERRUPTED
+    return result if isinstance(result, int) else Exit.OK
 
 
-def _tell(error: Exception, as_json: bool, *, what: str, advice: str) -> None:
+def _hush_stdout() -> None:
+    """What waits to be written to stdout, and all that follows, goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _tell(error: Exception, as_json: bool, *, what: str, advice: str) -> Exit:
+    """Says what happened, why and what to do next; the exit code."""
     code = exit_code(error)
     assert code is not None
     cause = error.__cause__
     why = str(cause) if cause is not None and str(cause) not in what else ""
     if as_json:
         told = {"kind": type(error).__name__, "code": int(code), "what": what, "why": why, "next": advice}
-        click.echo(json.dumps({"error": told}), err=True)
-        return
+        click.echo(json.dumps({"error": told}))
     click.echo(f"assay: {what}", err=True)
     if why:
         click.echo(f"  why: {why}", err=True)
     click.echo(f"  next: {advice}", err=True)
+    return code
 
 
 def _advice(error: Exception) -> str:

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from bot.cli._cases import stored_case
 from bot.cli._options import (
+    check_profile,
     configuration_options,
     corpus_option,
     json_option,
@@ -22,7 +23,7 @@ from bot.cli._options import (
     suitable,
 )
 from bot.cli._shards import installed
-from bot.cli._tables import stdout
+from bot.cli._tables import stderr, stdout
 from bot.cli.exits import Exit
 from bot.errors import ProvisionError, UsageError
 from bot.reports.evidence import tolerance_lines
@@ -31,7 +32,6 @@ from bot.toolchains import Ready
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.execute.shard import Shard
-from fuzzing.oracles.profiles import profile_named
 from fuzzing.outcomes import Outcome, Verdict
 
 _STYLE = {Verdict.PASS: "green", Verdict.UNSUPPORTED: "yellow", Verdict.INVALID: "yellow"}
@@ -79,13 +79,13 @@ def command(
     own. What fails is run again with ever more of the compiler switched on, where the compiler can be
     taken apart, to name the part at fault. Exit code 1 if a compiler is at fault.
     """
-    profile_named(profile)
+    check_profile(profile)
     options = parse_options(given)
     for name in names:
         backends.get(name).settle(options)
     if options and not names:
         raise UsageError("--option is for one backend: name it with --backend")
-    with stored_case(case, corpus) as (store, found), Console(stderr=True).status("replaying"):
+    with stored_case(case, corpus) as (store, found), stderr().status("replaying"):
         how = _How(store, found, device, options, profile, repeats)
         replayed = [_replay(how, ready) for ready in _toolchains(found, names, python, device)]
     if as_json:

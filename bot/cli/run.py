@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,8 @@ import click
 
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
+from bot.campaigns.progress import Progress
+from bot.campaigns.services import Services
 from bot.cli import _campaign_text
 from bot.cli._cases import linked
 from bot.cli._options import (
@@ -37,8 +42,11 @@ from bot.reports.campaign import CampaignReports
 from bot.runs import kept_verdicts, opened
 from bot.settings import Settings, load_settings
 from bot.store import Database
+from bot.store.models import CampaignState
+from bot.toolchains import Ready, Spec, resolve
 from bot.toolchains.existing import existing_spec, public
 from fuzzing import backends
+from fuzzing.execute import gpu
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,11 @@ class _Asked:
     cases: Path | None
     keep: bool
     report: bool
+
+    @property
+    def head(self) -> str:
+        """What the campaign calls its head: a release, or what is installed."""
+        return self.release or "installed"
 
 
 @click.command()
@@ -164,9 +177,17 @@ def command(
     if as_json:
         click.echo(json.dumps(told | {"report": str(report) if report else None}))
     else:
-        _campaign_text.show(told, report)
+        _campaign_text.show(told, report, _here(asked))
     speaks = ("regression",) if base else ("regression", "unjudged")
     return Exit.FOUND if any(group["standing"] in speaks for group in told["groups"]) else Exit.OK
+
+
+def _here(asked: _Asked) -> str | None:
+    """What `assay replay` must be told beside what a report says; None where a release had its own place."""
+    if asked.release:
+        return None
+    python = f" --python {shlex.quote(asked.python)}" if asked.python != sys.executable else ""
+    return python + (f" --corpus {shlex.quote(str(asked.cases))}" if asked.cases else "")
 
 
 def _seconds(budget: str) -> float:
@@ -208,19 +229,48 @@ def _campaign(
     if not asked.release:
         spec = existing_spec(config.backend, asked.python)
         changes["resolve"] = lambda _config, _read: spec
+    else:
+        changes["resolve"] = lambda config, read: replace(resolve(config, read), source="the command line")
     with _database(settings, config, asked) as database:
+        services = _provisioned(campaign_services(settings, **changes), settings, config, asked, watch)
         run_once_through(
             database,
             settings,
-            campaign_services(settings, **changes),
+            services,
             config,
             target=config.backend,
-            head=asked.release or "installed",
+            head=asked.head,
             base=asked.base,
             on_progress=watch,
         )
     told: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
     return told
+
+
+def _provisioned(
+    services: Services, settings: Settings, config: RepositoryConfig, asked: _Asked, watch: Watch
+) -> Services:
+    """The services, with the toolchains made: what cannot be had is said before a case is collected.
+
+    Raises ProvisionError, or ToolchainError where the device is not here.
+    """
+    if config.device == gpu.DEVICE:
+        gpu.Pool().close()
+    made: dict[Spec, Ready] = {}
+
+    def provision(spec: Spec, data_dir: Path, progress: Callable[[str], None]) -> Ready:
+        if spec not in made:
+            made[spec] = services.provision(spec, data_dir, progress)
+        return made[spec]
+
+    def say(note: str) -> None:
+        watch(Progress(0, CampaignState.PROVISIONING, 0, 0, note))
+
+    for sha in filter(None, (asked.head, asked.base)):
+        spec = services.resolve(config, partial(services.repositories.read, config.backend, sha))
+        say(f"making the toolchain {spec.label}")
+        provision(spec, settings.data_dir, say)
+    return replace(services, provision=provision)
 
 
 @contextmanager

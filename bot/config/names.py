@@ -160,8 +160,8 @@ def meant(word: str, known: Iterable[str]) -> str:
     """What to say after an unknown word: the likeliest one it was meant to be, and all there are."""
     names = list(known)
     close = get_close_matches(word, names, n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}There are: {', '.join(names) or 'none'}"
+    there = f"here are: {', '.join(names) or 'none'}"
+    return f"did you mean {close[0]!r}? T{there}" if close else f"t{there}"
 
 
 def backend_name(word: str) -> str:

@@ -164,6 +164,8 @@ class Report:
             return f"{kinds}: {self.cases(Standing.UNJUDGED)} of {ran} fail"
         old = self.cases(Standing.ALREADY_BROKEN)
         open_ = self.cases(*OPEN)
+        if not self.view.base and not old and not open_:
+            return f"Nothing fails in {ran}"
         rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} not judged"] * bool(open_)
         return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -62,4 +63,7 @@ class Existing:
         ).hexdigest()
         versions = {"python": found.python} | {name: found.packages[name] for name in packages}
         requirements = tuple(f"{name}=={public(found.packages[name])}" for name in packages)
-        return Ready(spec, digest, spec.python, versions, requirements)
+        release = found.packages.get(canonicalize_name(adapter.package), "")
+        # Reports go from hand to hand: they tell the release, and no path of this machine.
+        told = replace(spec, label=f"{adapter.name} {release}".rstrip())
+        return Ready(told, digest, spec.python, versions, requirements)

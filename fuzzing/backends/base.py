@@ -7,6 +7,7 @@ its compiler inside methods only, and otherwise the standard library, numpy and 
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import os
@@ -129,10 +130,13 @@ class Backend:
         for name, value in given.items():
             if name not in cls.options:
                 known = ", ".join(sorted(cls.options)) or "none"
-                raise UsageError(f"{cls.name} has no option {name!r}; it has: {known}")
+                hint = _meant(name, cls.options)
+                raise UsageError(f"{cls.name} has no option {name!r}; {hint}it has: {known}")
             if value not in cls.options[name]:
                 allowed = ", ".join(cls.options[name])
-                raise UsageError(f"{cls.name}'s option {name} is one of {allowed}, not {value!r}")
+                hint = _meant(value, cls.options[name]).rstrip()
+                told = f"{cls.name}'s option {name} is one of {allowed}, not {value!r}"
+                raise UsageError(f"{told}; {hint}" if hint else told)
         return {name: given.get(name, allowed[0]) for name, allowed in cls.options.items()}
 
     @classmethod
@@ -194,9 +198,17 @@ def get(name: str) -> type[Backend]:
         return _from_file(name)
     if name not in _BACKENDS:
         if name not in names():
-            raise UnknownNameError(f"no backend is called {name!r}; there are {', '.join(names())}")
+            raise UnknownNameError(
+                f"no backend is called {name!r}; {_meant(name, names())}there are: {', '.join(compilers())}"
+            )
         importlib.import_module(f"fuzzing.backends.{name}")
     return _BACKENDS[name]
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """What to say after an unknown word: the likeliest one it was meant to be, "" if none is like it."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _from_file(path: str) -> type[Backend]:

@@ -96,6 +96,9 @@ class OpenVino(Backend):
         probe = np.arange(3, dtype=np.float32)
         if not np.array_equal(openvino.Tensor(probe).data, probe):
             raise RuntimeError(f"this openvino cannot read arrays of numpy {np.__version__}: install numpy<2")
+        here = {name.partition(".")[0] for name in self._core.available_devices}  # "GPU.0" is a GPU
+        if device not in here:
+            raise RuntimeError(f"openvino finds no {device} on this machine, only: {', '.join(sorted(here))}")
         settled = self.settle(options)
         self._device = device
         self._capture, self._static = settled["capture"], settled["shapes"] == "static"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -86,7 +90,9 @@ def test_what_why_and_what_next(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_errors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(failing(caused()), "--json") == 3
-    assert json.loads(capsys.readouterr().err) == {
+    shown = capsys.readouterr()
+    assert shown.err.startswith("assay: cannot make the folder\n"), "people read it on stderr"
+    assert json.loads(shown.out) == {
         "error": {
             "kind": "InfrastructureError",
             "code": 3,
@@ -112,6 +118,46 @@ def test_a_command_may_return_its_code() -> None:
         pass
 
     assert (run(found), run(left), run(fine)) == (1, 1, 0)
+
+
+def piped(script: str, into: str) -> subprocess.CompletedProcess[str]:
+    """What a shell's pipe makes of a program of ours: its status is the last line."""
+    line = f"{shlex.quote(sys.executable)} -c {shlex.quote(script)} {into}; echo ${{PIPESTATUS[0]}}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
+
+
+SAYS = """
+import click
+from bot.cli._tables import stderr, stdout
+from bot.cli.exits import Exit, leave
+@click.command()
+@click.option("--json", is_flag=True)
+def command(json):
+    for number in range(20_000):
+        {say}
+    return Exit.FOUND
+leave(command, [])
+"""
+
+
+@pytest.mark.parametrize("say", ["stdout().print(number)", "stderr().print(number)"])
+def test_a_reader_who_has_enough_does_not_change_what_was_found(say: str) -> None:
+    done = piped(SAYS.format(say=say), "2>&1 | head -1")
+    assert (done.stdout.split(), done.stderr) == (["0", "1"], "")
+
+
+def test_a_reader_who_has_enough_of_what_is_written_at_once() -> None:
+    done = piped(SAYS.format(say="click.echo(number)"), "| head -1")
+    assert (done.stdout.split(), done.stderr) == (["0", "0"], "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("say", ["stdout().print(number)", "click.echo(number)"])
+def test_a_full_disk_is_the_machines_trouble(say: str) -> None:
+    done = piped(SAYS.format(say=say), "> /dev/full")
+    assert done.stdout == "3\n"
+    assert done.stderr.startswith("assay: nothing more can be written: the disk is full\n")
+    assert "Traceback" not in done.stderr
 
 
 def test_interrupted(capsys: pytest.CaptureFixture[str]) -> None:

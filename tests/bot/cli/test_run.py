@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from importlib.metadata import version
@@ -85,13 +86,15 @@ def test_a_failing_case_is_exit_code_1(planted: Plant, tmp_path: Path) -> None:
     data, report = planted(GOOD, WRONG), tmp_path / "report"
     ran = assay(data, "run", "--backend", "onnxruntime", *SHORT, "--report", report)
     assert ran.code == 1, ran.err
-    assert "2 of 2 cases ran: 1 pass, 1 wrong_result" in ran.out
+    assert f"onnxruntime {version('onnxruntime')}: 2 of 2 cases ran: 1 pass, 1 wrong_result" in ran.out
+    assert sys.executable not in ran.out + "".join(path.read_text() for path in report.glob("report.*"))
     assert f"report: {report}/report.html" in ran.out
     told = json.loads((report / "report.json").read_bytes())
     [group] = told["groups"]
     assert (group["standing"], group["example"]["case"]) == ("unjudged", WRONG.id)
     assert group["shown"][0]["head"] == {"failed": 3, "runs": 3}, "three fresh processes stand behind it"
-    assert group["title"] in ran.out
+    assert f"{WRONG.id[:8]}  {group['title']}" in ran.out
+    assert f"look closer: assay replay {WRONG.id[:16]} --backend onnxruntime" in ran.out
 
 
 @pytest.mark.compiler_onnxruntime
@@ -100,6 +103,8 @@ def test_nothing_found_is_exit_code_0(planted: Plant, tmp_path: Path) -> None:
     ran = assay(data, "run", "--backend", "onnxruntime", *SHORT, "--report", report)
     assert ran.code == 0, ran.err
     assert "1 of 1 cases ran: 1 pass" in ran.out
+    assert "Nothing fails in 1 case" in ran.out
+    assert "look closer" not in ran.out
     assert json.loads((report / "report.json").read_bytes())["groups"] == []
 
 
@@ -186,6 +191,17 @@ def test_the_cases_of_a_folder(tmp_path: Path) -> None:
     assert "holds no case of kind" in empty.err
 
 
+@pytest.mark.parametrize("backend", COMPILERS)
+def test_a_device_that_is_not_here_is_exit_code_3(backend: str, planted: Plant) -> None:
+    """No case fails for want of it."""
+    device = "CUDA" if backend == "onnxruntime" else "GPU"
+    options = ("--device", device, "--source", SOURCE, "--json")
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "OCL_ICD_VENDORS": "/nowhere", "ZE_ENABLE_NULL_DRIVER": "0"}
+    ran = assay(planted(GOOD), "run", "--backend", backend, *options, env=hidden)
+    assert ran.code == 3, ran.out
+    assert device in ran.told["error"]["what"]
+
+
 @pytest.mark.network
 @pytest.mark.compiler_onnxruntime
 def test_with_a_base_only_regressions_count(planted: Plant, tmp_path: Path) -> None:
@@ -200,15 +216,19 @@ def test_with_a_base_only_regressions_count(planted: Plant, tmp_path: Path) -> N
 
 
 MISTAKES = {
-    "backend": (["--backend", "onxruntime"], "onnxruntime, openvino"),
-    "the reference": (["--backend", "onnx_reference"], "is the reference, not a compiler"),
-    "source": (["--source", "onnx-node-test"], "onnx-node-tests"),
+    "backend": (
+        ["--backend", "openvivo"],
+        "did you mean 'openvino'? there are: inductor, iree, onnxruntime, ",
+    ),
+    "the reference": (["--backend", "onnx_reference"], "it is a reference"),
+    "source": (["--source", "onnx-node-test"], "did you mean 'onnx-node-tests'?"),
+    "profile": (["--profile", "oprea"], "did you mean 'opera'?"),
     "source with a space": (["--source", "a b"], "onnx-node-tests"),
     "budget without a unit": (["--budget", "3"], "such as 90s, 5m or 1h"),
     "budget of nothing": (["--budget", "0s"], "--budget 0s"),
     "budget of a month": (["--budget", "1000h"], "--budget 1000h"),
     "device": (["--device", "NPU"], "'NPU' is no device of onnxruntime"),
-    "frontend": (["--frontend", "torch"], "--frontend torch: 'torch' is no frontend of onnxruntime"),
+    "frontend": (["--frontend", "torch"], "'torch' is no frontend of onnxruntime; there are: onnx, keras"),
     "option": (["--option", "optimisation=basic"], "did you mean 'optimization'?"),
     "option's value": (["--option", "optimization=basci"], "--option optimization: cannot be 'basci'"),
     "sources twice over": (["--cases", ".", "--source", "onnx-node-tests"], "keep one"),
@@ -240,9 +260,9 @@ def test_mistakes_are_exit_code_2_before_anything_is_done(
 
 def test_mistakes_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
     ran = assay(tmp_path, "run", "--backend", "nope", "--json", "--report", tmp_path / "report")
-    assert (ran.code, ran.out) == (2, "")
-    error = json.loads(ran.err)["error"]
-    assert (error["kind"], error["code"]) == ("UnknownNameError", 2)
+    assert ran.code == 2
+    assert (ran.told["error"]["kind"], ran.told["error"]["code"]) == ("UnknownNameError", 2)
+    assert ran.err.startswith("assay: no backend is called 'nope'")
 
 
 def test_a_report_that_cannot_be_written_is_said_before_the_campaign(tmp_path: Path) -> None:
@@ -260,8 +280,9 @@ def test_an_interpreter_without_the_compiler_is_exit_code_3(
     report = tmp_path / "report"
     options = ("--source", SOURCE, "--python", bare, "--report", report, "--json")
     ran = assay(planted(GOOD), "run", "--backend", "openvino", *options)
-    assert (ran.code, ran.out) == (3, "")
-    error = json.loads(ran.err.splitlines()[-1])["error"]
+    assert ran.code == 3
+    error = ran.told["error"]
+    assert "collecting" not in ran.err, "said before any case is collected"
     assert f"{bare} cannot import openvino" in error["what"]
     assert f"`assay doctor --python {bare}` says what to install for openvino" in error["next"]
     assert not (report / "report.json").exists()

@@ -162,7 +162,7 @@ def test_a_misspelt_backend_is_recognised() -> None:
 
 
 def test_a_repository_cannot_ask_for_an_interpreter_of_the_machine_or_a_judge() -> None:
-    assert "There are: release" in message(SMALLEST + b"toolchain: {provisioner: existing}")
+    assert "; there are: release" in message(SMALLEST + b"toolchain: {provisioner: existing}")
     assert "is no backend" in message(b"version: 1\nbackend: onnx_reference\n")
     assert "is no backend" in message(b"version: 1\nbackend: ./evil.py\n")
 
