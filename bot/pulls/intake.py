@@ -119,9 +119,9 @@ def _wish(
 
 
 def _kept(session: Session, name: str) -> dict[str, Any]:
-    """A wish that nobody has looked at yet: no event may wipe it out."""
+    """A wish that nobody has fulfilled yet: no event may wipe it out."""
     job = jobs.of_key(session, name)
-    if job is None or job.state not in (JobState.PENDING.value, JobState.RUNNING.value):
+    if job is None or job.state == JobState.DONE.value:
         return {}
     return {field: job.arguments[field] for field in _WISH if field in job.arguments}
 

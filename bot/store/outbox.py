@@ -423,6 +423,14 @@ def overtaken(session: Session, key: str, payload: dict[str, Any]) -> None:
         effect.payload = payload
 
 
+def under_way(session: Session, key: str, since: datetime) -> bool:
+    """Whether an effect waits to be sent, or was sent since then: GitHub's answer may not show it yet."""
+    effect = session.get(Effect, key)
+    if effect is None:
+        return False
+    return effect.state in _OPEN or (effect.sent_at is not None and effect.sent_at >= since)
+
+
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
     """The effects a campaign intended, in order."""
     query = select(Effect).where(Effect.campaign_id == campaign_id)

@@ -15,7 +15,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
-from bot.store.models import Act, Campaign, CampaignState, Effect, Pull
+from bot.store.jobs import OUR_BUG
+from bot.store.models import Act, Campaign, CampaignState, Effect, Job, JobState, Pull
 
 LOOK, PRESS = "pull", "press"
 OPEN = "open"  # Pull.state
@@ -124,6 +125,19 @@ def remember(session: Session, told: Pull) -> Remembered:
         if (value := getattr(told, name)) is not None:
             setattr(known, name, value)
     return Remembered(known, stale=False, voided=voided)
+
+
+def alike(one: Pull, other: Pull) -> bool:
+    """Whether the same was told of both."""
+    return all(getattr(one, name) == getattr(other, name) for name in _TOLD)
+
+
+def gave_up(session: Session, target: str, number: int) -> bool:
+    """Whether the last look at a pull request came to nothing, for a trouble that may have passed by now."""
+    about = Job.arguments["number"].as_integer() == number
+    query = select(Job).where(Job.kind == LOOK, Job.target == target, about)
+    last = session.scalars(query.order_by(Job.id.desc()).limit(1)).first()
+    return last is not None and last.state == JobState.FAILED.value and not last.reason.startswith(OUR_BUG)
 
 
 def _values(told: Pull) -> dict[str, Any]:

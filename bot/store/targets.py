@@ -82,6 +82,11 @@ def _unused(session: Session, name: str) -> str:
     return next(free for free in chain([name], names) if free not in taken)
 
 
+def told(session: Session) -> dict[str, int]:
+    """How often we were told of each target, by what it is known as."""
+    return {row.known_as: row.told for row in session.execute(select(Target.known_as, Target.told))}
+
+
 def known_as(session: Session, name: str) -> str:
     """What idempotency keys call the target: the same before and after renames."""
     query = select(Target.known_as).where(Target.name == name)
@@ -195,10 +200,10 @@ def pull(session: Session, target: str, number: int) -> Pull | None:
     return session.get(Pull, (target, number))
 
 
-def open_pulls(session: Session, target: str) -> set[int]:
-    """The numbers of the pull requests that are open, as far as we know."""
-    query = select(Pull.number).where(Pull.target == target, Pull.state == "open")
-    return set(session.scalars(query))
+def open_pulls(session: Session, target: str) -> dict[int, Pull]:
+    """The pull requests that are open, as far as we know, by number."""
+    query = select(Pull).where(Pull.target == target, Pull.state == "open")
+    return {row.number: row for row in session.scalars(query)}
 
 
 def reported_bugs(session: Session, target: str, limit: int = 100) -> Sequence[Bug]:
