@@ -257,7 +257,7 @@ def reopen(session: Session, target: str, because: str = "") -> int:
     """Undoes the giving up of effects, now that they can be sent again; returns how many.
 
     What never left is dropped, so that the next campaign posts it with what it knows; what lives on
-    GitHub in an older revision can be changed again. What may have arrived stays given up.
+    GitHub in an older revision is sent as it is now. What may have arrived stays given up.
 
     because   how the reason begins for which they were given up
     """
@@ -269,7 +269,9 @@ def reopen(session: Session, target: str, because: str = "") -> int:
     changed = 0
     for effect in session.scalars(query).all():
         if effect.sent_revision:
-            effect.state, effect.reason, effect.attempts = EffectState.SENT.value, "", 0
+            later = effect.revision > effect.sent_revision
+            effect.state = (EffectState.INTENDED if later else EffectState.SENT).value
+            effect.reason, effect.attempts, effect.not_before = "", 0, None
         elif effect.attempts == 0:
             session.delete(effect)
         else:
