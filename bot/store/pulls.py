@@ -37,6 +37,10 @@ _TOLD = (
 )
 
 
+#: Of these, what a pull request is tested or left for.
+_DECISIVE = ("head", "base_ref", "draft", "state")
+
+
 class Told(Protocol):
     """A pull request as an event or GitHub's answer tells it; fields as in its row."""
 
@@ -85,13 +89,15 @@ class Told(Protocol):
 class Remembered:
     """What became of something that was told of a pull request.
 
-    stale   it is older than what is known, and changed nothing
+    stale    it is older than what is known, and changed nothing
+    unclear  something else is known of the same second, so that nobody can tell which of the two is the later
     voided  who had approved the head that this push replaced, "" for nobody
     """
 
     pull: Pull
-    stale: bool
-    voided: str
+    stale: bool = False
+    unclear: bool = False
+    voided: str = ""
 
 
 def get(session: Session, target: str, number: int) -> Pull | None:
@@ -117,14 +123,20 @@ def remember(session: Session, told: Pull) -> Remembered:
     note(session, told)
     known = session.get_one(Pull, (told.target, told.number), with_for_update=True)
     if told.updated_at < known.updated_at:
-        return Remembered(known, stale=True, voided="")
+        return Remembered(known, stale=True)
+    unclear = has_news(told, known) and told.updated_at == known.updated_at
     voided = ""
     if known.head != told.head:
         voided, known.approved_head, known.approved_by = known.approved_by, "", ""
     for name in _TOLD:
         if (value := getattr(told, name)) is not None:
             setattr(known, name, value)
-    return Remembered(known, stale=False, voided=voided)
+    return Remembered(known, unclear=unclear, voided=voided)
+
+
+def has_news(told: Pull, known: Pull) -> bool:
+    """Whether something else is to be done about a pull request, perhaps, than by what is known."""
+    return any(getattr(told, name) != getattr(known, name) for name in _DECISIVE)
 
 
 def alike(one: Pull, other: Pull) -> bool:
