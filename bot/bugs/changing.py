@@ -71,7 +71,7 @@ def _passed(session: Session, bug: Bug, said: str, at: datetime, evidence: Mappi
     state = BugState(bug.state)
     if state not in OVER:
         bugs.move(session, bug, Event.PASSED, said, at, evidence=evidence)
-        outbox.withdraw(session, bug.id, f"withdrawn: it {said}")
+        outbox.withdraw(session, bug.id, f"it {said}")
         return
     proofs = retests.passed_since(session, bug.id)
     if state is BugState.FIXED and len({row.commit for row in proofs}) >= 2:

@@ -70,7 +70,7 @@ def look(session: Session, bug: Bug, at: datetime) -> bool:
         return False
     nobody = f"nothing was seen of it for {quiet.days} days"
     why = f"{state.value}, and {nobody}" if state is Program.PASSES else f"{nobody}, and {state.value}"
-    outbox.withdraw(session, bug.id, f"withdrawn: {why}")
+    outbox.withdraw(session, bug.id, why)
     bugs.move(session, bug, Event.CLOSED, f"obsolete: {why}", at)
     if bug.issue is not None:
         telling.post(session, bug, telling.silent(session, bug, why), at)

@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from bot.commands import worker as working
+<<<<<<< HEAD
 from bot.store import audit, mutes
 from bot.store.models import Campaign, CommandState, Finding
+=======
+from bot.errors import RefusalError
+from bot.store import audit, moving, mutes
+from bot.store.models import CommandState
+>>>>>>> s7-races
 from tests.bot.commands.kit import (
     BUG_ISSUE,
     FORK_PULL,
@@ -142,6 +148,31 @@ def test_but_not_for_ever(here: World) -> None:
             session.merge(row).created_at = here.at - working.PATIENCE - timedelta(seconds=1)
     here.worker.run_once()
     assert reason(here, comment) == "GitHub could not be asked: GitHub did not answer"
+
+
+@pytest.mark.parametrize("answer", ["none", "refusal"])
+def test_a_rename_while_github_is_asked_refuses_nobody(
+    here: World, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """Under the old name GitHub knows nobody with access."""
+    comment = here.say("/assay mute op=Resize until=30d")
+    asked: list[str] = []
+
+    def permission(self: World, target: str, login: str) -> str:
+        asked.append(target)
+        if target == TARGET:
+            with self.database.transaction() as session:
+                moving.move(session, TARGET, "octo/machine")
+            if answer == "refusal":
+                raise RefusalError("404")
+            return "none"
+        return "write"
+
+    monkeypatch.setattr(World, "permission", permission)
+    here.worker.run_once()
+    here.worker.run_once()
+    assert asked == [TARGET, "octo/machine"]
+    assert [one.state for one in here.commands(comment)] == [CommandState.DONE.value]
 
 
 def test_a_bug_of_ours_fails_its_comment_and_no_other(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
