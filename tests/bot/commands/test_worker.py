@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.commands import worker as working
-<<<<<<< HEAD
-from bot.store import audit, mutes
-from bot.store.models import Campaign, CommandState, Finding
-=======
 from bot.errors import RefusalError
 from bot.store import audit, moving, mutes
-from bot.store.models import CommandState
->>>>>>> s7-races
+from bot.store.models import Campaign, CommandState, Finding
 from tests.bot.commands.kit import (
     BUG_ISSUE,
     FORK_PULL,
