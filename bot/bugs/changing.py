@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from bot.bugs import telling
+from bot.bugs import since, telling
 from bot.bugs.verdicts import Tally
 from bot.store import Session, audit, bugs, campaigns, jobs, outbox, retests
 from bot.store.life import OVER, Event
@@ -47,8 +47,10 @@ def ask_retest(session: Session, bug: Bug, campaign: Campaign, key: str, purpose
 
 def seen(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: datetime) -> None:
     """A campaign saw the bug; if its issue says that it was mended, that is told and opened again."""
-    if BugState(bug.state) not in OVER:
-        _back(session, bug, before, f"a campaign saw it at {campaign.head[:12]}", campaign.head, at)
+    if BugState(bug.state) in OVER:
+        return
+    _back(session, bug, before, f"a campaign saw it at {campaign.head[:12]}", campaign.head, at)
+    since.anew(session, bug, campaign, campaign.head_toolchain, at)
 
 
 def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: datetime) -> None:
@@ -62,13 +64,14 @@ def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: date
         audit.record(session, bug.target, "undecided", bugs.subject(bug), said, at, evidence=evidence)
     elif bugs.move(session, bug, Event.FAILED, said, at, evidence=evidence):
         _back(session, bug, before, said, row.commit, at)
+        since.anew(session, bug, campaigns.newest(session, bug.target, ""), row.toolchain, at)
 
 
 def _passed(session: Session, bug: Bug, said: str, at: datetime, evidence: Mapping[str, Any]) -> None:
     state = BugState(bug.state)
     if state not in OVER:
         bugs.move(session, bug, Event.PASSED, said, at, evidence=evidence)
-        outbox.withdraw(session, bug.id, f"withdrawn: it {said}")
+        outbox.withdraw(session, bug.id, f"it {said}")
         return
     proofs = retests.passed_since(session, bug.id)
     if state is BugState.FIXED and len({row.commit for row in proofs}) >= 2:
@@ -81,7 +84,7 @@ def close(session: Session, bug: Bug, proofs: list[Retest], at: datetime) -> Non
     latest = campaigns.newest(session, bug.target, "")
     wanted = bool(((latest.config if latest else {}).get("reports") or {}).get("close", True))
     if bug.issue is not None:
-        post(session, bug, telling.mended(session, bug, proofs, close=wanted), at)
+        telling.post(session, bug, telling.mended(session, bug, proofs, close=wanted), at)
     if wanted:
         bugs.move(session, bug, Event.CLOSED, "its fix was verified", at)
 
@@ -89,11 +92,6 @@ def close(session: Session, bug: Bug, proofs: list[Retest], at: datetime) -> Non
 def _back(session: Session, bug: Bug, before: BugState, why: str, commit: str, at: datetime) -> None:
     """Tells its issue, where that has heard of a fix; one that nobody heard of is nothing to take back."""
     if before in (BugState.VERIFIED, BugState.CLOSED) and bug.issue is not None:
-        post(session, bug, telling.back(session, bug, why, commit, reopen=before is BugState.CLOSED), at)
-
-
-def post(session: Session, bug: Bug, drafts: list[outbox.Draft], at: datetime) -> None:
-    """Says it as the newest configuration of the target wants it, which may be in dry-run again."""
-    latest = campaigns.newest(session, bug.target, "")
-    campaign = latest.id if latest is not None else bug.campaign_id
-    outbox.post(session, drafts, campaign_id=campaign, issues_per_day=0, at=at)
+        telling.post(
+            session, bug, telling.back(session, bug, why, commit, reopen=before is BugState.CLOSED), at
+        )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from bot.bugs import telling
-from bot.bugs.changing import RETEST, ask_retest, post
+from bot.bugs.changing import RETEST, ask_retest
 from bot.store import Session, bugs, campaigns, findings, jobs, outbox, retests
 from bot.store.life import Event
 from bot.store.models import Bug, JobState
@@ -70,10 +70,10 @@ def look(session: Session, bug: Bug, at: datetime) -> bool:
         return False
     nobody = f"nothing was seen of it for {quiet.days} days"
     why = f"{state.value}, and {nobody}" if state is Program.PASSES else f"{nobody}, and {state.value}"
-    outbox.withdraw(session, bug.id, f"withdrawn: {why}")
+    outbox.withdraw(session, bug.id, why)
     bugs.move(session, bug, Event.CLOSED, f"obsolete: {why}", at)
     if bug.issue is not None:
-        post(session, bug, telling.silent(session, bug, why), at)
+        telling.post(session, bug, telling.silent(session, bug, why), at)
     return True
 
 

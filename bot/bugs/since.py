@@ -1,7 +1,8 @@
 """Since which release of its compiler a bug is there: when that is asked, and what its issue is told.
 
 An issue that is out gets one comment, which is edited in place; one that is not yet out gets a section. Where
-nothing is known nothing is said.
+nothing is known nothing is said. A bug that was over and is back is asked about anew, from the release on
+that was the last to pass: what is known of its last life is forgotten.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Any
 
 from bot.bisection.search import Kind
 from bot.bisection.telling import command, lines
-from bot.bugs.changing import post
+from bot.bugs.telling import post
 from bot.config.sections import ReportsConfig
 from bot.github.limits import marker
 from bot.reports import text
 from bot.reports.issue import tidy
 from bot.reports.report import key
 from bot.reports.templating import render
-from bot.store import Session, campaigns, jobs, targets
+from bot.store import Session, bugs, campaigns, jobs, targets
 from bot.store.life import OVER
 from bot.store.models import Bug, BugState, Campaign, Effect
 from bot.store.outbox import Draft
@@ -32,13 +33,34 @@ MAX_NOTE = 6_000
 def ask(session: Session, effect: Effect, bug: Bug | None, at: datetime) -> None:
     """Asks for it, where the issue `effect` goes out, releases are tested and it is wanted unasked."""
     campaign = session.get(Campaign, effect.campaign_id) if effect.campaign_id is not None else None
-    if bug is None or campaign is None or campaign.head_toolchain is None or _answer(bug) is not None:
+    if bug is None or campaign is None or _answer(bug) is not None:
         return
-    wanted = (campaign.config.get("reports") or {}).get("bisect", ReportsConfig().bisect)
-    if wanted == "auto" and campaigns.toolchain(session, campaign.head_toolchain).provisioner == "release":
+    if _wanted(session, campaign, campaign.head_toolchain):
         name = key(SINCE, effect.key, f"{effect.created_at.timestamp():.0f}")
         arguments = {"effect": effect.key}
         jobs.ask(session, SINCE, bug.target, name, at, bug_id=bug.id, arguments=arguments)
+
+
+def anew(session: Session, bug: Bug, campaign: Campaign | None, toolchain: str | None, at: datetime) -> None:
+    """Asks for it once in each life of a bug but the first, where its issue is out.
+
+    campaign   whose configuration says whether it is wanted unasked
+    toolchain  the build that showed the bug again
+    """
+    life = bugs.lives(bug)
+    if life == 1 or bug.issue is None or campaign is None or not _wanted(session, campaign, toolchain):
+        return
+    name = key(SINCE, targets.known_as(session, bug.target), "bug", str(bug.id), str(life))
+    arguments = {"effect": "", "toolchain": toolchain}
+    jobs.ask(session, SINCE, bug.target, name, at, bug_id=bug.id, arguments=arguments)
+
+
+def _wanted(session: Session, campaign: Campaign, toolchain: str | None) -> bool:
+    """Whether releases are what is tested, and the repository wants to hear of it unasked."""
+    wanted = (campaign.config.get("reports") or {}).get("bisect", ReportsConfig().bisect)
+    if wanted != "auto" or toolchain is None:
+        return False
+    return campaigns.toolchain(session, toolchain).provisioner == "release"
 
 
 def over(bug: Bug) -> str:
@@ -53,13 +75,18 @@ def section(bug: Bug) -> str:
     answer = _answer(bug)
     if answer is None or not worth_telling(answer):
         return ""
-    return f"### Since which release\n\n{_said(answer)}"
+    return f"### Since which release\n\n{_said(bug, answer)}"
 
 
 def tell(session: Session, bug: Bug, issue: str, at: datetime) -> None:
-    """Posts the comment behind the issue that the effect `issue` files; quiet where nothing is known."""
+    """Posts the comment behind the issue that the effect `issue` files; quiet where nothing is known.
+
+    Of a bug that is back, the comment there says when its last life began: whatever is known now is better.
+    """
     answer = _answer(bug)
-    if answer is not None and worth_telling(answer) and not over(bug):
+    if answer is None or over(bug):
+        return
+    if worth_telling(answer) or session.get(Effect, note_key(session, bug)) is not None:
         post(session, bug, [_note(session, bug, issue, answer)], at)
 
 
@@ -94,7 +121,7 @@ def _answer(bug: Bug) -> dict[str, Any] | None:
 
 def _note(session: Session, bug: Bug, issue: str, answer: Mapping[str, Any]) -> Draft:
     name = note_key(session, bug)
-    body = text.cut(tidy(_said(answer)), MAX_NOTE)
+    body = text.cut(tidy(_said(bug, answer)), MAX_NOTE)
     return Draft(
         NOTE,
         name,
@@ -107,6 +134,8 @@ def _note(session: Session, bug: Bug, issue: str, answer: Mapping[str, Any]) -> 
     )
 
 
-def _said(answer: Mapping[str, Any]) -> str:
-    told = lines(dict(answer))
-    return render("bugs/since.md.j2", said=told[0], table="\n".join(told[1:]), again=command(answer))
+def _said(bug: Bug, answer: Mapping[str, Any]) -> str:
+    told, back = lines(dict(answer)), bugs.lives(bug) > 1
+    return render(
+        "bugs/since.md.j2", said=told[0], table="\n".join(told[1:]), again=command(answer), back=back
+    )

@@ -6,13 +6,14 @@ Nothing of this waits for a maintainer: an issue that is out was released once, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from bot.github.limits import marker
 from bot.reports import text
 from bot.reports.issue import tidy
 from bot.reports.report import key
 from bot.reports.templating import render
-from bot.store import Session, campaigns, targets
+from bot.store import Session, campaigns, outbox, targets
 from bot.store.models import Bug, Retest
 from bot.store.outbox import Draft
 
@@ -41,6 +42,13 @@ def silent(session: Session, bug: Bug, why: str) -> list[Draft]:
     body = render("bugs/silent.md.j2", why=why)
     said = _comment(session, bug, "silent", str(bug.seen), body)
     return [said, _state(session, bug, "closed", "not_planned", said)]
+
+
+def post(session: Session, bug: Bug, drafts: list[Draft], at: datetime) -> None:
+    """Says it as the newest configuration of the target wants it, which may be in dry-run again."""
+    latest = campaigns.newest(session, bug.target, "")
+    campaign = latest.id if latest is not None else bug.campaign_id
+    outbox.post(session, drafts, campaign_id=campaign, issues_per_day=0, at=at)
 
 
 def state_key(session: Session, bug: Bug) -> str:

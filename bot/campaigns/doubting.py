@@ -31,8 +31,14 @@ def doubtful(outcome: Outcome) -> bool:
 def full(outcome: Outcome) -> str:
     """What the machine had run out of, as the failure's message says; "" if it does not."""
     evidence = outcome.evidence
-    found = _FULL.search(f"{evidence.message}\n{evidence.log}\n{evidence.native}")
-    return found[0] if found and outcome.verdict is Verdict.CRASH else ""
+    found = lacking(f"{evidence.message}\n{evidence.log}\n{evidence.native}")
+    return found if outcome.verdict is Verdict.CRASH else ""
+
+
+def lacking(words: str) -> str:
+    """What a machine had run out of, by words that tell of it; "" if they do not."""
+    found = _FULL.search(words)
+    return found[0] if found else ""
 
 
 def eased(first: Outcome, again: Sequence[Outcome]) -> str:

@@ -30,11 +30,12 @@ class Reducing:
 
     found    by case
     there    the bugs that the target has already
+    unheard  keys of those of them that are over, or that only pull requests showed
     hurried  whether somebody waits: a pull request's campaign reduces no longer than its budget
     small    by case: what its reduction left
     adopted  by case: the reduced case, examined, if it stands for the finding
     why      by case: why it is not reduced
-    tried    cases whose reduction was begun in this step
+    tried    cases whose reduction this campaign had, before a restart too: case → why it failed, or ""
     """
 
     context: Context
@@ -43,11 +44,12 @@ class Reducing:
     base: Place | None
     found: dict[str, Finding]
     there: list[Known]
+    unheard: frozenset[str] = frozenset()
     hurried: bool = False
     small: dict[str, Small] = field(default_factory=dict)
     adopted: dict[str, Examined] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
-    tried: int = 0
+    tried: dict[str, str] = field(default_factory=dict)
 
     @property
     def budget(self) -> float:
@@ -81,7 +83,6 @@ class Reducing:
                 self._take(case, row)
 
     def _reduce(self, finding: Finding, place: str) -> Reduction | None:
-        self.tried += 1
         test = origin(self.context.corpus, finding.case_id).test
         new = Standing(finding.standing) is Standing.REGRESSION
         task = reductions.Task(
@@ -92,6 +93,7 @@ class Reducing:
             title=f"{place}, {test}",
         )
         row, trouble = reductions.reduce(self.context, self.config, task)
+        self.tried[finding.case_id] = trouble
         if trouble:
             self.why[finding.case_id] = trouble
         return row
@@ -105,8 +107,10 @@ class Reducing:
 
     def _refused(self, finding: Finding) -> str:
         """Why a case is not reduced now, "" if it may be."""
-        if self.tried >= self.config.reduction.cases:
-            return f"{self.tried} cases were reduced, the most that reduction.cases allows"
+        if trouble := self.tried.get(finding.case_id):
+            return trouble
+        if len(self.tried) >= self.config.reduction.cases:
+            return f"{len(self.tried)} cases were reduced, the most that reduction.cases allows"
         return "" if self._left(finding) > 0 else "the time for reducing was spent"
 
     def _left(self, finding: Finding) -> float:
@@ -186,6 +190,9 @@ class Reducing:
     def _add(self, made: list[tuple[Examined, Traits | None]]) -> list[Finding]:
         """Findings of their own for cases that show other bugs; those that show known ones add nothing.
 
+        A bug counts as known where a campaign on a branch saw it and it waits still. One that was over, or
+        that only a pull request showed, must be heard of: nobody else would.
+
         What a reduction left is signed by its traits: it has the symptom of the finding it came from, and
         must not be taken for it.
         """
@@ -200,7 +207,8 @@ class Reducing:
             if choosing.reducible(row):
                 raw[one.case], fresh[one.case] = self.sign(one.case, one.head), row
         self.found |= fresh
-        for case in (known := self.behind(raw)):
+        known = {case for case, key in self.behind(raw).items() if key not in self.unheard}
+        for case in known:
             del self.found[case]
         return [row for case, row in fresh.items() if case not in known]
 

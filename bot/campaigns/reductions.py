@@ -5,7 +5,6 @@ Each is a transaction of its own, and the program's journal lies on disk: a kill
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ import structlog
 
 from bot.campaigns.attend import Sink, attend
 from bot.campaigns.context import Context
+from bot.campaigns.doubting import lacking
 from bot.campaigns.services import Config
-from bot.campaigns.shards import Place
+from bot.campaigns.shards import Place, written
 from bot.errors import RunnerError, UsageError
 from bot.store import campaigns, outcomes, reductions
 from bot.store.models import Reduction
@@ -88,7 +88,7 @@ def reduce(context: Context, config: Config, task: Task) -> tuple[Reduction | No
     """Makes one case small; the row that is written, or None and why there is none.
 
     A case that cannot be made small has a row too, which says why. What fails for reasons of the machine's,
-    or of the reducer's own, has none: it may go better the next time.
+    or of the reducer's own, has none, as it may go better in the next campaign: this one keeps the reason.
     """
     began = context.services.clock.monotonic()
     row, small, trouble = None, None, ""
@@ -97,16 +97,25 @@ def reduce(context: Context, config: Config, task: Task) -> tuple[Reduction | No
         small = read(row)
     except (RunnerError, InfrastructureError) as error:
         log.warning("reduction_failed", case=task.case, error=str(error))
-        row, trouble = None, f"reducing it failed: {str(error).splitlines()[0]} (Assay's log has more)"
+        row, trouble = None, _trouble(error)
     elapsed = context.services.clock.monotonic() - began
     with context.transaction() as (session, campaign):
         campaigns.spend(campaign, context.step.state.value, elapsed)
+        campaigns.attempt(campaign, task.case, trouble)
         if small is not None:
             outcomes.record(session, [small.outcome], context.services.clock.now())
         if row is not None:
             row.seconds = round(elapsed, 3)
             reductions.record(session, row)
     return row, trouble
+
+
+def _trouble(error: Exception) -> str:
+    """Why there is no reduction, in one line; what a program logged may hold anything, and is left out."""
+    said, what = str(error), lacking(str(error))
+    said = said.splitlines()[0].removesuffix("; its log ends:")
+    said += f": {what}" if what and what not in said else ""
+    return f"reducing it failed, which is Assay's trouble and tried again by the next campaign: {said}"
 
 
 def _run(context: Context, config: Config, task: Task, heard: _Heard) -> Reduction:
@@ -124,20 +133,20 @@ def _run(context: Context, config: Config, task: Task, heard: _Heard) -> Reducti
 def _start(context: Context, config: Config, task: Task, heard: _Heard) -> None:
     journal = journal_of(context.settings.data_dir, task)
     journal.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as folder:
-        fails, passes = Path(folder) / "shard.json", Path(folder) / "passes.json"
-        fails.write_text(_shard(context, config, task.place, task.case), encoding="utf-8")
-        arguments = [str(fails), "--seconds", f"{task.seconds:.3f}", "--journal", str(journal)]
+    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as scratch:
+        folder = Path(scratch)
+        fails = written(_shard(context, config, task.place, task.case), folder / "shard.json")
+        arguments = [fails, "--seconds", f"{task.seconds:.3f}", "--journal", str(journal)]
         if task.passing is not None:
-            passes.write_text(_shard(context, config, task.passing, task.case), encoding="utf-8")
-            arguments += ["--passes", str(passes)]
+            passes = written(_shard(context, config, task.passing, task.case), folder / "passes.json")
+            arguments += ["--passes", passes]
         run_tool = context.services.run_tool
         attend(context, lambda *ends: run_tool(PROGRAM, arguments, *ends), heard)
 
 
-def _shard(context: Context, config: Config, place: Place, case_id: str) -> str:
-    """One case at one place, as the program reads it."""
-    shard = context.services.make_shard(
+def _shard(context: Context, config: Config, place: Place, case_id: str) -> Any:
+    """One case at one place."""
+    return context.services.make_shard(
         config,
         corpus=str(context.corpus),
         cases=(case_id,),
@@ -153,7 +162,6 @@ def _shard(context: Context, config: Config, place: Place, case_id: str) -> str:
         ablate=False,
         budget_s=None,
     )
-    return json.dumps(shard.to_json())
 
 
 def journal_of(data_dir: Path, task: Task) -> Path:

@@ -293,6 +293,9 @@ class Services:
     `resolve`, `provision`, `restore_config` and `make_shard` hand the other rooms' own objects back to
     them, hence `Any`: this room sees them through the protocols above only.
 
+    config_of  what holds at a commit: the repository's own words, else the default; None if it pins nothing.
+               Raises ConfigError for words that cannot be read
+    own_config the same without the default
     sign       what makes an outcome the same bug as others
     catalogues the cases of a configuration, by where they come from
     corpus     where they lie; None for the folder in the data folder
@@ -301,8 +304,8 @@ class Services:
     """
 
     repositories: Repositories
-    parse_config: Callable[[bytes, str], Config]
-    default_config: Callable[[Read], Config | None]
+    config_of: Callable[[Read], Config | None]
+    own_config: Callable[[Read], Config | None]
     restore_config: Callable[[dict[str, Any]], Config]
     resolve: Callable[[Any, Read], Spec]
     provision: Callable[[Any, Path, Callable[[str], None]], Ready]

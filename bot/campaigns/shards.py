@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bot.campaigns.attend import Sink, attend
@@ -54,6 +56,18 @@ class Job:
     repeats: int = 1
     ablate: bool = False
     patience: float = 1.0
+
+
+def written(shard: Any, file: Path) -> str:
+    """The path of a file that holds the shard now, as the programs of the data plane read it.
+
+    Raises RunnerError: the disk does not take it.
+    """
+    try:
+        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
+    except OSError as error:
+        raise RunnerError(f"a shard cannot be written: {error.strerror}") from None
+    return str(file)
 
 
 def place_of(session: Session, campaign: Campaign, config: Config, side: Side) -> Place | None:

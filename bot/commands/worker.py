@@ -93,7 +93,7 @@ class Worker(Loop):
         role = self._reader.permission(row.target, row.author)
         known = _Known(role, self._refresh(row.target, row.number, self._clock()) if row.head else None)
         with self._database.transaction() as session:
-            self._carry_out(session, row.comment, known)
+            self._carry_out(session, row, known)
 
     def may_wait(self, row: Command) -> bool:
         """Whether a comment is not too old to be carried out later."""
@@ -103,20 +103,20 @@ class Worker(Loop):
         """Leaves a comment alone for so long."""
         self._not_before[comment] = self._clock() + timedelta(seconds=seconds)
 
-    def give_up(self, comment: int, reason: str) -> None:
+    def give_up(self, asked: Command, reason: str) -> None:
         """Gives a comment up. Nobody is answered: what keeps us from asking keeps us from answering."""
         present = self._clock()
         with self._database.transaction() as session:
-            for row in commands.of_comment(session, comment):
+            for row in _as_asked(session, asked):
                 commands.settle(row, CommandState.FAILED, reason, present)
                 audit.record(
-                    session, row.target, "failed", f"command:{comment}", reason, present, who=row.author
+                    session, row.target, "failed", f"command:{row.comment}", reason, present, who=row.author
                 )
 
-    def _carry_out(self, session: Session, comment: int, known: _Known) -> None:
-        rows = commands.of_comment(session, comment)
+    def _carry_out(self, session: Session, asked: Command, known: _Known) -> None:
+        rows = _as_asked(session, asked)
         if not rows:
-            return  # another process was first
+            return
         present = self._clock()
         told_before = commands.refused_before(session, rows[0])
         receipts = [self._one(session, row, known, present) for row in rows]
@@ -192,12 +192,22 @@ class _Turn:
     def fail(self, error: Exception) -> None:
         """Gives it up."""
         why = "GitHub could not be asked: " if isinstance(error, TROUBLE) else ""
-        self.worker.give_up(self.row.comment, f"{why}{error}")
+        self.worker.give_up(self.row, f"{why}{error}")
 
     def bury(self, bug: Exception) -> None:
         """Gives it up; the others are carried out."""
         reason = f"a bug of Assay: {type(bug).__name__}; its log has the traceback"
-        self.worker.give_up(self.row.comment, reason)
+        self.worker.give_up(self.row, reason)
+
+
+def _as_asked(session: Session, asked: Command) -> Sequence[Command]:
+    """The comment's commands; none where another process was first.
+
+    Nor where the repository was renamed while GitHub was asked, which may know nobody under its old name: it
+    is asked again.
+    """
+    rows = commands.of_comment(session, asked.comment)
+    return rows if rows and rows[0].target == asked.target else ()
 
 
 def _not_allowed(action: Action, asked: Asked) -> str:

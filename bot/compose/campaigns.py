@@ -11,7 +11,7 @@ from typing import Any
 from bot.campaigns.catalogue import catalogued
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.compose.forge import repositories
-from bot.config import RepositoryConfig, default_config, parse_config
+from bot.config import RepositoryConfig, config_of, own_config
 from bot.reports.campaign import CampaignReports
 from bot.runners import Runner, make_runner, run_tool
 from bot.runners.scripts import try_script
@@ -26,8 +26,8 @@ def campaign_services(settings: Settings, **replaced: Any) -> Services:
     """What campaigns work with; any field of `Services` may be replaced."""
     fields: dict[str, Any] = {
         "repositories": repositories(settings),
-        "parse_config": parse_config,
-        "default_config": default_config,
+        "config_of": config_of,
+        "own_config": own_config,
         "restore_config": RepositoryConfig.from_json,
         "resolve": resolve,
         "provision": provision,

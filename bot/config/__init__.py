@@ -1,6 +1,6 @@
 """A repository's configuration, `.github/assay.yml`: its model, its reader, its defaults."""
 
-from bot.config.defaults import config_of, default_config
+from bot.config.defaults import config_of, default_config, own_config
 from bot.config.model import RepositoryConfig
 from bot.config.parse import CONFIG_PATH, parse_config
 from bot.config.problems import InvalidConfigError, Problem
@@ -26,5 +26,6 @@ __all__ = [
     "ToolchainConfig",
     "config_of",
     "default_config",
+    "own_config",
     "parse_config",
 ]

@@ -22,8 +22,14 @@ def config_of(read: Read) -> RepositoryConfig | None:
 
     Raises ConfigError: its words cannot be read.
     """
+    own = own_config(read)
+    return default_config(read) if own is None else own
+
+
+def own_config(read: Read) -> RepositoryConfig | None:
+    """A repository's own words; None where it says nothing. Raises ConfigError: they cannot be read."""
     text = read(CONFIG_PATH)
-    return default_config(read) if text is None else parse_config(text, CONFIG_PATH)
+    return None if text is None else parse_config(text, CONFIG_PATH)
 
 
 def default_config(read: Read) -> RepositoryConfig | None:

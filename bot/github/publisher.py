@@ -84,6 +84,10 @@ class Publisher(Loop):
         told = log.bind(effect=effect.key, kind=effect.kind, target=effect.target, attempt=effect.attempts)
         try:
             sent = _make(sink, effect)
+            if sent is None:
+                self._keep(effect)
+                told.info("effect withdrawn", reason=effect.withdrawn)
+                return True
         except RefusalError as error:
             told.warning("effect refused", reason=str(error))
             self._give_up(effect, str(error))
@@ -117,15 +121,24 @@ class Publisher(Loop):
                     session, effect.target, "sent", f"effect:{effect.key}", why, at, evidence=evidence
                 )
 
+    def _keep(self, effect: Claimed) -> None:
+        with self.database.transaction() as session:
+            if outbox.in_hand(session, effect):
+                outbox.keep(session, effect.key)
+
     def _give_up(self, effect: Claimed, reason: str) -> None:
         at = self.clock()
         with self.database.transaction() as session:
+            if not outbox.in_hand(session, effect):
+                return
             outbox.give_up(session, effect.key, reason, self.clock())
             audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
 
     def _wait(self, effect: Claimed, error: ThrottledError) -> None:
         """GitHub's limits are no fault of the effect's: it may wait for its turn as often as it must."""
         with self.database.transaction() as session:
+            if not outbox.in_hand(session, effect):
+                return
             outbox.retry(
                 session,
                 effect.key,
@@ -141,6 +154,8 @@ class Publisher(Loop):
             return
         wait = min(FIRST_WAIT * 2 ** (effect.attempts - 1), LONGEST_WAIT)
         with self.database.transaction() as session:
+            if not outbox.in_hand(session, effect):
+                return
             # A resumed effect may have arrived in an earlier try, whatever happened in this one.
             outbox.retry(
                 session,
@@ -151,13 +166,14 @@ class Publisher(Loop):
             )
 
 
-def _make(sink: Sink, effect: Claimed) -> Sent:
+def _make(sink: Sink, effect: Claimed) -> Sent | None:
+    """Makes it; None where it is not out and not wanted any more."""
     kind = kind_of(effect.kind)
     if kind.living and effect.remote:  # a change made twice is made once: there is nothing to look for
         return sink.send(effect)
     there = sink.find(effect) if effect.resumed or kind.seeks else None
     if there is None:
-        return sink.send(effect)
+        return None if effect.withdrawn else sink.send(effect)
     return there if kind.settled(effect) else sink.send(replace(effect, remote=there.remote))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from dataclasses import dataclass, replace
 from typing import Any
+
+from packaging.version import Version
 
 from bot.bisection.journal import Journal
 from bot.bisection.probing import Probing, Question, follow
@@ -18,7 +21,8 @@ from bot.errors import RefusalError
 from bot.jobs.doing import Doing
 from bot.jobs.running import Known
 from bot.locks import locked
-from bot.store import campaigns
+from bot.store import Session, campaigns, retests
+from bot.store.models import Bug
 from bot.toolchains.installer import Installer
 from fuzzing import backends
 from fuzzing.cases import Corpus
@@ -90,21 +94,36 @@ class Asking:
 
 
 def between(doing: Doing, known: Known, asked: str = "") -> Range:
-    """The releases that are looked through: those asked for, else the last years up to the one tested.
+    """The releases that are looked through: those asked for, else up to the one that showed the bug last.
 
+    They begin with the release that was the last to pass, where a retest tells; else a few years ago.
     Raises RefusalError for a bug whose builds are no releases.
     """
-    with doing.database.reading() as session:
-        toolchain = campaigns.toolchain(session, known.campaign.head_toolchain or "")
+    shown = doing.errand.arguments.get("toolchain") or known.campaign.head_toolchain
     package = known.config.toolchain.package or backends.get(known.config.backend).package
+    with doing.database.reading() as session:
+        toolchain = campaigns.toolchain(session, str(shown or ""))
+        passed = _passed(session, known.bug, package)
     if toolchain.provisioner != "release" or package not in toolchain.versions:
         raise RefusalError(f"its builds are no releases of {package} but made by {toolchain.provisioner!r}")
     if asked:
         return Range.parse(f"{package}:{asked}")
     version = toolchain.versions[package]
+    if passed and Version(passed) < Version(version):
+        return Range.parse(f"{package}:{passed}..{version}")
     major = int(version.partition(".")[0])
     oldest = major - YEARS if major > 2000 else 0
     return Range.parse(f"{package}:{oldest}..{version}")
+
+
+def _passed(session: Session, bug: Bug, package: str) -> str:
+    """The release on which a retest of the bug passed last; "" where none did, or it was no release."""
+    for row in reversed(retests.of_bug(session, bug.id)):
+        if row.purpose != "asked" and retests.passed(row):
+            build = campaigns.toolchain(session, row.toolchain)
+            version = build.versions.get(package, "") if build.provisioner == "release" else ""
+            return version if re.fullmatch(r"\d+(\.\d+)*", version) else ""
+    return ""
 
 
 class _Stopped:

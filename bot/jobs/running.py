@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,9 +19,9 @@ from bot.campaigns.attend import Sink, attend
 from bot.campaigns.building import build, row
 from bot.campaigns.provenance import origin
 from bot.campaigns.services import Read
+from bot.campaigns.shards import written
 from bot.campaigns.signing import alike
-from bot.campaigns.steps.planning import CONFIG_FILE
-from bot.config import RepositoryConfig
+from bot.config import CONFIG_PATH, RepositoryConfig
 from bot.config.defaults import PIN_FILES
 from bot.config.sections import exact_pin
 from bot.errors import ConfigError, RefusalError, RunnerError
@@ -98,11 +97,13 @@ def at_base(doing: Doing, campaign: Campaign) -> Place | None:
 def at_commit(doing: Doing, campaign: Campaign, commit: str) -> Place:
     """The build of a commit of the campaign's repository. Raises as the provisioner does."""
     read = partial(doing.services.repositories.read, campaign.target, commit)
-    config = doing.services.restore_config(campaign.config)
-    text = attend(doing, lambda *_: read(CONFIG_FILE))
-    if text is not None:
-        config = doing.services.parse_config(text, CONFIG_FILE)
+    config = attend(doing, lambda *_: _config(doing, campaign, read))
     return _made(doing, config, read, commit)
+
+
+def _config(doing: Doing, campaign: Campaign, read: Read) -> Any:
+    """The repository's own words at a commit; where it had none yet, those that the campaign went by."""
+    return doing.services.own_config(read) or doing.services.restore_config(campaign.config)
 
 
 def at_release(doing: Doing, campaign: Campaign, release: str) -> Place:
@@ -126,7 +127,7 @@ def _name(requirement: str) -> str:
 def commits(doing: Doing, campaign: Campaign) -> list[Revision]:
     """The commits from the campaign's base to its head that change what is built, those two included."""
     config = RepositoryConfig.from_json(campaign.config)
-    paths = tuple(dict.fromkeys((CONFIG_FILE, config.toolchain.pin, *PIN_FILES)))
+    paths = tuple(dict.fromkeys((CONFIG_PATH, config.toolchain.pin, *PIN_FILES)))
     files = doing.services.repositories
     changing = attend(doing, lambda *_: files.commits(campaign.target, campaign.base, campaign.head, paths))
     return revisions([campaign.base, *changing], partial(_built, doing, campaign))
@@ -136,10 +137,7 @@ def _built(doing: Doing, campaign: Campaign, commit: str) -> tuple[str, str] | N
     doing.look()
     read = partial(doing.services.repositories.read, campaign.target, commit)
     try:
-        text = read(CONFIG_FILE)
-        config: Any = doing.services.restore_config(campaign.config)
-        config = config if text is None else doing.services.parse_config(text, CONFIG_FILE)
-        spec: Any = doing.services.resolve(config, read)
+        spec: Any = doing.services.resolve(_config(doing, campaign, read), read)
     except ConfigError:  # a commit that says nothing we understand
         return None
     return spec.digest, spec.label
@@ -211,9 +209,7 @@ def tool(
     shard = _shard(doing, config, place, [case], fresh=False, repeats=1)
     heard = _Events(doing, module)
     with tempfile.TemporaryDirectory(prefix="assay-job-") as folder:
-        file = Path(folder) / "shard.json"
-        file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
-        given = [str(file), *arguments]
+        given = [written(shard, Path(folder) / "shard.json"), *arguments]
         attend(doing, lambda on_event, stop: doing.services.run_tool(module, given, on_event, stop), heard)
     return heard.events
 

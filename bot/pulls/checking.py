@@ -61,12 +61,12 @@ class Checks:
     ) -> None:
         self._database, self._corpus, self._clock = database, corpus, clock
         self._said: dict[int, _Said] = {}
-        self._reach = STALE  # how far back the first look must look; later ones only a little
+        self._looked: datetime | None = None  # all that ended before has had its last word
 
     def look(self) -> int:
         """Brings up to date what is due; returns how many check runs that changed."""
         at = self._clock()
-        since = at - self._reach
+        since = self._looked - RECENT if self._looked is not None else at - STALE
         with self._database.reading() as session:
             present = {one.id: _step(one) for one in pulls.at_work(session)}
             over = [campaign.id for campaign in pulls.unsaid(session, since)]
@@ -74,7 +74,7 @@ class Checks:
         changed = sum(self._revise(one, present[one], at) for one in due)
         self._said = {one: said for one, said in self._said.items() if one in present}
         finished = sum(self._finish(one, since) for one in over)
-        self._reach = RECENT
+        self._looked = at
         return changed + finished
 
     def _due(self, campaign: int, step: str, at: datetime) -> bool:
@@ -84,7 +84,10 @@ class Checks:
     def _revise(self, campaign_id: int, step: str, at: datetime) -> bool:
         """Posts what is true now; False where the campaign has ended, which tells its own end."""
         with self._database.reading() as session:
-            seen = gather(session, campaigns.get(session, campaign_id), self._corpus)
+            there = campaigns.find(session, campaign_id)
+            if there is None:
+                return False  # forgotten meanwhile
+            seen = gather(session, there, self._corpus)
         draft = underway.draft(seen)
         with self._database.transaction(durable=False) as session:
             campaign = pulls.unended(session, campaign_id)

@@ -16,7 +16,7 @@ from bot.reports.report import key
 from bot.store import Session, audit, jobs, now, pulls
 from bot.store.campaigns import after_commit
 from bot.store.models import Job, JobState, Pull
-from bot.store.pulls import LOOK, OPEN
+from bot.store.pulls import LOOK, OPEN, Remembered
 from bot.webhooks.intents import PullIntent
 
 log = structlog.get_logger(__name__)
@@ -46,17 +46,19 @@ def follow(
 ) -> Pull:
     """What `handle` does, for whoever learned of the pull request in another way."""
     known = remembered(session, told, at)
-    if known is None:
+    if known.stale:
         log.info("pull_stale", target=told.target, pull=told.number)
-    elif known.state == OPEN:
-        look(session, known.target, known.number, at + settle, at, wake=wake)
-    else:
-        close(session, known, at)
-    return known or told
+        return told
+    pull = known.pull
+    if pull.state == OPEN or known.unclear:  # GitHub is asked which of the two is the later
+        look(session, pull.target, pull.number, at + settle, at, wake=wake)
+    if pull.state != OPEN:
+        close(session, pull, at)
+    return pull
 
 
-def remembered(session: Session, told: Pull, at: datetime) -> Pull | None:
-    """The row, brought up to date; None where something later is known.
+def remembered(session: Session, told: Pull, at: datetime) -> Remembered:
+    """The row, brought up to date unless something later is known.
 
     A push voids the last head's release.
     """
@@ -64,7 +66,7 @@ def remembered(session: Session, told: Pull, at: datetime) -> Pull | None:
     if known.voided:
         why = f"a new push: {told.head[:12]} has not been released"
         audit.record(session, told.target, "voided", subject(told.number), why, at)
-    return None if known.stale else known.pull
+    return known
 
 
 def close(session: Session, pull: Pull, at: datetime) -> None:
@@ -119,9 +121,9 @@ def _wish(
 
 
 def _kept(session: Session, name: str) -> dict[str, Any]:
-    """A wish that nobody has looked at yet: no event may wipe it out."""
+    """A wish that nobody has fulfilled yet: no event may wipe it out."""
     job = jobs.of_key(session, name)
-    if job is None or job.state not in (JobState.PENDING.value, JobState.RUNNING.value):
+    if job is None or job.state == JobState.DONE.value:
         return {}
     return {field: job.arguments[field] for field in _WISH if field in job.arguments}
 

@@ -1,7 +1,8 @@
 """A pull request is looked at: re-read, judged, and made a campaign, or a word why there is none.
 
-Everything that is asked of GitHub or git is asked before the transaction that writes; if the pull request
-has moved meanwhile, that transaction writes nothing, for the move has set the job going again.
+Everything that is asked of GitHub or git is asked before the transaction that writes. If the pull request has
+moved meanwhile, that transaction writes nothing: most moves have set the job going again, and for the others
+it is given back.
 """
 
 from __future__ import annotations
@@ -36,13 +37,17 @@ def look(doing: Doing) -> None:
     number = int(errand.arguments["number"])
     try:
         told = attend(doing, lambda *_: _told(doing.forge, errand.target, number))
-        pull = _kept(doing.database, told, errand.target, number, at)
+        pull = _kept(doing, told, number, at)
         decision = attend(doing, lambda *_: _decided(doing, pull))
     except (RefusalError, UsageError) as error:
         pull, decision = None, Decision(LEAVE, str(error))
     with doing.transaction() as (session, job):
         known = pulls.get(session, errand.target, number)
-        if known is None or (pull is not None and not _same(pull, known)):
+        if pull is not None and (known is None or not _same(pull, known)):
+            jobs.release(job)
+            return
+        if known is None:
+            jobs.settle(job, JobState.DONE, decision.why, {}, at)
             return
         done = _carry_out(session, doing, known, decision, at)
         _audit(session, job, known, decision, at)
@@ -52,8 +57,28 @@ def look(doing: Doing) -> None:
 
 
 def refresh(database: Database, forge: Forge | None, target: str, number: int, at: datetime) -> Pull | None:
-    """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked."""
-    return _kept(database, _told(forge, target, number), target, number, at)
+    """The pull request as GitHub tells it now, kept; what is known of it where GitHub cannot be asked.
+
+    What nobody had told us of it is followed as if a webhook had: no later one will.
+    """
+    with database.reading() as session:
+        before = pulls.get(session, target, number)
+    told = _told(forge, target, number)
+    if told is not None:
+        with database.transaction() as session:
+            known = pulls.get(session, target, number)
+            if before is None or (known is not None and pulls.alike(known, before)):
+                _heard(session, told, at)
+    with database.reading() as session:
+        return pulls.get(session, target, number)
+
+
+def _heard(session: Session, told: Pull, at: datetime) -> None:
+    known = pulls.get(session, told.target, told.number)
+    if known is None or pulls.has_news(told, known):
+        intake.follow(session, told, at)
+    else:
+        intake.remembered(session, told, at)
 
 
 def _told(forge: Forge | None, target: str, number: int) -> Pull | None:
@@ -61,14 +86,14 @@ def _told(forge: Forge | None, target: str, number: int) -> Pull | None:
     return None if forge is None else pulls.row(target, forge.pull(target, number))
 
 
-def _kept(database: Database, told: Pull | None, target: str, number: int, at: datetime) -> Pull | None:
-    if told is not None:
-        with database.transaction() as session:
+def _kept(doing: Doing, told: Pull | None, number: int, at: datetime) -> Pull | None:
+    """The row, brought up to date; not if we were told of it since GitHub was asked, which ends this turn."""
+    with doing.transaction() as (session, job):
+        if told is not None and told.target == job.target:
             known = intake.remembered(session, told, at)
-            if known is not None and known.state != OPEN:
-                intake.close(session, known, at)
-    with database.reading() as session:
-        return pulls.get(session, target, number)
+            if not known.stale and known.pull.state != OPEN:
+                intake.close(session, known.pull, at)
+        return pulls.get(session, job.target, number)
 
 
 def _decided(doing: Doing, pull: Pull | None) -> Decision:

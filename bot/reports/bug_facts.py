@@ -12,7 +12,7 @@ from bot.reports.bug_page import BugFacts, Run
 from bot.reports.campaign import history_of
 from bot.reports.references import completed
 from bot.reports.view import ToolchainView
-from bot.store import Session, audit, evidence
+from bot.store import Session, audit, evidence, findings
 from bot.store.models import Bug, Toolchain
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.outcomes import Outcome
@@ -35,6 +35,7 @@ def gather(session: Session, bug: Bug, corpus: Path) -> BugFacts:
         case=case,
         reduced=bool(bug.case_id),
         history=history_of(reduction.body) if reduction else "",
+        unreduced="" if bug.case_id else findings.unreduced(session, bug.id),
         runs=[Run(toolchain.label, outcome) for toolchain, outcome in runs],
         sightings=evidence.sightings(session, bug),
         retests=retests,

@@ -33,6 +33,7 @@ class BugFacts:
 
     case        the smallest that shows it, None where none is kept; `reduced` whether a reduction left it
     history     how it became small, in a line
+    unreduced   why it is not, "" where nobody has tried
     toolchain   the one that `outcome` was made on
     runs        what the case did elsewhere, the oldest toolchain first
     numbers     its outputs element by element: the events of `fuzzing.execute.outputs`
@@ -44,6 +45,7 @@ class BugFacts:
     reduced: bool = False
     program: str = ""
     history: str = ""
+    unreduced: str = ""
     outcome: Outcome | None = None
     toolchain: ToolchainView | None = None
     script: str = ""

@@ -87,10 +87,10 @@ def check_run(report: Report, setting: Setting = _PLAIN) -> dict[str, Any]:
 
 def headline(report: Report, muted: Sequence[str]) -> str:
     """The report in one line; what is muted is no news."""
-    new = report.of(Standing.REGRESSION)
-    if new and not accused(report, muted):
+    new = accused(report, muted)
+    if report.of(Standing.REGRESSION) and not new:
         return f"Nothing new in {counted(report.ran(), 'case')} but what is muted"
-    return report.headline
+    return report.headed(new)
 
 
 def conclusion(report: Report, setting: Setting = _PLAIN) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.reports import reproducer
@@ -143,19 +143,20 @@ class Report:
     @property
     def headline(self) -> str:
         """The report in one line, for a check run's title."""
-        regressed = self.of(Standing.REGRESSION)
-        new = [group for group in regressed if group.cases > group.met]
-        more = len(regressed) - len(new)  # met while cases were made small
+        return self.headed(self.of(Standing.REGRESSION))
+
+    def headed(self, new: Sequence[Group]) -> str:
+        """The same where only these groups are news: as many bugs as groups, as many cases as are in them."""
+        bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
+        met = sum(group.met for group in new)  # while other cases were made small: none of those that ran
+        cases = sum(group.cases for group in new) - met
         ran = f"{self.ran():,} case{'' if self.ran() == 1 else 's'}"
-        if new:
-            cases = self.cases(Standing.REGRESSION)
-            bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
-            rest_new = f"; {more} more met while they were made small" if more else ""
-            return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base{rest_new}"
+        if cases:
+            more = f"; {met} more met while they were made small" if met else ""
+            return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base{more}"
         if not self.ran():
             return "No case was run"
-        if more:
-            bugs = f"{more} new bug{'' if more == 1 else 's'}"
+        if met:
             return f"{bugs}, met while other cases were made small; {ran} ran"
         failing = self.of(Standing.UNJUDGED)
         if not self.view.base and failing:

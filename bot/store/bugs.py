@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,10 +14,13 @@ from sqlalchemy.orm import Session
 from bot.errors import UsageError
 from bot.store import audit
 from bot.store.audit import ASSAY
+from bot.store.campaigns import on_branch
 from bot.store.life import OVER, Event, after
 from bot.store.models import Bug, BugState, Campaign, Finding, Standing
 
 _WAITING = (BugState.NEW, BugState.HELD, BugState.REPORTED)
+#: The fact that counts a bug's lives.
+_LIVES = "lives"
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,22 @@ def move(
     if now is before:
         return False
     bug.state, bug.reason = now.value, reason
+    if before in OVER and now not in OVER:
+        _live_again(bug)
     facts = {"from": before.value, "event": event.value, **(evidence or {})}
     audit.record(session, bug.target, now.value, subject(bug), reason, at, who=who, evidence=facts)
     return True
+
+
+def lives(bug: Bug) -> int:
+    """Which of its lives the bug leads: 2 after it was over and came back."""
+    return int(bug.facts.get(_LIVES, 1))
+
+
+def _live_again(bug: Bug) -> None:
+    """Begins its next life: when and by which commit the last one began says nothing of this one."""
+    kept = {name: value for name, value in bug.facts.items() if name != "bisection"}
+    bug.facts = kept | {_LIVES: lives(bug) + 1}
 
 
 def subject(bug: Bug) -> str:
@@ -183,6 +199,14 @@ def of_target(session: Session, target: str) -> list[Bug]:
     """The target's bugs, the latest first."""
     query = select(Bug).where(Bug.target == target).order_by(Bug.last_seen.desc(), Bug.id.desc())
     return list(session.scalars(query))
+
+
+def unheard(session: Session, found: Iterable[Bug]) -> Iterator[str]:
+    """The signatures of those that are over, or that no campaign on a branch has seen."""
+    for bug in found:
+        by = session.get(Campaign, bug.campaign_id) if bug.campaign_id is not None else None
+        if BugState(bug.state) in OVER or (by is not None and not on_branch(by.pull, by.ref)):
+            yield bug.signature
 
 
 def quiet_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:

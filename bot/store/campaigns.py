@@ -207,6 +207,16 @@ def spent(campaign: Campaign, step: str) -> float:
     return float(campaign.clock.get(step, 0.0))
 
 
+def attempted(campaign: Campaign) -> dict[str, str]:
+    """The cases whose reduction it had, over all restarts: case → why there is none, "" where there is."""
+    return dict(campaign.plan.get("reductions", {}))
+
+
+def attempt(campaign: Campaign, case_id: str, trouble: str) -> None:
+    """Adds one to them."""
+    campaign.plan = campaign.plan | {"reductions": attempted(campaign) | {case_id: trouble}}
+
+
 def charge(campaign: Campaign, step: str, work: Work) -> None:
     """Adds what a shard cost to the work of a step."""
     campaign.work = campaign.work | {step: (worked(campaign, step) + work).to_json()}

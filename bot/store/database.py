@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,14 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from bot.errors import InfrastructureError, SettingsError
 
-BUSY_TIMEOUT_S = 30  # how long a writer waits for another before SQLite gives up
+BUSY_TIMEOUT_S = 30  # how long a writer waits for another before the database gives up
+#: How long a writer may do nothing before PostgreSQL ends it, and others have their turn: a lease's length.
+IDLE_TIMEOUT_S = 60
+#: Any number that no other program uses for a lock in the same PostgreSQL database, nor our migrations.
+_TURN = text(
+    "select set_config('lock_timeout', :busy, true), "
+    "set_config('idle_in_transaction_session_timeout', :idle, true), pg_advisory_xact_lock(1095979863)"
+)
 CHECKPOINT_PAGES = 16_384  # 64 MiB of log, should nobody call `checkpoint`
 
 
@@ -69,7 +76,7 @@ class Database:
         reader = self.engine.execution_options(read_only=True, **snapshot)
         self._readers = sessionmaker(reader, expire_on_commit=False)
         # SQLite lets one writer in and makes the others poll, 100 ms at a time in the end. The threads
-        # of this process queue here instead, and are woken at once.
+        # of this process queue here instead, and are woken at once. On PostgreSQL they take one connection.
         self._turn = threading.RLock()
 
     @property
@@ -78,21 +85,25 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
-    def transaction(self, *, durable: bool = True) -> Iterator[Session]:
+    def transaction(self, *, durable: bool = True, alone: bool = True) -> Iterator[Session]:
         """A session that commits at the end and rolls back on any exception.
+
+        Writers take turns, on PostgreSQL as on SQLite: nothing that was read changes before the end, so that
+        no row's change is lost under another's, and no two wait for each other. Transactions ask nobody
+        outside, so a turn is milliseconds. Whoever only adds rows that nobody else changes need not be
+        `alone` on PostgreSQL.
 
         A commit survives the death of the process, whatever kills it. It survives a power cut if it is
         `durable`, or followed by one that is: SQLite loses the end of its log, never its middle. What
         would only be done again need not wait for the disk.
         """
         sessions = self._sessions if durable else self._quick_sessions
-        with self._explained():
-            if not self.is_sqlite:
-                with sessions() as session, session.begin():
-                    yield session
-            else:
-                with self._turn, sessions() as session, session.begin():
-                    yield session
+        turn = self._turn if alone or self.is_sqlite else nullcontext()
+        with self._explained(), turn, sessions() as session, session.begin():
+            if alone and not self.is_sqlite:
+                limits = {"busy": f"{BUSY_TIMEOUT_S * 1000:.0f}ms", "idle": f"{IDLE_TIMEOUT_S}s"}
+                session.execute(_TURN, limits)
+            yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

@@ -9,6 +9,9 @@ from sqlalchemy import delete, func, select, update
 from bot.store.campaigns import CHUNK, Session, chunks
 from bot.store.models import Finding, Standing
 
+#: What stands in a finding's reason before why its case was not made small.
+UNREDUCED = "; not reduced: "
+
 
 def replace(session: Session, campaign_id: int, rows: Iterable[Finding]) -> int:
     """Makes `rows` the findings of the campaign; returns how many there are."""
@@ -64,6 +67,14 @@ def regressed(session: Session, campaign_id: int, bug_id: int) -> bool:
     query = select(Finding.case_id).where(Finding.campaign_id == campaign_id, Finding.bug_id == bug_id)
     query = query.where(Finding.standing == Standing.REGRESSION.value)
     return session.scalar(query.limit(1)) is not None
+
+
+def unreduced(session: Session, bug_id: int) -> str:
+    """Why no case of the bug was made small, as the newest campaign that saw it tells; "" if it does not."""
+    newest = select(func.max(Finding.campaign_id)).where(Finding.bug_id == bug_id).scalar_subquery()
+    query = select(Finding.reason).where(Finding.bug_id == bug_id, Finding.campaign_id == newest)
+    query = query.where(Finding.reason.contains(UNREDUCED, autoescape=True)).order_by(Finding.case_id)
+    return (session.scalar(query.limit(1)) or "").partition(UNREDUCED)[2]
 
 
 def case_of(session: Session, bug_id: int) -> str:

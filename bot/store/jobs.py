@@ -19,6 +19,8 @@ from bot.store.models import Job, JobState
 
 #: A key is 64 characters at most.
 MAX_KEY = 64
+#: How the reason of a job begins that a bug of ours has ended: trying again would end alike.
+OUR_BUG = "a bug of Assay"
 
 _AT_WORK = (JobState.PENDING.value, JobState.RUNNING.value)
 

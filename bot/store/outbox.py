@@ -5,6 +5,8 @@
         └────── retry ─────┘ └──retry──▶ sending      nobody knows whether it arrived: looked up first
     held ──release──▶ intended
 
+While a sender has an effect in hand, others may decide about it: its target is left, its bug is found mended,
+its rows are forgotten. That it is out is recorded all the same; that it is tried again is not (`in_hand`).
 While a row is `sending`, `not_before` is the end of its sender's lease.
 
 A living effect (`Draft.living`: a check run, the one comment of a pull request) is changed in place. Posting
@@ -30,6 +32,7 @@ from bot.store.models import Brake, Bug, BugState, Campaign, Effect, EffectState
 ISSUE = "issue"
 EVERYTHING = "all"  # the brake that stops every target
 REHEARSAL = "dry-run"  # reports.mode of a target that hears nothing yet
+WITHDRAWN = "withdrawn"  # how the reason begins of an issue that what it says is not so any more
 OVER_QUOTA = "over quota"  # how the reason begins of an issue that waits for the next day
 
 _COUNTED = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.SENT.value)
@@ -88,6 +91,7 @@ class Claimed:
     number     the issue or pull request it belongs to
     remote     GitHub's id of what is there already and is to be changed; "" for what is new
     revision   which of its contents this is
+    withdrawn  why it is not wanted any more: if it is not out by now, it stays here; "" if it is wanted
     """
 
     key: str
@@ -101,6 +105,7 @@ class Claimed:
     number: int | None = None
     remote: str = ""
     revision: int = 1
+    withdrawn: str = ""
 
 
 def post(
@@ -148,6 +153,8 @@ def _post_issue(
     ):
         _renew(there, draft, campaign_id, hold, at)
     else:
+        if there.state == _SENDING and _is_withdrawn(there):
+            there.reason = ""  # it is so again
         return Posted(there.key, EffectState(there.state), _known(there, bug))
     if hold:
         bugs.hold(session, bug.id, hold, at)
@@ -216,6 +223,10 @@ def _begins_anew(effect: Effect, bug: Bug) -> bool:
     """Whether what nobody has seen yet was about an earlier life of the bug, which was mended before."""
     unseen = effect.state == EffectState.HELD.value or _rehearsed(effect)
     return unseen and bug.state == BugState.NEW.value
+
+
+def _is_withdrawn(effect: Effect) -> bool:
+    return effect.kind == ISSUE and effect.reason.startswith(WITHDRAWN)
 
 
 def _rehearsed(effect: Effect) -> bool:
@@ -313,6 +324,7 @@ def claim(
             number=number,
             remote=effect.remote,
             revision=effect.revision,
+            withdrawn=effect.reason if _is_withdrawn(effect) else "",
         )
     return None
 
@@ -356,17 +368,32 @@ def finish(
     remote    GitHub's id of it, by which it can be changed
     revision  the content that was sent; if there is a later one by now, that is sent next
     """
-    effect = session.get_one(Effect, key)
+    effect = session.get(Effect, key)
+    if effect is None:
+        return  # forgotten meanwhile
     later = effect.revision > revision
-    effect.state = (EffectState.INTENDED if later else EffectState.SENT).value
+    if not (later and effect.state == EffectState.FAILED.value):  # else its target is watched no more
+        effect.state, effect.reason = (EffectState.INTENDED if later else EffectState.SENT).value, ""
     effect.url, effect.sent_at, effect.sent_revision = url, at, revision
-    effect.reason, effect.not_before, effect.remote = "", None, remote or effect.remote
+    effect.not_before, effect.remote = None, remote or effect.remote
     effect.number = number if number is not None else effect.number
     if later:
         effect.attempts = 0
     if effect.kind == ISSUE and effect.bug_id is not None:
         said = "written down, not sent" if _rehearsed(effect) else "reported"
         bugs.reported(session, effect.bug_id, number, f"{said}: {url}", at)
+
+
+def in_hand(session: Session, effect: Claimed) -> bool:
+    """Whether the effect is still its sender's: nobody has given it up, released or forgotten it since."""
+    row = session.get(Effect, effect.key, with_for_update=True)
+    return row is not None and row.state == _SENDING and row.attempts == effect.attempts
+
+
+def keep(session: Session, key: str) -> None:
+    """The effect was withdrawn and is not out: it stays here."""
+    effect = session.get_one(Effect, key)
+    effect.state, effect.not_before = EffectState.HELD.value, None
 
 
 def retry(
@@ -379,8 +406,13 @@ def retry(
     """
     effect = session.get_one(Effect, key)
     effect.attempts -= 0 if tried else 1
+    effect.not_before = not_before
+    if _is_withdrawn(effect):
+        if unsent:
+            effect.state, effect.not_before = EffectState.HELD.value, None
+        return
     effect.state = (EffectState.INTENDED if unsent else EffectState.SENDING).value
-    effect.reason, effect.not_before = reason, not_before
+    effect.reason = reason
 
 
 def give_up(session: Session, key: str, reason: str, at: datetime) -> None:
@@ -406,11 +438,16 @@ def release(session: Session, key: str) -> None:
 
 
 def withdraw(session: Session, bug_id: int, reason: str) -> None:
-    """Keeps the issue of a bug here that is not out yet: what it says is not so any more."""
-    waiting = (EffectState.INTENDED.value, EffectState.HELD.value)
+    """Keeps the issue of a bug here that is not out yet: what it says is not so any more.
+
+    One that a sender has in hand, or has left half-way, may be out: it is looked up, and not sent again.
+    """
+    why, waiting = f"{WITHDRAWN}: {reason}", (*_OPEN, EffectState.HELD.value)
     query = select(Effect).where(Effect.kind == ISSUE, Effect.bug_id == bug_id, Effect.state.in_(waiting))
     for effect in session.scalars(query):
-        effect.state, effect.reason, effect.not_before = EffectState.HELD.value, reason, None
+        effect.reason = why
+        if effect.state != _SENDING:
+            effect.state, effect.not_before = EffectState.HELD.value, None
 
 
 def overtaken(session: Session, key: str, payload: dict[str, Any]) -> None:
@@ -421,6 +458,14 @@ def overtaken(session: Session, key: str, payload: dict[str, Any]) -> None:
     effect = session.get(Effect, key)
     if effect is not None and effect.state == EffectState.SENT.value:
         effect.payload = payload
+
+
+def under_way(session: Session, key: str, since: datetime) -> bool:
+    """Whether an effect waits to be sent, or was sent since then: GitHub's answer may not show it yet."""
+    effect = session.get(Effect, key)
+    if effect is None:
+        return False
+    return effect.state in _OPEN or (effect.sent_at is not None and effect.sent_at >= since)
 
 
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:

@@ -15,7 +15,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
-from bot.store.models import Act, Campaign, CampaignState, Effect, Pull
+from bot.store.jobs import OUR_BUG
+from bot.store.models import Act, Campaign, CampaignState, Effect, Job, JobState, Pull
 
 LOOK, PRESS = "pull", "press"
 OPEN = "open"  # Pull.state
@@ -34,6 +35,10 @@ _TOLD = (
     "state",
     "updated_at",
 )
+
+
+#: Of these, what a pull request is tested or left for.
+_DECISIVE = ("head", "base_ref", "draft", "state")
 
 
 class Told(Protocol):
@@ -84,13 +89,15 @@ class Told(Protocol):
 class Remembered:
     """What became of something that was told of a pull request.
 
-    stale   it is older than what is known, and changed nothing
+    stale    it is older than what is known, and changed nothing
+    unclear  something else is known of the same second, so that nobody can tell which of the two is the later
     voided  who had approved the head that this push replaced, "" for nobody
     """
 
     pull: Pull
-    stale: bool
-    voided: str
+    stale: bool = False
+    unclear: bool = False
+    voided: str = ""
 
 
 def get(session: Session, target: str, number: int) -> Pull | None:
@@ -116,14 +123,33 @@ def remember(session: Session, told: Pull) -> Remembered:
     note(session, told)
     known = session.get_one(Pull, (told.target, told.number), with_for_update=True)
     if told.updated_at < known.updated_at:
-        return Remembered(known, stale=True, voided="")
+        return Remembered(known, stale=True)
+    unclear = has_news(told, known) and told.updated_at == known.updated_at
     voided = ""
     if known.head != told.head:
         voided, known.approved_head, known.approved_by = known.approved_by, "", ""
     for name in _TOLD:
         if (value := getattr(told, name)) is not None:
             setattr(known, name, value)
-    return Remembered(known, stale=False, voided=voided)
+    return Remembered(known, unclear=unclear, voided=voided)
+
+
+def has_news(told: Pull, known: Pull) -> bool:
+    """Whether something else is to be done about a pull request, perhaps, than by what is known."""
+    return any(getattr(told, name) != getattr(known, name) for name in _DECISIVE)
+
+
+def alike(one: Pull, other: Pull) -> bool:
+    """Whether the same was told of both."""
+    return all(getattr(one, name) == getattr(other, name) for name in _TOLD)
+
+
+def gave_up(session: Session, target: str, number: int) -> bool:
+    """Whether the last look at a pull request came to nothing, for a trouble that may have passed by now."""
+    about = Job.arguments["number"].as_integer() == number
+    query = select(Job).where(Job.kind == LOOK, Job.target == target, about)
+    last = session.scalars(query.order_by(Job.id.desc()).limit(1)).first()
+    return last is not None and last.state == JobState.FAILED.value and not last.reason.startswith(OUR_BUG)
 
 
 def _values(told: Pull) -> dict[str, Any]:

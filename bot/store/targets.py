@@ -82,6 +82,11 @@ def _unused(session: Session, name: str) -> str:
     return next(free for free in chain([name], names) if free not in taken)
 
 
+def told(session: Session) -> dict[str, int]:
+    """How often we were told of each target, by what it is known as."""
+    return {row.known_as: row.told for row in session.execute(select(Target.known_as, Target.told))}
+
+
 def known_as(session: Session, name: str) -> str:
     """What idempotency keys call the target: the same before and after renames."""
     query = select(Target.known_as).where(Target.name == name)
@@ -195,10 +200,10 @@ def pull(session: Session, target: str, number: int) -> Pull | None:
     return session.get(Pull, (target, number))
 
 
-def open_pulls(session: Session, target: str) -> set[int]:
-    """The numbers of the pull requests that are open, as far as we know."""
-    query = select(Pull.number).where(Pull.target == target, Pull.state == "open")
-    return set(session.scalars(query))
+def open_pulls(session: Session, target: str) -> dict[int, Pull]:
+    """The pull requests that are open, as far as we know, by number."""
+    query = select(Pull).where(Pull.target == target, Pull.state == "open")
+    return {row.number: row for row in session.scalars(query)}
 
 
 def reported_bugs(session: Session, target: str, limit: int = 100) -> Sequence[Bug]:
@@ -252,7 +257,7 @@ def reopen(session: Session, target: str, because: str = "") -> int:
     """Undoes the giving up of effects, now that they can be sent again; returns how many.
 
     What never left is dropped, so that the next campaign posts it with what it knows; what lives on
-    GitHub in an older revision can be changed again. What may have arrived stays given up.
+    GitHub in an older revision is sent as it is now. What may have arrived stays given up.
 
     because   how the reason begins for which they were given up
     """
@@ -264,7 +269,9 @@ def reopen(session: Session, target: str, because: str = "") -> int:
     changed = 0
     for effect in session.scalars(query).all():
         if effect.sent_revision:
-            effect.state, effect.reason, effect.attempts = EffectState.SENT.value, "", 0
+            later = effect.revision > effect.sent_revision
+            effect.state = (EffectState.INTENDED if later else EffectState.SENT).value
+            effect.reason, effect.attempts, effect.not_before = "", 0, None
         elif effect.attempts == 0:
             session.delete(effect)
         else:

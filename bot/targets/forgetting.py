@@ -15,9 +15,9 @@ from pathlib import Path
 import pydantic_core
 import structlog
 
-from bot.errors import InfrastructureError
+from bot.errors import InfrastructureError, RefusalError
 from bot.store import Database, audit, erasing, inbox, targets
-from bot.store.models import TargetState
+from bot.store.models import Target, TargetState
 from bot.targets import watching
 from fuzzing.cases import Corpus
 
@@ -51,13 +51,18 @@ def forget(
     *,
     who: str = audit.ASSAY,
     look: Callable[[], None] = lambda: None,
+    lost_before: datetime | None = None,
 ) -> Forgotten:
     """Deletes whatever belongs to a target alone. May be repeated after a crash.
 
-    Raises InfrastructureError: a file cannot be deleted; nothing is lost then but what was.
+    lost_before   it is forgotten only if it was lost before then, and does not come back meanwhile
+
+    Raises InfrastructureError: a file cannot be deleted; nothing is lost then but what was. RefusalError: it
+    is not lost so long any more; its rows stay.
     """
     with database.transaction() as session:
         row, _ = targets.ensure(session, target)
+        _check_lost(row, lost_before)
         watching.leave(session, row, TargetState.REMOVED, why, at)
         targets.stop(session, target, why, at)
     with database.reading() as session:
@@ -73,12 +78,20 @@ def forget(
     look()
     _blank(database, target, github_id, look)
     with database.transaction() as session:
+        _check_lost(targets.lock(session, target), lost_before)
         rows = erasing.erase(session, target, cases)
         told = Forgotten(rows, len(owned.campaigns), len(cases), there)
         audit.record(session, target, "forgotten", "target", why, at, who=who, evidence=asdict(told))
     _delete(artifacts)  # a step that was writing them has noticed by now that its campaign is gone
     log.info("target forgotten", target=target, **asdict(told))
     return told
+
+
+def _check_lost(row: Target | None, before: datetime | None) -> None:
+    if before is None or row is None:
+        return
+    if row.removed_at is None or row.removed_at >= before:
+        raise RefusalError(f"{row.name} is {row.state} by now")
 
 
 def _mirror(data_dir: Path, target: str) -> Path:

@@ -95,4 +95,4 @@ def _rename(session: Session, row: Installation, intent: InstallationIntent, at:
     for target in targets.of_owner(session, intent.before):
         if target.installation_id == row.id:
             name = target.name.partition("/")[2]
-            watching.read_again(watching.rename(session, target, f"{intent.account}/{name}", at))
+            watching.rename(session, target, f"{intent.account}/{name}", at)

@@ -26,7 +26,7 @@ def look(work: Work, name: str) -> str:
     What is seen for the first time is taken as it is: nothing was missed before somebody watched.
     Raises what reading GitHub raises.
     """
-    began, before = work.world.clock(), _target(work, name).told
+    began, before = work.world.clock(), told(work)
     name = _settings(work, name, work.world.hub.repository(name), before, began)
     target = _target(work, name)
     first = target.reconciled_at is None
@@ -37,6 +37,12 @@ def look(work: Work, name: str) -> str:
     if first:
         _mark(work, name, target.told, began)
     return name
+
+
+def told(work: Work) -> dict[str, int]:
+    """How often we were told of each target: what was asked before the next time is older."""
+    with work.world.database.reading() as session:
+        return targets.told(session)
 
 
 def _target(work: Work, name: str) -> Target:
@@ -55,7 +61,17 @@ def _mark(work: Work, name: str, before: int, began: datetime) -> None:
             target.reconciled_at = began
 
 
-def _settings(work: Work, name: str, facts: RepositoryFacts, before: int, began: datetime) -> str:
+def _still(session: Session, target: Target) -> Target | None:
+    """The target's row, locked, if it is watched still, and its name no other repository's."""
+    row = targets.lock(session, target.name)
+    if row is None or row.known_as != target.known_as or row.state != TargetState.WATCHED.value:
+        return None
+    return row
+
+
+def _settings(
+    work: Work, name: str, facts: RepositoryFacts, before: Mapping[str, int], began: datetime
+) -> str:
     """Name, default branch, visibility, archive, issues; returns the name.
 
     From here on it counts as looked at, so that whatever wants another look meanwhile gets it. Where we were
@@ -68,7 +84,7 @@ def _settings(work: Work, name: str, facts: RepositoryFacts, before: int, began:
             raise MissingError(f"{name} was forgotten meanwhile")
         if target.github_id not in (None, facts.github_id):
             target = watching.recognise(session, facts.full_name, facts.github_id, at)
-        if target.name == name and target.told != before:
+        if watching.has_news(target, before):
             return target.name
         target.github_id = facts.github_id
         if target.name != facts.full_name:
@@ -100,7 +116,7 @@ def _configuration(work: Work, target: Target) -> None:
         log.warning("the configuration cannot be read", target=target.name, reason=str(error))
         return
     with work.world.database.transaction(durable=False) as session:
-        row = targets.lock(session, target.name)
+        row = _still(session, target)
         if row is None:
             return
         if problem:  # what was right before holds; the campaign of that commit says what is wrong
@@ -118,7 +134,7 @@ def _branches(work: Work, target: Target) -> None:
         except MissingError:
             continue
         with work.world.database.transaction(durable=False) as session:
-            row = targets.lock(session, target.name)
+            row = _still(session, target)
             if row is None:
                 return
             if row.heads.get(branch) == target.heads.get(branch):
@@ -150,17 +166,17 @@ def _branch(work: Work, session: Session, row: Target, branch: str, commit: str)
 
 def _pulls(work: Work, target: Target, *, first: bool) -> None:
     """Asks for what happened to pull requests without our hearing of it."""
-    now_open = {facts.number: facts for facts in work.world.hub.pulls(target.name)}
     with work.world.database.reading() as session:
-        known = targets.open_pulls(session, target.name)
-    for number in sorted(known - set(now_open)):
+        before = targets.open_pulls(session, target.name)
+    now_open = {facts.number: facts for facts in work.world.hub.pulls(target.name)}
+    for number in sorted(set(before) - set(now_open)):
         work.look()
         try:
             now_open[number] = work.world.hub.pull(target.name, number)
         except MissingError:
             continue
-    for _, facts in sorted(now_open.items()):
-        _pull(work, target, facts, first=first)
+    for number, facts in sorted(now_open.items()):
+        _pull(work, target, facts, before.get(number), first=first)
 
 
 def missed(row: Pull | None, facts: PullFacts) -> str:
@@ -182,12 +198,37 @@ def missed(row: Pull | None, facts: PullFacts) -> str:
     return ""
 
 
-def _pull(work: Work, target: Target, facts: PullFacts, *, first: bool) -> None:
-    with work.world.database.reading() as session:
-        action = missed(targets.pull(session, target.name, facts.number), facts)
-    if not action:
-        return
-    intent = PullIntent(
+def _pull(work: Work, target: Target, facts: PullFacts, before: Pull | None, *, first: bool) -> None:
+    """Asks for what was missed of one; where we were told of it since GitHub was asked, nothing was.
+
+    before   what was known of it when GitHub was asked, if it was known to be open
+    """
+    with work.world.database.transaction(durable=False) as session:
+        if first:  # it was there before anybody watched: what happens to it from now on counts
+            pulls.note(session, pulls.row(target.name, facts))
+            return
+        row = targets.pull(session, target.name, facts.number)
+        if before is not None and (row is None or not pulls.alike(row, before)):
+            return
+        action = missed(row, facts) or _in_vain(session, row)
+        if not action:
+            return
+        work.world.carry_out(session, _intent(target, facts, action))
+        why = f"missed and found by looking: {action}"
+        at = work.world.clock()
+        audit.record(session, target.name, "found", f"pull:{facts.number}", why, at)
+    log.info("missed event found", target=target.name, pull=facts.number, action=action)
+
+
+def _in_vain(session: Session, row: Pull | None) -> str:
+    """Why an open pull request is looked at anew, "" if there is no need: nobody else would ever do it."""
+    if row is None or row.state != pulls.OPEN or not pulls.gave_up(session, row.target, row.number):
+        return ""
+    return "it could not be looked at before"
+
+
+def _intent(target: Target, facts: PullFacts, action: str) -> PullIntent:
+    return PullIntent(
         target=target.name,
         github_id=target.github_id,
         installation=target.installation_id,
@@ -203,12 +244,3 @@ def _pull(work: Work, target: Target, facts: PullFacts, *, first: bool) -> None:
         state=facts.state,
         updated_at=facts.updated_at,
     )
-    with work.world.database.transaction(durable=False) as session:
-        if first:  # it was there before anybody watched: what happens to it from now on counts
-            pulls.note(session, pulls.row(target.name, facts))
-            return
-        work.world.carry_out(session, intent)
-        why = f"missed and found by looking: {action}"
-        at = work.world.clock()
-        audit.record(session, target.name, "found", f"pull:{facts.number}", why, at)
-    log.info("missed event found", target=target.name, pull=facts.number, action=action)

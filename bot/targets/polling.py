@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from bot.bugs import telling
 from bot.errors import RefusalError
 from bot.github.facts import CommentFacts, IssueFacts
-from bot.store import Session, targets
+from bot.store import Session, outbox, targets
+from bot.store import bugs as rows
 from bot.store.models import Bug, BugState, Target, TargetState
 from bot.targets.duties import Work
 from bot.webhooks.events.issue_comment import is_ours
@@ -44,15 +46,30 @@ def poll(work: Work, name: str, last: datetime, events: frozenset[str]) -> None:
                 _carry_out(work, _comment(target, comment))
     for bug in bugs:
         work.look()
+        asked = work.world.clock()
         issue = _issue(work, target, bug)
-        action = _happened(bug, issue, since) if issue is not None else ""
-        if issue is not None and action:
-            _carry_out(work, _changed(target, issue, action))
+        if issue is not None and issue.updated_at >= since:
+            _look_at(work, target, bug, issue, asked)
 
 
 def _carry_out(work: Work, intent: Intent) -> None:
     with work.world.database.transaction() as session:
         work.world.carry_out(session, intent)
+
+
+def _look_at(work: Work, target: Target, bug: Bug, issue: IssueFacts, asked: datetime) -> None:
+    """Carries out what people did to a bug's issue.
+
+    Where something has happened to the bug since GitHub was asked, or we are about to open or close its issue
+    ourselves, the answer tells nothing of people: the next one will.
+    """
+    with work.world.database.transaction() as session:
+        row = rows.of_id(session, bug.id)
+        if row is None or (row.state, row.issue, row.told_at) != (bug.state, bug.issue, bug.told_at):
+            return
+        action = _happened(row, issue)
+        if action and not outbox.under_way(session, telling.state_key(session, row), asked):
+            work.world.carry_out(session, _changed(target, issue, action))
 
 
 def _issue(work: Work, target: Target, bug: Bug) -> IssueFacts | None:
@@ -63,10 +80,8 @@ def _issue(work: Work, target: Target, bug: Bug) -> IssueFacts | None:
         return None  # deleted or hidden; whoever next has something to say there is told so
 
 
-def _happened(bug: Bug, issue: IssueFacts, since: datetime) -> str:
-    """What happened to a bug's issue since then, as the webhook's action; "" for nothing."""
-    if issue.updated_at < since:
-        return ""
+def _happened(bug: Bug, issue: IssueFacts) -> str:
+    """What happened to a bug's issue without our hearing of it, as the webhook's action; "" for nothing."""
     closed = bug.state == BugState.CLOSED.value
     if issue.state == "closed":
         return "" if closed else "closed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import structlog
@@ -46,7 +47,7 @@ def _named(session: Session, name: str, github_id: int | None, at: datetime) -> 
 
 
 def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
-    """The target under its new name; all its rows follow."""
+    """The target under its new name; all its rows follow, and GitHub is asked about it soon."""
     old = target.name
     changed = moving.move(session, old, name)
     log.info("target renamed", before=old, target=name, rows=sum(changed.values()))
@@ -54,6 +55,7 @@ def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
     audit.record(session, name, "renamed", "target", why, at, evidence={"before": old, "rows": changed})
     moved = targets.lock(session, name)
     assert moved is not None
+    read_again(moved)
     return moved
 
 
@@ -106,6 +108,14 @@ def set_archived(session: Session, target: Target, archived: bool, at: datetime)
         leave(session, target, TargetState.ARCHIVED, "it was archived, and so is read-only", at)
     elif not archived and target.state == TargetState.ARCHIVED.value:
         watch(session, target, "it is no longer archived", at)
+
+
+def has_news(target: Target, before: Mapping[str, int]) -> bool:
+    """Whether we were told of the target since GitHub was asked: then its answer may be the older of the two.
+
+    before   `bot.store.targets.told` from before the question
+    """
+    return target.told != before.get(target.known_as, 0)
 
 
 def read_again(target: Target) -> None:

@@ -109,7 +109,7 @@ class InboxWriter:
 
     def _store(self, batch: list[_Waiting]) -> None:
         try:
-            with self._database.transaction() as session:
+            with self._database.transaction(alone=False) as session:  # GitHub waits for our answer
                 results = [
                     inbox.store(session, inbox.Arrival(item.id, item.event, item.payload, self._tick()))
                     for item in batch

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, List
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, List, Optional
 
 from fuzzing.backends import _torch, _torch_decompositions
 from fuzzing.backends.base import Named, Unsupported
@@ -22,7 +25,43 @@ def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
                 raise Unsupported(
                     f"the program returns a Python value ({kind}), which compilers give no type"
                 )
+        _excuse_torch(graph)
     return graph
+
+
+def _excuse_torch(program: Any) -> None:
+    """Has an ExportedProgram's decompositions, which importers ask for, be Unsupported where torch fails.
+
+    A decomposition that the importer has brought along is its own.
+    """
+    decompose = program.run_decompositions
+
+    def decomposed(*given: Any, **named: Any) -> Any:
+        try:
+            return decompose(*given, **named)
+        except Exception as error:
+            if _concerns_others(error.__traceback__):
+                raise
+            lines = str(error).strip().splitlines() or [""]
+            what = f"{type(error).__name__}: {lines[0][:300]}"
+            raise Unsupported(f"torch cannot decompose what it has exported: {what}") from error
+
+    program.run_decompositions = decomposed
+
+
+def _concerns_others(trace: Optional[TracebackType]) -> bool:
+    """Whether on the way was code of others than torch, Python and us."""
+    import torch
+
+    innocent = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+    python = str(Path(os.__file__).parent)
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        added = not path.startswith(python) or "-packages" in path
+        if added and not path.startswith(("<", *innocent)):  # "<": text that torch has made
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def output_dtypes(graph: Any) -> List[str]:

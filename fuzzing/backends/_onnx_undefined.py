@@ -1,4 +1,4 @@
-"""Where an ONNX program leaves its result open: integer overflow, division by zero, and the like.
+"""Where an ONNX program leaves its result open: integer overflow, division by zero, two readings of a text.
 
 The standard leaves these to the implementation, and in C they are undefined behaviour, so no two compilers
 need agree. An evaluator that puts a chosen number wherever such a result arises shows by two runs, with two
@@ -11,6 +11,8 @@ reference worker.
     BitShift        by less than 0, or by the type's width or more; defined since opset 28
     Add, Sub, Mul, Neg, Abs, Pow, Sum, ReduceSum, ReduceSumSquare, ReduceL1, ReduceProd, CumSum, MatMul
                     signed integers whose result does not fit; unsigned ones wrap by definition
+    RoiAlign        mode "max": of what is interpolated, as the text has it and OpenVINO and TVM do, or of
+                    the corners weighed for that, as ONNX's evaluator and onnxruntime do (onnx issue 4764)
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _OVERFLOWING = frozenset(
     | {"CumSum", "MatMul"}
 )
 _SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
-_WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift"}
+_WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift", "RoiAlign"}
 
 
 def evaluator(base: Any, fill: int) -> Any:
@@ -49,6 +51,8 @@ def _filling(implementation: Any, op_type: str, fill: int) -> Any:
         with np.errstate(all="ignore"):
             results = implementation._run(self, *given, **attributes)
             result = np.asarray(results[0])
+            if op_type == "RoiAlign" and attributes.get("mode") == "max":
+                return (result + result.dtype.type(fill),)
             if result.dtype.kind not in "iu":
                 return tuple(results)
             open_ = _left_open(implementation, self, op_type, inputs, attributes, result)

@@ -107,6 +107,12 @@ class Iree(Backend):
             r"failed to legalize operation '(torch\.[\w.]+)' that was explicitly marked illegal",
             r"no lowering of \1 in this form",
         ),
+        # What is left of the torch dialect where it must all be gone; the first is seldom the one to blame.
+        Pattern(
+            "IreeError",
+            r"\Afailed to legalize operation '(torch\.[\w.]+)': ",
+            r"no lowering of the torch operators, \1 first",
+        ),
         Pattern("IreeError", r"unhandled torch type: '([^\n]+)'", r"no values of type \1"),
         Pattern("RuntimeError", r"FAILED_PRECONDITION; unimplemented: ([^\n;]+)", r"not where \1"),
         Pattern("OnnxImportError", r"(does not support [^\n:.]+)", r"its importer \1"),

@@ -11,14 +11,21 @@ from fuzzing.cases.programs import Program
 
 @register
 class TorchEager(Backend):
-    """Runs the module as it is; options: `precision`, "float64" for the referee's run."""
+    """Runs the module as it is.
+
+    options: `precision`, "float64" for the referee's run; `undefined`, what to put where torch leaves
+    a result open (`_torch_undefined`), by default what it happens to give.
+    """
 
     name: ClassVar[str] = "torch_eager"
     package: ClassVar[str] = "torch"
     import_name: ClassVar[str] = "torch"
     kinds: ClassVar[tuple[str, ...]] = ("TorchCall", "TorchProgram")
     devices: ClassVar[tuple[str, ...]] = ("CPU", "CUDA")
-    options: ClassVar[dict[str, tuple[str, ...]]] = {"precision": ("native", "float64")}
+    options: ClassVar[dict[str, tuple[str, ...]]] = {
+        "precision": ("native", "float64"),
+        "undefined": ("native", "0", "1"),
+    }
     packages: ClassVar[tuple[str, ...]] = ("torch", "numpy")
     reference: ClassVar[bool] = True
     unsupported: ClassVar[tuple[Pattern, ...]] = (
@@ -32,6 +39,7 @@ class TorchEager(Backend):
         torch.set_num_threads(1)
         self._device = device.lower()
         self._precision: str = options.get("precision", "native")
+        self._undefined: str = options.get("undefined", "native")
 
     def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
         """The program's module."""
@@ -44,4 +52,9 @@ class TorchEager(Backend):
     def run(self, executable: Any, inputs: Named) -> Named:
         """One call, seeded."""
         built: _torch.Built = executable
-        return built.run(inputs, self._device)
+        if self._undefined == "native":
+            return built.run(inputs, self._device)
+        from fuzzing.backends._torch_undefined import Refill
+
+        with Refill(int(self._undefined)):  # type: ignore[no-untyped-call]
+            return built.run(inputs, self._device)

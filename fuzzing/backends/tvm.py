@@ -85,7 +85,11 @@ class Tvm(Backend):
         Pattern("ValueError|AssertionError", r"[Oo]nly constant (\w+)", r"no \1 known only when they run"),
         Pattern("TypeError", r"(\w+ param datatype should be one of [^\n]+)", r"\1"),
         Pattern(".*", r"(?i)([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"),
-        Pattern(".*", r"([^\n]*\b(?:does not support|[Oo]nly supports?|supports only)\b[^\n]*)", r"\1"),
+        Pattern(
+            ".*",
+            r"([^\n]*\b(?:does not support|[Oo]nly supports?|supports only|only applies to)\b[^\n]*)",
+            r"\1",
+        ),
     )
 
     @classmethod

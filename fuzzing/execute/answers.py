@@ -24,7 +24,8 @@ def executed(answer: Answer, case: TestCase, peak: int, log_tail: LogTail) -> Ex
     if answer.error is not None:
         return _raised(answer, answer.error, durations, peak, log_tail)
     if isinstance(case, PreparedCase) and case.expects(answer.size, answer.data):
-        return AsExpected.of(case, case.count, durations=durations, peak_bytes=peak, seen=answer.seen)
+        seen = {"durations": durations, "peak_bytes": peak, "seen": answer.seen}
+        return AsExpected.of(case, case.count, seen)
     outputs = tuple(told(answer.size, answer.data))
     return Execution("returned", Phase.RUN, durations, outputs=outputs, peak_bytes=peak, seen=answer.seen)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.values import Value
-from fuzzing.execute.protocol import Cursor, Header, ProtocolError, encoded, framed, pack, pack_values
+from fuzzing.execute.protocol import Cursor, Header, ProtocolError, begun, encoded, pack, pack_values
 
 if TYPE_CHECKING:
     from fuzzing.cases import TestCase
@@ -75,12 +75,12 @@ class CaseBatch:
         self._blobs.append(blob)
         self.size += len(blob)
 
-    def frame(self) -> bytes:
-        """The frame of those that wait, of which there must be one at least; then none waits."""
+    def frame(self) -> List[bytes]:
+        """The frame of those that wait, of which there must be one at least, in parts; then none waits."""
         text = b'{"watch":%b,"cases":[%b]}' % (encoded(dict(self.watch)), b",".join(self._told))
-        data = framed(text, b"".join(self._blobs))
+        parts = [begun(text, self.size), *self._blobs]
         self._told, self._blobs, self.size = [], [], 0
-        return data
+        return parts
 
 
 def request(case: TestCase) -> Tuple[bytes, bytes]:

@@ -67,10 +67,14 @@ class AsExpected(Execution):
         return Execution(*args, **kwargs)
 
     @classmethod
-    def of(cls, case: TestCase, count: int, **given: Any) -> AsExpected:
-        """One that gave the `count` outputs that `case` expects; `given` are fields of Execution."""
+    def of(cls, case: TestCase, count: int, given: Dict[str, Any]) -> AsExpected:
+        """One that gave the `count` outputs that `case` expects.
+
+        given  fields of Execution; the dictionary becomes the execution's own
+        """
         execution = object.__new__(cls)
-        vars(execution).update(ending="returned", phase=Phase.RUN, _case=case, _count=count, **given)
+        given["ending"], given["phase"], given["_case"], given["_count"] = "returned", Phase.RUN, case, count
+        object.__setattr__(execution, "__dict__", given)
         return execution
 
     @property

@@ -28,6 +28,7 @@ from fuzzing.execute.cache import cache_of
 from fuzzing.execute.gpu import VARIABLE
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.nursery import Forked, Nursery
+from fuzzing.execute.outgoing import Outgoing
 from fuzzing.execute.prepared import requested
 from fuzzing.execute.scratch import Scratch, sweep
 from fuzzing.outcomes import MAX_TEXT
@@ -102,7 +103,7 @@ class WorkerProcess:
         self.started = time.monotonic()
         self._reader = protocol.FrameReader()
         self._batch = batches.CaseBatch()
-        self._outgoing = bytearray()
+        self._outgoing = Outgoing()
         self._folder = nursery.folder() if nursery else Scratch()
         self.scratch = self._folder.path
         self._log = tempfile.TemporaryFile(prefix="log-", dir=self.scratch, buffering=0)  # noqa: SIM115
@@ -187,33 +188,30 @@ class WorkerProcess:
     @property
     def unsent(self) -> int:
         """Bytes that wait to be written."""
-        return len(self._outgoing) + self._batch.size
+        return self._outgoing.size + self._batch.size
 
     def queue(self, number: int, case: TestCase, watch: Mapping[str, Any]) -> None:
         """Has a case wait for the next `flush`: several at once wake the worker once.
 
         watch  how the backend is to take it: arguments of `fuzzing.backends.base.Watch`
         """
-        if self._batch and self._batch.watch != watch:
-            self._outgoing += self._batch.frame()
-        self._batch.watch = watch
-        self._batch.add(number, *requested(case))
-        if self._batch.size >= batches.FULL:
-            self._outgoing += self._batch.frame()
+        batch = self._batch
+        if watch != batch.watch:
+            if batch:
+                self._outgoing.add(batch.frame())
+            batch.watch = watch
+        batch.add(number, *requested(case))
+        if batch.size >= batches.FULL:
+            self._outgoing.add(batch.frame())
 
     def flush(self) -> None:
         """Writes what the pipe takes. A worker that is dead is noticed when reading, not here."""
         if self._batch:
-            self._outgoing += self._batch.frame()
-        while self._outgoing:
-            try:
-                done = os.write(self._write_fd, self._outgoing[: 1 << 20])
-            except BlockingIOError:
-                return
-            except BrokenPipeError:
-                self._outgoing.clear()
-                return
-            del self._outgoing[:done]
+            self._outgoing.add(self._batch.frame())
+        try:
+            self._outgoing.write(self._write_fd)
+        except BrokenPipeError:
+            self._outgoing.clear()
 
     def receive(self) -> Iterator[tuple[protocol.Header, bytes] | None]:
         """The frames that have come; None last if the worker has closed its end."""

@@ -53,12 +53,12 @@ def encoded(obj: Any) -> bytes:
 
 def pack(header: Header, blob: bytes = b"") -> bytes:
     """One frame."""
-    return framed(encoded(header), blob)
+    return begun(encoded(header), len(blob)) + blob
 
 
-def framed(text: bytes, blob: bytes) -> bytes:
-    """One frame of a header that is spelled already."""
-    return _PREFIX.pack(_MAGIC, len(text), len(blob)) + text + blob
+def begun(text: bytes, size: int) -> bytes:
+    """A frame of a header that is spelled already, but for its blob of `size` bytes."""
+    return _PREFIX.pack(_MAGIC, len(text), size) + text
 
 
 class FrameReader:

@@ -145,14 +145,15 @@ class Supervisor(Generic[Tag]):
     # -- feeding ---------------------------------------------------------------------------------
 
     def _feed(self, source: Iterator[tuple[Tag, TestCase]]) -> bool:
-        """Sends ahead what there is room for; False when nothing is left to do."""
+        """Sends ahead what there is room for; False when nothing is left to do.
+
+        A few cases at a time, each time to whoever has least: the last ones leave none alone with its rest.
+        """
+        hungry = [slot for slot in self._slots if len(slot.waiting) < SIP]
+        while (slot := self._neediest()) is not None and self._sip(slot, source):
+            if slot in hungry:  # to draw all there is room for takes longer than it has work
+                self._flush(slot)
         for slot in self._slots:
-            room, hungry = self._room(slot), len(slot.waiting) < SIP
-            while room > 0 and slot.worker.unsent < AHEAD_BYTES and (job := self._next(source)) is not None:
-                self._give(slot, job)
-                room -= 1
-                if hungry and not room % SIP:  # to draw all there is room for takes longer than it has work
-                    self._flush(slot)
             self._flush(slot)
         while len(self._slots) < self._workers and (job := self._next(source)) is not None:
             opened = self._open()
@@ -163,8 +164,24 @@ class Supervisor(Generic[Tag]):
                 self._give(opened, job)
         return any(slot.waiting for slot in self._slots)
 
+    def _neediest(self) -> _Slot[Tag] | None:
+        """The slot that has least ahead of it and room for more."""
+        open_to_more = [slot for slot in self._slots if self._room(slot) > 0]
+        return min(open_to_more, key=lambda slot: len(slot.waiting) * slot.pace.seconds, default=None)
+
+    def _sip(self, slot: _Slot[Tag], source: Iterator[tuple[Tag, TestCase]]) -> bool:
+        """Gives a slot a few cases; False when none are left."""
+        for _ in range(min(SIP, self._room(slot))):
+            job = self._next(source)
+            if job is None:
+                return False
+            self._give(slot, job)
+        return True
+
     def _room(self, slot: _Slot[Tag]) -> int:
         """How many cases more a slot should have."""
+        if slot.worker.unsent >= AHEAD_BYTES:
+            return 0
         ahead = 1 if self._fresh or self._singly else slot.pace.ahead
         return ahead - len(slot.waiting)
 
@@ -179,7 +196,8 @@ class Supervisor(Generic[Tag]):
 
     def _give(self, slot: _Slot[Tag], job: _Job[Tag]) -> None:
         self._sent += 1
-        self._singly = max(0, self._singly - 1)
+        if self._singly:
+            self._singly -= 1
         idle = not slot.waiting
         if idle:
             slot.heard = time.monotonic()
@@ -278,9 +296,9 @@ class Supervisor(Generic[Tag]):
     def _take_answer(self, slot: _Slot[Tag], answer: batches.Answer) -> bool:
         """False if the worker is ended with it."""
         number = answer.number
-        if number not in slot.waiting:
+        job = slot.waiting.get(number)
+        if job is None:
             raise protocol.ProtocolError("a worker answered a case that it was not given")
-        job = slot.waiting[number]
         execution = executed(answer, job.case, self._peak_of(slot, number), slot.worker.log_tail)
         del slot.waiting[number]  # not before its answer could be read, or it would be lost
         seconds = sum(answer.ns) / 1e9

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from fuzzing.cases import Tolerance
 from fuzzing.errors import UnknownNameError
@@ -114,6 +115,7 @@ def configuration(options: Mapping[str, str], profile: str = DEFAULT) -> str:
 
 
 @register_profile(DEFAULT)
+@lru_cache(maxsize=1024)  # asked for each output, of few types and tolerances
 def default(dtype: str, own: Tolerance | None) -> Bounds:
     """The looser of the source's own tolerance and the type's; integers and the like exact.
 

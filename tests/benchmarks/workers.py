@@ -33,7 +33,7 @@ _WARM = "warm"
 
 
 def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> Used:
-    """From the first answer to a case drawn after all workers were up, to the last answer, for each case."""
+    """For each case, from when all workers were up and had done what some were given before, to the last."""
     store, kind = Prepared(Corpus(corpus)), backends.get(backend)
     supervisor: Supervisor[tuple[str, TestCase]] = Supervisor(
         Command(sys.executable, backend), workers=workers
@@ -47,18 +47,17 @@ def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) 
             for case in map(store.get, ids):
                 yield ("", case), case
 
-    begin: Used | None = None
-    end, left = used(), len(ids) * times
+    begin = end = used()
+    left, counted = len(ids) * times, 0
     for (phase, case), execution in supervisor.run(cases()):
         judge(case, execution, kind, "bench", "CPU")
         if phase == _WARM:
+            begin, counted = used(), 0
             continue
-        begin = begin or used()
-        left -= 1
+        left, counted = left - 1, counted + 1
         if not left:
-            end = used()
-    assert begin is not None
-    return Used(*(part / (len(ids) * times) for part in end.since(begin)))
+            end = used()  # what follows the last answer is the workers' end
+    return Used(*(part / counted for part in end.since(begin)))
 
 
 def _possible(one: Used, several: Used, cores: int) -> float:

@@ -36,7 +36,7 @@ def test_every_part_of_a_campaign_is_there_and_can_be_replaced(settings: Setting
     assert services.corpus is None, "the data folder's own, until `assay run --cases` names another"
     marked = campaigns.campaign_services(settings, reports="replaced")
     assert vars(marked)["reports"] == "replaced"
-    assert marked.parse_config is services.parse_config
+    assert marked.config_of is services.config_of
     with pytest.raises(TypeError):
         campaigns.campaign_services(settings, no_such_part=print)
 

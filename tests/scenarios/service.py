@@ -96,6 +96,8 @@ def hurry() -> None:
     checking.EVERY = timedelta(seconds=1)
     jobs: Any = importlib.import_module("bot.jobs.worker")
     jobs.IDLE_S = dict.fromkeys(jobs.IDLE_S, SOON)
+    since: Any = importlib.import_module("bot.jobs.kinds.since")
+    since.AWAY, since.LOOK_S = timedelta(seconds=SOON), SOON
     duties: Any = importlib.import_module("bot.targets.keeper")
     known = duties.known
     duties.known = lambda: tuple(replace(duty, every=timedelta(seconds=1)) for duty in known())

@@ -40,7 +40,7 @@ from tests.github.double import GitHubDouble
 from tests.github.people import RepositoryDouble
 from tests.github.server import Seen
 from tests.scenarios.service import Life
-from tests.scenarios.toolchain import GOOD, files
+from tests.scenarios.toolchain import GOOD, configured, files, write_releases
 from tests.support.campaigning import await_
 from tests.support.postgres import addresses
 
@@ -73,6 +73,7 @@ class Stage:
 
     def __enter__(self) -> Stage:
         self.data_dir.mkdir(parents=True)
+        write_releases(self.data_dir)
         self.database_url = self._open.enter_context(addresses())(self.data_dir)
         (self.folder / "key.pem").write_text(self.hub.private_key)
         self.hub.__enter__()
@@ -92,11 +93,17 @@ class Stage:
             self._open.close()
             self.hub.__exit__(kind, error, trace)
 
-    def repository(self, name: str = "octo/compiler", mode: str = "auto", **fields: Any) -> RepositoryDouble:
-        """A repository that pins the good release, in a first commit that nobody is told of."""
+    def repository(
+        self, name: str = "octo/compiler", mode: str = "auto", *, thorough: bool = False, **fields: Any
+    ) -> RepositoryDouble:
+        """A repository that pins the good release, in a first commit that nobody is told of.
+
+        thorough   failing cases are made small, and filed bugs are followed to the release they began in
+        """
         made = self.hub.repository(name, **fields)
         if not made.head():
-            made.commit(files(GOOD, mode), message="Begin", quiet=True)
+            config = configured(mode, cases=2, bisect="auto") if thorough else configured(mode)
+            made.commit(files(GOOD, config), message="Begin", quiet=True)
         return made
 
     def start(self) -> None:

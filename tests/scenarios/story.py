@@ -1,4 +1,6 @@
-"""One pull request from its opening to what its merge broke, and what visitors can read at its end.
+"""One pull request from its opening to what its merge broke, its mending and return; what is to be read then.
+
+Failing cases are made small in it, and what is filed is followed to the release it began in.
 
 The same story is told with a service that lives through it, and with services that are killed in it: what is
 to be read on GitHub must be the same each time.
@@ -15,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.github.people import RepositoryDouble
 from tests.github.server import Seen
 from tests.scenarios.stage import Stage
-from tests.scenarios.toolchain import BAD, OTHER
+from tests.scenarios.toolchain import BAD, GOOD, OTHER
 
 #: What differs between two lives that did the same: when, and how long it took.
 _PASSING = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|\d+(\.\d+)? (ms|s|min)\b")
@@ -61,7 +64,7 @@ def tell(folder: Path, moment: Moment = Moment()) -> Ending:
 
 
 def _happen(stage: Stage) -> None:
-    repository = stage.repository()
+    repository = stage.repository(thorough=True)
     number = repository.open_pull({"requirements.txt": f"openvino=={BAD}\n"})
     stage.quiet()
     repository.comment(number, "octo", "/assay help")
@@ -70,6 +73,14 @@ def _happen(stage: Stage) -> None:
     stage.quiet()
     repository.merge_pull(number)
     stage.quiet()
+    for turn, release in enumerate((GOOD, GOOD, OTHER)):
+        _pin(repository, release, f"Note {turn}")
+        stage.quiet()
+
+
+def _pin(repository: RepositoryDouble, release: str, note: str) -> None:
+    files = {"requirements.txt": f"openvino=={release}\n", "NOTES.md": note}
+    repository.commit(files, message=note)
 
 
 def _plan(stage: Stage, moment: Moment) -> tuple[threading.Timer, Callable[[], int]]:

@@ -10,7 +10,8 @@ hand; the exit code is 1 if a case known to be good was accused. Without --corpu
 tests and, for a backend that takes torch programs, torch's operator samples.
 
 With --log a line is kept for each piece of the way, with all accusations, those of other cases too, and the
-same command takes up where the last one was stopped.
+same command takes up where the last one was stopped; pieces may then be of another size. Each piece starts a
+compiler and, up to six times, its library: half a minute, for which fifty cases are too few.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -118,11 +119,24 @@ class Sweep:
         return {"seen": len(drawn), "good": dict(verdicts), "accused": accused}
 
     def _judged(self, corpus: Path, ids: Sequence[str]) -> Iterator[tuple[Outcome, bool]]:
-        """What a campaign makes of each case, and whether library and compiler plainly agree on it."""
+        """What a campaign makes of each case, and whether library and compiler plainly agree on it.
+
+        A case whose process died has a second run in a fresh one, as it has before a campaign accuses:
+        memory may have been spoiled by the case before.
+        """
         kinds, options = backends.get(self.backend).kinds, dict(self.options)
         taken = tuple(case_id for case_id in ids if Corpus(corpus).get(case_id).program.kind in kinds)
+        shard = Shard(str(corpus), taken, self.backend, "sweep", sys.executable, options=options)
+        died = []
         if taken:
-            run = _Held(Shard(str(corpus), taken, self.backend, "sweep", sys.executable, options=options))
+            run = _Held(shard)
+            for _, outcome in run.outcomes():
+                if outcome.evidence.signal:
+                    died.append(outcome.case)
+                else:
+                    yield outcome, outcome.case in run.good
+        if died:
+            run = _Held(replace(shard, cases=tuple(died), fresh=True))
             for _, outcome in run.outcomes():
                 yield outcome, outcome.case in run.good
 
@@ -142,10 +156,8 @@ def pieces(sweep: Sweep, log: Path | None) -> Iterator[dict[str, Any]]:
     """What becomes of each piece, in order; those of the log are not done again."""
     lines = log.read_text(encoding="utf-8").splitlines() if log and log.exists() else []
     known = [json.loads(line) for line in lines]
-    for place, drawn in enumerate(_cut(sweep.drawn(), sweep.step)):
-        if place < len(known):
-            yield known[place]
-            continue
+    yield from known
+    for drawn in _cut(sweep.drawn()[sum(found["seen"] for found in known) :], sweep.step):
         found = sweep.piece(drawn)
         if log is not None:
             with open(log, "a", encoding="utf-8") as file:
@@ -185,7 +197,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--corpus", type=Path, action="append", default=[])
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--seed", type=int, default=0, help="of the order in which cases are looked at")
-    parser.add_argument("--step", type=int, default=100, help="cases looked at before a line is written")
+    parser.add_argument("--step", type=int, default=500, help="cases looked at before a line is written")
     parser.add_argument("--log", type=Path, help="of this sweep alone")
     args = parser.parse_args(argv)
     options = dict(item.split("=", 1) for item in args.option)

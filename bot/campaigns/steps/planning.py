@@ -11,10 +11,11 @@ from bot.campaigns.collecting import FIRST_S, limit
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
 from bot.campaigns.services import Config
+from bot.config import CONFIG_PATH
 from bot.store import campaigns
 from bot.store.models import Campaign, CampaignState
 
-CONFIG_FILE = ".github/assay.yml"
+CONFIG_FILE = CONFIG_PATH
 NOTHING_TO_TEST = (
     f"nothing to test: there is no {CONFIG_FILE}, and neither requirements.txt nor pyproject.toml "
     "pins a compiler that Assay knows"
@@ -61,12 +62,7 @@ def _configured(context: Context, campaign: Campaign) -> Config | None:
     services = context.services
     read = partial(services.repositories.read, campaign.target, campaign.head)
     context.progress(0, 0, f"reading {campaign.target} at {campaign.head[:12]}")
-
-    def configure() -> Config | None:
-        text = read(CONFIG_FILE)
-        return services.default_config(read) if text is None else services.parse_config(text, CONFIG_FILE)
-
-    return attend(context, lambda _event, _stop: configure())
+    return attend(context, lambda *_: services.config_of(read))
 
 
 def _unwatched(context: Context, campaign: Campaign, config: Config) -> str | None:

@@ -16,7 +16,7 @@ from bot.campaigns.registry import step
 from bot.campaigns.services import Signature
 from bot.campaigns.shards import places
 from bot.campaigns.signing import Known
-from bot.store import bugs, findings, outcomes
+from bot.store import bugs, campaigns, findings, outcomes
 from bot.store.models import Bug, CampaignState, Standing
 
 
@@ -26,9 +26,10 @@ def reduce(context: Context) -> None:
     config, head, base = places(context)
     with context.reading() as (session, campaign):
         found = {row.case_id: row for row in findings.copies(session, campaign.id)}
-        there = _known(bugs.of_target(session, campaign.target))
-        hurried = campaign.pull is not None
-    work = Reducing(context, config, head, base, found, there, hurried)
+        target = bugs.of_target(session, campaign.target)
+        unheard = frozenset(bugs.unheard(session, target))
+        hurried, tried = campaign.pull is not None, campaigns.attempted(campaign)
+    work = Reducing(context, config, head, base, found, _known(target), unheard, hurried, tried=tried)
     if config.reduction.cases:
         work.reduce(choosing.wanted(found.values(), work.size))
         work.reduce(work.settle())  # what was met on the way and is new
@@ -59,7 +60,7 @@ def _sign(work: Reducing) -> None:
             row.signature = behind.get(case) or kinds.get((row.standing, row.signature), row.signature)
     for case, why in work.why.items():
         row = work.found[case]
-        row.reason = f"{row.reason}; not reduced: {why}"
+        row.reason = f"{row.reason}{findings.UNREDUCED}{why}"
 
 
 def _raw(work: Reducing) -> Iterator[tuple[str, Signature]]:

@@ -20,7 +20,7 @@ _NAMES = {Standing.REGRESSION: "new here", Standing.ALREADY_BROKEN: "already bro
 def explain(session: Session, asked: Asked) -> Receipt:
     """What the audit and the findings say about this bug or pull request."""
     if asked.bug is not None:
-        lines = [*_bug(asked.bug), "", *_acts(session, asked, f"bug:{asked.bug.id}")]
+        lines = [*_bug(session, asked.bug), "", *_acts(session, asked, f"bug:{asked.bug.id}")]
     elif asked.pull is not None:
         lines = [*_pull(session, asked), "", *_acts(session, asked, asked.thread)]
     else:
@@ -28,7 +28,7 @@ def explain(session: Session, asked: Asked) -> Receipt:
     return Receipt("\n".join(lines).strip())
 
 
-def _bug(bug: Bug) -> Iterator[str]:
+def _bug(session: Session, bug: Bug) -> Iterator[str]:
     yield f"**{text.plain(bug.title)}**"
     yield ""
     why = bug.reason.removeprefix(f"{bug.state}: ")
@@ -37,6 +37,8 @@ def _bug(bug: Bug) -> Iterator[str]:
     yield f"- Signature {text.code(bug.signature)}" + (
         f", case {text.code(bug.case_id[:16])}" if bug.case_id else ""
     )
+    if not bug.case_id and (unreduced := findings.unreduced(session, bug.id)):
+        yield f"- Shown by a case as it was found, not made small: {text.plain(unreduced)}"
 
 
 def _pull(session: Session, asked: Asked) -> Iterator[str]:

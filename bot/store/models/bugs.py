@@ -25,6 +25,7 @@ class Bug(Base):
     state: Mapped[str] = mapped_column(String(16), default=BugState.NEW.value)
     reason: Mapped[str] = mapped_column(default="")  # why in this state, above all why silent
     issue: Mapped[int | None]  # number on GitHub
+    told_at: Mapped[datetime | None]  # GitHub's time of what people last did to it
     first_seen: Mapped[datetime]
     last_seen: Mapped[datetime]
     # How the smallest case known of it is run; "" until a campaign has reduced one.
@@ -38,7 +39,7 @@ class Bug(Base):
     ruling: Mapped[str] = mapped_column(String(16), default="")  # a person's: "invalid", "" for none
     fixed_by: Mapped[str] = mapped_column(String(64), default="")  # the commit, as far as it is known
     traits: Mapped[dict[str, Any]] = mapped_column(default=dict)  # fuzzing.triage: Traits of that case
-    facts: Mapped[dict[str, Any]] = mapped_column(default=dict)  # "bisection", "localisation", "releases", …
+    facts: Mapped[dict[str, Any]] = mapped_column(default=dict)  # "bisection", "localisation", "lives", …
 
 
 class Retest(Base):

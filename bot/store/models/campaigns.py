@@ -57,7 +57,7 @@ class Campaign(Base):
     updated_at: Mapped[datetime]
     clock: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → seconds spent
     work: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → bot.store.work.Work.to_json()
-    plan: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what it was made of: bot.campaigns.plans
+    plan: Mapped[dict[str, Any]] = mapped_column(default=dict)  # of what: bot.campaigns.plans, "reductions"
 
 
 class CampaignCase(Base):

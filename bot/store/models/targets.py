@@ -55,6 +55,7 @@ class Target(Base):
     last_event_at: Mapped[datetime | None]  # a delivery about it
     reconciled_at: Mapped[datetime | None]
     told: Mapped[int] = mapped_column(default=0)  # as an installation's
+    polled_at: Mapped[datetime | None]  # when it was last asked for all of which no webhook tells
     removed_at: Mapped[datetime | None]
 
 

@@ -1,7 +1,7 @@
 """The installations are read again: webhooks about them come late, in any order, or not at all.
 
 A webhook may also come between GitHub's answer and our writing it down. Then the answer is the older of the
-two and does not count; the webhook has made this duty due again.
+two and does not count, for the installation or the repository that it told of; this duty is due again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from bot.github.answers import MissingError
 from bot.github.facts import InstallationFacts, RepositoryFacts
-from bot.store import targets
+from bot.store import duties, targets
 from bot.store.models import TargetState
 from bot.targets import installations as rows
 from bot.targets import watching
@@ -66,6 +66,8 @@ def _refresh(work: Work, facts: InstallationFacts, before: int) -> None:
 
 def _refresh_repositories(work: Work, installation: int) -> int:
     before = _told(work).get(installation, 0)
+    with work.world.database.reading() as session:
+        told = targets.told(session)
     try:
         listed = work.world.hub.installation_repositories(installation)
     except MissingError:
@@ -76,12 +78,17 @@ def _refresh_repositories(work: Work, installation: int) -> int:
         if row is None or row.state == TargetState.REMOVED.value or row.told != before:
             return 0
         for facts in listed:
+            known = targets.of_github_id(session, facts.github_id)
+            if known is not None and watching.has_news(known, told):
+                duties.hurry(session, watching.INSTALLATIONS)
+                continue
             target = rows.adopt(session, _named(facts), installation, at)
             if target.name != facts.full_name:
                 watching.rename(session, target, facts.full_name, at)
         seen = {facts.github_id for facts in listed}
         for target in targets.of_installation(session, installation):
-            if target.github_id is not None and target.github_id not in seen:
+            listless = target.github_id is not None and target.github_id not in seen
+            if listless and not watching.has_news(target, told):
                 rows.drop(session, target, at)
     return len(listed)
 

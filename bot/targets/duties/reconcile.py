@@ -7,6 +7,7 @@ limit (conditional requests).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -39,18 +40,19 @@ def reconcile(work: Work) -> Done:
     looked, refused = 0, 0
     for name in _due(work, HOOKED if hook["there"] else POLLED):
         work.look()
+        before = looking.told(work)
         try:
             _look(work, name, hooked=hook["there"])
             looked += 1
         except MissingError:
-            _lost(work, name)
+            _lost(work, name, before)
         except ThrottledError:
             _again(work, name)
             raise  # for everybody: the next round goes on with those that are left
         except (RefusalError, InfrastructureError) as error:
             refused += 1
             log.warning("a repository cannot be looked at", target=name, reason=str(error))
-            _later(work, name)
+            _later(work, name, before)
     told = f", {refused} could not be" if refused else ""
     return Done(f"{looked} repositories looked at{told}", {"hook": hook})
 
@@ -90,21 +92,32 @@ def _look(work: Work, name: str, *, hooked: bool) -> None:
         if target is None:
             return  # forgotten meanwhile
         unheard = polling.unheard(session, target) if hooked else polling.EVENTS
-    last = target.reconciled_at
+    began, last = work.world.clock(), target.polled_at or target.reconciled_at
     name = looking.look(work, name)
-    if unheard and last is not None:
+    if not unheard:
+        return
+    if last is not None:
         polling.poll(work, name, last, unheard)
+    _polled(work, name, began)
 
 
-def _lost(work: Work, name: str) -> None:
-    """GitHub answers that there is no such repository, to us at least."""
+def _lost(work: Work, name: str, before: Mapping[str, int]) -> None:
+    """GitHub answers that there is no such repository, to us at least; and nobody told us otherwise since."""
     with work.world.database.transaction() as session:
         target = targets.lock(session, name)
-        if target is None:
+        if target is None or watching.has_news(target, before):
             return
         target.reconciled_at = work.world.clock()
         reason = "GitHub knows no such repository, or hides it from us"
         watching.leave(session, target, TargetState.GONE, reason, work.world.clock())
+
+
+def _polled(work: Work, name: str, began: datetime) -> None:
+    """All was heard that happened before: the next poll begins there, whatever became of other looks."""
+    with work.world.database.transaction(durable=False) as session:
+        target = targets.lock(session, name)
+        if target is not None:
+            target.polled_at = began
 
 
 def _again(work: Work, name: str) -> None:
@@ -114,9 +127,14 @@ def _again(work: Work, name: str) -> None:
             watching.read_again(target)
 
 
-def _later(work: Work, name: str) -> None:
-    """It waits for its next turn: what is refused today would be refused at once again."""
+def _later(work: Work, name: str, before: Mapping[str, int]) -> None:
+    """It waits for its next turn: what is refused today would be refused at once again.
+
+    Where somebody has asked for another look meanwhile, that is due all the same.
+    """
     with work.world.database.transaction() as session:
         target = targets.lock(session, name)
-        if target is not None and target.reconciled_at is not None:
+        if target is None or watching.has_news(target, before):
+            return
+        if target.reconciled_at is not None:
             target.reconciled_at = work.world.clock()

@@ -29,11 +29,11 @@ def schedules(work: Work) -> Done:
     for name in _due(work):
         work.look()
         try:
-            head = _head(work, name)
+            branch, head = _head(work, name)
         except (RefusalError, InfrastructureError) as error:
             log.warning("a schedule waits: its branch cannot be read", target=name, reason=str(error))
             continue
-        started += _start(work, name, head)
+        started += _start(work, name, branch, head)
     return Done(f"{started} campaigns started")
 
 
@@ -48,22 +48,28 @@ def _due(work: Work) -> list[str]:
     ]
 
 
-def _head(work: Work, name: str) -> str:
-    """The commit at the head of the default branch, "" if it is not known."""
+def _head(work: Work, name: str) -> tuple[str, str]:
+    """The default branch and the commit at its head, "" if it is not known."""
     with work.world.database.reading() as session:
         target = targets.find(session, name)
     if target is None or not target.default_branch:
-        return ""
+        return "", ""
+    branch = target.default_branch
     if work.world.github is not None:
-        return work.world.github.branch_head(name, target.default_branch)
-    return str(target.heads.get(target.default_branch, {}).get("commit", ""))
+        return branch, work.world.github.branch_head(name, branch)
+    return branch, str(target.heads.get(branch, {}).get("commit", ""))
 
 
-def _start(work: Work, name: str, head: str) -> int:
-    """Starts the campaigns of one target and names their next times, in one transaction."""
+def _start(work: Work, name: str, branch: str, head: str) -> int:
+    """Starts the campaigns of one target and names their next times, in one transaction.
+
+    Where `branch` is not the default any more, they are due still, and its head is asked for the next time.
+    """
     with work.world.database.transaction() as session:
         target = targets.lock(session, name)
         if target is None or target.state != TargetState.WATCHED.value:
+            return 0
+        if target.default_branch != branch:
             return 0
         due = [one for one in target.schedules if policy.is_due(one, work.at)]
         started = sum(_campaign(work, session, target, one, head) for one in due)

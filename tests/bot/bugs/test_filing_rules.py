@@ -145,7 +145,7 @@ def test_an_issue_that_is_not_out_is_withdrawn_and_begins_anew(world: World, hol
     world.files(first, hold)
     with world.database.transaction() as session:
         bugs.move(session, session.get_one(Bug, 1), Event.PASSED, "it passes", world.at)
-        outbox.withdraw(session, 1, "withdrawn: it passes")
+        outbox.withdraw(session, 1, "it passes")
     assert world.effects() == {"issue": EffectState.HELD.value}
     second = world.campaign("2", at=world.at)
     world.sees(second)

@@ -120,8 +120,14 @@ def to_bytes(config: PlainConfig) -> bytes:
     return json.dumps(config.to_json()).encode()
 
 
-def default_config(read: Read) -> PlainConfig | None:
-    return None if read(PIN) is None else PlainConfig()
+def own_config(read: Read) -> PlainConfig | None:
+    text = read(CONFIG)
+    return None if text is None else parse_config(text, CONFIG)
+
+
+def config_of(read: Read) -> PlainConfig | None:
+    own = own_config(read)
+    return own if own is not None or read(PIN) is None else PlainConfig()
 
 
 @dataclass
@@ -466,8 +472,8 @@ def services(**replaced: Any) -> Services:
     """Stand-ins for everything; keyword arguments replace single ones."""
     fields: dict[str, Any] = {
         "repositories": Repositories(),
-        "parse_config": parse_config,
-        "default_config": default_config,
+        "config_of": config_of,
+        "own_config": own_config,
         "restore_config": PlainConfig.from_json,
         "resolve": resolve,
         "provision": provision,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.campaigns.reductions import Task, journal_of
+from bot.campaigns.services import OnEvent
 from bot.campaigns.shards import Place
+from bot.errors import RunnerError
 from bot.store import findings, reductions
-from bot.store.models import Bug, Finding, Side, Standing
+from bot.store.models import Bug, BugState, Campaign, Finding, Side, Standing
 from bot.store.outcomes import CacheKey
 from fuzzing.triage.traits import Traits
 from tests.bot.campaigns import standins
@@ -84,14 +87,77 @@ def test_what_is_met_on_the_way_is_a_finding_and_reduced_in_turn(world: World) -
     assert summary.planned == len(standins.TESTS), "and was never planned"
 
 
+@pytest.mark.parametrize(
+    ("pull", "state", "heard"),
+    [(7, BugState.NEW, True), (None, BugState.NEW, False), (None, BugState.CLOSED, True)],
+)
+def test_what_is_met_is_told_if_nobody_heard_of_it_on_a_branch(
+    world: World, pull: int | None, state: BugState, *, heard: bool
+) -> None:
+    """Of a bug that waits on a branch there is nothing to tell."""
+    traits = {"operator": "Sub", "dtypes": ["float"], "needs": []}
+    fields = {"verdict": "crash", "phase": "compile", "complaint": "", **traits}
+    with world.database.transaction() as session:
+        now = world.clock.now()
+        done = {"trigger": "x", "state": "done", "created_at": now, "updated_at": now}
+        session.add(Campaign(target="octo/compiler", head="9" * 40, pull=pull, **done))
+        session.flush()
+        bug = Bug(target="octo/compiler", signature="known", title="t", first_seen=now, last_seen=now)
+        bug.facts, bug.state, bug.campaign_id = {"signature": fields}, state.value, 1
+        session.add(bug)
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert ("Sub_other" in rows) is heard
+    assert [test for test, row in rows.items() if row.signature == "known"] == ["Sub_other"] * heard
+
+
 def test_a_reducer_that_dies_costs_no_finding(world: World) -> None:
     campaign_id = world.push()
     world.run()
     row = found(world, campaign_id)["Cos_regressed_hang"]
     assert row.standing == "regression"
-    assert "not reduced: reducing it failed: fuzzing.reduce was killed by SIGSEGV" in row.reason
+    assert row.reason.endswith(
+        "; not reduced: reducing it failed, which is Assay's trouble and tried again by the next campaign: "
+        "fuzzing.reduce was killed by SIGSEGV and logged nothing"
+    )
     with world.database.reading() as session:
         assert reductions.get(session, row.case_id, HEAD) is None, "it may go better the next time"
+
+
+def test_what_the_machine_lacked_is_told_and_nothing_else_that_a_program_logged(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = "OSError: [Errno 28] No space left on device: '/home/somebody'"
+
+    def fail(shard: object, on_event: object) -> None:
+        raise RunnerError(f"fuzzing.reduce ended with status 1; its log ends:\nTraceback:\n{logged}")
+
+    monkeypatch.setattr(world.tools, "reduce", fail)
+    campaign_id = world.push()
+    world.run()
+    reason = found(world, campaign_id)["Add_regressed"].reason
+    assert reason.endswith("campaign: fuzzing.reduce ended with status 1: No space left on device")
+
+
+def test_after_a_restart_no_more_is_reduced_than_is_allowed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(world, cases=2)
+    campaign_id, honest = world.push(), world.tools.reduce
+
+    def end(shard: dict[str, Any], on_event: OnEvent) -> None:
+        if world.tools.reduced:
+            raise KeyboardInterrupt
+        honest(shard, on_event)
+
+    monkeypatch.setattr(world.tools, "reduce", end)
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    monkeypatch.setattr(world.tools, "reduce", honest)
+    world.run()
+    assert len(world.tools.reduced) == 2
+    assert sum(bool(row.reduced) for row in found(world, campaign_id).values()) == 1, "Conv's is another bug"
 
 
 def test_another_campaign_on_the_toolchain_reduces_nothing_again(world: World) -> None:

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from bot.commands import worker as working
-from bot.store import audit, mutes
-from bot.store.models import CommandState
+from bot.errors import RefusalError
+from bot.store import audit, moving, mutes
+from bot.store.models import Campaign, CommandState, Finding
 from tests.bot.commands.kit import (
     BUG_ISSUE,
     FORK_PULL,
     HEAD,
     OTHER_BUG_ISSUE,
     PULL,
+    START,
     TARGET,
     World,
     world,
@@ -143,6 +145,31 @@ def test_but_not_for_ever(here: World) -> None:
     assert reason(here, comment) == "GitHub could not be asked: GitHub did not answer"
 
 
+@pytest.mark.parametrize("answer", ["none", "refusal"])
+def test_a_rename_while_github_is_asked_refuses_nobody(
+    here: World, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """Under the old name GitHub knows nobody with access."""
+    comment = here.say("/assay mute op=Resize until=30d")
+    asked: list[str] = []
+
+    def permission(self: World, target: str, login: str) -> str:
+        asked.append(target)
+        if target == TARGET:
+            with self.database.transaction() as session:
+                moving.move(session, TARGET, "octo/machine")
+            if answer == "refusal":
+                raise RefusalError("404")
+            return "none"
+        return "write"
+
+    monkeypatch.setattr(World, "permission", permission)
+    here.worker.run_once()
+    here.worker.run_once()
+    assert asked == [TARGET, "octo/machine"]
+    assert [one.state for one in here.commands(comment)] == [CommandState.DONE.value]
+
+
 def test_a_bug_of_ours_fails_its_comment_and_no_other(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, sound = here.say("/assay stop", PULL), here.say("/assay rerun", PULL)
 
@@ -213,6 +240,13 @@ def test_long_work_is_asked_for_once_with_where_to_answer(here: World) -> None:
 
 def test_status_and_explain_tell_what_the_rows_say(here: World) -> None:
     here.say("/assay mute op=Resize* until=2d because noisy")
+    with here.database.transaction() as session:
+        times = {"created_at": START, "updated_at": START}
+        session.add(Campaign(target=TARGET, head=HEAD, trigger="push", state="done", **times))
+        session.flush()
+        why = "crash at head; not reduced: fuzzing.reduce was killed"
+        case = {"case_id": "c" * 64, "standing": "regression", "verdict": "crash", "signature": "s"}
+        session.add(Finding(campaign_id=1, bug_id=here.bug().id, reason=why, **case))
     here.say("/assay status")
     here.say("/assay explain", BUG_ISSUE)
     here.worker.run_once()
@@ -222,3 +256,4 @@ def test_status_and_explain_tell_what_the_rows_say(here: World) -> None:
     assert "- Muted: `Resize*` until 2026-11-22" in status
     assert "- This pull request: not tested yet" in status
     assert explained.startswith("**Resize: wrong result**\n\n- State: reported")
+    assert "found, not made small: fuzzing.reduce was killed\n" in explained

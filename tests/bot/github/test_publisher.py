@@ -11,15 +11,16 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
 from bot.errors import InfrastructureError, InternalError, RefusalError
 from bot.github.dry_run import DryRun
 from bot.github.limits import ThrottledError
 from bot.github.publisher import FIRST_WAIT, LEASE, MAX_ATTEMPTS, Publisher
 from bot.github.requests import Sent
-from bot.store import bugs, outbox
+from bot.store import Session, bugs, outbox, targets
 from bot.store.database import Database
-from bot.store.models import EffectState
+from bot.store.models import Effect, EffectState
 from bot.store.outbox import Claimed
 from tests.bot.github.outbox_kit import START, Clock, campaign, check_run, database, issue, post, row
 from tests.bot.reports import sample
@@ -243,6 +244,95 @@ def test_it_runs_until_told_to_stop(publisher: Publisher, store: Database, wall:
     wall.after = stop.set
     publisher.run_forever(stop)
     assert wall.shown == [issue("a").key]
+
+
+def failing(store: Database, meanwhile: Callable[[Session], object]) -> Callable[[], None]:
+    """GitHub does not take it, and something happens while it is asked to."""
+
+    def act() -> None:
+        with store.transaction() as session:
+            meanwhile(session)
+        raise InfrastructureError("503")
+
+    return act
+
+
+def test_what_is_forgotten_while_it_is_sent_leaves_the_sender_alive(
+    publisher: Publisher, store: Database, wall: Wall
+) -> None:
+    post(store, issue("a"), check_run("b"), check_run("c"))
+
+    def forget() -> None:
+        with store.transaction() as session:
+            session.execute(delete(Effect).where(Effect.key == wall.shown[-1]))
+
+    wall.after = forget
+    publisher.run_once()
+    wall.after = failing(store, lambda session: session.execute(delete(Effect).where(Effect.key == "b")))
+    publisher.run_once()
+    wall.after = lambda: None
+    assert drain(publisher) == 1
+    assert wall.shown == [issue("a").key, "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "error", [InfrastructureError("503"), ThrottledError("slow", 60), RefusalError("404")]
+)
+def test_what_its_target_does_not_want_any_more_is_not_tried_again(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock, error: Exception
+) -> None:
+    """The repository is archived while its check run is sent, and GitHub refuses, or is away."""
+    post(store, check_run())
+
+    def act() -> None:
+        with store.transaction() as session:
+            targets.stop(session, sample.TARGET, "it was archived", clock.now)
+        raise error
+
+    wall.before = act
+    publisher.run_once()
+    wall.before = lambda: None
+    clock.advance(hours=1)
+    assert drain(publisher) == 0
+    assert row(store, "c0ffee").reason == "not sent: it was archived"
+
+
+def withdraw(session: Session) -> None:
+    bug = bugs.find(session, sample.TARGET, "a")
+    assert bug is not None
+    outbox.withdraw(session, bug.id, "it passes now")
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_an_issue_that_is_withdrawn_while_it_is_sent(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock, arrived: bool
+) -> None:
+    """It stays here unless it is out; whether it is, GitHub is asked."""
+    post(store, issue("a"))
+    setattr(wall, "after" if arrived else "before", failing(store, withdraw))
+    publisher.run_once()
+    wall.before = wall.after = lambda: None
+    clock.advance(hours=1)
+    assert drain(publisher) == 1
+    there = row(store, issue("a").key)
+    if arrived:
+        assert (there.state, there.reason) == ("sent", "")
+    else:
+        assert (there.state, there.reason) == ("held", "withdrawn: it passes now")
+    assert (len(wall.shown), wall.asked) == (arrived, 1)
+
+
+def test_an_issue_that_is_withdrawn_and_wanted_again_while_it_is_sent_goes_out(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+) -> None:
+    post(store, issue("a"))
+    wall.before = failing(store, withdraw)
+    publisher.run_once()
+    wall.before = lambda: None
+    post(store, issue("a"))
+    clock.advance(hours=1)
+    assert drain(publisher) == 1
+    assert row(store, issue("a").key).state == "sent"
 
 
 KILLED = """

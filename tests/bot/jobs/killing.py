@@ -28,7 +28,7 @@ from tests.support.killing import Killer, be_quiet, make_tables, rows, survive, 
 from tests.support.postgres import addresses
 
 TARGET, START = "octo/compiler", datetime(2026, 11, 20, 12, tzinfo=UTC)
-CONFIG = toolchain.CONFIG.format(mode="auto").encode()
+CONFIG = toolchain.configured().encode()
 FAILING, PASSING = standins.IDS["Add_regressed"], standins.IDS["Abs_fine"]
 
 

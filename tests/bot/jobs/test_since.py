@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -13,14 +13,17 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from bot.bisection.releases import Range, releases
-from bot.bugs import since
+from bot.bugs import changing, since
 from bot.jobs.doing import Doing, Errand
 from bot.jobs.kinds.since import PATIENCE
 from bot.jobs.registry import Lane, kind_of
 from bot.settings import Settings
 from bot.store import Database, audit, bugs, jobs, moving, outbox, targets
+from bot.store.bugs import Sighting
+from bot.store.life import Event
 from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, Job, JobState, Toolchain
 from bot.store.outbox import Draft
+from tests.bot.campaigns import standins
 from tests.bot.jobs import killing
 from tests.bot.jobs.killing import START, TARGET
 from tests.scenarios import toolchain
@@ -78,7 +81,7 @@ class World:
             job = jobs.claim(session, [since.SINCE], "me", at, at + timedelta(hours=1))
             assert job is not None, "it is due"
             errand = Errand.of(job)
-        doing = Doing(errand, self.database, self.settings, self.services, "me", Event())
+        doing = Doing(errand, self.database, self.settings, self.services, "me", threading.Event())
         kind_of(since.SINCE).work(doing)
         with self.database.reading() as session:
             return session.get_one(Job, errand.id)
@@ -214,6 +217,71 @@ def test_one_that_waited_long_gives_way_no_more(world: World) -> None:
         jobs.ask(session, "retest", TARGET, "other", START, bug_id=1)
         session.get_one(Job, job.id).created_at = world.services.clock.now() - PATIENCE
     assert world.work().state == JobState.DONE.value
+
+
+# -- a bug that is back ----------------------------------------------------------------------------------
+
+
+def come_back(world: World, event_: Event = Event.FAILED) -> None:
+    """The bug of an issue that tells since when it fails is mended, on an older release, and is back."""
+    world.ask()
+    world.change(issue=7, state=BugState.REPORTED.value)
+    world.work()
+    with world.database.transaction() as session:
+        other = session.get_one(Toolchain, standins.digest_of(toolchain.OTHER))
+        other.versions = {"openvino": toolchain.OTHER}
+        bug, at = session.get_one(Bug, 1), world.services.clock.now()
+        bugs.move(session, bug, Event.CLOSED, "its fix was verified", at)
+        before = BugState(bug.state)
+        campaign = session.get_one(Campaign, 1)
+        campaign.created_at = at
+        if event_ is Event.REOPENED:
+            bugs.move(session, bug, Event.REOPENED, "ada opened #7 again", at)
+            before = BugState(bug.state)
+        else:
+            bugs.see(session, TARGET, "s", "Add", at, by=Sighting(1))
+        for _ in range(2):  # the next campaign sees it as well
+            changing.seen(session, bug, before, campaign, at)
+
+
+@pytest.mark.parametrize("event_", [Event.FAILED, Event.REOPENED])
+def test_a_bug_that_is_back_is_asked_about_once_more(world: World, event_: Event) -> None:
+    come_back(world, event_)
+    assert "bisection" not in world.bug.facts, "what began its first life says nothing of this one"
+    wanted = Range.parse(f"openvino:{toolchain.OTHER}..{toolchain.BAD}")
+    there = (toolchain.OTHER, toolchain.BAD)
+    assert releases(wanted, Index(there), world.settings.data_dir / "bisections" / "releases") == there
+    job = world.work()
+    answer = world.bug.facts["bisection"]["since"]
+    assert (job.state, answer["range"]) == (JobState.DONE.value, str(wanted))
+    assert answer["cost"]["replayed"] > 0
+    [note] = world.notes
+    assert (note.number, note.revision) == (7, 2)
+    assert str(note.payload["body"]).startswith(
+        "It was over and is back. Began to fail in openvino 2026.4.1;"
+    )
+    with world.database.reading() as session:
+        assert len(session.query(Job).filter(Job.kind == since.SINCE).all()) == 2
+
+
+def test_what_was_said_of_its_last_life_does_not_stay_where_nothing_is_known(world: World) -> None:
+    come_back(world)
+    wanted = Range.parse(f"openvino:{toolchain.OTHER}..{toolchain.BAD}")
+    cache, there = world.settings.data_dir / "bisections" / "releases", (toolchain.GOOD,)
+    assert releases(wanted, Index(there), cache) == there
+    world.work()
+    [note] = world.notes
+    assert note.revision == 2
+    assert "back. Openvino 2024.0.0 does not fail: there is no change to look for" in note.payload["body"]
+
+
+def test_a_bug_that_is_back_is_asked_about_only_where_that_is_wanted(world: World) -> None:
+    world.ask()
+    world.configure(bisect="asked")
+    come_back(world)
+    with world.database.reading() as session:
+        assert len(session.query(Job).filter(Job.kind == since.SINCE).all()) == 1
+    assert "bisection" not in world.bug.facts
 
 
 class _KilledError(BaseException):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from bot.errors import InfrastructureError
 from bot.pulls.checking import Checks
 from bot.reports.check import campaign_key, untested
-from bot.store import campaigns, outbox, outcomes
+from bot.store import Session, campaigns, outbox, outcomes, pulls
 from bot.store.models import Campaign, CampaignState, Effect, Side, Toolchain
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
@@ -189,3 +191,33 @@ def test_a_corpus_that_lost_a_case_is_no_reason_to_be_silent(queued: Room) -> No
     (Corpus(queued.corpus).folder(CASES[0].id) / "case.json").unlink()
     assert look(queued, 1) == "Running: 1 of 5 cases, 1 fails so far"
     assert CASES[0].id[:16] in check(queued).payload["output"]["summary"]
+
+
+def test_a_campaign_that_is_forgotten_meanwhile_leaves_the_others_told(
+    queued: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between seeing which campaigns are at work and telling of them, one goes."""
+    at_work = pulls.at_work
+
+    def forgotten(session: Session) -> Sequence[Campaign]:
+        (known,) = at_work(session)
+        return [Campaign(id=99, state="running", owner="engine", clock={}), known]
+
+    monkeypatch.setattr(pulls, "at_work", forgotten)
+    provision(queued)
+    begin(queued, CampaignState.RUNNING)
+    assert look(queued, 1).startswith("Running")
+
+
+def test_an_end_that_came_while_the_database_was_away_is_told(
+    queued: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For half an hour nothing could be looked at; at its beginning another process ended the campaign."""
+    look(queued, 1)
+    begin(queued, CampaignState.SUPERSEDED, reason="stopped by jane", updated_at=queued.clock.now())
+    with monkeypatch.context() as patch:
+        patch.setattr(pulls, "at_work", lambda _: (_ for _ in ()).throw(InfrastructureError("away")))
+        for _ in range(3):
+            with pytest.raises(InfrastructureError):
+                look(queued, 600)
+    assert look(queued, 1).startswith("Ended early")

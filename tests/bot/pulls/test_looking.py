@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import InfrastructureError
-from bot.store import audit
-from bot.store.models import CampaignState
+from bot.pulls.forge import Forge as Asked
+from bot.pulls.looking import refresh
+from bot.store import audit, jobs
+from bot.store.models import CampaignState, Job, Pull
+from bot.webhooks.intents import PullIntent
 from tests.bot.pulls import pulls_kit
 from tests.bot.pulls.pulls_kit import BASE, FORK, ROOT, START, TARGET, Room, head, told
 
@@ -331,3 +335,106 @@ def test_whatever_order_events_come_in_the_latest_counts(
 
 def test_the_kit_is_configured_as_it_says() -> None:
     assert pulls_kit.config().pull_requests.budget == 120.0
+
+
+def overtaken(room: Room, meanwhile: Callable[[], object]) -> Callable[[str, int], PullIntent]:
+    """GitHub's first answer, on whose way to us something happens."""
+    ask, first = room.forge.pull, [meanwhile]
+
+    def pull(target: str, number: int) -> PullIntent:
+        answer = ask(target, number)
+        while first:
+            first.pop()()
+        return answer
+
+    return pull
+
+
+def pushed_and_released(room: Room) -> None:
+    """Within the second of what GitHub has just answered."""
+    room.hear(told(**FROM_FORK, head=head(2)))
+    assert room.approve(7, head(2))
+
+
+def test_a_push_within_the_second_of_an_answer_is_not_taken_back_nor_its_release(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.hear(told(**FROM_FORK))
+    monkeypatch.setattr(room.forge, "pull", overtaken(room, lambda: pushed_and_released(room)))
+    room.work()
+    room.work()
+    assert [one.head for one in room.campaigns()] == [head(2)]
+    assert "voided" not in room.acts()
+
+
+def test_a_push_while_somebody_asks_is_not_taken_back_nor_its_release(room: Room) -> None:
+    room.hear(told(**FROM_FORK))
+    room.work()
+    room.forge.pull = overtaken(room, lambda: pushed_and_released(room))  # type: ignore[method-assign]
+    seen = refresh(room.database, cast("Asked", room.forge), TARGET, 7, room.clock.now())
+    assert seen is not None
+    assert (seen.head, seen.approved_head) == (head(2), head(2))
+
+
+def test_a_push_that_is_noticed_because_somebody_asks_is_tested(room: Room) -> None:
+    """Its webhook is lost; a comment makes us read the pull request."""
+    room.hear(told())
+    room.work()
+    room.forge.now[7] = told(head=head(2), updated_at=START + timedelta(minutes=1))
+    refresh(room.database, cast("Asked", room.forge), TARGET, 7, room.clock.now())
+    room.work()
+    assert [(one.head, one.state) for one in room.campaigns()] == [
+        (head(1), "superseded"),
+        (head(2), "planning"),
+    ]
+    (job,) = jobs_of(room)
+    refresh(room.database, cast("Asked", room.forge), TARGET, 7, room.clock.now())
+    assert jobs_of(room) == [job], "there is no news"
+
+
+def jobs_of(room: Room) -> list[tuple[str, int]]:
+    """State and turn of each job."""
+    with room.database.reading() as session:
+        return [(one.state, jobs.turn(one)) for one in session.query(Job)]
+
+
+def test_one_that_changes_while_it_is_looked_at_is_looked_at_again_at_once(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.hear(told())
+    merge_base, first = room.mirrors.merge_base, [True]
+
+    def changed(target: str, base: str, commit: str) -> str:
+        while first and first.pop():
+            with room.database.transaction() as session:
+                session.get_one(Pull, (TARGET, 7)).author = "june"
+        return merge_base(target, base, commit)
+
+    monkeypatch.setattr(room.mirrors, "merge_base", changed)
+    room.work()
+    assert len(room.campaigns()) == 1
+
+
+def test_closed_and_opened_within_a_second_told_in_another_order_is_open(room: Room) -> None:
+    room.hear(told())
+    room.work()
+    room.hear(told(action="reopened"))
+    room.work()
+    room.hear(told(action="closed", state="closed"), known=False)
+    room.work()
+    (one, two) = room.campaigns()
+    assert (one.state, two.state) == ("superseded", "planning")
+
+
+def test_a_wish_outlives_a_look_that_came_to_nothing(room: Room) -> None:
+    room.hear(told())
+    room.work()
+    room.mirrors.trouble = InfrastructureError("the network is away")
+    room.ask("maintainer", {"budget": 30.0})
+    for _ in range(6):
+        room.work(600)
+    assert room.job()[0] == "failed"
+    room.mirrors.trouble = None
+    room.hear(told(action="labeled"))
+    room.work()
+    assert room.campaigns()[-1].overrides == {"budget": 30.0}

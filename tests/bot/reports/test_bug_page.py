@@ -153,6 +153,20 @@ def test_a_bug_of_which_little_is_left_has_a_page_too(database: Database, tmp_pa
     assert "No outcome of its case is kept." in shown
 
 
+def test_why_its_case_was_not_made_small_is_told(database: Database, tmp_path: Path) -> None:
+    Corpus(tmp_path / "corpus").add(CASE)
+    with database.transaction() as session:
+        [bug] = known.matching(session, "sig")
+        bug.case_id = ""
+        [row] = findings.copies(session, 1)
+        row.bug_id, row.case_id = bug.id, CASE.id
+        row.reason = f"crash at head; not reduced: no space {HOSTILE}"
+        findings.replace(session, 1, [row])
+        shown = page(gather(session, bug, tmp_path / "corpus"))
+    assert "Not made small: no space &lt;script&gt;" in shown
+    assert "ghp_0123456789" not in shown
+
+
 def test_it_is_told_to_programs_too(facts: BugFacts) -> None:
     told = json.loads(json.dumps(as_json(facts)))
     assert (told["case"], told["reduced"], told["seen"]) == (CASE.id, True, 1)

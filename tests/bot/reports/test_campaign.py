@@ -18,9 +18,13 @@ from bot.campaigns.ranking import Ranking
 from bot.campaigns.services import Trouble
 from bot.campaigns.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.config import RepositoryConfig
+from bot.reports.annotations import Touches
 from bot.reports.campaign import CampaignReports, view_of
+from bot.reports.check import Setting, check_run, headline
 from bot.reports.references import completed
 from bot.reports.report import build
+from bot.reports.sections import accused, sections
+from bot.reports.sticky import sticky
 from bot.store import Database, bugs, campaigns, outbox
 from bot.store.models import Base, BugState, Campaign, Effect, Side, Standing
 from bot.store.work import Work
@@ -300,10 +304,26 @@ def test_cases_met_on_the_way_are_not_counted_among_those_that_ran(tmp_path: Pat
     other = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
     report = build(view_of(summary(one, other)))
     assert report.headline == (
-        "1 new bug: 1 of 12 cases fails here and passed at base; 1 more met while they were made small"
+        "2 new bugs: 1 of 12 cases fails here and passed at base; 1 more met while they were made small"
     )
     alone = build(view_of(summary(other)))
     assert alone.headline == "1 new bug, met while other cases were made small; 12 cases ran"
+
+
+@pytest.mark.parametrize(("muted", "bugs", "cases"), [((), 2, 3), (("Mul",), 1, 2)])
+def test_all_that_is_told_counts_alike(tmp_path: Path, muted: tuple[str, ...], bugs: int, cases: int) -> None:
+    """Two cases that ran, one of them with a second, and a third bug that was met: title, text and tiles."""
+    found = [finding(tmp_path / "corpus", Standing.REGRESSION, name) for name in ("Add", "Abs")]
+    found[1] = dataclasses.replace(found[1], signature=found[0].signature)
+    other = dataclasses.replace(finding(tmp_path / "corpus", Standing.REGRESSION, "Mul"), met=True)
+    report = build(view_of(dataclasses.replace(summary(*found, other), pull=3)))
+    output = check_run(report, Setting(muted=list(muted)))["output"]
+    assert output["title"].startswith(f"{bugs} new bug{'s' * (bugs > 1)}: 2 of 12 cases fail")
+    assert output["summary"].startswith(f"**{cases} cases fail here and passed at base**, in {bugs} way")
+    [new] = [one for one in sections(report, muted) if one.name == "new"]
+    assert (new.count, len(new.groups)) == (cases, bugs)
+    said = sticky(report, accused(report, muted), [], Touches(()), "", headline(report, muted))
+    assert f"breaks {cases} cases that pass without it**, in {bugs} way" in str(said.payload["body"])
 
 
 def test_what_was_met_on_the_way_and_not_made_small_becomes_no_issue(

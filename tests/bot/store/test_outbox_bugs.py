@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from bot.errors import InternalError, UsageError
-from bot.store import bugs, outbox
+from bot.store import bugs, outbox, targets
 from bot.store.database import Database
 from bot.store.models import BugState, EffectState
 from tests.bot.github.outbox_kit import START, campaign, check_run, database, issue, post, row
@@ -210,3 +211,22 @@ def test_a_person_may_release_what_was_only_written_down(store: Database) -> Non
         outbox.finish(session, issue("a").key, "https://github.com/o/n/issues/1", 1, START)
         with pytest.raises(UsageError, match="is sent"):
             outbox.release(session, issue("a").key)
+
+
+def test_the_last_word_is_said_where_its_target_is_watched_again(store: Database) -> None:
+    """A check run was at work when its repository was archived; its end was never sent."""
+    draft = replace(check_run(), living=True)
+    post(store, draft)
+    with store.transaction() as session:
+        outbox.claim(session, START, timedelta(minutes=5), live=True)
+    ended = replace(draft, payload={**draft.payload, "conclusion": "cancelled"})
+    post(store, ended)
+    with store.transaction() as session:
+        targets.stop(session, sample.TARGET, "it was archived", START)
+        outbox.finish(session, draft.key, "url", None, START, remote="1")
+    assert row(store, draft.key).state == "failed", "nothing more is sent there"
+    with store.transaction() as session:
+        targets.reopen(session, sample.TARGET)
+        claimed = outbox.claim(session, START, timedelta(minutes=5), live=True)
+    assert claimed is not None
+    assert (claimed.payload, claimed.remote) == (ended.payload, "1")

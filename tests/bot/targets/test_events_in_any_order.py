@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -238,22 +237,6 @@ def test_lost_installations_and_repositories_are_noticed(watch: Watch, repositor
     assert watch.targets() == {"octo/compiler": "removed", "octo/other": "removed"}
 
 
-def overtake(
-    watch: Watch, monkeypatch: pytest.MonkeyPatch, question: str, event: Callable[[], object]
-) -> None:
-    """The webhook of `event` arrives between GitHub's answer to `question` and our writing it down."""
-    ask, come = getattr(watch.reader, question), []
-
-    def overtaken(*about: object) -> object:
-        answer = ask(*about)
-        if not come:
-            come.append(event())
-            watch.deliver()
-        return answer
-
-    monkeypatch.setattr(watch.reader, question, overtaken)
-
-
 def due(watch: Watch) -> list[str]:
     """The duties that are done once more."""
     with watch.database.reading() as session:
@@ -264,7 +247,7 @@ def test_a_repository_that_comes_while_github_is_asked_stays(
     watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch.deliver()
-    overtake(watch, monkeypatch, "installation_repositories", lambda: watch.hub.repository("octo/new"))
+    watch.overtake(monkeypatch, "installation_repositories", lambda: watch.hub.repository("octo/new"))
     watch.do("installations")
     assert watch.targets() == {"octo/compiler": "watched", "octo/new": "watched"}
     assert watch.acts("octo/new") == ["watched"]
@@ -284,7 +267,7 @@ def test_a_repository_that_leaves_while_github_is_asked_is_gone(
         with watch.hub.hub.lock:
             installs.choose(watch.hub.hub, watch.hub.installation("octo"), [], [other.record])
 
-    overtake(watch, monkeypatch, "installation_repositories", leave)
+    watch.overtake(monkeypatch, "installation_repositories", leave)
     watch.do("installations")
     assert watch.targets() == {"octo/compiler": "watched", "octo/other": "removed"}
     assert watch.acts("octo/other") == ["watched", "removed"]
@@ -294,7 +277,7 @@ def test_an_installation_that_comes_while_github_is_asked_stays(
     watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch.deliver()
-    overtake(watch, monkeypatch, "installations", lambda: watch.hub.repository("acme/graphs"))
+    watch.overtake(monkeypatch, "installations", lambda: watch.hub.repository("acme/graphs"))
     watch.do("installations")
     assert watch.targets() == {"octo/compiler": "watched", "acme/graphs": "watched"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from bot.campaigns import intents
@@ -98,6 +99,25 @@ class Watch:
         """What GitHub wants to tell is lost."""
         while len(self.hub.deliveries):
             self.hub.deliveries.pop()
+
+    def overtake(
+        self, monkeypatch: pytest.MonkeyPatch, question: str, event: Callable[[], object], *, nth: int = 1
+    ) -> None:
+        """The webhook of `event` arrives between GitHub's `nth` answer to `question` and what we do then."""
+        ask, asked = getattr(self.reader, question), 0
+
+        def overtaken(*about: object) -> object:
+            nonlocal asked
+            asked += 1
+            mine = asked == nth
+            try:
+                return ask(*about)
+            finally:
+                if mine:
+                    event()
+                    self.deliver()
+
+        monkeypatch.setattr(self.reader, question, overtaken)
 
     def vacate(self, name: str) -> None:
         """The double leads from a repository's old address to its new one; others may have the name now."""

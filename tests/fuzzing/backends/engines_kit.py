@@ -32,9 +32,9 @@ TRAINING = "ai.onnx.preview.training"
 NOWHERE = Provenance("tests", "", "", "", "")
 
 
-def onnx_case(signature: str, body: str, **inputs: Value) -> TestCase:
+def onnx_case(signature: str, body: str, *, opset: int = 17, **inputs: Value) -> TestCase:
     """An ONNX model in ONNX's own text, with its inputs."""
-    opsets = f'"" : 17, "{TRAINING}" : 1'
+    opsets = f'"" : {opset}, "{TRAINING}" : 1'
     text = f"<ir_version: 8, opset_import: [{opsets}]> agraph {signature} {{ {body} }}"
     program = OnnxModel(onnx.parser.parse_model(text).SerializeToString())
     return TestCase(program, tuple(inputs.items()), NOWHERE)

@@ -221,3 +221,14 @@ def test_subgraphs_are_watched_too() -> None:
         "else_branch = q () => (int32[2] u) { u = Add(a, b) }> }"
     )
     assert open_(graph, np.array([7, 7], INT), np.array([0, 2], INT)) == [True, False]
+
+
+@pytest.mark.parametrize(("mode", "want"), [('mode = "max"', True), ('mode = "avg"', False), ("", False)])
+def test_the_two_readings_of_roi_aligns_maximum_are_both_open(mode: str, want: bool) -> None:
+    graph = (
+        "(float[1,1,2,2] x, float[1,4] r, int64[1] b) => (float[1,1,1,1] y) "
+        f"{{ y = RoiAlign<sampling_ratio = 1{', ' * bool(mode)}{mode}>(x, r, b) }}"
+    )
+    image = np.array([[[[1, 2], [3, 4]]]], np.float32)
+    given = image, np.array([[0, 0, 1, 1]], np.float32), np.zeros(1, int)
+    assert np.ravel(open_(graph, *given)).tolist() == [want]

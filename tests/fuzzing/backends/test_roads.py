@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from fuzzing import backends
+from fuzzing.backends import _graphs, _torch
 from fuzzing.cases import TensorArg, TorchCall, TorchProgram
 from fuzzing.execute.execution import Execution
 from tests.fuzzing.backends.engines_kit import arrays, floats, keras_case, program_case, run_all, torch_cases
@@ -23,6 +24,7 @@ KERAS_ROADS = [
 REFUSED = {
     "a number": program_case(TorchProgram("def forward(x):\n    return x + 1, 3\n"), x=floats(2)),
     "complex": program_case(TorchCall("torch.complex", (TensorArg("x"), TensorArg("x"))), x=floats(2)),
+    "resized": program_case(TorchCall("torch.Tensor.resize_", (TensorArg("x"), (2, 2))), x=floats(2, 3)),
     "untraceable": program_case(
         TorchProgram("def forward(x):\n    return x if x.sum().item() > 1 else open('/nowhere')\n"),
         x=floats(1),
@@ -64,6 +66,24 @@ def test_what_torch_cannot_capture_or_a_compiler_cannot_express_is_no_crash(
             "Unsupported",
             "OpenVINO gives no complex tensors",
         )
+
+
+@pytest.mark.parametrize("backend", [pytest.param("openvino", marks=pytest.mark.compiler_openvino)])
+def test_what_torch_itself_cannot_decompose_is_not_laid_at_the_compilers_door(backend: str) -> None:
+    found = ran(backend, ())["resized"]  # torch 2.13 exports it, and fails to lower it
+    assert found.error == "Unsupported"
+    assert found.message.startswith("torch cannot decompose what it has exported: ")
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's own, of its own code
+def test_a_decomposition_that_the_importer_brings_along_is_its_own() -> None:
+    import torch
+
+    case = torch_cases()["call"]
+    graph = _graphs.capture(_torch.build(case.program), list(case.values()), "exported")
+    with pytest.raises(ZeroDivisionError):
+        graph.run_decompositions({torch.ops.aten.add.Tensor: lambda x, y: 1 // 0})
+    assert [node.op for node in graph.run_decompositions().graph.nodes].count("call_function") == 1
 
 
 @pytest.mark.parametrize("backend", KERAS_ROADS)

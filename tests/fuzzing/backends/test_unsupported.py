@@ -214,7 +214,49 @@ SAID = [
         "src/frontends/pytorch/src/utils.cpp:55:\nGot less inputs 2 than expected 3\n",
         None,
     ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.linalg_vector_norm.default with a message:\nException happened during conversion of "
+        "operation linalg_vector_norm/aten.linalg_vector_norm.default with schema NONE\nCheck '(input_rank."
+        "is_dynamic() || input_rank.get_length() == 1)' failed at src/frontends/pytorch/src/op/norm.cpp:58:\n"
+        "FrontEnd API failed with OpConversionFailure:\n[PyTorch Frontend] ord=0 supported only for vector norm\n",
+        "[PyTorch Frontend] ord=0 supported only for vector norm",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.std.correction with a message:\nException happened during conversion of operation "
+        "std/aten.std.correction with schema NONE\nCheck '(correction == 1)' failed at src/frontends/pytorch/src/"
+        "op/var_mean.cpp:53:\nFrontEnd API failed with OpConversionFailure:\n[PyTorch Frontend] Unexpected value "
+        "of correction.\n",
+        "value of correction",
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- <built-in function getitem> with a message:\nException happened during conversion of "
+        "operation getitem_2/<built-in function getitem> with schema NONE\nCheck '(getitem_idx < static_cast<"
+        "int64_t>(list_elems.size()))' failed at src/frontends/pytorch/src/op/getitem.cpp:34:\nFrontEnd API failed "
+        "with OpConversionFailure:\n[PyTorch Frontend] Index: 2 is out of bounds of input list of len: 1\n",
+        None,
+    ),
+    Said(
+        "openvino",
+        "OpConversionFailure",
+        f"{_OV_LOG}-- aten.min.default with a message:\nException happened during conversion of operation min_1/"
+        "aten.min.default with schema NONE\nCheck 'data_et.is_real() || data_et.is_integral_number()' failed at "
+        "src/core/src/op/util/arithmetic_reductions_keep_dims.cpp:27:\nElement type of data input must be numeric. "
+        "Got: boolean\n",
+        None,
+    ),
     # tvm
+    Said(
+        "tvm",
+        "InternalError",
+        "Check failed: (IsFloatType(x.ty())) is false: power only applies to float",
+        "Check failed: (IsFloatType(x.ty())) is false: power only applies to float",
+    ),
     Said(
         "tvm",
         "OpNotImplemented",
@@ -249,6 +291,13 @@ SAID = [
         "LRN only supports 3D or 4D input, got 2D.",
     ),
     Said("tvm", "KeyError", "'num_heads'", None),
+    Said(
+        "tvm",
+        "TypeError",
+        "Binary operators must have the same datatype for both operands.  However, R.power(x, y) uses datatype "
+        "T.float32 on the LHS and T.int64 on the RHS.",
+        None,
+    ),
     Said("tvm", "ValueError", "no value in Constant", None),
     Said(
         "tvm",
@@ -278,6 +327,20 @@ SAID = [
         '"torch.aten.cumsum"(%7, %5, %0) : (!torch.vtensor<[5],f64>, !torch.int, !torch.none) -> '
         "!torch.vtensor<[5],f64>",
         "no lowering of torch.aten.cumsum in this form",
+    ),
+    Said(
+        "iree",
+        "IreeError",
+        "failed to legalize operation 'torch.constant.bool': %0 = \"torch.constant.bool\"() <{value = false}> : () "
+        "-> !torch.bool",
+        "no lowering of the torch operators, torch.constant.bool first",
+    ),
+    Said(
+        "iree",
+        "IreeError",
+        "'tensor.cast' op operand type 'tensor<?x1xi1>' and result type 'tensor<1xi1>' are cast incompatible\n"
+        "failed to legalize operation 'torch.constant.bool': %0 = \"torch.constant.bool\"() : () -> !torch.bool",
+        None,
     ),
     Said(
         "iree",

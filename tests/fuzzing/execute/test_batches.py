@@ -20,7 +20,7 @@ def test_cases_of_a_batch_come_as_they_were_added(given_: list[TestCase], first:
     for number, case in enumerate(given_, first):
         batch.add(number, *request(case))
     assert batch
-    [frame] = FrameReader().feed(batch.frame())
+    [frame] = FrameReader().feed(b"".join(batch.frame()))
     assert jobs(*frame) == [
         Job(number, case.program, list(case.values())) for number, case in enumerate(given_, first)
     ]
@@ -109,7 +109,7 @@ def test_how_cases_are_watched_and_what_was_seen_travel_with_them() -> None:
     batch, watch = CaseBatch(), {"closely": True}
     batch.watch = watch
     batch.add(1, b'"OnnxModel",1,[]]', b"m")
-    [frame] = FrameReader().feed(batch.frame())
+    [frame] = FrameReader().feed(b"".join(batch.frame()))
     assert [job.watch for job in jobs(*frame)] == [watch]
     [frame] = FrameReader().feed(pack_answers([Answer(1, (), None, seen=(("pass", "fold"),))]))
     assert [answer.seen for answer in answers(*frame)] == [(("pass", "fold"),)]

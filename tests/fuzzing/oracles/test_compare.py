@@ -11,8 +11,9 @@ from fuzzing.cases import Absent, Sequence, Tensor, Tolerance, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
 from fuzzing.errors import UnknownNameError
 from fuzzing.oracles import compare
-from fuzzing.oracles.compare import Outputs, bounds_of
-from fuzzing.oracles.profiles import COARSE_DTYPES, DTYPE_TOLERANCES
+from fuzzing.oracles.compare import Outputs, bounds_of, within
+from fuzzing.oracles.evidence import Pair
+from fuzzing.oracles.profiles import COARSE_DTYPES, DTYPE_TOLERANCES, profiles
 from fuzzing.outcomes import Mismatch
 from tests.fuzzing.cases.strategies import numeric_tensors, values
 
@@ -58,6 +59,22 @@ def test_comparing_never_fails(one: Value, other: Value) -> None:
         for mismatch in compare(outputs(one), outputs(other), profile=profile):
             assert mismatch.detail
             assert 0 < mismatch.ratio <= 1
+
+
+@given(numeric_tensors(), st.data(), st.sampled_from(profiles()))
+def test_what_is_told_at_a_glance_is_what_all_elements_say(
+    want: Tensor, draw: st.DataObject, profile: str
+) -> None:
+    array = want.array()
+    if array.dtype.kind != "f" or want.dtype in RAW_DTYPES:
+        return
+    steps = st.sampled_from([0.0, 1e-9, 9.99e-6, 1e-5, 1.001e-5, 1e-3, 1.0, np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        off = np.array(draw.draw(st.lists(steps, min_size=array.size, max_size=array.size)), array.dtype)
+        got = Tensor.of(array + off.reshape(array.shape), want.dtype)
+    right = within(Pair("y", got, want), bounds_of(want, None, profile))
+    passes = np.count_nonzero(right) >= bounds_of(want, None, profile).share * right.size
+    assert (only(want, got, profile=profile) is None) == bool(right.all() or passes)
 
 
 @st.composite

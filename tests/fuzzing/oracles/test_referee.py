@@ -201,6 +201,16 @@ def test_without_a_float64_run_noise_is_allowed_and_no_more(witnesses: Witnesses
     assert review(case(of([1024, 0])), of([1024, 6e-4]), witnesses).verdict is WRONG
 
 
+def test_where_a_library_contradicts_its_own_test_nobody_is_blamed_for_either() -> None:
+    """As in ONNX's test of Resize with align_corners: the text, its evaluator and the runtimes agree."""
+    shipped = case(of([3.142857]))
+    witnesses = Witnesses(runs=(of([4.0]),) * 2, float64=of([4.0], "float64"))
+    for given in (3.142857, 4.0):
+        ruling = review(shipped, of([given]), witnesses)
+        assert (ruling.verdict, "does not give what its test expects" in ruling.summary) == (PASS, True)
+    assert review(shipped, of([3.5]), witnesses).verdict is WRONG
+
+
 def test_the_tolerance_of_the_source_is_heeded() -> None:
     """What a library ships may be rounded to four digits; its own run of the program says more."""
     shipped = case(of([0.9727]), tolerance=Tolerance(1e-3, 1e-7))

@@ -1,0 +1,144 @@
+"""On PostgreSQL as on SQLite: what a transaction has read stays so until it ends, and none ends another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from bot.errors import InfrastructureError
+from bot.store import Database, Session, answers, inbox, now, outbox, targets
+from bot.store import database as opening
+from bot.store.models import Effect, Target
+from tests.bot.github.outbox_kit import START, campaign, check_run, post
+from tests.support.campaigning import await_
+
+_WAITING = text(
+    "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+)
+
+
+@pytest.fixture
+def database(postgresql: str) -> Iterator[Database]:
+    made = Database(postgresql)
+    made.migrate()
+    yield made
+    made.close()
+
+
+def in_between(
+    database: Database,
+    first: Callable[[Session, Callable[[], None]], None],
+    second: Callable[[Session], object],
+) -> None:
+    """Does both, each in a transaction of its own process; `first` lets the second begin where it says so.
+
+    It goes on once the second has ended, or waits for it. Raises what either raises.
+    """
+    began = threading.Event()
+
+    def do_second() -> None:
+        assert began.wait(60)
+        other = Database(database.url.render_as_string(hide_password=False))
+        try:
+            with other.transaction() as session:
+                second(session)
+        finally:
+            other.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(do_second)
+
+        def let() -> None:
+            began.set()
+            await_(lambda: done.done() or waits(database), "the other one")
+
+        with database.transaction() as session:
+            first(session, let)
+        done.result()
+
+
+def waits(database: Database) -> bool:
+    with database.reading() as session:
+        return bool(session.scalar(_WAITING))
+
+
+def test_rows_that_are_locked_in_another_order_are_no_deadlock(database: Database) -> None:
+    """An event of a repository locks it, then its installation; one of the installation the other way."""
+    with database.transaction() as session:
+        targets.ensure_installation(session, 1, "octo", now())
+        session.add(Target(name="octo/compiler", installation_id=1))
+
+    def of_repository(session: Session, let: Callable[[], None]) -> None:
+        targets.lock(session, "octo/compiler")
+        let()
+        targets.lock_installation(session, 1)
+
+    def of_installation(session: Session) -> None:
+        targets.lock_installation(session, 1)
+        targets.of_installation(session, 1)
+
+    in_between(database, of_repository, of_installation)
+
+
+def test_what_is_said_anew_while_it_is_recorded_as_sent_is_sent(database: Database) -> None:
+    """The publisher of one process has read the row; another one's campaign gives it another content."""
+    campaign(database)
+    draft = replace(check_run(), living=True)
+    post(database, draft)
+    newer = replace(draft, payload={**draft.payload, "conclusion": "neutral"})
+
+    def finish(session: Session, let: Callable[[], None]) -> None:
+        row = session.get_one(Effect, draft.key)
+        let()
+        assert row.revision == 1
+        outbox.finish(session, draft.key, "url", None, START, remote="1")
+
+    def say(session: Session) -> None:
+        outbox.post(session, [newer], campaign_id=1, issues_per_day=0, at=START)
+
+    in_between(database, finish, say)
+    with database.reading() as session:
+        row = session.get_one(Effect, draft.key)
+        assert (row.state, row.revision, row.sent_revision) == ("intended", 2, 1)
+
+
+def test_two_that_keep_the_same_answer_for_the_first_time(database: Database) -> None:
+    def keep(session: Session, let: Callable[[], None]) -> None:
+        assert answers.find(session, "1 /repos/octo/compiler?") is None
+        let()
+        answers.keep(session, "1 /repos/octo/compiler?", "a", {}, START)
+
+    in_between(
+        database, keep, lambda session: answers.keep(session, "1 /repos/octo/compiler?", "b", {}, START)
+    )
+    with database.reading() as session:
+        assert answers.find(session, "1 /repos/octo/compiler?") == ("b", {})
+
+
+def test_deliveries_are_stored_whoever_writes(database: Database) -> None:
+    """GitHub waits for that answer, ten seconds at most."""
+    arrival = inbox.Arrival("d", "push", b"{}", now())
+    with database.transaction(), ThreadPoolExecutor(1) as pool:
+
+        def store() -> bool:
+            with database.transaction(alone=False) as session:
+                return inbox.store(session, arrival)
+
+        stored: Future[bool] = pool.submit(store)
+        assert stored.result(60)
+
+
+def test_a_turn_is_not_waited_for_for_ever(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that hangs in its turn must not stop the others without a word."""
+    monkeypatch.setattr(opening, "BUSY_TIMEOUT_S", 0.01)
+    other = Database(database.url.render_as_string(hide_password=False))
+    with database.transaction() as session:
+        session.execute(text("select 1"))
+        with pytest.raises(InfrastructureError, match="lock timeout"), other.transaction():
+            pass
+    other.close()

@@ -1,0 +1,103 @@
+"""What torch leaves open: found where its reference leaves it open, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzzing.backends.torch_eager import TorchEager
+from fuzzing.cases import Tensor, TorchProgram
+
+pytestmark = pytest.mark.compiler_torch_eager
+
+#: Rows with two equal elements, three, and none.
+TIED = np.array([[5, 1, 5, 3], [2, 7, 2, 2], [4, 3, 2, 1]])
+PAIR, THREE = [True, False, True, False], [True, False, True, True]
+NONE = [False] * 4
+
+
+def left_open(text: str, given: Any) -> list[Any]:
+    """For each output which elements differ between the two ways to fill what is open."""
+    program = TorchProgram(f"import torch\n\ndef forward(x):\n    return {text}\n")
+    values = []
+    for fill in ("0", "1"):
+        torch = TorchEager()
+        torch.load("CPU", {"precision": "float64", "undefined": fill})
+        values.append(torch.run(torch.convert(program, []), [("x", Tensor.of(given))]))
+    found = []
+    for (_, one), (_, other) in zip(*values, strict=True):
+        assert isinstance(one, Tensor)
+        assert isinstance(other, Tensor)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        found.append((one.array() != other.array()).tolist())
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        # sorted, the equal ones lie together: 1 3 5 5, 2 2 2 7, 1 2 3 4
+        ("x.argsort(1)", [[NONE[:2] + [True] * 2, [True] * 3 + NONE[:1], NONE]]),
+        ("x.t().sort(0)[1].t()", [[NONE[:2] + [True] * 2, [True] * 3 + NONE[:1], NONE]]),
+        ("x.topk(2)", [[NONE[:2]] * 3, [[True, True], [False, True], NONE[:2]]]),
+        ("x.topk(2, largest=False)[1]", [[NONE[:2], [True, True], NONE[:2]]]),
+        ("x.kthvalue(2)", [NONE[:3], [False, True, False]]),
+        ("x.median(1, keepdim=True)", [[[False]] * 3, [[False], [True], [False]]]),
+        ("x.mode(1)[1]", [[True, True, False]]),
+        ("x.gather(1, x.argsort(1))", [[NONE] * 3]),  # what they lead to is not open
+    ],
+)
+def test_which_of_equal_elements_comes_first_is_open(text: str, want: list[Any], dtype: str) -> None:
+    assert left_open(f"(lambda x: {text})(x.to(torch.{dtype}))", TIED) == want
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.argsort(x, dim=1, stable=True)",
+        "x.sort(stable=True)",
+        "x.argmax(1)",
+        "x.max(1)",
+        "x.min(1)",
+        "x.unique()",
+    ],
+)
+def test_what_torch_promises_is_not_open(text: str) -> None:
+    assert not np.concatenate([np.ravel(part) for part in left_open(text, TIED)]).any()
+
+
+def test_without_an_order_asked_for_all_of_it_is_open() -> None:
+    assert left_open("x.topk(2, sorted=False)", TIED[2:]) == [[[True, True]]] * 2
+
+
+def test_nan_equals_nan_in_an_order() -> None:
+    assert left_open("x.argsort()", np.array([np.nan, 1, np.nan])) == [[False, True, True]]
+
+
+@pytest.mark.parametrize("given", [np.int64(3), np.zeros(0, np.int64), np.zeros((2, 0), np.int64)])
+def test_nothing_is_open_of_nothing(given: Any) -> None:
+    [values, indices] = left_open("x.sort()", np.asarray(given))
+    assert not np.any(values)
+    assert not np.any(indices)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "want"),
+    [
+        ("int8", [False, False, True, True, True, True]),
+        ("uint8", [False, True, True, True, True, True]),
+        ("int64", [False, False, False, True, True, True]),
+        ("bool", [False] * 6),
+        ("float16", [False] * 6),
+    ],
+)
+def test_a_float_beyond_an_integer_type_is_open(dtype: str, want: list[bool]) -> None:
+    given = np.array([2.5, -2.5, 300.0, 2.0**63, -np.inf, np.nan], np.float32)
+    [found] = left_open(
+        f"x.nan_to_num(nan=1, posinf=2).to(torch.{dtype})" if dtype == "float16" else f"x.to(torch.{dtype})",
+        given,
+    )
+    assert found == want

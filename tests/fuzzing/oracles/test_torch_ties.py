@@ -1,0 +1,69 @@
+"""Ties among integers: what torch does not promise accuses nobody, and what it gives must still be right."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuzzing import backends
+from fuzzing.cases import Provenance, Tensor, TestCase, TorchProgram
+from fuzzing.execute.appeals import Appeal, Appeals
+from fuzzing.execute.execution import Execution
+from fuzzing.execute.library import Libraries
+from fuzzing.execute.limits import Limits
+from fuzzing.oracles import judge
+from fuzzing.oracles.referee import appealable
+from fuzzing.outcomes import Outcome, Verdict
+
+pytestmark = pytest.mark.compiler_torch_eager
+
+#: The two largest are any two of three.
+GIVEN = np.array([[5, 1, 5, 5]])
+
+
+def appealed(text: str, claimed: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Appeal:
+    """A case whose last output a compiler claims to be this."""
+    module = backends.get("torch_eager")()
+    module.load("CPU", {})
+    program = TorchProgram(f"def forward(x):\n    return {text}\n")
+    values = [("x", Tensor.of(GIVEN))]
+    expected = tuple(module.run(module.convert(program, []), values))
+    case = TestCase(program, tuple(values), Provenance("tests", text, "", "", ""), expected=expected)
+    outputs = (*expected[:-1], (expected[-1][0], Tensor.of(claimed)))
+    execution = Execution(ending="returned", phase="run", outputs=outputs)
+    outcome = judge(case, execution, backends.get("inductor"), "digest", "CPU")
+    assert appealable(outcome, "default"), outcome
+    return Appeal(case, True, outputs, outcome)
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """What the referee makes of each claim, all heard at once."""
+    appeals = {
+        "topk, other ties": appealed("x.topk(2)", np.array([[3, 0]])),
+        "sort, other ties": appealed("x.sort()", np.array([[1, 3, 2, 0]])),
+        "sort, not the least": appealed("x.sort()", np.array([[0, 1, 2, 3]])),
+        "stable": appealed("x.sort(stable=True)", np.array([[1, 3, 2, 0]])),
+        "argmax": appealed("x.argmax(1)", np.array([3])),
+    }
+    corpus: Path = tmp_path_factory.mktemp("corpus")
+    libraries = Libraries(corpus, sys.executable, Limits(), lasting=True)
+    try:
+        found = list(Appeals(libraries).hear(list(appeals.values())))
+    finally:
+        libraries.close()
+    return dict(zip(appeals, found, strict=True))
+
+
+@pytest.mark.parametrize("claim", ["topk, other ties", "sort, other ties"])
+def test_another_of_equal_elements_is_no_error(claim: str, heard: dict[str, Outcome]) -> None:
+    assert heard[claim].verdict is Verdict.PASS
+    assert heard[claim].summary.endswith("not compared: the standard leaves them open")
+
+
+@pytest.mark.parametrize("claim", ["sort, not the least", "stable", "argmax"])
+def test_what_torch_promises_is_held_to(claim: str, heard: dict[str, Outcome]) -> None:
+    assert heard[claim].verdict is Verdict.WRONG_RESULT
