@@ -29,8 +29,6 @@ _HEADERS = {
 #: What GitHub leads back with after an App was registered; anything else is not repeated.
 _CODE = re.compile(r"[A-Za-z0-9]{1,100}")
 MAX_BUGS = 100  # ours: what fits a page; `assay bugs` lists all
-#: Where this machine keeps things is nobody's business: what is only written down is a file here.
-_PATH = re.compile(r"file://\S+|(?<![\w.:/])/(?:[\w.@+-]+/)+[\w.@+-]+")
 #: Bugs that somebody is concerned with come first.
 _FIRST = [BugState.REPORTED, BugState.HELD, BugState.FIXED, BugState.VERIFIED, BugState.NEW, BugState.CLOSED]
 #: What findings are called on pages.
@@ -80,7 +78,6 @@ def router(service: Service) -> APIRouter:
                 "problems": service.problems(),
                 "code": code,
                 "names": STANDINGS,
-                "hushed": hushed,
             }
             return HTMLResponse(render("pages/index.html.j2", **told), headers=_HEADERS)
 
@@ -115,17 +112,11 @@ def _page(settings: Settings, seen: overview.Overview) -> str:
         "pages/repository.html.j2",
         o=seen,
         bugs=sorted(seen.bugs, key=lambda bug: _FIRST.index(BugState(bug.state))),
-        hushed=hushed,
         web=web_url(settings.github_api_url),
         reports={number for number in ended if report_file(settings.data_dir, number).is_file()},
         limit=MAX_BUGS,
         names=STANDINGS,
     )
-
-
-def hushed(text: str) -> str:
-    """A reason without the folders of the service's machine."""
-    return _PATH.sub("a file of the service", text)
 
 
 def _missing(what: str) -> Response:

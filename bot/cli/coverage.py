@@ -51,6 +51,9 @@ def command(paths: tuple[Path, ...], operators: str, jobs: int, as_json: bool, r
     if report is not None:
         _prepare(report)
     told = _measure(paths, operators, jobs)
+    if not told["models"]:
+        where = ", ".join(map(str, paths))
+        raise UsageError(f"there is no ONNX model in {where}; name models, or a folder that holds *.onnx")
     if report is not None:
         _write(report / _PAGE, _coverage_page.html(told))
     if as_json:

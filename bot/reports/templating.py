@@ -30,6 +30,7 @@ def environment() -> jinja2.Environment:
     env.filters |= {
         "clean": text.clean,
         "one_line": text.one_line,
+        "hushed": text.hushed,
         "plain": text.plain,
         "escaped": text.escaped,
         "code": text.code,

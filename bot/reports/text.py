@@ -5,6 +5,7 @@ they are, they could mention people, link other issues, hide content or leak a s
 way out has one filter:
 
     clean   what every other filter begins with: no control characters, secrets or home folders
+    hushed  reasons of ours, without the folders of our machine
     plain   a run of Markdown text on one line
     escaped the same where HTML surrounds it
     code    an inline code span; cell, the same in a table
@@ -53,6 +54,10 @@ _SECRETS = re.compile(
 _HOMES = re.compile(r"(?<![\w~.-])(?:/home/[^/\s:\"']+|/Users/[^/\s:\"']+|/root)(?=[/\s:\"']|$)")
 _WINDOWS_HOMES = re.compile(r"\b[A-Za-z]:\\{1,2}Users\\{1,2}[^\\\s:\"']+")
 
+#: Where a machine of ours keeps things, in the reasons that we give ourselves; a full stop, a comma or a
+#: colon behind it is the sentence's.
+_FILES = re.compile(r"file://\S*[\w/-]|(?<![\w.:/])/(?:[\w.@+-]+/)+[\w.@+-]*[\w/-]")
+
 _MARKUP = re.compile(r"([\\`*_{}\[\]()|~!#$^])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _LINE_STARTS = re.compile(r"^(\s*\d*)([-+=.)])")
@@ -66,6 +71,11 @@ def clean(text: str) -> str:
     else:
         text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE)
     return _WINDOWS_HOMES.sub("~", _HOMES.sub("~", _SECRETS.sub(REDACTED, text)))
+
+
+def hushed(text: str) -> str:
+    """A reason of ours without the folders of our machine: they are nobody's business."""
+    return _FILES.sub("a file of the service", text)
 
 
 def one_line(text: str) -> str:

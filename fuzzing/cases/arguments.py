@@ -1,7 +1,8 @@
 """Typed arguments of a call: Python values that have one form as JSON and one as Python text.
 
 JSON says null, true, 3, 1.5, "text" and [..] for themselves (a whole float keeps its point: 1.0); all
-else is an object with one tag, such as {"tuple": [1, 2]}, {"dtype": "float32"} or {"tensor": "x"}.
+else is an object with one tag, such as {"tuple": [1, 2]}, {"dtype": "float32"} or {"tensor": "x"}. Two
+arguments are one if their JSON is. It is read in `argument_reader`; `argument_text` has the Python text.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import keyword
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from fuzzing.cases.values import check_text, element_count
 from fuzzing.errors import CaseFormatError
@@ -243,7 +244,8 @@ def argument_to_json(argument: Argument, depth: int = 0) -> Any:
     return write(argument, depth + 1)
 
 
-def _int_to_json(value: int, _: int) -> int:
+def whole_number(value: int, _: int = 0) -> int:
+    """`value`, if JSON can hold it for torch; raises CaseFormatError."""
     if not _LEAST <= value <= _MOST:
         raise CaseFormatError("a whole number must lie in -2**63..2**64-1")
     return value
@@ -297,7 +299,7 @@ def _tagged(tag: str) -> Callable[[Any, int], Any]:
 _WRITERS: Dict[type, Callable[[Any, int], Any]] = {
     type(None): lambda value, _: value,
     bool: lambda value, _: value,
-    int: _int_to_json,
+    int: whole_number,
     float: _float_to_json,
     str: lambda value, _: check_text(value),
     complex: lambda value, _: {"complex": [_float_to_json(value.real), _float_to_json(value.imag)]},
@@ -317,217 +319,3 @@ _WRITERS: Dict[type, Callable[[Any, int], Any]] = {
     TensorLiteral: _literal_to_json,
     New: _new_to_json,
 }
-
-
-# From JSON -------------------------------------------------------------------------------------------
-
-
-def argument_from_json(obj: Any, depth: int = 0) -> Argument:
-    """The inverse of `argument_to_json`; raises CaseFormatError for anything else."""
-    if depth > MAX_DEPTH:
-        raise CaseFormatError(f"arguments nest deeper than {MAX_DEPTH} levels")
-    if obj is None or isinstance(obj, (bool, str, float)):
-        return check_text(obj) if isinstance(obj, str) else obj
-    if isinstance(obj, int):
-        return _int_to_json(obj, 0)
-    if isinstance(obj, list):
-        return [argument_from_json(item, depth + 1) for item in obj]
-    if isinstance(obj, dict):
-        for tag, read in _READERS.items():
-            if tag in obj:
-                return read(obj, depth + 1)
-    raise CaseFormatError(f"an argument has no known tag: {sorted(map(str, obj))[:5]}")
-
-
-def kwargs_from_json(obj: Any, depth: int = 0) -> Kwargs:
-    """The inverse of `kwargs_to_json`; raises CaseFormatError."""
-    if not isinstance(obj, dict):
-        raise CaseFormatError("keyword arguments must be an object")
-    return sorted_kwargs({name: argument_from_json(value, depth) for name, value in obj.items()})
-
-
-def list_from_json(obj: Any, depth: int = 0) -> Tuple[Argument, ...]:
-    """Arguments in order; raises CaseFormatError."""
-    if not isinstance(obj, list):
-        raise CaseFormatError("arguments must be a list")
-    return tuple(argument_from_json(item, depth) for item in obj)
-
-
-def integers_from_json(obj: Any, what: str) -> Tuple[int, ...]:
-    """A list of whole numbers; raises CaseFormatError."""
-    if not isinstance(obj, list) or not all(type(item) is int for item in obj):
-        raise CaseFormatError(f"{what} must be a list of whole numbers")
-    return tuple(obj)
-
-
-def _only(obj: Dict[str, Any], key: str, kind: type) -> Any:
-    if obj.keys() != {key} or type(obj[key]) is not kind:
-        raise CaseFormatError(f"{{{key!r}: …}} must hold a {kind.__name__} and nothing else")
-    return obj[key]
-
-
-_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-def _real_from_json(obj: Any) -> float:
-    """A finite float as it stands, or {"float": "nan"}."""
-    if type(obj) is float:
-        return obj
-    text = _only(obj, "float", str) if isinstance(obj, dict) else ""
-    if text not in _NOT_FINITE:
-        raise CaseFormatError(f"{text!r} must be one of {', '.join(_NOT_FINITE)}")
-    return _NOT_FINITE[text]
-
-
-def _complex_from_json(obj: Dict[str, Any], _: int) -> complex:
-    parts = _only(obj, "complex", list)
-    if len(parts) != 2:
-        raise CaseFormatError("a complex number has two parts")
-    return complex(*(_real_from_json(part) for part in parts))
-
-
-def _dict_from_json(obj: Dict[str, Any], depth: int) -> Dict[str, Argument]:
-    items = _only(obj, "dict", list)
-    if not all(isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in items):
-        raise CaseFormatError("a dict is a list of pairs of a text and an argument")
-    found = {check_text(key): argument_from_json(value, depth) for key, value in items}
-    if len(found) != len(items):
-        raise CaseFormatError("a dict has a key twice")
-    return found
-
-
-def _slice_from_json(obj: Dict[str, Any], depth: int) -> slice:
-    parts = _only(obj, "slice", list)
-    if len(parts) != 3:
-        raise CaseFormatError("a slice has three parts")
-    return slice(*(argument_from_json(part, depth) for part in parts))
-
-
-def _ellipsis_from_json(obj: Dict[str, Any], _: int) -> Any:
-    if not _only(obj, "ellipsis", bool):
-        raise CaseFormatError('an ellipsis is {"ellipsis": true}')
-    return Ellipsis
-
-
-def _tensor_from_json(obj: Dict[str, Any], _: int) -> TensorArg:
-    if not obj.keys() <= {"tensor", "strides", "offset", "layout", "dtype", "shape"}:
-        raise CaseFormatError(f"a tensor argument cannot have the keys {sorted(map(str, obj))}")
-    strides, offset, shape = obj.get("strides"), obj.get("offset", 0), obj.get("shape")
-    if type(offset) is not int:
-        raise CaseFormatError("a tensor's offset must be a whole number")
-    dtype, layout = obj.get("dtype"), obj.get("layout", "strided")
-    if not isinstance(layout, str) or not (dtype is None or isinstance(dtype, str)):
-        raise CaseFormatError("a tensor's dtype and layout must be texts")
-    return TensorArg(
-        check_name(obj["tensor"]),
-        None if strides is None else integers_from_json(strides, "strides"),
-        offset,
-        layout,
-        dtype,
-        None if shape is None else integers_from_json(shape, "a shape"),
-    )
-
-
-def _literal_from_json(obj: Dict[str, Any], depth: int) -> TensorLiteral:
-    if obj.keys() != {"literal", "dtype", "shape"} or not isinstance(obj["dtype"], str):
-        raise CaseFormatError("a literal tensor needs literal, dtype and shape")
-    shape = integers_from_json(obj["shape"], "a shape")
-    return TensorLiteral(obj["dtype"], shape, list_from_json(obj["literal"], depth))
-
-
-def _new_from_json(obj: Dict[str, Any], depth: int) -> New:
-    if obj.keys() != {"new", "args", "kwargs"}:
-        raise CaseFormatError("a new object needs new, args and kwargs")
-    return New(obj["new"], list_from_json(obj["args"], depth), kwargs_from_json(obj["kwargs"], depth))
-
-
-def _reader_of(tag: str, kind: Callable[[str], Any]) -> Callable[[Dict[str, Any], int], Any]:
-    return lambda obj, _: kind(_only(obj, tag, str))
-
-
-#: By tag, those that may stand beside other keys first: a tensor may have a dtype and a layout.
-_READERS: Dict[str, Callable[[Dict[str, Any], int], Any]] = {
-    "tensor": _tensor_from_json,
-    "literal": _literal_from_json,
-    "new": _new_from_json,
-    "tuple": lambda obj, depth: tuple(argument_from_json(item, depth) for item in _only(obj, "tuple", list)),
-    "float": lambda obj, _: _real_from_json(obj),
-    "complex": _complex_from_json,
-    "dict": _dict_from_json,
-    "slice": _slice_from_json,
-    "ellipsis": _ellipsis_from_json,
-    "dtype": _reader_of("dtype", Dtype),
-    "layout": _reader_of("layout", Layout),
-    "memory_format": _reader_of("memory_format", MemoryFormat),
-    "device": _reader_of("device", Device),
-    "name": _reader_of("name", Name),
-}
-
-
-# To Python -------------------------------------------------------------------------------------------
-
-
-def render(argument: Argument) -> str:
-    """The argument as a Python expression; inputs stand under their names."""
-    if isinstance(argument, (list, tuple, dict, slice)):
-        return _render_nested(argument)
-    if isinstance(argument, float):
-        return _render_float(argument)
-    if isinstance(argument, complex):
-        return f"complex({_render_float(argument.real)}, {_render_float(argument.imag)})"
-    if isinstance(argument, (TensorArg, Name)):
-        return argument.name
-    if isinstance(argument, (Dtype, Layout, MemoryFormat)):
-        return f"torch.{argument.name}"
-    if isinstance(argument, Device):
-        return f"torch.device({'DEVICE' if argument.name == 'cpu' else repr(argument.name)})"
-    if isinstance(argument, TensorLiteral):
-        return _render_literal(argument)
-    if isinstance(argument, New):
-        return f"{argument.api}({render_call(argument.args, argument.kwargs)})"
-    return "..." if argument is Ellipsis else repr(argument)
-
-
-def _render_nested(argument: Union[List[Any], Tuple[Any, ...], Dict[str, Any], slice]) -> str:
-    if isinstance(argument, dict):
-        return "{" + ", ".join(f"{key!r}: {render(item)}" for key, item in argument.items()) + "}"
-    if isinstance(argument, slice):
-        return f"slice({render(argument.start)}, {render(argument.stop)}, {render(argument.step)})"
-    items = ", ".join(render(item) for item in argument)
-    if isinstance(argument, list):
-        return f"[{items}]"
-    return f"({items},)" if len(argument) == 1 else f"({items})"
-
-
-def _render_float(value: float) -> str:
-    return repr(value) if math.isfinite(value) else f'float("{value}")'
-
-
-def _render_literal(literal: TensorLiteral) -> str:
-    if not literal.values:
-        return f"torch.empty({literal.shape!r}, dtype=torch.{literal.dtype})"
-    nested: List[Any] = list(literal.values)
-    for size in literal.shape[:0:-1]:
-        nested = [nested[begin : begin + size] for begin in range(0, len(nested), size)]
-    elements = render(nested if literal.shape else nested[0])
-    return f"torch.tensor({elements}, dtype=torch.{literal.dtype})"
-
-
-def render_call(args: Tuple[Argument, ...], kwargs: Kwargs) -> str:
-    """What stands between a call's parentheses."""
-    plain = [f"{name}={render(value)}" for name, value in kwargs if not keyword.iskeyword(name)]
-    odd = {name: value for name, value in kwargs if keyword.iskeyword(name)}  # torch has `from`
-    return ", ".join([*map(render, args), *plain, *([f"**{render(odd)}"] if odd else [])])
-
-
-def render_subscript(argument: Argument) -> str:
-    """What stands between the brackets of a subscript."""
-    if isinstance(argument, tuple) and argument:
-        return ", ".join(map(_render_index, argument)) + ("," if len(argument) == 1 else "")
-    return _render_index(argument)
-
-
-def _render_index(argument: Argument) -> str:
-    if isinstance(argument, slice) and argument.step is None:
-        return ":".join("" if part is None else render(part) for part in (argument.start, argument.stop))
-    return render(argument)

@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Tuple
 
 from fuzzing.cases import canonical, sources
+from fuzzing.cases.argument_reader import kwargs_from_json, list_from_json
+from fuzzing.cases.argument_text import render_call
 from fuzzing.cases.arguments import (
     Argument,
     Kwargs,
@@ -14,10 +16,7 @@ from fuzzing.cases.arguments import (
     TensorArg,
     argument_to_json,
     check_dotted,
-    kwargs_from_json,
     kwargs_to_json,
-    list_from_json,
-    render_call,
     sorted_kwargs,
     tensors_in,
 )

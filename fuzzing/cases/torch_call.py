@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Optional, Tuple
 
 from fuzzing.cases import canonical, sources
+from fuzzing.cases.argument_reader import kwargs_from_json, list_from_json
+from fuzzing.cases.argument_text import render, render_call, render_subscript
 from fuzzing.cases.arguments import (
     Argument,
     Device,
@@ -16,12 +18,7 @@ from fuzzing.cases.arguments import (
     TensorLiteral,
     argument_to_json,
     check_dotted,
-    kwargs_from_json,
     kwargs_to_json,
-    list_from_json,
-    render,
-    render_call,
-    render_subscript,
     sorted_kwargs,
     tensors_in,
 )

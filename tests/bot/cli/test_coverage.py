@@ -94,6 +94,13 @@ def test_an_unknown_operator_set_is_a_mistake_of_usage(models: Path) -> None:
     assert ran.out == ""
 
 
+def test_a_folder_without_a_model_is_a_mistake_of_usage(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ran = assay(tmp_path, "coverage", tmp_path / "empty", "--json")
+    assert ran.code == 2
+    assert f"there is no ONNX model in {tmp_path / 'empty'}" in ran.told["error"]["what"]
+
+
 def test_a_report_that_cannot_be_written_is_told_before_anything_is_read(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,26 +133,26 @@ from bot.cli.exits import Exit, leave
 @click.command()
 @click.option("--json", is_flag=True)
 def command(json):
-    for number in range(20_000):
+    for number in range(2_000):
         {say}
     return Exit.FOUND
 leave(command, [])
 """
 
 
-@pytest.mark.parametrize("say", ["stdout().print(number)", "stderr().print(number)"])
+@pytest.mark.parametrize("say", ['stdout().print(f"{number:0100}")', 'stderr().print(f"{number:0100}")'])
 def test_a_reader_who_has_enough_does_not_change_what_was_found(say: str) -> None:
     done = piped(SAYS.format(say=say), "2>&1 | head -1")
     assert (done.stdout.split(), done.stderr) == (["0", "1"], "")
 
 
 def test_a_reader_who_has_enough_of_what_is_written_at_once() -> None:
-    done = piped(SAYS.format(say="click.echo(number)"), "| head -1")
+    done = piped(SAYS.format(say='click.echo(f"{number:0100}")'), "| head -1")
     assert (done.stdout.split(), done.stderr) == (["0", "0"], "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("say", ["stdout().print(number)", "click.echo(number)"])
+@pytest.mark.parametrize("say", ['stdout().print(f"{number:0100}")', 'click.echo(f"{number:0100}")'])
 def test_a_full_disk_is_the_machines_trouble(say: str) -> None:
     done = piped(SAYS.format(say=say), "> /dev/full")
     assert done.stdout == "3\n"

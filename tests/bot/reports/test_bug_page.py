@@ -130,6 +130,21 @@ def test_what_came_from_outside_can_do_nothing(facts: BugFacts) -> None:
     assert "default-src &#39;none&#39;" in shown or "default-src 'none'" in shown
 
 
+def test_where_this_machine_keeps_things_is_not_on_the_page(facts: BugFacts) -> None:
+    facts.bug.reason = "written down, not sent: file:///srv/assay/outbox/1.json: dry-run"
+    facts.acts[0].why = "kept in /var/lib/assay/mirrors/o.git, as ever"
+    shown = page(facts)
+    assert "written down, not sent: a file of the service: dry-run" in shown
+    assert "kept in a file of the service, as ever" in shown
+    assert "/srv/assay" not in shown
+
+
+def test_all_that_scrolls_can_be_reached_by_keyboard(facts: BugFacts) -> None:
+    boxes = re.findall(r'<div class="(?:scroll|ulps)"[^>]*>', page(facts))
+    assert len(boxes) >= 6
+    assert all('tabindex="0"' in box and "aria-label=" in box for box in boxes)
+
+
 def test_a_bug_of_which_little_is_left_has_a_page_too(database: Database, tmp_path: Path) -> None:
     with database.transaction() as session:
         bug = bugs.see(session, "o/n", "bare", "bare", NOW, "already broken at base")

@@ -247,6 +247,9 @@ def test_the_conclusion_is_success_only_if_nothing_is_open(report: Report) -> No
     clean = build(replace(sample.view(), findings=harmless))
     assert check.conclusion(clean) == "success"
     assert clean.headline == "Nothing new in 738 cases; 4 already broken at base"
+    alone = build(replace(sample.view(), base="", base_toolchain=None, findings=()))
+    assert alone.headline == "Nothing fails in 738 cases", "without a base nothing is new or old"
+    assert "base beside head" not in render.html(alone)
     nothing = build(replace(sample.view(), findings=(), counts=()))
     assert check.conclusion(nothing) == "neutral"
     assert nothing.headline == "No case was run"

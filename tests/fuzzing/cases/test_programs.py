@@ -24,7 +24,9 @@ from fuzzing.cases import (
     TorchCall,
     TorchProgram,
 )
-from fuzzing.cases.arguments import MAX_DEPTH, argument_from_json, argument_to_json, render
+from fuzzing.cases.argument_reader import argument_from_json
+from fuzzing.cases.argument_text import render
+from fuzzing.cases.arguments import MAX_DEPTH, argument_to_json
 from fuzzing.cases.canonical import MAX_BYTES
 from fuzzing.cases.programs import kind_named
 from fuzzing.errors import CaseFormatError

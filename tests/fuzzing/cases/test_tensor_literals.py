@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from fuzzing.backends import _torch
 from fuzzing.cases import Device, Init, New, Tensor, TensorArg, TensorLiteral, TorchCall
-from fuzzing.cases.arguments import LITERALS, MAX_LITERAL, argument_from_json, argument_to_json, render
+from fuzzing.cases.argument_reader import argument_from_json
+from fuzzing.cases.argument_text import render
+from fuzzing.cases.arguments import LITERALS, MAX_LITERAL, argument_to_json
 from fuzzing.errors import CaseFormatError
 
 _ELEMENTS: dict[type, st.SearchStrategy[Any]] = {
