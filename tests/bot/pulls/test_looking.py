@@ -367,10 +367,12 @@ def test_a_push_within_the_second_of_an_answer_is_not_taken_back_nor_its_release
     assert "voided" not in room.acts()
 
 
-def test_a_push_while_somebody_asks_is_not_taken_back_nor_its_release(room: Room) -> None:
+def test_a_push_while_somebody_asks_is_not_taken_back_nor_its_release(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     room.hear(told(**FROM_FORK))
     room.work()
-    room.forge.pull = overtaken(room, lambda: pushed_and_released(room))  # type: ignore[method-assign]
+    monkeypatch.setattr(room.forge, "pull", overtaken(room, lambda: pushed_and_released(room)))
     seen = refresh(room.database, cast("Asked", room.forge), TARGET, 7, room.clock.now())
     assert seen is not None
     assert (seen.head, seen.approved_head) == (head(2), head(2))
