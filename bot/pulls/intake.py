@@ -50,6 +50,8 @@ def follow(
         log.info("pull_stale", target=told.target, pull=told.number)
         return told
     pull = known.pull
+    if pull.state == OPEN and not known.unclear:  # whatever is decided of this head: looks may take a while
+        end(session, pull, overtaken_by(pull), at, sparing=pull.head)
     if pull.state == OPEN or known.unclear:  # GitHub is asked which of the two is the later
         look(session, pull.target, pull.number, at + settle, at, wake=wake)
     if pull.state != OPEN:
@@ -81,6 +83,11 @@ def end(session: Session, pull: Pull, why: str, at: datetime, *, sparing: str = 
     """Ends the campaigns of a pull request, but those of the head `sparing`, and says so in the audit."""
     for campaign in pulls.end(session, pull.target, pull.number, why, at, sparing=sparing):
         audit.record(session, pull.target, "ended", f"campaign:{campaign}", why, at)
+
+
+def overtaken_by(pull: Pull) -> str:
+    """Why campaigns of other heads than its present one end."""
+    return f"superseded: {pull.head[:12]} is the head of #{pull.number} now"
 
 
 def look(

@@ -106,8 +106,7 @@ def _carry_out(
     session: Session, doing: Doing, pull: Pull, decision: Decision, at: datetime
 ) -> dict[str, Any]:
     """Writes the campaign or the check run; returns what the job keeps."""
-    gone = f"superseded: {pull.head[:12]} is the head of #{pull.number} now"
-    intake.end(session, pull, gone, at, sparing=pull.head)
+    intake.end(session, pull, intake.overtaken_by(pull), at, sparing=pull.head)
     if decision.what == TEST:
         return {"campaign": _test(session, doing, pull, decision, at)}
     if decision.what == WAIT:

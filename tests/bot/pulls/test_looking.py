@@ -367,10 +367,12 @@ def test_a_push_within_the_second_of_an_answer_is_not_taken_back_nor_its_release
     assert "voided" not in room.acts()
 
 
-def test_a_push_while_somebody_asks_is_not_taken_back_nor_its_release(room: Room) -> None:
+def test_a_push_while_somebody_asks_is_not_taken_back_nor_its_release(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     room.hear(told(**FROM_FORK))
     room.work()
-    room.forge.pull = overtaken(room, lambda: pushed_and_released(room))  # type: ignore[method-assign]
+    monkeypatch.setattr(room.forge, "pull", overtaken(room, lambda: pushed_and_released(room)))
     seen = refresh(room.database, cast("Asked", room.forge), TARGET, 7, room.clock.now())
     assert seen is not None
     assert (seen.head, seen.approved_head) == (head(2), head(2))
@@ -438,3 +440,14 @@ def test_a_wish_outlives_a_look_that_came_to_nothing(room: Room) -> None:
     room.hear(told(action="labeled"))
     room.work()
     assert room.campaigns()[-1].overrides == {"budget": 30.0}
+
+
+def test_a_push_ends_the_campaign_before_it_though_nobody_has_looked_yet(room: Room) -> None:
+    """In a storm each push puts off the look; what is overtaken must not come to its end meanwhile."""
+    room.hear(told())
+    room.work()
+    room.hear(told(head=head(2), updated_at=START + timedelta(seconds=1)))
+    (old,) = room.campaigns()
+    assert (old.state, old.reason) == ("superseded", f"superseded: {head(2)[:12]} is the head of #7 now")
+    room.work()
+    assert [one.state for one in room.campaigns()] == ["superseded", "planning"]

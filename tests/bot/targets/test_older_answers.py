@@ -68,10 +68,10 @@ def test_a_repository_that_comes_back_while_it_is_missed_stays(
     watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hidden(name: str) -> None:
-        one = watch.hub.installation("octo")
-        with watch.hub.hub.lock:
-            for chosen in ([], [repository.record]), ([repository.record], []):
-                installs.choose(watch.hub.hub, one, *chosen)
+        one, hub = watch.hub.installation("octo"), watch.hub.hub
+        with hub.lock:
+            installs.choose(hub, one, [], [repository.record])
+            installs.choose(hub, one, [repository.record], [])
         watch.deliver()
         raise MissingError("404", "")
 
