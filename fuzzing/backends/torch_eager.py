@@ -56,5 +56,5 @@ class TorchEager(Backend):
             return built.run(inputs, self._device)
         from fuzzing.backends._torch_undefined import Refill
 
-        with Refill(int(self._undefined)):  # type: ignore[no-untyped-call]
+        with Refill(int(self._undefined)):
             return built.run(inputs, self._device)

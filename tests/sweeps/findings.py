@@ -77,8 +77,8 @@ def _shown(code: int, out: str, err: str) -> tuple[bool, str]:
         return not same, f"{given['compiler'][:150]} instead of {given['library'][:150]}"
     if code < 0:
         return True, f"signal {-code}"
-    said = [line for line in err.splitlines() if re.search(r"error|Error|died", line)]
-    return True, (said or ["fails"])[-1][:200]
+    said = [line for line in err.splitlines() if re.search(r"[Ee]rror|Failure|died", line)]
+    return True, (said or ["fails"])[-1][-150:]
 
 
 def main(words: Sequence[str]) -> int:

@@ -32,7 +32,7 @@ TRAINING = "ai.onnx.preview.training"
 NOWHERE = Provenance("tests", "", "", "", "")
 
 
-def onnx_case(signature: str, body: str, *, opset: int = 17, **inputs: Value) -> TestCase:
+def onnx_case(signature: str, body: str, opset: int = 17, /, **inputs: Value) -> TestCase:
     """An ONNX model in ONNX's own text, with its inputs."""
     opsets = f'"" : {opset}, "{TRAINING}" : 1'
     text = f"<ir_version: 8, opset_import: [{opsets}]> agraph {signature} {{ {body} }}"

@@ -31,7 +31,7 @@ PAIRS = {
         onnx_case(
             "(float[3,2] x, int64[1] a) => (float[N] y)",
             "y = ReduceMin <keepdims = 0> (x, a)",
-            opset=18,
+            18,
             x=floats(3, 2),
             a=Tensor.of(np.array([1], np.int64)),
         ),

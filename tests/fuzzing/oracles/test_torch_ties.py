@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fuzzing import backends
+from fuzzing.backends.base import Named
 from fuzzing.cases import Provenance, Tensor, TestCase, TorchProgram
 from fuzzing.execute.appeals import Appeal, Appeals
 from fuzzing.execute.execution import Execution
@@ -16,7 +17,7 @@ from fuzzing.execute.library import Libraries
 from fuzzing.execute.limits import Limits
 from fuzzing.oracles import judge
 from fuzzing.oracles.referee import appealable
-from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.outcomes import Outcome, Phase, Verdict
 
 pytestmark = pytest.mark.compiler_torch_eager
 
@@ -29,11 +30,11 @@ def appealed(text: str, claimed: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
     module = backends.get("torch_eager")()
     module.load("CPU", {})
     program = TorchProgram(f"def forward(x):\n    return {text}\n")
-    values = [("x", Tensor.of(GIVEN))]
+    values: Named = [("x", Tensor.of(GIVEN))]
     expected = tuple(module.run(module.convert(program, []), values))
     case = TestCase(program, tuple(values), Provenance("tests", text, "", "", ""), expected=expected)
     outputs = (*expected[:-1], (expected[-1][0], Tensor.of(claimed)))
-    execution = Execution(ending="returned", phase="run", outputs=outputs)
+    execution = Execution(ending="returned", phase=Phase.RUN, outputs=outputs)
     outcome = judge(case, execution, backends.get("inductor"), "digest", "CPU")
     assert appealable(outcome, "default"), outcome
     return Appeal(case, True, outputs, outcome)
