@@ -191,6 +191,21 @@ def test_the_cases_of_a_folder(tmp_path: Path) -> None:
     assert "holds no case of kind" in empty.err
 
 
+@pytest.mark.compiler_onnxruntime
+@pytest.mark.parametrize("part", ["case.json", "model.onnx"])
+def test_a_folder_that_is_half_written_is_a_mistake(part: str, tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "mine")
+    for case in (GOOD, WRONG):
+        corpus.add(case)
+    broken = corpus.folder(GOOD.id) / part
+    broken.write_bytes(broken.read_bytes()[:40])
+    ran = assay(tmp_path, "run", "--backend", "onnxruntime", "--cases", corpus.root, "--no-cache", "--json")
+    assert ran.code == 2, ran.out
+    assert f"--cases {corpus.root}: a case in it is broken: " in ran.told["error"]["what"]
+    assert str(corpus.folder(GOOD.id)) in ran.told["error"]["next"]
+    assert "catalogues" not in ran.out + ran.err
+
+
 @pytest.mark.parametrize("backend", COMPILERS)
 def test_a_device_that_is_not_here_is_exit_code_3(backend: str, planted: Plant) -> None:
     """No case fails for want of it."""
