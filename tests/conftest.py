@@ -28,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{_COMPILER}{name}: needs {package}")
 
 
+@pytest.hookimpl(optionalhook=True)  # there is none without xdist
 def pytest_xdist_auto_num_workers() -> int:
     """What `-n auto` is: one more than there are processors, as many tests wait for a process or a clock."""
     return len(os.sched_getaffinity(0)) + 1

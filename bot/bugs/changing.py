@@ -54,17 +54,42 @@ def seen(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: d
 
 
 def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: datetime) -> None:
-    """Lets a retest happen to its bug. A build that is not healthy says nothing about it."""
+    """Lets a retest happen to its bug.
+
+    A build that is not healthy says nothing about it, nor does one that is older than what is known by now:
+    it may have waited, or worked, while a later one was tested.
+    """
     bug = session.get_one(Bug, row.bug_id)
     before = BugState(bug.state)
     evidence = {"commit": row.commit, "toolchain": row.toolchain, "runs": row.runs, "failed": row.failed}
-    if seen.passed:
+    if later := _known_later(session, bug, row):
+        audit.record(
+            session, bug.target, "undecided", bugs.subject(bug), f"{said}; {later}", at, evidence=evidence
+        )
+    elif seen.passed:
         _passed(session, bug, said, at, evidence)
     elif not seen.healthy or not seen.failed or bug.ruling:
         audit.record(session, bug.target, "undecided", bugs.subject(bug), said, at, evidence=evidence)
     elif bugs.move(session, bug, Event.FAILED, said, at, evidence=evidence):
         _back(session, bug, before, said, row.commit, at)
         since.anew(session, bug, campaigns.newest(session, bug.target, ""), row.toolchain, at)
+
+
+def _known_later(session: Session, bug: Bug, row: Retest) -> str:
+    """What is known of a later build than the retest's that says otherwise; "" for nothing."""
+    age = _age(session, bug, row.commit)
+    if age is None:
+        return ""
+    if not row.failed:
+        return "a later campaign saw it since" if (bug.campaign_id or 0) > age else ""
+    passes = (_age(session, bug, one.commit) for one in retests.passed_since(session, bug.id, but=row.number))
+    return "it passed on a later commit" if any(one is not None and one > age for one in passes) else ""
+
+
+def _age(session: Session, bug: Bug, commit: str) -> int | None:
+    """Of a commit: the newest campaign of it, as campaigns are counted; None where there was none."""
+    found = campaigns.newest(session, bug.target, commit) if commit else None
+    return found.id if found is not None else None
 
 
 def _passed(session: Session, bug: Bug, said: str, at: datetime, evidence: Mapping[str, Any]) -> None:

@@ -14,13 +14,23 @@ log = structlog.get_logger(__name__)
 
 #: GitHub's reason of an issue that was closed as something nobody will work on, and as one that is another.
 _NOT_PLANNED = frozenset({"not_planned", "duplicate"})
+#: What one person does and another undoes.
+_UNDONE = frozenset({"closed", "reopened"})
 
 
 def handle(session: Session, intent: IssueIntent) -> bool:
-    """Lets it happen to the bug the issue is about; whether it is one of ours. Our own doing is known."""
+    """Lets it happen to the bug the issue is about; whether it is one of ours. Our own doing is known.
+
+    What comes later than what was done after it changes nothing; what takes the issue away does.
+    """
     bug = bugs.of_issue(session, intent.target, intent.number)
     if bug is None or intent.bot:
         return False
+    if intent.action in _UNDONE:
+        if bug.told_at is not None and intent.updated_at < bug.told_at:
+            log.info("issue_stale", bug=bug.id, action=intent.action)
+            return True
+        bug.told_at = intent.updated_at
     log.info("issue", bug=bug.id, action=intent.action, sender=intent.sender)
     if intent.action == "closed":
         _closed(session, bug, intent)

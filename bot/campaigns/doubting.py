@@ -23,6 +23,10 @@ _FULL = re.compile(
 )
 
 
+#: What a case took more than: the configuration decides how much it may.
+_PAST = "past its limit, which `limits` can raise"
+
+
 def doubtful(outcome: Outcome) -> bool:
     """Whether an outcome must show again with more time and memory before it accuses."""
     return outcome.verdict in (Verdict.HANG, Verdict.OUT_OF_MEMORY)
@@ -64,5 +68,5 @@ def slow(first: Outcome, again: Sequence[Outcome]) -> str:
         return ""
     if first.verdict is Verdict.HANG:
         took = again[0].durations.get(first.phase.value, 0.0)
-        return f"ends after {took:.0f} s in {first.phase.value}: past its limit, but no hang"
-    return f"needs {again[0].peak_bytes / 2**30:.1f} GiB: past its limit, but no more"
+        return f"ends after {took:.0f} s in {first.phase.value}: {_PAST}, but no hang"
+    return f"needs {again[0].peak_bytes / 2**30:.1f} GiB: {_PAST}, but no more"

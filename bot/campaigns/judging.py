@@ -15,8 +15,8 @@ from bot.store.models import Finding, Standing
 from fuzzing.outcomes import Outcome, Verdict
 
 NO_BASE = "there is no base to compare with"
-BASE_NOT_RUN = "base was not run within the budget"
-NOT_REPEATED = "not repeated in fresh processes within the budget"
+BASE_NOT_RUN = "base was not run within the budget: another run goes on there, a larger one is `budget`"
+NOT_REPEATED = "not repeated in fresh processes within the budget: another run goes on there"
 LATER = "the machine's doing; the next campaign runs it again"
 SUPPORT_LOST = "unsupported at head, passes at base; what a compiler says it lacks is never filed as a bug"
 
@@ -94,7 +94,7 @@ def _accused(seen: Seen) -> Judgement:
     if seen.base is not None and seen.base.verdict.accuses:
         return _finding(seen, Standing.ALREADY_BROKEN, f"{_words(seen.base)} at base too")
     if seen.base is not None and seen.base.verdict is not Verdict.PASS:
-        return _finding(seen, Standing.UNJUDGED, f"cannot be compared: {seen.base.verdict.value} at base")
+        return _finding(seen, Standing.UNJUDGED, f"cannot be compared: {_words(seen.base)} at base")
     agreed, total = seen.head_runs
     if agreed < total:
         return _unsteady(seen)
@@ -114,14 +114,20 @@ def _unsteady(seen: Seen) -> Judgement:
     agreed, total = seen.head_runs
     reason = f"{_words(seen.head)} in {agreed} of {total} fresh runs at head"
     if any(one.verdict is Verdict.NONDETERMINISTIC for one in seen.again):
-        return _finding(seen, Standing.FLAKY_PROGRAM, f"{reason}; the library itself answers now so, now so")
-    return _finding(seen, Standing.FLAKY, reason)
+        return _finding(
+            seen,
+            Standing.FLAKY_PROGRAM,
+            f"{reason}; the library itself answers now so, now so, so that nothing is said of the compiler",
+        )
+    return _finding(seen, Standing.FLAKY, f"{reason}: it comes and goes, which no change is blamed for")
 
 
 def _beside_passing_base(seen: Seen, reason: str) -> Judgement:
     passed, total = seen.base_runs
     if passed < total:
-        return _finding(seen, Standing.FLAKY, f"passes in only {passed} of {total} fresh runs at base")
+        return _finding(
+            seen, Standing.FLAKY, f"passes in only {passed} of {total} fresh runs at base: not new here"
+        )
     if total < seen.repeats:
         return _finding(seen, Standing.UNJUDGED, f"base: {NOT_REPEATED}")
     return _finding(seen, Standing.REGRESSION, reason)
@@ -143,4 +149,4 @@ def _base_counts(seen: Seen) -> tuple[int, int]:
 
 
 def _words(outcome: Outcome) -> str:
-    return f"{outcome.verdict.value} in {outcome.phase.value}"
+    return f"{outcome.verdict.value.replace('_', ' ')} in {outcome.phase.value}"

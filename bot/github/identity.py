@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import jwt
@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth
 
 from bot.errors import AssayError, InternalError, RefusalError, SettingsError
+from bot.github.answers import MissingError
 from bot.github.client import Client, Signer
 from bot.github.facts import time_of
 from bot.github.requests import Request, checked_target
@@ -30,6 +31,7 @@ APP_ACCOUNT = "app"
 RENEW_BEFORE = timedelta(minutes=5)
 #: So long an installation is believed to have a repository: it may be transferred, or the App installed anew.
 ASK_AGAIN = timedelta(minutes=10)
+NEVER = datetime.min.replace(tzinfo=UTC)  # when was asked what may not be believed any more
 
 log = structlog.get_logger(__name__)
 
@@ -213,7 +215,7 @@ class AppIdentity:
         """A client of the target's installation; a proposer's reaches that repository alone."""
         installation = self.installation(target)
         repositories = (self._repository(target, installation),) if job is PROPOSER else ()
-        return self._connect(InstallationSigner(self, installation, job, repositories))
+        return self._connect(InstallationSigner(self, installation, job, repositories, target))
 
     def of_installation(self, installation: int, job: Job) -> Client:
         """A client for all repositories of an installation."""
@@ -221,7 +223,7 @@ class AppIdentity:
 
     def token(self, target: str, job: Job) -> str:
         """A token for git, good for some minutes at least."""
-        return self.mint(self.installation(target), job)
+        return InstallationSigner(self, self.installation(target), job, target=target).token()
 
     def account(self, target: str) -> str:
         """The installation's id, as far as it is known."""
@@ -262,6 +264,15 @@ class AppIdentity:
         before = self._installations.pop(checked_target(target).lower(), None)
         return before is not None and self.installation(target) != before[0]
 
+    def installed_anew(self, target: str, before: int) -> int | None:
+        """The installation that has the repository instead of this one, which is gone; None for none."""
+        self._installations.pop(checked_target(target).lower(), None)
+        try:
+            present = self.installation(target)
+        except MissingError:
+            return None
+        return present if present != before else None
+
     def mint(self, installation: int, job: Job, repositories: tuple[int, ...] = ()) -> str:
         """A token for a job, from the cache while it is good."""
         key = (installation, job.name, repositories)
@@ -275,8 +286,9 @@ class AppIdentity:
         """A token that GitHub refused; its installation may have been made anew, too."""
         with self._lock:
             self._tokens = {key: one for key, one in self._tokens.items() if one.value != value}
-            known = self._installations.items()
-            self._installations = {name: one for name, one in known if one[0] != installation}
+            for name, one in list(self._installations.items()):
+                if one[0] == installation:
+                    self._installations[name] = (installation, NEVER)
 
     def _minted(self, installation: int, job: Job, repositories: tuple[int, ...]) -> _Token:
         body: dict[str, Any] = {"permissions": dict(job.permissions)}
@@ -301,20 +313,41 @@ class AppIdentity:
 
 
 class InstallationSigner:
-    """Signs in as one installation for one job."""
+    """Signs in as one installation for one job.
+
+    target   the repository it is for, which another installation may have by now; "" for all of this one's
+    """
 
     def __init__(
-        self, identity: AppIdentity, installation: int, job: Job, repositories: tuple[int, ...] = ()
+        self,
+        identity: AppIdentity,
+        installation: int,
+        job: Job,
+        repositories: tuple[int, ...] = (),
+        target: str = "",
     ) -> None:
         self.account = str(installation)
         self._identity, self._installation = identity, installation
-        self._job, self._repositories = job, repositories
+        self._job, self._repositories, self._target = job, repositories, target
         self._used = ""
 
     def authorization(self) -> str:
         """The header's value."""
-        self._used = self._identity.mint(self._installation, self._job, self._repositories)
-        return f"token {self._used}"
+        return f"token {self.token()}"
+
+    def token(self) -> str:
+        """The token itself; of the present installation, where the App was removed and installed anew."""
+        try:
+            self._used = self._identity.mint(self._installation, self._job, self._repositories)
+        except MissingError:
+            present = (
+                self._identity.installed_anew(self._target, self._installation) if self._target else None
+            )
+            if present is None:
+                raise
+            self._installation, self.account = present, str(present)
+            self._used = self._identity.mint(present, self._job, self._repositories)
+        return self._used
 
     def renew(self) -> bool:
         """The next token is another one."""

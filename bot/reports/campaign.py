@@ -123,7 +123,9 @@ class CampaignReports:
     def could_not_test(self, session: Session, trouble: Trouble) -> None:
         """One neutral check run that says what to fix."""
         known_as = targets.known_as(session, trouble.target)
-        draft = untested(trouble.target, known_as, trouble.head, trouble.campaign_id, trouble.reason)
+        draft = untested(
+            trouble.target, known_as, trouble.head, trouble.campaign_id, trouble.reason, trouble.kind
+        )
         outbox.post(session, [draft], campaign_id=trouble.campaign_id, issues_per_day=0, at=self._clock())
 
     def _report(self, summary: Summary) -> Report:

@@ -112,12 +112,15 @@ def _buttons(report: Report, setting: Setting) -> list[Button]:
     return [RERUN, REDUCE, MUTE] if accused(report, setting.muted) else [RERUN]
 
 
-def untested(target: str, known_as: str, head: str, campaign: int, reason: str) -> Draft:
+def untested(
+    target: str, known_as: str, head: str, campaign: int, reason: str, kind: str = "infrastructure"
+) -> Draft:
     """The check run of a commit that could not be tested; it says nothing about the compiler.
 
     reason   what failed and what to fix, as the error says it
+    kind     whose it is to mend, as in `bot.campaigns.services.Trouble`
     """
-    summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason)
+    summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason, kind=kind)
     run = campaign_key(known_as, head, campaign)
     title = "Could not test this commit"
     body = payload(head, run, title, tidy(summary), "", conclusion="neutral")

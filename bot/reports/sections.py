@@ -57,7 +57,8 @@ _SECTIONS = (
         "unjudged",
         "Could not be judged",
         (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE, Standing.UNJUDGED),
-        "Did not repeat in fresh processes, or base is unknown. Nothing is claimed about these.",
+        "Did not repeat in fresh processes, was the machine's doing, or has no base to be compared with. "
+        "Nothing is claimed about these.",
     ),
 )
 

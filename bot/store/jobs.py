@@ -63,9 +63,10 @@ def ask(
     new = insert_missing(session, Job, [fresh])
     job = session.scalars(select(Job).where(Job.key == key).with_for_update()).one()
     if again and not new:
+        before = "" if job.state == JobState.DONE.value else job.asked_by  # what was done, nobody waits for
         job.arguments = {**(arguments or {}), "turn": turn(job) + 1}
         job.state, job.owner, job.lease_until, job.attempts = JobState.PENDING.value, "", due, 0
-        job.done_at, job.target, job.asked_by = None, target, asked_by or job.asked_by
+        job.done_at, job.target, job.asked_by = None, target, asked_by or before
     return job
 
 

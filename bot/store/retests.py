@@ -33,9 +33,9 @@ def passed(row: Retest) -> bool:
     return row.healthy and row.runs > 0 and row.failed == 0
 
 
-def passed_since(session: Session, bug_id: int) -> list[Retest]:
-    """The retests that passed since the bug last failed one, oldest first."""
-    rows = of_bug(session, bug_id)
+def passed_since(session: Session, bug_id: int, *, but: int = -1) -> list[Retest]:
+    """The retests that passed since the bug last failed one, that of the number `but` aside, oldest first."""
+    rows = [row for row in of_bug(session, bug_id) if row.number != but]
     failed = [row.number for row in rows if row.failed]
     return [row for row in rows if passed(row) and row.number > max(failed, default=-1)]
 

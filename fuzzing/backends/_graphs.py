@@ -15,8 +15,13 @@ def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
     """`_torch.capture`, of a program that returns tensors and None only; raises Unsupported for others.
 
     A Python number has no element type: the tensor that a compiler makes of one cannot be held against it.
+    Nor can what lies in memory between and beside the elements of an input, which as_strided can reach.
     """
     graph = _torch.capture(built, inputs, how)
+    if not all(_alone(given) for given in built.arrange(inputs)):
+        strided = [name for name in operators(graph) if "as_strided" in name]
+        if strided:
+            raise Unsupported(f"{strided[0]} of an input that is not dense: compilers are given its elements")
     if how == "exported":
         _torch_decompositions.remember()  # for the compiler's importer, which is torch's again
         for given in graph.graph_signature.output_specs:
@@ -27,6 +32,14 @@ def capture(built: _torch.Built, inputs: Named, how: str) -> Any:
                 )
         _excuse_torch(graph)
     return graph
+
+
+def _alone(tensor: Any) -> bool:
+    """Whether a tensor's memory is its elements in their order and no more; one without strides has none."""
+    if str(tensor.layout) != "torch.strided":
+        return True
+    size = tensor.numel() * tensor.element_size()
+    return bool(tensor.is_contiguous() and tensor.untyped_storage().nbytes() == size)
 
 
 def _excuse_torch(program: Any) -> None:

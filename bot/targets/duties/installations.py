@@ -11,8 +11,8 @@ from datetime import timedelta
 
 from bot.github.answers import MissingError
 from bot.github.facts import InstallationFacts, RepositoryFacts
-from bot.store import duties, targets
-from bot.store.models import TargetState
+from bot.store import Session, duties, targets
+from bot.store.models import Target, TargetState
 from bot.targets import installations as rows
 from bot.targets import watching
 from bot.targets.duties import Done, Work, duty
@@ -79,8 +79,7 @@ def _refresh_repositories(work: Work, installation: int) -> int:
             return 0
         for facts in listed:
             known = targets.of_github_id(session, facts.github_id)
-            if known is not None and watching.has_news(known, told):
-                duties.hurry(session, watching.INSTALLATIONS)
+            if known is not None and _is_overtaken(session, known, told):
                 continue
             target = rows.adopt(session, _named(facts), installation, at)
             if target.name != facts.full_name:
@@ -88,9 +87,17 @@ def _refresh_repositories(work: Work, installation: int) -> int:
         seen = {facts.github_id for facts in listed}
         for target in targets.of_installation(session, installation):
             listless = target.github_id is not None and target.github_id not in seen
-            if listless and not watching.has_news(target, told):
+            if listless and not _is_overtaken(session, target, told):
                 rows.drop(session, target, at)
     return len(listed)
+
+
+def _is_overtaken(session: Session, target: Target, told: Mapping[str, int]) -> bool:
+    """Whether we were told of the repository since the list was asked for, which then is asked for again."""
+    if not watching.has_news(target, told):
+        return False
+    duties.hurry(session, watching.INSTALLATIONS)
+    return True
 
 
 def _named(facts: RepositoryFacts) -> Named:

@@ -12,6 +12,7 @@ import pytest
 from bot.bugs import changing, intake
 from bot.bugs.verdicts import Tally
 from bot.store import Database, audit, bugs, retests
+from bot.store.bugs import Sighting
 from bot.store.models import (
     Base,
     Bug,
@@ -73,7 +74,12 @@ class World:
             retests.add(session, row)
             changing.after_retest(session, row, seen, seen.told("compiler 1.0"), self.at)
 
-    def issue(self, action: str, reason: str = "", bot: bool = False) -> None:
+    def see(self, campaign: int) -> None:
+        """A campaign saw it."""
+        with self.database.transaction() as session:
+            bugs.see(session, TARGET, "s", "Resize: wrong result", self.at, by=Sighting(campaign))
+
+    def issue(self, action: str, reason: str = "", bot: bool = False, *, at: datetime | None = None) -> None:
         intent = IssueIntent(
             target=TARGET,
             number=7,
@@ -82,7 +88,7 @@ class World:
             bot=bot,
             state="closed",
             state_reason=reason,
-            updated_at=self.at,
+            updated_at=at or self.at,
         )
         with self.database.transaction() as session:
             intake.handle(session, intent)
@@ -192,6 +198,34 @@ def test_what_fails_in_between_begins_anew(world: World) -> None:
     assert world.bug.state == BugState.FIXED.value
 
 
+def test_an_older_build_that_passes_does_not_mend_what_a_newer_one_showed_since(world: World) -> None:
+    """Its retest waited while the next campaign ran, or took so long."""
+    world.campaign("2")
+    world.see(world.campaign("3", sees=True))
+    world.retest("2", PASSES)
+    assert world.bug.state == BugState.REPORTED.value
+    with world.database.reading() as session:
+        last = audit.of(session, TARGET, "bug:1")[-1]
+    assert last.what == "undecided"
+    assert "a later campaign saw it" in last.why
+    world.campaign("4")
+    world.retest("4", PASSES)
+    assert world.bug.state == BugState.FIXED.value
+
+
+def test_an_older_build_that_fails_does_not_take_back_that_a_newer_one_passed(world: World) -> None:
+    """Its retest had to wait for the network."""
+    for head in "23":
+        world.campaign(head)
+    world.retest("3", PASSES)
+    assert world.bug.state == BugState.FIXED.value
+    world.retest("2", FAILS)
+    assert world.bug.state == BugState.FIXED.value
+    world.campaign("4")
+    world.retest("4", FAILS)
+    assert world.bug.state == BugState.REPORTED.value
+
+
 def test_a_sick_build_says_nothing(world: World) -> None:
     world.retest("2", SICK)
     assert world.bug.state == BugState.REPORTED.value
@@ -243,6 +277,17 @@ def test_who_opens_it_again_takes_the_ruling_back(world: World) -> None:
     world.issue("closed", "not_planned")
     world.issue("reopened")
     assert (world.bug.state, world.bug.ruling) == (BugState.REPORTED.value, "")
+
+
+def test_an_event_that_comes_late_takes_nothing_back(world: World) -> None:
+    """Its delivery failed; it was asked for again after the next one had come."""
+    closed = world.at
+    world.at += timedelta(minutes=1)
+    world.issue("reopened")
+    world.issue("closed", "not_planned", at=closed)
+    assert (world.bug.state, world.bug.ruling) == (BugState.REPORTED.value, "")
+    world.issue("deleted", at=closed)
+    assert world.bug.state == BugState.CLOSED.value, "what is gone stays so"
 
 
 def test_our_own_closing_is_no_news(world: World) -> None:

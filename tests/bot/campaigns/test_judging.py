@@ -94,7 +94,8 @@ def test_a_flaky_program_is_told_from_a_flaky_compiler() -> None:
     assert unsteady(wrong, wrong, right)[0] is Standing.FLAKY
     assert unsteady(wrong, right, varies) == (
         Standing.FLAKY_PROGRAM,
-        "wrong_result in run in 0 of 2 fresh runs at head; the library itself answers now so, now so",
+        "wrong result in run in 0 of 2 fresh runs at head; the library itself answers now so, now so, "
+        "so that nothing is said of the compiler",
     )
 
 
@@ -104,14 +105,20 @@ def test_a_hang_that_ends_alone_within_the_time_it_had_is_the_machines_doing() -
     standing, reason = unsteady(hung, quick)
     assert standing is Standing.INFRASTRUCTURE
     assert "no end in run after 30 s beside other cases, 0.5 s alone" in reason
-    assert unsteady(hung, slow) == (Standing.UNJUDGED, "ends after 45 s in run: past its limit, but no hang")
+    assert unsteady(hung, slow) == (
+        Standing.UNJUDGED,
+        "ends after 45 s in run: past its limit, which `limits` can raise, but no hang",
+    )
 
 
 def test_memory_that_suffices_alone_is_the_machines_doing_unless_more_was_used() -> None:
     spent = replace(outcome(Verdict.OUT_OF_MEMORY), peak_bytes=4 << 30)
     less, more = (replace(outcome(Verdict.PASS), peak_bytes=size << 30) for size in (1, 6))
     assert unsteady(spent, less)[0] is Standing.INFRASTRUCTURE
-    assert unsteady(spent, more) == (Standing.UNJUDGED, "needs 6.0 GiB: past its limit, but no more")
+    assert unsteady(spent, more) == (
+        Standing.UNJUDGED,
+        "needs 6.0 GiB: past its limit, which `limits` can raise, but no more",
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from bot.commands import worker as working
 from bot.errors import RefusalError
 from bot.store import audit, moving, mutes
-from bot.store.models import Campaign, CommandState, Finding
+from bot.store.models import Bug, Campaign, CommandState, Finding
 from tests.bot.commands.kit import (
     BUG_ISSUE,
     FORK_PULL,
@@ -246,7 +246,9 @@ def test_status_and_explain_tell_what_the_rows_say(here: World) -> None:
         session.flush()
         why = "crash at head; not reduced: fuzzing.reduce was killed"
         case = {"case_id": "c" * 64, "standing": "regression", "verdict": "crash", "signature": "s"}
-        session.add(Finding(campaign_id=1, bug_id=here.bug().id, reason=why, **case))
+        bug = session.get_one(Bug, here.bug().id)
+        bug.case_id = ""
+        session.add(Finding(campaign_id=1, bug_id=bug.id, reason=why, **case))
     here.say("/assay status")
     here.say("/assay explain", BUG_ISSUE)
     here.worker.run_once()

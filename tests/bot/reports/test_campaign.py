@@ -190,10 +190,18 @@ def test_nothing_else_becomes_an_issue(
     assert all(found.values()), "every silence records its reason"
 
 
-def test_a_campaign_that_could_not_test_says_what_to_fix(
-    database: Database, reports: CampaignReports
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("configuration", "mend what the text above names, in this repository, and push again"),
+        ("refusal", "whoever administers this repository can give Assay what it was refused"),
+        ("infrastructure", "it is the trouble of the\nmachines that Assay runs on: re-run this check"),
+    ],
+)
+def test_a_campaign_that_could_not_test_says_what_to_fix_and_who_can(
+    kind: str, advice: str, database: Database, reports: CampaignReports
 ) -> None:
-    trouble = Trouble(1, "acme/graphs", "a" * 40, "main", "push", "configuration", "line 3: no such backend")
+    trouble = Trouble(1, "acme/graphs", "a" * 40, "main", "push", kind, "line 3: no such backend")
     for _ in range(2):
         with database.transaction() as session:
             reports.could_not_test(session, trouble)
@@ -202,6 +210,7 @@ def test_a_campaign_that_could_not_test_says_what_to_fix(
     assert effect.kind == "check_run"
     assert effect.payload["conclusion"] == "neutral"
     assert "line 3: no such backend" in json.dumps(effect.payload)
+    assert advice in str(effect.payload["output"]["summary"])
 
 
 def test_the_view_says_the_same_as_the_summary(tmp_path: Path) -> None:

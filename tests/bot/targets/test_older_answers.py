@@ -81,6 +81,22 @@ def test_a_repository_that_comes_back_while_it_is_missed_stays(
     assert due(watch), "whether it is there is asked again"
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_repository_whose_app_was_just_installed_anew_is_not_missed(
+    watch: Watch, repository: RepositoryDouble, kept: bool
+) -> None:
+    """Which installation has it is remembered for minutes; so is its token, unless that was given back."""
+    if not kept:
+        watch.reader._hub.identity.close()
+    hub = watch.hub.hub
+    watch.hub.uninstall("octo")
+    with hub.lock:
+        installs.install(hub, repository.record.owner, [repository.record])
+    watch.deliver()
+    assert watch.do("reconcile") == {"reconcile": "1 repositories looked at"}
+    assert watch.targets() == {"octo/compiler": "watched"}
+
+
 def test_who_wants_another_look_gets_it_though_this_one_fails(
     watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:

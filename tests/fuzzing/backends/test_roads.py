@@ -24,6 +24,9 @@ KERAS_ROADS = [
 REFUSED = {
     "a number": program_case(TorchProgram("def forward(x):\n    return x + 1, 3\n"), x=floats(2)),
     "complex": program_case(TorchCall("torch.complex", (TensorArg("x"), TensorArg("x"))), x=floats(2)),
+    "around": program_case(
+        TorchCall("torch.as_strided", (TensorArg("x", strides=(2,)), (2,), (1,))), x=floats(2)
+    ),
     "resized": program_case(TorchCall("torch.Tensor.resize_", (TensorArg("x"), (2, 2))), x=floats(2, 3)),
     "untraceable": program_case(
         TorchProgram("def forward(x):\n    return x if x.sum().item() > 1 else open('/nowhere')\n"),
@@ -61,6 +64,10 @@ def test_what_torch_cannot_capture_or_a_compiler_cannot_express_is_no_crash(
     found = ran(backend, tuple(options.items()))
     assert found["untraceable"].error == "Unsupported"
     assert found["a number"].error == "Unsupported"
+    assert (found["around"].error, "an input that is not dense" in found["around"].message) == (
+        "Unsupported",
+        True,
+    )
     if backend == "openvino":
         assert (found["complex"].error, found["complex"].message) == (
             "Unsupported",
@@ -73,6 +80,13 @@ def test_what_torch_itself_cannot_decompose_is_not_laid_at_the_compilers_door(ba
     found = ran(backend, ())["resized"]  # torch 2.13 exports it, and fails to lower it
     assert found.error == "Unsupported"
     assert found.message.startswith("torch cannot decompose what it has exported: ")
+
+
+@pytest.mark.parametrize("how", ["exported", "traced"])
+def test_the_memory_of_a_dense_input_is_its_elements(how: str) -> None:
+    call = TorchCall("torch.as_strided", (TensorArg("x"), (2,), (1,), 1))
+    graph = _graphs.capture(_torch.build(call), [("x", floats(3))], how)
+    assert "as_strided" in "".join(_graphs.operators(graph))
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's own, of its own code

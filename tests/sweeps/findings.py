@@ -1,0 +1,96 @@
+"""Whether what `docs/findings.md` says of compilers still shows: `python -m tests.sweeps.findings [WORD]`.
+
+Each line of a table is run behind its prelude, as a reader would paste it, in a fork of its own: some kill
+their process. It shows while the compiler gives other output than the library, or none. With a WORD only
+sections whose title has it. Exit code 1 if some line shows nothing any more. Takes minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+_ROW = re.compile(r"^\| (?P<what>[^|]+) \| `(?P<line>[^`]+)` \|$", re.MULTILINE)
+
+
+class Section(NamedTuple):
+    """A table of the page: its title, what its lines need, and the lines with what they show."""
+
+    title: str
+    prelude: str
+    rows: tuple[tuple[str, str], ...]
+
+
+#: Runs each line in a fork, and tells how it ended, as JSON; to import a compiler takes longer than a line.
+_EACH = """
+import json as _json, os as _os, sys as _sys, tempfile as _tempfile, traceback as _traceback
+for _row in _json.loads(_sys.argv[1]):
+    with _tempfile.TemporaryFile("w+") as _out, _tempfile.TemporaryFile("w+") as _err:
+        if (_pid := _os.fork()) == 0:
+            _os.dup2(_out.fileno(), 1), _os.dup2(_err.fileno(), 2)
+            _code = 0
+            try:
+                exec(_row)
+            except BaseException:
+                _traceback.print_exc()
+                _code = 1
+            _sys.stdout.flush(), _sys.stderr.flush()
+            _os._exit(_code)
+        _code = _os.waitstatus_to_exitcode(_os.waitpid(_pid, 0)[1])
+        _out.seek(0), _err.seek(0)
+        print(_json.dumps([_code, _out.read(), _err.read()]), flush=True)
+"""
+
+
+def sections(text: str) -> Iterator[Section]:
+    """All of them, in the order of the page."""
+    for part in text.split("\n## ")[1:]:
+        title, _, body = part.partition("\n")
+        prelude = re.search(r"```python\n(.*?)```", body, re.DOTALL)
+        rows = tuple((row["what"], row["line"]) for row in _ROW.finditer(body))
+        if prelude and rows:
+            yield Section(title, prelude[1], rows)
+
+
+def told(section: Section) -> Iterator[tuple[bool, str]]:
+    """For each line whether the compiler still gives something else, and what; its words, or its signal."""
+    lines = json.dumps([line for _, line in section.rows])
+    command = [sys.executable, "-W", "ignore", "-c", section.prelude + _EACH, lines]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield _shown(*json.loads(line))
+
+
+def _shown(code: int, out: str, err: str) -> tuple[bool, str]:
+    given = dict(line.split(": ", 1) for line in out.splitlines() if ": " in line)
+    if "library" not in given:
+        return False, f"the library fails: {err[-300:]}"
+    if "compiler" in given and code == 0:
+        same = given["compiler"] == given["library"]
+        return not same, f"{given['compiler'][:150]} instead of {given['library'][:150]}"
+    if code < 0:
+        return True, f"signal {-code}"
+    said = [line for line in err.splitlines() if re.search(r"error|Error|died", line)]
+    return True, (said or ["fails"])[-1][:200]
+
+
+def main(words: Sequence[str]) -> int:
+    """The command; see above."""
+    gone = 0
+    for section in sections(PAGE.read_text(encoding="utf-8")):
+        if all(word.lower() in section.title.lower() for word in words):
+            for (what, _), (still, said) in zip(section.rows, told(section), strict=True):
+                gone += not still
+                print(f"{'shows' if still else 'GONE '} {section.title}: {what}: {said}", flush=True)
+    return 1 if gone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
