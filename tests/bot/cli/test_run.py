@@ -207,12 +207,14 @@ def test_a_folder_that_is_half_written_is_a_mistake(part: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("backend", COMPILERS)
-def test_a_device_that_is_not_here_is_exit_code_3(backend: str, planted: Plant) -> None:
+def test_a_device_that_is_not_here_is_exit_code_3(backend: str, tmp_path: Path) -> None:
     """No case fails for want of it."""
     device = "CUDA" if backend == "onnxruntime" else "GPU"
-    options = ("--device", device, "--source", SOURCE, "--json")
-    hidden = {"CUDA_VISIBLE_DEVICES": "", "OCL_ICD_VENDORS": "/nowhere", "ZE_ENABLE_NULL_DRIVER": "0"}
-    ran = assay(planted(GOOD), "run", "--backend", backend, *options, env=hidden)
+    corpus = Corpus(tmp_path / "mine")
+    corpus.add(GOOD)
+    options = ("--device", device, "--cases", corpus.root, "--no-cache", "--json")
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "OCL_ICD_VENDORS": "/nowhere"}
+    ran = assay(tmp_path, "run", "--backend", backend, *options, env=hidden)
     assert ran.code == 3, ran.out
     assert device in ran.told["error"]["what"]
 
