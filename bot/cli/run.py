@@ -19,7 +19,7 @@ import click
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.campaigns.progress import Progress
-from bot.campaigns.services import Services
+from bot.campaigns.services import Ready, Services, Spec
 from bot.cli import _campaign_text
 from bot.cli._cases import linked
 from bot.cli._options import (
@@ -43,7 +43,7 @@ from bot.runs import kept_verdicts, opened
 from bot.settings import Settings, load_settings
 from bot.store import Database
 from bot.store.models import CampaignState
-from bot.toolchains import Ready, Spec, resolve
+from bot.toolchains import resolve
 from bot.toolchains.existing import existing_spec, public
 from fuzzing import backends
 from fuzzing.cases import Corpus

@@ -192,12 +192,11 @@ def test_the_cases_of_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler_onnxruntime
-@pytest.mark.parametrize("part", ["case.json", "model.onnx"])
-def test_a_folder_that_is_half_written_is_a_mistake(part: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_half_written_is_a_mistake(tmp_path: Path) -> None:
     corpus = Corpus(tmp_path / "mine")
     for case in (GOOD, WRONG):
         corpus.add(case)
-    broken = corpus.folder(GOOD.id) / part
+    broken = corpus.folder(GOOD.id) / "case.json"
     broken.write_bytes(broken.read_bytes()[:40])
     ran = assay(tmp_path, "run", "--backend", "onnxruntime", "--cases", corpus.root, "--no-cache", "--json")
     assert ran.code == 2, ran.out
