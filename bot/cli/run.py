@@ -19,7 +19,7 @@ import click
 from bot.campaigns.catalogue import Folder
 from bot.campaigns.manual import run_once_through
 from bot.campaigns.progress import Progress
-from bot.campaigns.services import Services
+from bot.campaigns.services import Ready, Services, Spec
 from bot.cli import _campaign_text
 from bot.cli._cases import linked
 from bot.cli._options import (
@@ -36,16 +36,18 @@ from bot.cli.exits import Exit
 from bot.compose.campaigns import campaign_services
 from bot.config import RepositoryConfig
 from bot.config.units import parse_duration
-from bot.errors import UsageError
+from bot.errors import InfrastructureError, UsageError
 from bot.logs import configure
 from bot.reports.campaign import CampaignReports
 from bot.runs import kept_verdicts, opened
 from bot.settings import Settings, load_settings
 from bot.store import Database
 from bot.store.models import CampaignState
-from bot.toolchains import Ready, Spec, resolve
+from bot.toolchains import resolve
 from bot.toolchains.existing import existing_spec, public
 from fuzzing import backends
+from fuzzing.cases import Corpus
+from fuzzing.errors import CaseFormatError
 from fuzzing.execute import gpu
 
 
@@ -233,18 +235,35 @@ def _campaign(
         changes["resolve"] = lambda config, read: replace(resolve(config, read), source="the command line")
     with _database(settings, config, asked) as database:
         services = _provisioned(campaign_services(settings, **changes), settings, config, asked, watch)
-        run_once_through(
-            database,
-            settings,
-            services,
-            config,
-            target=config.backend,
-            head=asked.head,
-            base=asked.base,
-            on_progress=watch,
-        )
+        try:
+            run_once_through(
+                database,
+                settings,
+                services,
+                config,
+                target=config.backend,
+                head=asked.head,
+                base=asked.base,
+                on_progress=watch,
+            )
+        except InfrastructureError:
+            if asked.cases is not None:
+                _check_cases(asked.cases)
+            raise
     told: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
     return told
+
+
+def _check_cases(folder: Path) -> None:
+    """Raises UsageError if a case of the folder is broken: that is no trouble of our machine."""
+    corpus = Corpus(folder)
+    for case_id in corpus.ids():
+        try:
+            corpus.get(case_id)
+        except CaseFormatError as error:
+            broken = UsageError(f"--cases {folder}: a case in it is broken: {error}")
+            broken.add_note(f"make it again, or delete {corpus.folder(case_id)}; then run the command again")
+            raise broken from None
 
 
 def _provisioned(

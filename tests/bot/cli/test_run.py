@@ -191,13 +191,29 @@ def test_the_cases_of_a_folder(tmp_path: Path) -> None:
     assert "holds no case of kind" in empty.err
 
 
+@pytest.mark.compiler_onnxruntime
+def test_a_folder_that_is_half_written_is_a_mistake(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "mine")
+    for case in (GOOD, WRONG):
+        corpus.add(case)
+    broken = corpus.folder(GOOD.id) / "case.json"
+    broken.write_bytes(broken.read_bytes()[:40])
+    ran = assay(tmp_path, "run", "--backend", "onnxruntime", "--cases", corpus.root, "--no-cache", "--json")
+    assert ran.code == 2, ran.out
+    assert f"--cases {corpus.root}: a case in it is broken: " in ran.told["error"]["what"]
+    assert str(corpus.folder(GOOD.id)) in ran.told["error"]["next"]
+    assert "catalogues" not in ran.out + ran.err
+
+
 @pytest.mark.parametrize("backend", COMPILERS)
-def test_a_device_that_is_not_here_is_exit_code_3(backend: str, planted: Plant) -> None:
+def test_a_device_that_is_not_here_is_exit_code_3(backend: str, tmp_path: Path) -> None:
     """No case fails for want of it."""
     device = "CUDA" if backend == "onnxruntime" else "GPU"
-    options = ("--device", device, "--source", SOURCE, "--json")
-    hidden = {"CUDA_VISIBLE_DEVICES": "", "OCL_ICD_VENDORS": "/nowhere", "ZE_ENABLE_NULL_DRIVER": "0"}
-    ran = assay(planted(GOOD), "run", "--backend", backend, *options, env=hidden)
+    corpus = Corpus(tmp_path / "mine")
+    corpus.add(GOOD)
+    options = ("--device", device, "--cases", corpus.root, "--no-cache", "--json")
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "OCL_ICD_VENDORS": "/nowhere"}
+    ran = assay(tmp_path, "run", "--backend", backend, *options, env=hidden)
     assert ran.code == 3, ran.out
     assert device in ran.told["error"]["what"]
 

@@ -55,7 +55,7 @@ def test_bugs_are_told_apart_and_a_second_try_runs_no_reduction_again(data: Path
     assert again.code == 1, again.err
     first, where, second, elsewhere, end = again.out.splitlines()
     assert first.startswith("   2 cases  [ONNX] Elu: conversion fails: ValueError: converter of Elu")
-    assert second == "   1 case   [ONNX] Add: wrong values"
+    assert second == "   1 case   [ONNX] Add: missing outputs, wrong values"
     assert (where.strip(), elsewhere.strip()) == (
         str(data / "triage" / "corpus" / elu["case"][:2] / elu["case"]),
         str(data / "cases" / WRONG.id[:2] / WRONG.id),
