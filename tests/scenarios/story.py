@@ -48,7 +48,7 @@ class Ending:
 
 
 def tell(folder: Path, moment: Moment = Moment()) -> Ending:
-    """Tells the story once, with one kill."""
+    """Tells the story once, with one kill; a moment that comes after its end is its end."""
     with Stage(folder) as stage:
         began = time.monotonic()
         timer, counter = _plan(stage, moment)
@@ -58,6 +58,9 @@ def tell(folder: Path, moment: Moment = Moment()) -> Ending:
             timer.cancel()
             stage.hub.watch(None)
         seconds = time.monotonic() - began
+        if moment != Moment() and stage.lives == 1:
+            stage.kill()
+            stage.quiet()
         assert stage.bugs() == []
         told = _settled(stage.repository().told())
         return Ending(told, counter(), seconds, stage.lives)

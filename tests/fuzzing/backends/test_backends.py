@@ -221,7 +221,7 @@ def test_a_file_of_ones_own_is_a_backend_too(tmp_path: Path) -> None:
 
 
 def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"there are .*onnxruntime, openvino"):
+    with pytest.raises(UnknownNameError, match=r"there are: .*onnxruntime, openvino"):
         backends.get("glow")
 
 
