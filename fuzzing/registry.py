@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
@@ -25,6 +26,12 @@ def load(package: str, deep: bool = False) -> None:
     for module in (pkgutil.walk_packages if deep else pkgutil.iter_modules)(path, prefix):
         if not module.name.endswith(".__main__"):
             importlib.import_module(module.name)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """What to say after an unknown word: which it was meant to be, "" if it is like none."""
+    near = get_close_matches(word, list(known), n=1, cutoff=_ALIKE)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 class Registry(Generic[T]):
@@ -56,8 +63,7 @@ class Registry(Generic[T]):
         if name not in self._known:
             self._import(name)
         if name not in self._known and name not in self.names():
-            near = get_close_matches(name, self.names(), n=1, cutoff=_ALIKE)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = meant(name, self.names())
             raise UnknownNameError(
                 f"no {self._kind} is called {name!r}; {hint}there are: {', '.join(self.names())}"
             )

@@ -7,7 +7,6 @@ its compiler inside methods only, and otherwise the standard library, numpy and 
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import os
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, Dict, Iterable, List, NamedTuple, Tuple, TypeV
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Value
 from fuzzing.errors import UnknownNameError, UsageError
+from fuzzing.registry import meant
 
 #: Values by name, in the order of the program or of the compiler.
 Named = List[Tuple[str, Value]]
@@ -130,11 +130,11 @@ class Backend:
         for name, value in given.items():
             if name not in cls.options:
                 known = ", ".join(sorted(cls.options)) or "none"
-                hint = _meant(name, cls.options)
+                hint = meant(name, cls.options)
                 raise UsageError(f"{cls.name} has no option {name!r}; {hint}it has: {known}")
             if value not in cls.options[name]:
                 allowed = ", ".join(cls.options[name])
-                hint = _meant(value, cls.options[name]).rstrip()
+                hint = meant(value, cls.options[name]).rstrip()
                 told = f"{cls.name}'s option {name} is one of {allowed}, not {value!r}"
                 raise UsageError(f"{told}; {hint}" if hint else told)
         return {name: given.get(name, allowed[0]) for name, allowed in cls.options.items()}
@@ -199,16 +199,10 @@ def get(name: str) -> type[Backend]:
     if name not in _BACKENDS:
         if name not in names():
             raise UnknownNameError(
-                f"no backend is called {name!r}; {_meant(name, names())}there are: {', '.join(compilers())}"
+                f"no backend is called {name!r}; {meant(name, names())}there are: {', '.join(compilers())}"
             )
         importlib.import_module(f"fuzzing.backends.{name}")
     return _BACKENDS[name]
-
-
-def _meant(word: str, known: Iterable[str]) -> str:
-    """What to say after an unknown word: the likeliest one it was meant to be, "" if none is like it."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _from_file(path: str) -> type[Backend]:

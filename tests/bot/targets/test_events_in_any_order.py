@@ -223,11 +223,16 @@ def test_checks_of_another_app_are_passed_over(watch: Watch, repository: Reposit
     assert asked("", "7"), "there is no App"
 
 
+def leave_out(watch: Watch, repository: RepositoryDouble) -> None:
+    """Somebody takes it from the installation."""
+    with watch.hub.hub.lock:
+        installs.choose(watch.hub.hub, watch.hub.installation("octo"), [], [repository.record])
+
+
 def test_lost_installations_and_repositories_are_noticed(watch: Watch, repository: RepositoryDouble) -> None:
     other = watch.hub.repository("octo/other")
     watch.deliver()
-    with watch.hub.hub.lock:
-        installs.choose(watch.hub.hub, watch.hub.installation("octo"), [], [other.record])
+    leave_out(watch, other)
     watch.drop()
     watch.do("installations")
     assert watch.targets() == {"octo/compiler": "watched", "octo/other": "removed"}
@@ -262,12 +267,7 @@ def test_a_repository_that_leaves_while_github_is_asked_is_gone(
 ) -> None:
     other = watch.hub.repository("octo/other")
     watch.deliver()
-
-    def leave() -> None:
-        with watch.hub.hub.lock:
-            installs.choose(watch.hub.hub, watch.hub.installation("octo"), [], [other.record])
-
-    watch.overtake(monkeypatch, "installation_repositories", leave)
+    watch.overtake(monkeypatch, "installation_repositories", lambda: leave_out(watch, other))
     watch.do("installations")
     assert watch.targets() == {"octo/compiler": "watched", "octo/other": "removed"}
     assert watch.acts("octo/other") == ["watched", "removed"]
