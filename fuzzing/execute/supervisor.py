@@ -28,7 +28,7 @@ from fuzzing.execute.process import Command, Death, WorkerProcess
 from fuzzing.outcomes import MAX_TEXT, Phase
 
 AHEAD_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
-SIP = 16  # cases at a time that a worker gets which has hardly any left
+SIP = 16  # cases that a worker is given at a time
 TICK_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
 #: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
