@@ -51,7 +51,7 @@ _NOT_LONG_AGO = targets.LONG_AGO + timedelta(days=1)
 #: Duties that may find something to be done; the others keep house.
 _STARTING = ("schedules", *(duty.name for duty in known() if duty.asks))
 _JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0  # for what takes a second where nothing else is to be done
 POLL_S = 0.05
 #: How much of a service's log, and of what it did, is shown where a scenario fails.
 SHOWN_LINES, SHOWN_ROWS = 40, 60

@@ -24,6 +24,8 @@ from fuzzing.outcomes import Outcome, Phase, Verdict
 
 BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")
 FINE = "none:"
+#: What does answer must do so in this time, on a machine where a process may not run for a second.
+PATIENCE_S = 3.0
 
 
 def case(program: str) -> TestCase:
@@ -57,7 +59,7 @@ def test_an_abort_of_the_compiler_itself_is_a_crash(phase: str) -> None:
 
 
 def test_a_hang_that_we_abort_is_no_crash() -> None:
-    [hung] = run("run:hang", limits=Limits(run_s=0.5))
+    [hung] = run("run:hang", limits=Limits(run_s=PATIENCE_S))
     assert (hung.ending, hung.signal) == ("hung", "SIGABRT")
     assert verdict(hung).verdict is Verdict.HANG
 
@@ -125,7 +127,7 @@ def test_a_case_that_speaks_for_the_worker_harms_itself_alone(header: dict[str, 
 @pytest.mark.parametrize("action", ["promise", "trickle"])
 def test_a_promise_of_more_bytes_than_come_does_not_keep_us_waiting_for_ever(action: str) -> None:
     """Half a frame swallows the answers behind it, be it that its rest comes byte by byte."""
-    hostile, *others = run(f"run:{action}", FINE, FINE, mute_s=0.3)
+    hostile, *others = run(f"run:{action}", FINE, FINE, mute_s=PATIENCE_S)
     assert hostile.ending == "killed"
     assert [other.ending for other in others] == ["returned", "returned"]
 
