@@ -240,11 +240,13 @@ def test_a_migration_that_refuses_costs_its_part_and_says_why(stage: Stage) -> N
 
 def test_a_bug_of_ours_stops_everything(stage: Stage) -> None:
     """It is not swallowed, and costs no further migration."""
+    both = threading.Barrier(2, timeout=60)
 
     def act(name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
+        both.wait()
         if name == "many 2":
             raise InternalError("no such part")
-        return not stop.wait(60) if name == "many 1" else True
+        return not stop.wait(60)
 
     stage.processes, stage.tool.act = 2, act
     with pytest.raises(InternalError, match="no such part"):
