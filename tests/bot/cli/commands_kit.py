@@ -19,8 +19,8 @@ import onnx.parser
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
 
 SOURCE = "onnx-node-tests"
-#: A run of the planted source alone. It takes little time; but with a budget of seconds what was found may stay
-#: unrepeated on a busy machine, where each process takes a second to begin.
+#: A run of the planted source alone. It takes little time; but with a budget of seconds what was found might
+#: not be repeated on a busy machine, where each process takes a second to begin.
 SHORT = ("--source", SOURCE)
 
 

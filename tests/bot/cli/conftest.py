@@ -12,7 +12,7 @@ from tests.bot.cli.commands_kit import SOURCE, Ran, assay, bare_python, plant
 
 Plant = Callable[..., Path]
 
-#: So long a campaign on all of ONNX's tests runs cases. It never ran none: the first are sent before it begins.
+#: So long a campaign on all of ONNX's tests runs cases. Some run in any case: they are sent at its beginning.
 BUDGET = "3s"
 
 
