@@ -86,11 +86,15 @@ def provision(spec: Spec, data_dir: Path, progress: Callable[[str], None]) -> Re
     )
 
 
-class Runner:
-    """Runs shards; each case takes `seconds`."""
+#: While there is such a file in a service's data folder, no case ends.
+HELD = "held"
 
-    def __init__(self, seconds: float = 0.002) -> None:
-        self._seconds = seconds
+
+class Runner:
+    """Runs shards; each case takes `seconds`, and as long as the file `held` is there."""
+
+    def __init__(self, held: Path, seconds: float = 0.002) -> None:
+        self._held, self._seconds = held, seconds
         self._releases = {standins.digest_of(release): release for release in BROKEN}
 
     def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
@@ -99,6 +103,8 @@ class Runner:
         on_event({"event": "start", "cases": len(shard.cases), "versions": versions})
         for case_id in shard.cases:
             for number in range(shard.repeats):
+                while self._held.exists() and not stop.is_set():
+                    stop.wait(STEP_S)
                 if stop.is_set():
                     return
                 time.sleep(self._seconds)
@@ -170,7 +176,7 @@ class Tools(standins.Tools):
 def replaced(data_dir: Path) -> dict[str, Any]:
     """The fields of `bot.campaigns.services.Services` that this stands in for; the cases are written too."""
     standins.write_corpus(data_dir / "corpus")
-    runner = Runner()
+    runner = Runner(data_dir / HELD)
     return {"provision": provision, "runner": runner, "run_tool": Tools(runner), "try_script": _shows}
 
 

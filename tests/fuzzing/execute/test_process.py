@@ -152,7 +152,7 @@ def test_what_a_worker_held_is_gone_with_it() -> None:
     death = worker.end()
     assert death.signal == "SIGKILL"
     assert not scratch.exists()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before  # less, where what another test left was collected
 
 
 def test_what_was_printed_is_told_from_what_faulthandler_saw() -> None:
