@@ -236,7 +236,7 @@ class Stage:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Meanwhile campaigns stay where they run cases, however long what is looked at takes."""
+        """Meanwhile no campaign comes further than its toolchains, however slow we are."""
         held = self.data_dir / HELD
         held.touch()
         try:

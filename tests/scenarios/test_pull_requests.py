@@ -38,20 +38,21 @@ def test_a_pull_request_is_checked_from_its_first_moment(stage: Stage, repositor
     assert [one.number for one in repository.pulls] == [number]
 
 
-def test_a_later_push_supersedes(stage: Stage, repository: RepositoryDouble) -> None:
-    def last() -> str:
-        theirs = [one for one in stage.campaigns(repository.name) if one.pull]
-        return theirs[-1].head if theirs else ""
+def ends(stage: Stage, repository: RepositoryDouble) -> list[str]:
+    """The states of the pull requests' campaigns, the oldest first."""
+    return [one.state for one in stage.campaigns(repository.name) if one.pull]
 
+
+def test_a_later_push_supersedes(stage: Stage, repository: RepositoryDouble) -> None:
     with stage.held():
         number = repository.open_pull(pin(BAD))
         stage.until(lambda: repository.check_runs, "the first check")
         first = repository.head("change")
         second = repository.push_pull(number, pin(OTHER))
-        stage.until(lambda: last() == second, "the second commit's campaign")
+        stage.until(lambda: len(ends(stage, repository)) == 2, "the second commit's campaign")
     stage.quiet()
-    ends = {one.head: one.state for one in stage.campaigns(repository.name) if one.pull}
-    assert ends == {first: "superseded", second: "done"}
+    assert ends(stage, repository) == ["superseded", "done"]
+    assert first != second
     states = {run.head_sha: run.fields["status"] for run in repository.check_runs}
     assert states.get(second) == "completed"
     assert set(states.values()) == {"completed"}
@@ -63,8 +64,9 @@ def test_closing_ends_the_work(stage: Stage, repository: RepositoryDouble) -> No
         number = repository.open_pull(pin(BAD))
         stage.until(lambda: repository.check_runs, "the first check")
         repository.close_pull(number)
-        stage.quiet()
-    assert [one.state for one in stage.campaigns(repository.name) if one.pull] == ["superseded"]
+        stage.until(lambda: ends(stage, repository) == ["superseded"], "the campaign's end")
+    stage.quiet()
+    assert ends(stage, repository) == ["superseded"]
     (run,) = repository.check_runs
     assert run.fields["status"] == "completed"
 
