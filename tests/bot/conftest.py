@@ -50,14 +50,14 @@ def serving() -> Serving:
             thread = threading.Thread(target=server.run, args=([listener],))
             thread.start()
             try:
-                assert server.decided.wait(60)
+                assert server.decided.wait(600)
                 assert server.started, "the application did not start"
                 host, port = listener.getsockname()
-                with httpx.Client(base_url=f"http://{host}:{port}", timeout=60) as client:
+                with httpx.Client(base_url=f"http://{host}:{port}", timeout=600) as client:
                     yield client
             finally:
                 server.should_exit = True
-                thread.join(60)
+                thread.join(600)
             assert not thread.is_alive()
 
     return serve

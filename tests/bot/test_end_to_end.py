@@ -74,7 +74,7 @@ class House:
         return {key: json.loads(texts[f"{key}.json"]) for key in keys}
 
     def ready(self) -> int:
-        return httpx.get(f"{self.running.url}/readyz", timeout=60).status_code
+        return httpx.get(f"{self.running.url}/readyz", timeout=600).status_code
 
     def kept(self) -> list[Any]:
         """What there is: deliveries, campaigns, effects, files."""
@@ -164,7 +164,7 @@ def test_the_reproducers_tell_the_two_releases_apart(whole: Whole, tmp_path: Pat
         for release, status in ((HEAD, 1), (BASE, 0)):
             command = [pythons[f"openvino {release}"], "-I", str(script)]
             done = subprocess.run(
-                command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+                command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
             )
             assert done.returncode == status, f"{release}: {done.stdout}{done.stderr}"
 

@@ -126,7 +126,7 @@ def _call(user: str | None, *command: str | Path) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if "start" not in command else subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, (done.stdout or b"").decode(errors="replace")

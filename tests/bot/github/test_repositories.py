@@ -246,7 +246,7 @@ def test_threads_share_a_mirror(upstream: Upstream, mirrors: Repositories) -> No
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert read == {sha: str(number).encode() for number, sha in enumerate(shas)}
 
 

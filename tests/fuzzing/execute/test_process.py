@@ -69,7 +69,7 @@ def test_sigkill_by_somebody_else_is_memory_running_out(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
 
     def kill() -> None:
-        for _ in range(6000):
+        for _ in range(30000):
             if pid_file.exists() and (text := pid_file.read_text()):
                 os.kill(int(text), signal.SIGKILL)
                 return

@@ -51,8 +51,8 @@ def facts(execution: Execution) -> dict[str, int]:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Returns once the process is dead; the kernel takes its time after SIGKILL. Fails after a minute."""
-    for _ in range(6000):
+    """Returns once the process is dead; the kernel takes its time after SIGKILL. Fails after minutes."""
+    for _ in range(30000):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return
