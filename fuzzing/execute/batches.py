@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.values import Value
-from fuzzing.execute.protocol import Cursor, Header, ProtocolError, begun, encoded, pack, pack_values
+from fuzzing.execute.protocol import Cursor, Header, ProtocolError, begun, described, encoded, received
 
 if TYPE_CHECKING:
     from fuzzing.cases import TestCase
@@ -86,24 +86,25 @@ class CaseBatch:
 def request(case: TestCase) -> Tuple[bytes, bytes]:
     """What a worker is told of a case, as it stands in a header behind the number; program and inputs."""
     program = case.program.to_bytes()
-    described, blob = pack_values(case.values())
-    return encoded([case.program.kind, len(program), described])[1:], program + blob
+    told, blob = described(case.values())
+    return f"{encoded(case.program.kind).decode()},{len(program)},{told}]".encode(), program + blob
 
 
 def jobs(header: Header, blob: bytes) -> List[Job]:
     """Worker: the cases of a frame."""
-    cursor = Cursor(blob)
-    watch = header["watch"] or None
-    return [
-        Job(number, kind_named(kind).from_bytes(cursor.take(size)), cursor.values(described), watch)
-        for number, kind, size, described in header["cases"]
-    ]
+    watch, found, begin = header["watch"] or None, [], 0
+    for number, kind, size, told in header["cases"]:
+        program = kind_named(kind).from_bytes(blob[begin : begin + size])
+        inputs, begin = received(told, blob, begin + size)
+        found.append(Job(number, program, inputs, watch))
+    return found
 
 
 def pack_answers(answers: List[Answer]) -> bytes:
     """Worker: the frame of some answers."""
     told = [(number, ns, error, size, len(data), seen) for number, ns, error, size, data, seen in answers]
-    return pack({"answers": told}, b"".join([answer.data for answer in answers]))
+    text, blobs = encoded({"answers": told}), [answer.data for answer in answers]
+    return b"".join([begun(text, sum(map(len, blobs))), *blobs])
 
 
 def answers(header: Header, blob: bytes) -> Iterator[Answer]:

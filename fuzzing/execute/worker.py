@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
 _FLUSH_S = 0.02
-_READ = 1 << 16  # what a pipe holds; glibc maps and unmaps larger buffers anew each time
 
 
 def adopt_package(root: str) -> None:
@@ -103,12 +102,11 @@ class Worker:
         self._out: int = spec["out"]
         self._log: int = spec["log"]
         self._root: str = spec["root"]
-        self._reader = protocol.FrameReader()
 
     def serve(self, backend: Backend) -> None:
         """Runs cases until the pipe is closed, or until an error after which nothing here is worth a case.
 
-        Frames are read and answers written several at a time: between two compiles the caches are cold,
+        Cases are read and answers written several at a time: between two compiles the caches are cold,
         and each then costs four times as much. What a crash swallows is at most FLUSH_S of answers,
         which the supervisor has run again.
         """
@@ -116,12 +114,8 @@ class Worker:
         sticky = re.compile("|".join([f"(?:{pattern})" for pattern in backend.sticky]) or "(?!)")
         ended: list[_Ended] = []
         flushed = 0.0
-        while True:
-            data = os.read(self._in, _READ)
-            if not data:
-                return
-            frames = list(self._reader.feed(data))
-            for job in [job for frame in frames for job in self._batches.jobs(*frame)]:
+        while (frame := self._protocol.read_frame(self._in)) is not None:
+            for job in self._batches.jobs(*frame):
                 end = self._watched(backend, job) if job.watch else self._case(backend, job)
                 ended.append(end)
                 caught = end[3]
