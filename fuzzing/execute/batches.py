@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
 FULL = 1 << 16
 
+_NEVER = 1 << 63
+
 Named = List[Tuple[str, Value]]
 Seen = Tuple[Tuple[str, str], ...]
 
@@ -37,7 +39,7 @@ class Job(NamedTuple):
 class Answer(NamedTuple):
     """What a worker says of a case.
 
-    ns     nanoseconds spent in each phase that was entered
+    marks  when each phase that was entered began, and the last one ended: nanoseconds, monotonic clock
     error  what there is to say of an exception; None where none was raised
     size   how many bytes of `data` tell of the outputs
     data   the outputs, see `protocol.tell`
@@ -45,7 +47,7 @@ class Answer(NamedTuple):
     """
 
     number: int
-    ns: Tuple[int, ...]
+    marks: Tuple[int, ...]
     error: Optional[Dict[str, Any]]
     size: int = 0
     data: bytes = b""
@@ -102,7 +104,9 @@ def jobs(header: Header, blob: bytes) -> List[Job]:
 
 def pack_answers(answers: List[Answer]) -> bytes:
     """Worker: the frame of some answers."""
-    told = [(number, ns, error, size, len(data), seen) for number, ns, error, size, data, seen in answers]
+    told = [
+        (number, marks, error, size, len(data), seen) for number, marks, error, size, data, seen in answers
+    ]
     text, blobs = encoded({"answers": told}), [answer.data for answer in answers]
     return b"".join([begun(text, sum(map(len, blobs))), *blobs])
 
@@ -114,11 +118,14 @@ def answers(header: Header, blob: bytes) -> Iterator[Answer]:
     """
     cursor = Cursor(blob)
     try:
-        for number, ns, error, size, whole, seen in header["answers"]:
+        for number, marks, error, size, whole, seen in header["answers"]:
             if error is not None and not isinstance(error, dict):
                 raise ValueError("an error that is no object")
             noted = tuple([(str(what), str(name)) for what, name in seen]) if seen else ()
             data = cursor.take(int(whole))
-            yield Answer(int(number), tuple(map(int, ns)), error, int(size), data, noted)
+            when = tuple(map(int, marks))
+            if when and not 0 <= min(when) <= max(when) < _NEVER:
+                raise ValueError("times that no clock tells")
+            yield Answer(int(number), when, error, int(size), data, noted)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ProtocolError(f"a worker sent answers that are none: {error!r}") from None

@@ -9,11 +9,12 @@ Cases and answers travel several to a frame, since some cases take no longer tha
 sent and read:
 
     {"watch": {}, "cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, ...
-    {"answers": [[number, [ns, ...], error, bytes that tell, bytes in all, seen], ...]}   blob: outputs, ...
+    {"answers": [[number, marks, error, bytes that tell, bytes in all, seen], ...]}   blob: outputs, ...
 
-where ns are the nanoseconds spent in each phase that was entered, and an error is an object, or null. What
-tells of outputs stands before them in the blob, not in the header: those that are as expected are known by
-their bytes, and nothing of them is parsed. See `fuzzing.execute.batches`.
+where marks tell when each phase that was entered began and the last one ended, in nanoseconds of the
+monotonic clock, and an error is an object, or null. What tells of outputs stands before them in the blob, not
+in the header: those that are as expected are known by their bytes, and nothing of them is parsed. See
+`fuzzing.execute.batches`.
 
 The page answers "what is it doing right now" without a system call on the worker's side, and still
 answers after the worker is dead.
@@ -242,7 +243,7 @@ def _spelled(dtype: str, shape: Tuple[int, ...], size: int) -> str:
 
 
 PHASES = tuple(Phase)
-_PAGE = struct.Struct("=2Q4d")
+_PAGE = struct.Struct("=6Q")
 PAGE_BYTES = _PAGE.size
 IDLE = 0
 
@@ -263,15 +264,14 @@ class Status:
     log: int
 
 
-def page_views(page: Any) -> Tuple[Any, Any]:
-    """Worker: the page as two memoryviews: (number of the case, size of the log), times.
+def page_view(page: Any) -> memoryview:
+    """Worker: the page as integers: number of the case, size of the log, and four times, in nanoseconds.
 
-    The times tell when the case began to be converted, compiled and run, and when it ended. One is written at
+    Those tell when the case began to be converted, compiled and run, and when it ended. One is written at
     each step; those of earlier cases stay, so the newest says what is going on. No function of ours stands
     before the page, since it is written to several times a case.
     """
-    view = memoryview(page)
-    return view[:16].cast("Q"), view[16:PAGE_BYTES].cast("d")
+    return memoryview(page)[:PAGE_BYTES].cast("Q")
 
 
 def read_status(page: Any) -> Status:
@@ -282,5 +282,5 @@ def read_status(page: Any) -> Status:
         if time >= times[newest]:
             newest = place
     if newest == len(times) - 1:
-        return Status(IDLE, PHASES[0], times[newest], log)
-    return Status(seq, PHASES[1 + newest], times[newest], log)
+        return Status(IDLE, PHASES[0], times[newest] / 1e9, log)
+    return Status(seq, PHASES[1 + newest], times[newest] / 1e9, log)

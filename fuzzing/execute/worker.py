@@ -16,7 +16,7 @@ import re
 import sys
 from functools import lru_cache
 from os import SEEK_END, lseek
-from time import monotonic  # on Linux perf_counter's clock, too
+from time import monotonic_ns  # on Linux perf_counter's clock, too
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception, what
     #: was seen of it if it was watched.
-    _Ended = tuple[int, list[float], Named, Optional["_Caught"], list[tuple[str, str]]]
+    _Ended = tuple[int, list[int], Named, Optional["_Caught"], list[tuple[str, str]]]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
-_FLUSH_S = 0.02
+_FLUSH_NS = 20_000_000
 
 
 def adopt_package(root: str) -> None:
@@ -97,7 +97,7 @@ class Worker:
 
         self._protocol = protocol
         self._batches = batches
-        self._numbers, self._times = protocol.page_views(page)
+        self._page = protocol.page_view(page)
         self._in: int = spec["in"]
         self._out: int = spec["out"]
         self._log: int = spec["log"]
@@ -107,13 +107,13 @@ class Worker:
         """Runs cases until the pipe is closed, or until an error after which nothing here is worth a case.
 
         Cases are read and answers written several at a time: between two compiles the caches are cold,
-        and each then costs four times as much. What a crash swallows is at most FLUSH_S of answers,
+        and each then costs four times as much. What a crash swallows is at most _FLUSH_NS of answers,
         which the supervisor has run again.
         """
         # One expression, which costs a quarter of several; the one for nothing matches nothing.
         sticky = re.compile("|".join([f"(?:{pattern})" for pattern in backend.sticky]) or "(?!)")
         ended: list[_Ended] = []
-        flushed = 0.0
+        flushed = 0
         while (frame := self._protocol.read_frame(self._in)) is not None:
             for job in self._batches.jobs(*frame):
                 end = self._watched(backend, job) if job.watch else self._case(backend, job)
@@ -123,7 +123,7 @@ class Worker:
                     ended[-1] = (*end[:3], caught._replace(sticky=True), end[4])
                     self._flush(ended)
                     return
-                if end[1][-1] - flushed > _FLUSH_S:
+                if end[1][-1] - flushed > _FLUSH_NS:
                     flushed = self._flush(ended)
             flushed = self._flush(ended)
 
@@ -149,12 +149,12 @@ class Worker:
     def _send(self, header: dict[str, Any]) -> None:
         self._write(self._protocol.pack(header))
 
-    def _flush(self, ended: list[_Ended]) -> float:
+    def _flush(self, ended: list[_Ended]) -> int:
         """Writes the answers, empties the list and tells the time."""
         if ended:
             self._write(self._batches.pack_answers([self._answer(*one) for one in ended]))
             ended.clear()
-        return monotonic()
+        return monotonic_ns()
 
     def _write(self, frame: bytes) -> None:
         view = memoryview(frame)
@@ -168,39 +168,38 @@ class Worker:
         as long as usual: what can wait, waits for `_answer`.
         """
         number, program, inputs, _ = job
-        numbers, times = self._numbers, self._times
-        numbers[1] = log = lseek(self._log, 0, SEEK_END)  # its size, for a fifth of what fstat takes
-        numbers[0] = number
+        page = self._page
+        page[1] = log = lseek(self._log, 0, SEEK_END)  # its size, for a fifth of what fstat takes
+        page[0] = number
         caught = None
         outputs: Named = []
         model = executable = None
-        times[0] = now = monotonic()
+        page[2] = now = monotonic_ns()
         marks = [now]
         try:
             model = backend.convert(program, inputs)
-            times[1] = now = monotonic()
+            page[3] = now = monotonic_ns()
             marks.append(now)
             executable = backend.compile(model)
-            times[2] = now = monotonic()
+            page[4] = now = monotonic_ns()
             marks.append(now)
             outputs = backend.run(executable, inputs)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
             caught = _caught(error, log, lseek(self._log, 0, SEEK_END))
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
-        times[3] = now = monotonic()
+        page[5] = now = monotonic_ns()
         marks.append(now)
         return number, marks, outputs, caught, []
 
     def _answer(
         self,
         number: int,
-        marks: list[float],
+        marks: list[int],
         outputs: Named,
         caught: _Caught | None,
         seen: list[tuple[str, str]],
     ) -> Answer:
-        ns = tuple([int(1e9 * (end - begin)) for begin, end in zip(marks, marks[1:])])
         size, data = 0, b""
         if caught is None:
             try:
@@ -208,7 +207,7 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
                 caught = _caught(error)
         told = caught and self._told(caught)
-        return self._batches.Answer(number, ns, told, size, data, tuple(seen))
+        return self._batches.Answer(number, tuple(marks), told, size, data, tuple(seen))
 
     def _told(self, caught: _Caught) -> dict[str, Any]:
         """What there is to say of an exception; functions of ours are left out."""
