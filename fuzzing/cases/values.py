@@ -53,11 +53,15 @@ _WIDTHS = {name: np.dtype(carrier).itemsize for name, carrier in CARRIERS.items(
 #: The element types whose carrier holds raw bits rather than values.
 RAW_DTYPES = frozenset(name for name, carrier in CARRIERS.items() if np.dtype(carrier).name != name)
 
+#: numpy's types that need no conversion, by which nearly all arrays are; numpy makes a type's name up anew
+#: each time it is asked.
+_AS_THEY_ARE = {np.dtype(carrier): name for name, carrier in CARRIERS.items() if name not in RAW_DTYPES}
+
 MAX_RANK = 32  # numpy 1.x cannot hold more (NPY_MAXDIMS)
 MAX_ELEMENTS = 1 << 28
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Tensor:
     """A dense tensor: ONNX element type, shape, and its elements in C order, little endian.
 
@@ -68,17 +72,17 @@ class Tensor:
     shape: tuple[int, ...]
     data: bytes
 
-    def __post_init__(self) -> None:
-        count = element_count(self.shape)
-        width = _WIDTHS.get(self.dtype)
+    def __init__(self, dtype: str, shape: tuple[int, ...], data: bytes) -> None:
+        # A case has several, and what a frozen class does by itself takes twice as long.
+        self.__dict__.update(dtype=dtype, shape=shape, data=data)
+        count = element_count(shape)
+        width = _WIDTHS.get(dtype)
         if width is None:
-            if self.dtype != STRING:
-                raise CaseFormatError(f"unknown element type {self.dtype!r}")
+            if dtype != STRING:
+                raise CaseFormatError(f"unknown element type {dtype!r}")
             self._check_strings(count)
-        elif len(self.data) != count * width:
-            raise CaseFormatError(
-                f"{self.dtype}{list(self.shape)} takes {count * width} bytes, {len(self.data)} are given"
-            )
+        elif len(data) != count * width:
+            raise CaseFormatError(f"{dtype}{list(shape)} takes {count * width} bytes, {len(data)} are given")
 
     def _check_strings(self, count: int) -> None:
         try:
@@ -93,6 +97,13 @@ class Tensor:
             check_text(item)
 
     @classmethod
+    def checked(cls, dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+        """A tensor of which somebody has seen already that all of it fits together."""
+        tensor = object.__new__(cls)
+        tensor.__dict__.update(dtype=dtype, shape=shape, data=data)
+        return tensor
+
+    @classmethod
     def of(cls, array: Any, dtype: str | None = None) -> Tensor:
         """A tensor with `array`'s elements; `dtype` names its element type where numpy's does not.
 
@@ -100,6 +111,8 @@ class Tensor:
         element type's name; any other takes an array of any numbers, which are converted.
         """
         array = np.asarray(array)
+        if dtype is None and array.dtype in _AS_THEY_ARE:
+            return cls(_AS_THEY_ARE[array.dtype], array.shape, array.tobytes())
         if array.dtype.kind in "OUS":
             flat = [_string(item) for item in array.ravel().tolist()]
             return cls(STRING, array.shape, json.dumps(flat, ensure_ascii=False).encode())

@@ -20,7 +20,10 @@ _NAMES = tuple(phase.value for phase in PHASES[1:])
 
 def executed(answer: Answer, case: TestCase, peak: int, log_tail: LogTail) -> Execution:
     """The execution of `case` that an answer tells of; raises ProtocolError if it tells of none."""
-    durations = {name: ns / 1e9 for name, ns in zip(_NAMES, answer.ns, strict=False)}
+    marks = answer.marks
+    durations = {
+        name: (end - begin) / 1e9 for name, begin, end in zip(_NAMES, marks, marks[1:], strict=False)
+    }
     if answer.error is not None:
         return _raised(answer, answer.error, durations, peak, log_tail)
     if isinstance(case, PreparedCase) and case.expects(answer.size, answer.data):

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from fuzzing.cases.programs import Program, kind_named
 from fuzzing.cases.values import Value
-from fuzzing.execute.protocol import Cursor, Header, ProtocolError, begun, encoded, pack, pack_values
+from fuzzing.execute.protocol import Cursor, Header, ProtocolError, begun, described, encoded, received
 
 if TYPE_CHECKING:
     from fuzzing.cases import TestCase
 
 #: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
 FULL = 1 << 16
+
+_NEVER = 1 << 63
 
 Named = List[Tuple[str, Value]]
 Seen = Tuple[Tuple[str, str], ...]
@@ -37,7 +39,7 @@ class Job(NamedTuple):
 class Answer(NamedTuple):
     """What a worker says of a case.
 
-    ns     nanoseconds spent in each phase that was entered
+    marks  when each phase that was entered began, and the last one ended: nanoseconds, monotonic clock
     error  what there is to say of an exception; None where none was raised
     size   how many bytes of `data` tell of the outputs
     data   the outputs, see `protocol.tell`
@@ -45,7 +47,7 @@ class Answer(NamedTuple):
     """
 
     number: int
-    ns: Tuple[int, ...]
+    marks: Tuple[int, ...]
     error: Optional[Dict[str, Any]]
     size: int = 0
     data: bytes = b""
@@ -86,24 +88,27 @@ class CaseBatch:
 def request(case: TestCase) -> Tuple[bytes, bytes]:
     """What a worker is told of a case, as it stands in a header behind the number; program and inputs."""
     program = case.program.to_bytes()
-    described, blob = pack_values(case.values())
-    return encoded([case.program.kind, len(program), described])[1:], program + blob
+    told, blob = described(case.values())
+    return f"{encoded(case.program.kind).decode()},{len(program)},{told}]".encode(), program + blob
 
 
 def jobs(header: Header, blob: bytes) -> List[Job]:
     """Worker: the cases of a frame."""
-    cursor = Cursor(blob)
-    watch = header["watch"] or None
-    return [
-        Job(number, kind_named(kind).from_bytes(cursor.take(size)), cursor.values(described), watch)
-        for number, kind, size, described in header["cases"]
-    ]
+    watch, found, begin = header["watch"] or None, [], 0
+    for number, kind, size, told in header["cases"]:
+        program = kind_named(kind).from_bytes(blob[begin : begin + size])
+        inputs, begin = received(told, blob, begin + size)
+        found.append(Job(number, program, inputs, watch))
+    return found
 
 
 def pack_answers(answers: List[Answer]) -> bytes:
     """Worker: the frame of some answers."""
-    told = [(number, ns, error, size, len(data), seen) for number, ns, error, size, data, seen in answers]
-    return pack({"answers": told}, b"".join([answer.data for answer in answers]))
+    told = [
+        (number, marks, error, size, len(data), seen) for number, marks, error, size, data, seen in answers
+    ]
+    text, blobs = encoded({"answers": told}), [answer.data for answer in answers]
+    return b"".join([begun(text, sum(map(len, blobs))), *blobs])
 
 
 def answers(header: Header, blob: bytes) -> Iterator[Answer]:
@@ -113,11 +118,14 @@ def answers(header: Header, blob: bytes) -> Iterator[Answer]:
     """
     cursor = Cursor(blob)
     try:
-        for number, ns, error, size, whole, seen in header["answers"]:
+        for number, marks, error, size, whole, seen in header["answers"]:
             if error is not None and not isinstance(error, dict):
                 raise ValueError("an error that is no object")
             noted = tuple([(str(what), str(name)) for what, name in seen]) if seen else ()
             data = cursor.take(int(whole))
-            yield Answer(int(number), tuple(map(int, ns)), error, int(size), data, noted)
+            when = tuple(map(int, marks))
+            if when and not 0 <= min(when) <= max(when) < _NEVER:
+                raise ValueError("times that no clock tells")
+            yield Answer(int(number), when, error, int(size), data, noted)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ProtocolError(f"a worker sent answers that are none: {error!r}") from None

@@ -9,11 +9,12 @@ Cases and answers travel several to a frame, since some cases take no longer tha
 sent and read:
 
     {"watch": {}, "cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, ...
-    {"answers": [[number, [ns, ...], error, bytes that tell, bytes in all, seen], ...]}   blob: outputs, ...
+    {"answers": [[number, marks, error, bytes that tell, bytes in all, seen], ...]}   blob: outputs, ...
 
-where ns are the nanoseconds spent in each phase that was entered, and an error is an object, or null. What
-tells of outputs stands before them in the blob, not in the header: those that are as expected are known by
-their bytes, and nothing of them is parsed. See `fuzzing.execute.batches`.
+where marks tell when each phase that was entered began and the last one ended, in nanoseconds of the
+monotonic clock, and an error is an object, or null. What tells of outputs stands before them in the blob, not
+in the header: those that are as expected are known by their bytes, and nothing of them is parsed. See
+`fuzzing.execute.batches`.
 
 The page answers "what is it doing right now" without a system call on the worker's side, and still
 answers after the worker is dead.
@@ -22,10 +23,13 @@ answers after the worker is dead.
 from __future__ import annotations
 
 import json
+import json.encoder
+import os
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Dict
+from functools import lru_cache
+from typing import Any, Dict, Optional, Tuple
 
 from fuzzing import jsontext
 from fuzzing.cases.values import Absent, Sequence, Tensor, Value
@@ -35,9 +39,11 @@ from fuzzing.outcomes import Phase
 _PREFIX = struct.Struct("<4sIQ")
 _MAGIC = b"asy1"
 _encode = jsontext.encoder(compact=True)
+_quoted = json.encoder.encode_basestring_ascii
 _DECODER = json.JSONDecoder()
 MAX_HEADER = 16 << 20
 MAX_BLOB = 2 << 30
+_AT_ONCE = (1 << 17) - 64  # glibc maps and unmaps larger buffers anew each time
 
 Header = Dict[str, Any]
 
@@ -59,6 +65,29 @@ def pack(header: Header, blob: bytes = b"") -> bytes:
 def begun(text: bytes, size: int) -> bytes:
     """A frame of a header that is spelled already, but for its blob of `size` bytes."""
     return _PREFIX.pack(_MAGIC, len(text), size) + text
+
+
+def read_frame(pipe: int) -> Optional[Tuple[Header, bytes]]:
+    """Worker: the next frame, once it is there; None if no more come. It is copied once, by the kernel."""
+    prefix = _exactly(pipe, _PREFIX.size)
+    if len(prefix) < _PREFIX.size:
+        return None
+    _, header_size, blob_size = _PREFIX.unpack(prefix)
+    text, blob = _exactly(pipe, header_size), _exactly(pipe, blob_size)
+    return None if len(blob) < blob_size else (_header(text), blob)
+
+
+def _exactly(pipe: int, size: int) -> bytes:
+    """So many bytes, or all that come before the end."""
+    data = os.read(pipe, min(size, _AT_ONCE))
+    if len(data) == size:
+        return data
+    parts, missing = [data], size - len(data)
+    while data and missing:
+        data = os.read(pipe, min(missing, _AT_ONCE))
+        parts.append(data)
+        missing -= len(data)
+    return b"".join(parts)
 
 
 class FrameReader:
@@ -114,35 +143,48 @@ def _parsed(data: bytes, what: str) -> Any:
     return found
 
 
-def pack_values(values: Iterable[tuple[str, Value]]) -> tuple[list[Any], bytes]:
-    """Named values as (what the header tells of them, blob)."""
+def described(values: Iterable[tuple[str, Value]]) -> tuple[str, bytes]:
+    """Named values as (JSON that tells of them, blob)."""
     blobs: list[bytes] = []
-    return [[name, _describe(value, blobs)] for name, value in values], b"".join(blobs)
+    items = [f"[{_quoted(name)},{_describe(value, blobs)}]" for name, value in values]
+    return f"[{','.join(items)}]", b"".join(blobs)
 
 
 def tell(values: Iterable[tuple[str, Value]]) -> tuple[int, bytes]:
     """Named values as bytes that need no header: how many of these, JSON, tell of the rest; all of them."""
-    described, blob = pack_values(values)
-    text = encoded(described)
-    return len(text), text + blob
+    text, blob = described(values)
+    return len(text), text.encode() + blob
 
 
 def told(size: int, data: bytes) -> list[tuple[str, Value]]:
     """The inverse of `tell`; raises ProtocolError."""
     if not 0 <= size <= len(data):
         raise ProtocolError("a worker sent fewer bytes than should tell of its outputs")
-    described, cursor = _parsed(data[:size], "a list of outputs"), Cursor(data, size)
-    if not isinstance(described, list):
+    items, cursor = _parsed(data[:size], "a list of outputs"), Cursor(data, size)
+    if not isinstance(items, list):
         raise ProtocolError("a worker sent something that tells of no outputs")
-    found = cursor.values(described)
+    found = cursor.values(items)
     if cursor.offset != len(data):
         raise ProtocolError("a worker sent bytes that belong to no output")
     return found
 
 
-def unpack_values(described: Any, blob: bytes, offset: int = 0) -> list[tuple[str, Value]]:
-    """The inverse of `pack_values`, reading from `offset` on; raises ProtocolError."""
-    return Cursor(blob, offset).values(described)
+def received(told: Any, blob: bytes, begin: int) -> tuple[list[tuple[str, Value]], int]:
+    """Worker: values, as `described` tells of them, from a place in a blob on; and where the next ones begin.
+
+    They are the supervisor's, which has checked them.
+    """
+    values: list[tuple[str, Value]] = []
+    for name, item in told:
+        if type(item) is not list:
+            cursor = Cursor(blob, begin)
+            values += cursor.values([[name, item]])
+            begin = cursor.offset
+            continue
+        dtype, shape, size = item
+        values.append((name, Tensor.checked(dtype, tuple(shape), blob[begin : begin + size])))
+        begin += size
+    return values, begin
 
 
 class Cursor:
@@ -162,12 +204,12 @@ class Cursor:
             raise ValueError(f"{size} bytes are none of those that were sent")
         return self.blob[begin:end]
 
-    def values(self, described: Any) -> list[tuple[str, Value]]:
-        """The next values, as `pack_values` described them; raises ProtocolError."""
+    def values(self, told: Any) -> list[tuple[str, Value]]:
+        """The next values, as `described` tells of them; raises ProtocolError."""
         try:
             return [
                 (str(name), self._tensor(*item) if type(item) is list else self._other(item))
-                for name, item in described
+                for name, item in told
             ]
         except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
             raise ProtocolError(f"a worker sent values that are none: {error}") from None
@@ -177,7 +219,7 @@ class Cursor:
         end = self.offset = begin + size
         if not begin <= end <= len(self.blob):
             raise ValueError(f"{size} bytes are none of those that were sent")
-        return Tensor(str(dtype), tuple(map(int, shape)), self.blob[begin:end])
+        return Tensor(dtype, tuple(map(int, shape)), self.blob[begin:end])
 
     def _other(self, item: Any) -> Value:
         if item is None:
@@ -185,17 +227,23 @@ class Cursor:
         return Sequence(tuple([self._tensor(*inner) for inner in item["items"]]))
 
 
-def _describe(value: Value, blobs: list[bytes]) -> Any:
+def _describe(value: Value, blobs: list[bytes]) -> str:
     if isinstance(value, Tensor):
         blobs.append(value.data)
-        return [value.dtype, value.shape, len(value.data)]
+        return _spelled(value.dtype, value.shape, len(value.data))
     if isinstance(value, Sequence):
-        return {"items": [_describe(item, blobs) for item in value.items]}
-    return None
+        items = ",".join([_describe(item, blobs) for item in value.items])
+        return f'{{"items":[{items}]}}'
+    return "null"
+
+
+@lru_cache(maxsize=4096)
+def _spelled(dtype: str, shape: Tuple[int, ...], size: int) -> str:
+    return encoded([dtype, shape, size]).decode()
 
 
 PHASES = tuple(Phase)
-_PAGE = struct.Struct("<QIdQ")
+_PAGE = struct.Struct("=6Q")
 PAGE_BYTES = _PAGE.size
 IDLE = 0
 
@@ -216,12 +264,23 @@ class Status:
     log: int
 
 
-#: Worker: says what it begins now, by (page, 0, number of the case, phase as an index into PHASES, since
-#: when, size of the log). No function of ours stands before it: it is called four times a case.
-write_page = _PAGE.pack_into
+def page_view(page: Any) -> memoryview:
+    """Worker: the page as integers: number of the case, size of the log, and four times, in nanoseconds.
+
+    Those tell when the case began to be converted, compiled and run, and when it ended. One is written at
+    each step; those of earlier cases stay, so the newest says what is going on. No function of ours stands
+    before the page, since it is written to several times a case.
+    """
+    return memoryview(page)[:PAGE_BYTES].cast("Q")
 
 
 def read_status(page: Any) -> Status:
     """Supervisor: what the worker said last. May be torn if read while written: look twice."""
-    seq, phase, since, log = _PAGE.unpack_from(page, 0)
-    return Status(seq, PHASES[phase % len(PHASES)], since, log)
+    seq, log, *times = _PAGE.unpack_from(page, 0)
+    newest = 0
+    for place, time in enumerate(times):
+        if time >= times[newest]:
+            newest = place
+    if newest == len(times) - 1:
+        return Status(IDLE, PHASES[0], times[newest] / 1e9, log)
+    return Status(seq, PHASES[1 + newest], times[newest] / 1e9, log)

@@ -303,7 +303,7 @@ class Supervisor(Generic[Tag]):
             raise protocol.ProtocolError("a worker answered a case that it was not given")
         execution = executed(answer, job.case, self._peak_of(slot, number), slot.worker.log_tail)
         del slot.waiting[number]  # not before its answer could be read, or it would be lost
-        seconds = sum(answer.ns) / 1e9
+        seconds = (answer.marks[-1] - answer.marks[0]) / 1e9 if answer.marks else 0.0
         slot.pace.took(seconds)
         self.busy_s += seconds
         self._idle_deaths = 0

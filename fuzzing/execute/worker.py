@@ -15,21 +15,23 @@ import os
 import re
 import sys
 from functools import lru_cache
-from time import monotonic  # on Linux perf_counter's clock, too
-from typing import TYPE_CHECKING, Any
+from os import SEEK_END, lseek
+from time import monotonic_ns  # on Linux perf_counter's clock, too
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from fuzzing.backends.base import Backend
     from fuzzing.execute.batches import Answer, Job, Named
 
     #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception, what
     #: was seen of it if it was watched.
-    _Ended = tuple[int, list[float], Named, dict[str, Any] | None, list[tuple[str, str]]]
+    _Ended = tuple[int, list[int], Named, Optional["_Caught"], list[tuple[str, str]]]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
-_FLUSH_S = 0.02
-_READ = 1 << 16  # what a pipe holds; glibc maps and unmaps larger buffers anew each time
+_FLUSH_NS = 20_000_000
 
 
 def adopt_package(root: str) -> None:
@@ -72,6 +74,21 @@ def confine(spec: dict[str, Any]) -> str:
     return level
 
 
+class _Caught(NamedTuple):
+    """An exception, without what it holds on to: frames, and in them the compiler's objects.
+
+    codes   of the functions it came through, the outermost first
+    log     where in the log it begins that the case has printed, and where it ends
+    sticky  whether nothing that runs here is worth anything after it
+    """
+
+    kind: type[BaseException]
+    message: str
+    codes: List[CodeType]
+    log: tuple[int, int]
+    sticky: bool = False
+
+
 class Worker:
     """Serves cases from one pipe to another."""
 
@@ -80,38 +97,33 @@ class Worker:
 
         self._protocol = protocol
         self._batches = batches
-        self._page = page
-        self._write_page = protocol.write_page
+        self._page = protocol.page_view(page)
         self._in: int = spec["in"]
         self._out: int = spec["out"]
         self._log: int = spec["log"]
         self._root: str = spec["root"]
-        self._reader = protocol.FrameReader()
 
     def serve(self, backend: Backend) -> None:
         """Runs cases until the pipe is closed, or until an error after which nothing here is worth a case.
 
-        Frames are read and answers written several at a time: between two compiles the caches are cold,
-        and each then costs four times as much. What a crash swallows is at most FLUSH_S of answers,
+        Cases are read and answers written several at a time: between two compiles the caches are cold,
+        and each then costs four times as much. What a crash swallows is at most _FLUSH_NS of answers,
         which the supervisor has run again.
         """
-        sticky = [re.compile(pattern) for pattern in backend.sticky]
+        # One expression, which costs a quarter of several; the one for nothing matches nothing.
+        sticky = re.compile("|".join([f"(?:{pattern})" for pattern in backend.sticky]) or "(?!)")
         ended: list[_Ended] = []
-        flushed = 0.0
-        while True:
-            data = os.read(self._in, _READ)
-            if not data:
-                return
-            frames = list(self._reader.feed(data))
-            for job in [job for frame in frames for job in self._batches.jobs(*frame)]:
+        flushed = 0
+        while (frame := self._protocol.read_frame(self._in)) is not None:
+            for job in self._batches.jobs(*frame):
                 end = self._watched(backend, job) if job.watch else self._case(backend, job)
                 ended.append(end)
-                told = end[3]
-                if told is not None and any(pattern.search(told["message"]) for pattern in sticky):
-                    told["sticky"] = True
+                caught = end[3]
+                if caught is not None and sticky.search(caught.message):
+                    ended[-1] = (*end[:3], caught._replace(sticky=True), end[4])
                     self._flush(ended)
                     return
-                if end[1][-1] - flushed > _FLUSH_S:
+                if end[1][-1] - flushed > _FLUSH_NS:
                     flushed = self._flush(ended)
             flushed = self._flush(ended)
 
@@ -121,10 +133,10 @@ class Worker:
 
         assert job.watch is not None
         backend.watch = Watch(**job.watch)
-        number, marks, outputs, told, _ = self._case(backend, job)
+        number, marks, outputs, caught, _ = self._case(backend, job)
         seen = backend.watch.seen
         backend.watch = Watch()
-        return number, marks, outputs, told, seen
+        return number, marks, outputs, caught, seen
 
     def ready(self, versions: dict[str, str], isolation: str) -> None:
         """Says that the compiler is imported, and behind which walls."""
@@ -132,17 +144,17 @@ class Worker:
 
     def fail(self, error: BaseException) -> None:
         """Says that the compiler cannot be imported."""
-        self._send({"ready": False, **self._raised(error)})
+        self._send({"ready": False, **self._told(_caught(error))})
 
     def _send(self, header: dict[str, Any]) -> None:
         self._write(self._protocol.pack(header))
 
-    def _flush(self, ended: list[_Ended]) -> float:
+    def _flush(self, ended: list[_Ended]) -> int:
         """Writes the answers, empties the list and tells the time."""
         if ended:
             self._write(self._batches.pack_answers([self._answer(*one) for one in ended]))
             ended.clear()
-        return monotonic()
+        return monotonic_ns()
 
     def _write(self, frame: bytes) -> None:
         view = memoryview(frame)
@@ -156,63 +168,68 @@ class Worker:
         as long as usual: what can wait, waits for `_answer`.
         """
         number, program, inputs, _ = job
-        page, write_page = self._page, self._write_page
-        log = os.lseek(self._log, 0, os.SEEK_END)  # its size, for a fifth of what fstat takes
-        marks = [monotonic()]
-        told = None
+        page = self._page
+        page[1] = log = lseek(self._log, 0, SEEK_END)  # its size, for a fifth of what fstat takes
+        page[0] = number
+        caught = None
         outputs: Named = []
         model = executable = None
+        page[2] = now = monotonic_ns()
+        marks = [now]
         try:
-            write_page(page, 0, number, 1, marks[0], log)
             model = backend.convert(program, inputs)
-            marks.append(monotonic())
-            write_page(page, 0, number, 2, marks[1], log)
+            page[3] = now = monotonic_ns()
+            marks.append(now)
             executable = backend.compile(model)
-            marks.append(monotonic())
-            write_page(page, 0, number, 3, marks[2], log)
+            page[4] = now = monotonic_ns()
+            marks.append(now)
             outputs = backend.run(executable, inputs)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is evidence, not our error
-            told = self._raised(error)
-            told["log"] = [log, os.lseek(self._log, 0, os.SEEK_END)]
+            caught = _caught(error, log, lseek(self._log, 0, SEEK_END))
         # Destructors belong to the case: a crash in them must not be charged to the next one.
         del model, executable
-        marks.append(monotonic())
-        write_page(page, 0, self._protocol.IDLE, 0, marks[-1], log)
-        return number, marks, outputs, told, []
+        page[5] = now = monotonic_ns()
+        marks.append(now)
+        return number, marks, outputs, caught, []
 
     def _answer(
         self,
         number: int,
-        marks: list[float],
+        marks: list[int],
         outputs: Named,
-        told: dict[str, Any] | None,
+        caught: _Caught | None,
         seen: list[tuple[str, str]],
     ) -> Answer:
-        answer, noted = self._batches.Answer, tuple(seen)
-        ns = tuple([int(1e9 * (end - begin)) for begin, end in zip(marks, marks[1:])])
         size, data = 0, b""
-        if told is None:
+        if caught is None:
             try:
                 size, data = self._protocol.tell(outputs)
             except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
-                told = {**self._raised(error), "log": [0, 0]}
-        return answer(number, ns, told, size, data, noted)
+                caught = _caught(error)
+        told = caught and self._told(caught)
+        return self._batches.Answer(number, tuple(marks), told, size, data, tuple(seen))
 
-    def _raised(self, error: BaseException) -> dict[str, Any]:
-        frames = []
-        trace = error.__traceback__
-        while trace is not None:  # not `traceback`, which reads every source file
-            code = trace.tb_frame.f_code
-            if not code.co_filename.startswith(self._root):
-                frames.append(f"{_relative(code.co_filename)}:{code.co_name}")
-            trace = trace.tb_next
-        kind = type(error)
+    def _told(self, caught: _Caught) -> dict[str, Any]:
+        """What there is to say of an exception; functions of ours are left out."""
+        theirs = [code for code in caught.codes if not code.co_filename.startswith(self._root)]
         return {
-            "error": kind.__name__,
-            "module": kind.__module__,
-            "message": str(error)[:16_000],
-            "traceback": frames[-50:],
+            "error": caught.kind.__name__,
+            "module": caught.kind.__module__,
+            "message": caught.message,
+            "traceback": [f"{_relative(code.co_filename)}:{code.co_name}" for code in theirs[-50:]],
+            "log": list(caught.log),
+            "sticky": caught.sticky,
         }
+
+
+def _caught(error: BaseException, begin: int = 0, end: int = 0) -> _Caught:
+    """An exception, and where in the log it stands what its case has printed."""
+    codes = []
+    trace = error.__traceback__
+    while trace is not None:  # not `traceback`, which reads every source file
+        codes.append(trace.tb_frame.f_code)
+        trace = trace.tb_next
+    return _Caught(type(error), str(error)[:16_000], codes, (begin, end))
 
 
 @lru_cache(maxsize=4096)

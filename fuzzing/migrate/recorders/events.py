@@ -213,25 +213,25 @@ def _item(header: Mapping[str, Any], blob: bytes) -> Iterator[Item]:
 def _packed(case: TestCase) -> tuple[protocol.Header, bytes]:
     program = case.program.to_bytes()
     plain = [(name, value) for name, value in case.inputs if not isinstance(value, Recipe)]
-    values, blob = protocol.pack_values([*plain, *(case.expected or ())])
+    size, values = protocol.tell([*plain, *(case.expected or ())])
     told = {
         "kind": case.program.kind,
         "program": len(program),
         "inputs": [
             [name, value.to_json() if isinstance(value, Recipe) else None] for name, value in case.inputs
         ],
-        "values": values,
+        "values": size,
         "expected": None if case.expected is None else len(case.expected),
         "tolerance": case.tolerance and [case.tolerance.rtol, case.tolerance.atol],
         "comparison": case.comparison,
         "provenance": vars(case.provenance),
     }
-    return {"case": told}, program + blob
+    return {"case": told}, program + values
 
 
 def _unpacked(told: Mapping[str, Any], blob: bytes) -> TestCase:
     size = told["program"]
-    values = protocol.unpack_values(told["values"], blob, size)
+    values = protocol.told(told["values"], blob[size:])
     cut = len(values) - (told["expected"] or 0)
     plain = dict(values[:cut])
     return TestCase(

@@ -65,6 +65,8 @@ def test_what_was_raised_comes_as_an_object() -> None:
         [[1, [2], None, 2, -1, []]],
         [[1, [2], None, 2, None, []]],
         [[float("inf"), [2], None, 2, 4, []]],
+        [[1, [10**400], None, 2, 4, []]],
+        [[1, [-1, 2], None, 2, 4, []]],
     ],
     ids=str,
 )

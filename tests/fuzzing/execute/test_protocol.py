@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import struct
+import threading
 from typing import Any
 
 import numpy as np
@@ -20,13 +22,18 @@ from fuzzing.execute.protocol import (
     MAX_HEADER,
     PAGE_BYTES,
     PHASES,
+    Cursor,
     FrameReader,
     ProtocolError,
+    Status,
+    described,
     pack,
-    pack_values,
+    page_view,
+    read_frame,
     read_status,
-    unpack_values,
-    write_page,
+    received,
+    tell,
+    told,
 )
 from fuzzing.outcomes import Phase
 from tests.fuzzing.cases.strategies import names, values
@@ -57,6 +64,22 @@ def test_a_frame_byte_by_byte_comes_with_its_last() -> None:
     for byte in frame[:-1]:
         assert list(reader.feed(bytes([byte]))) == []
     assert list(reader.feed(frame[-1:])) == [({"seq": 1}, b"blob")]
+
+
+def test_frames_are_read_however_large_until_no_more_come() -> None:
+    sent = [({"seq": 1}, b""), ({"seq": 2}, b"blob"), ({}, bytes(range(256)) * 4096)]
+    end, begin = os.pipe()
+
+    def write() -> None:  # far more than a pipe holds, so that frames come in pieces
+        with open(begin, "wb") as pipe:
+            pipe.write(b"".join(pack(*frame) for frame in sent) + pack({}, b"cut off")[:-1])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert [read_frame(end) for _ in sent] == sent
+    assert read_frame(end) is None
+    writer.join()
+    os.close(end)
 
 
 @given(st.binary(min_size=PREFIX.size).filter(lambda data: not data.startswith(b"asy1")))
@@ -100,16 +123,16 @@ def test_a_protocol_error_is_the_machines() -> None:
 
 @given(st.lists(st.tuples(names, values), max_size=4), st.binary(max_size=9))
 def test_values_survive(given_: list[tuple[str, Value]], before: bytes) -> None:
-    described, blob = pack_values(given_)
-    [(header, payload)] = FrameReader().feed(pack({"outputs": described}, before + blob))
-    assert unpack_values(header["outputs"], payload, len(before)) == given_
+    text, blob = described(given_)
+    assert received(json.loads(text), before + blob, len(before)) == (given_, len(before + blob))
+    assert told(*tell(given_)) == given_
 
 
 def test_every_bit_of_a_tensor_survives() -> None:
     odd = Tensor("float32", (2,), b"\x01\x00\xc0\x7f\x00\x00\x00\x80")  # a NaN with a payload, and -0
-    described, blob = pack_values([("odd", odd), ("s", Sequence((odd, odd))), ("none", Absent())])
-    assert len(blob) == 3 * 8
-    [(_, back), *_] = unpack_values(json.loads(json.dumps(described)), blob)
+    size, data = tell([("odd", odd), ("s", Sequence((odd, odd))), ("none", Absent())])
+    assert len(data) - size == 3 * 8
+    [(_, back), *_] = told(size, data)
     assert isinstance(back, Tensor)
     assert back.data == odd.data
 
@@ -118,7 +141,7 @@ FLOAT = ["float32", [2], 8]
 
 
 @pytest.mark.parametrize(
-    "described",
+    "items",
     [
         None,
         3,
@@ -143,11 +166,11 @@ FLOAT = ["float32", [2], 8]
         [["x", {"items": [["float32", [2], 99]]}]],
         [["x", FLOAT], ["y", FLOAT]],
     ],
-    ids=lambda described: str(described)[:40],
+    ids=lambda items: str(items)[:40],
 )
-def test_values_that_are_none_are_refused(described: Any) -> None:
+def test_values_that_are_none_are_refused(items: Any) -> None:
     with pytest.raises(ProtocolError):
-        unpack_values(described, bytes(8))
+        Cursor(bytes(8)).values(items)
 
 
 def test_values_nested_without_end_are_refused() -> None:
@@ -155,38 +178,41 @@ def test_values_nested_without_end_are_refused() -> None:
     for _ in range(5000):
         nested = {"items": [nested]}
     with pytest.raises(ProtocolError):
-        unpack_values([["x", nested]], b"")
+        Cursor(b"").values([["x", nested]])
 
 
 def test_a_size_cannot_walk_backwards() -> None:
     """An empty tensor of negative size would have the next one read what was read already."""
     with pytest.raises(ProtocolError):
-        unpack_values([["x", FLOAT], ["y", ["float32", [0], -8]], ["z", FLOAT]], bytes(8))
+        Cursor(bytes(8)).values([["x", FLOAT], ["y", ["float32", [0], -8]], ["z", FLOAT]])
 
 
 @given(values, values)
 def test_a_sequence_of_anything_but_tensors_is_refused(one: Value, other: Value) -> None:
-    described, blob = pack_values([("one", one), ("other", other)])
-    inner = [described[0][1], described[1][1]]
+    text, blob = described([("one", one), ("other", other)])
+    inner = [item for _, item in json.loads(text)]
     if all(isinstance(value, Tensor) for value in (one, other)):
-        [(_, value)] = unpack_values([["s", {"items": inner}]], blob)
+        [(_, value)] = Cursor(blob).values([["s", {"items": inner}]])
         assert value == Sequence((one, other))  # type: ignore[arg-type]
     else:
         with pytest.raises(ProtocolError):
-            unpack_values([["s", {"items": inner}]], blob)
+            Cursor(blob).values([["s", {"items": inner}]])
 
 
-@given(
-    st.integers(0, 2**64 - 1),
-    st.sampled_from(range(len(PHASES))),
-    st.floats(0, allow_infinity=False, allow_nan=False),
-    st.integers(0, 2**64 - 1),
-)
-def test_the_page_says_what_was_written(seq: int, phase: int, since: float, log: int) -> None:
+whole = st.integers(0, 2**64 - 1)
+
+
+@given(st.lists(st.tuples(whole, whole, st.integers(0, 3)), min_size=1), st.data())
+def test_the_page_says_what_is_going_on(cases: list[tuple[int, int, int]], data: st.DataObject) -> None:
     page = mmap.mmap(-1, mmap.PAGESIZE)
-    write_page(page, 0, seq, phase, since, log)
-    status = read_status(page)
-    assert (status.seq, status.phase, status.since, status.log) == (seq, PHASES[phase], since, log)
+    view, now = page_view(page), 0
+    for number, log, entered in cases:
+        view[0], view[1] = number, log
+        for phase in range(entered):  # a case that raises ends before it has been through all
+            now = view[2 + phase] = now + data.draw(st.integers(1, 10**15))
+            assert read_status(page) == Status(number, PHASES[1 + phase], now / 1e9, log)
+        now = view[5] = now + data.draw(st.integers(1, 10**15))
+        assert read_status(page) == Status(IDLE, Phase.IMPORT, now / 1e9, log)
 
 
 def test_a_new_page_says_idle() -> None:
@@ -206,5 +232,5 @@ def test_phases_are_in_the_order_in_which_the_worker_counts_them() -> None:
 
 def test_large_blobs_are_not_copied_into_text() -> None:
     big = Tensor.of(np.zeros(1 << 20, np.uint8))
-    described, blob = pack_values([("big", big)])
-    assert len(pack({"outputs": described}, blob)) < len(blob) + 200
+    text, blob = described([("big", big)])
+    assert len(text) + len(blob) < len(big.data) + 200
