@@ -141,7 +141,7 @@ def test_an_exit_is_no_answer() -> None:
 
 @pytest.mark.parametrize("phase", ["convert", "compile", "run"])
 def test_a_hang_ends_with_its_traceback(phase: str) -> None:
-    limits = Limits(**{f"{phase}_s": HANGS_S})
+    limits = Limits.from_json({f"{phase}_s": HANGS_S})
     executions = run([f"{phase}:hang", FINE], Supervisor(command(limits=limits)))
     hung = executions[0]
     assert (hung.ending, hung.phase) == ("hung", Phase(phase))
