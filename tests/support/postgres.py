@@ -122,7 +122,7 @@ def _call(user: str | None, *command: str | Path) -> None:
         [str(part) for part in command],
         user=user,
         cwd="/",
-        env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+        env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "PGCTLTIMEOUT": "600"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if "start" not in command else subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
