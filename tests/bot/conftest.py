@@ -6,6 +6,7 @@ server that is started for the tests.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import URL, Engine, create_engine
@@ -25,6 +27,16 @@ from bot.store.models import Base
 from tests.support import postgres
 
 Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """A command that is called in this process sets its logs up; no later test may depend on that."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    root.handlers, root.level = before
+    structlog.reset_defaults()
 
 
 class _Server(uvicorn.Server):
