@@ -185,10 +185,10 @@ class Folder:
             else:
                 left_out += 1
         if not found:
-            held = f"{left_out} cases of other kinds" if left_out else "none"
+            held = f", but {left_out} cases of other kinds" if left_out else ""
             raise UsageError(
-                f"{self._corpus.root} holds no case of kind {' or '.join(sorted(self._kinds))}, but {held}; "
-                "name a corpus: a folder of folders such as ab/ab12…, each with a case.json"
+                f"{self._corpus.root} holds no case of kind {' or '.join(sorted(self._kinds))}{held}; "
+                "name a corpus, a folder of folders such as ab/ab12…, each with a case.json, or ONNX models"
             )
 
     def operators(self, wanted: Collection[str]) -> dict[str, str]:

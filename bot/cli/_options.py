@@ -55,8 +55,8 @@ _SELECTION = (
     ),
     click.option(
         "--cases",
-        type=click.Path(path_type=Path, file_okay=False, exists=True),
-        help="Take the cases of this corpus folder instead.",
+        type=click.Path(path_type=Path, exists=True),
+        help="Take the cases of this corpus folder instead, or ONNX models: a file, or a folder of them.",
     ),
     click.option(
         "--strategy", help="What decides which cases run first. [default: change if it is known, else opera]"

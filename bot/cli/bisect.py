@@ -70,9 +70,10 @@ def command(
 ) -> Exit:
     """Find the release of a compiler in which a stored case began to fail, or stopped failing.
 
-    CASE is the folder of a case, or the beginning of its id in the corpus. Releases are installed into
-    environments of their own, as few as it takes, and kept; so is what the case did there, so that a
-    bisection that was stopped goes on. Exit code 1 if the change was found, 0 if there is none in the range.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Releases are
+    installed into environments of their own, as few as it takes, and kept; so is what the case did there, so
+    that a bisection that was stopped goes on. Exit code 1 if the change was found, 0 if there is none in the
+    range.
     """
     wanted = Range.parse(between)
     how = configured(backend or _backend(wanted.package), device, given, profile)

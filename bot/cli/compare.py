@@ -53,9 +53,9 @@ def command(
 ) -> Exit:
     """Run one stored case on several compilers and show who stands alone.
 
-    CASE is the folder of a case, or the beginning of its id in the corpus. Says of each compiler how far
-    its outputs are from the library's own and from a float64 run, and which agree. Exit code 1 if one
-    stands alone or is at fault.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Says of each
+    compiler how far its outputs are from the library's own and from a float64 run, and which agree. Exit
+    code 1 if one stands alone or is at fault.
     """
     with (
         stored_case(case, corpus) as (store, found),

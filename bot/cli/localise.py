@@ -61,11 +61,11 @@ def command(
 ) -> Exit:
     """Tell where in a compiler a failing case goes wrong.
 
-    CASE is the folder of a case, or the beginning of its id in the corpus; reduce it first, so that there is
-    one bug in it. What is told are facts, each with how it was got: the rung of the ablation ladder, the
-    passes that must be left out for the case to pass, the pass that raises, the stage after which the result
-    is wrong, the converter, the first part of the graph that differs. Exit code 1, since a compiler is at
-    fault; 2 if the case does not fail.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus; reduce it first,
+    so that there is one bug in it. What is told are facts, each with how it was got: the rung of the
+    ablation ladder, the passes that must be left out for the case to pass, the pass that raises, the stage
+    after which the result is wrong, the converter, the first part of the graph that differs. Exit code 1,
+    since a compiler is at fault; 2 if the case does not fail.
     """
     how = configured(backend, device, given, profile)
     toolchain = installed(how.name, python)

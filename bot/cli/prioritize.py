@@ -18,6 +18,7 @@ from bot.campaigns.catalogue import Cases, Catalogued, Folder
 from bot.campaigns.collecting import Collector, missing
 from bot.campaigns.provenance import origin
 from bot.campaigns.ranking import Change, Order, Question, Ranking, frontends_of, in_order
+from bot.cli._cases import corpus_at
 from bot.cli._options import program_kinds, selected, selection_options
 from bot.cli._tables import stdout
 from bot.cli._watch import Line
@@ -77,7 +78,7 @@ def command(
     config = selected(backend, frontend, sources, cases, strategy)
     change = _change(diff, repo, commits)
     settings = load_settings()
-    corpus = cases.resolve() if cases else settings.data_dir / "corpus"
+    corpus = corpus_at(cases) if cases else settings.data_dir / "corpus"
     with Line() as line:
         found = _cases(config, settings, cases and corpus, line)
         question = Question(

@@ -64,11 +64,11 @@ def command(
 ) -> Exit:
     """Make a failing case as small as it gets, with the same bug in it.
 
-    CASE is the folder of a case, or the beginning of its id in the corpus. Whatever is tried counts only if
-    it fails with the same signature; other bugs met on the way are kept as cases of their own. Where it
-    only shows what a part of it computes wrongly by itself, that part is named. What was learnt is
-    remembered: a reduction that was stopped goes on where it was. Exit code 1, since a compiler is at fault;
-    2 if the case does not fail.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Whatever is tried
+    counts only if it fails with the same signature; other bugs met on the way are kept as cases of their
+    own. Where it only shows what a part of it computes wrongly by itself, that part is named. What was
+    learnt is remembered: a reduction that was stopped goes on where it was. Exit code 1, since a compiler is
+    at fault; 2 if the case does not fail.
     """
     how = configured(backend, device, given, profile)
     toolchain = installed(how.name, python)

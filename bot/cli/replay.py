@@ -75,9 +75,9 @@ def command(
 ) -> Exit:
     """Run one stored case again and show the verdict.
 
-    CASE is the folder of a case, or the beginning of its id in the corpus. Every run has a process of its
-    own. What fails is run again with ever more of the compiler switched on, where the compiler can be
-    taken apart, to name the part at fault. Exit code 1 if a compiler is at fault.
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Every run has a
+    process of its own. What fails is run again with ever more of the compiler switched on, where the
+    compiler can be taken apart, to name the part at fault. Exit code 1 if a compiler is at fault.
     """
     check_profile(profile)
     options = parse_options(given)

@@ -21,7 +21,7 @@ from bot.campaigns.manual import run_once_through
 from bot.campaigns.progress import Progress
 from bot.campaigns.services import Ready, Services, Spec
 from bot.cli import _campaign_text
-from bot.cli._cases import linked
+from bot.cli._cases import corpus_at, linked
 from bot.cli._options import (
     configuration_options,
     json_option,
@@ -172,7 +172,7 @@ def command(
         repeats=repeats,
         reduction={"cases": reduced},
     )
-    asked = _Asked(python, release, base, cases and cases.resolve(), not no_cache, report is not None)
+    asked = _Asked(python, release, base, cases and corpus_at(cases), not no_cache, report is not None)
     kept = linked(asked.cases) if asked.cases and reduced else nullcontext(asked.cases)
     with _folder(report) as folder, Watch() as watch, kept as lying:
         told = _campaign(settings, config, folder, replace(asked, cases=lying), watch)

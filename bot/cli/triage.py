@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
+from bot.cli._cases import corpus_at
 from bot.cli._options import (
     configuration_options,
     configured,
@@ -29,7 +30,7 @@ from fuzzing.execute.shard import Shard
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True))
 @click.option("--backend", required=True, help="Compiler that fails the cases.")
 @click.option(
     "--from",
@@ -77,11 +78,12 @@ def command(
 ) -> Exit:
     """Tell which failing cases are one bug, and show the smallest case of each.
 
-    DIR is a corpus folder: its cases are run, and those that fail are reduced and told apart by what is left
-    of them. What was learnt is remembered: a triage that was stopped runs nothing of its reductions again.
-    Exit code 1 if a case fails.
+    DIR is a corpus folder, or one of ONNX models: its cases are run, and those that fail are reduced and
+    told apart by what is left of them. What was learnt is remembered: a triage that was stopped runs nothing
+    of its reductions again. Exit code 1 if a case fails.
     """
     how = configured(backend, device, given, profile)
+    directory = corpus_at(directory)
     cases, known = _cases(directory, told_by)
     shard = shard_of(how, installed(how.name, python), directory, cases, workers=workers)
     folder = (out or load_settings().data_dir / "triage").absolute()

@@ -27,6 +27,9 @@ from fuzzing.migrate.randomness import draws_random_numbers
 from fuzzing.migrate.sources import Skip
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from onnx import ModelProto
     from onnx.backend.test.case.test_case import TestCase as BackendTest
 
 LIBRARY = "onnx"
@@ -68,9 +71,29 @@ def migrate(
 
 def single_operator(test: BackendTest) -> str:
     """The one operator a test's model holds beside constants; "" if there are several."""
-    nodes = () if test.model is None else test.model.graph.node
-    kinds = {node.op_type for node in nodes if node.op_type != "Constant"}
+    return "" if test.model is None else operator_in(test.model)
+
+
+def operator_in(model: ModelProto) -> str:
+    """The one operator a model holds beside constants; "" if there are several."""
+    kinds = {node.op_type for node in model.graph.node if node.op_type != "Constant"}
     return kinds.pop() if len(kinds) == 1 else ""
+
+
+def data_sets(folder: Path) -> list[tuple[list[Any], list[Any]]]:
+    """What lies beside a model: inputs and outputs of `test_data_set_0/input_0.pb`, `output_0.pb`, …"""
+    sets = sorted(folder.glob("test_data_set_*"), key=_place)
+    return [(_tensors(one, "input"), _tensors(one, "output")) for one in sets]
+
+
+def _tensors(folder: Path, what: str) -> list[Any]:
+    import onnx
+
+    return [onnx.load_tensor(path) for path in sorted(folder.glob(f"{what}_*.pb"), key=_place)]
+
+
+def _place(path: Path) -> int:
+    return int(path.stem.rsplit("_", 1)[-1])
 
 
 def _case(

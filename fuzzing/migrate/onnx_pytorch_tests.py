@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fuzzing.cases import TestCase
 from fuzzing.migrate import onnx_backend_tests
@@ -40,23 +40,9 @@ def collect() -> list[FileTest]:
 
 
 def _read(test: FileTest) -> FileTest:
-    """The test with what its folder holds: `model.onnx`, `test_data_set_0/input_0.pb`, `output_0.pb`, …"""
+    """The test with what its folder holds: `model.onnx`, and the data beside it."""
     import onnx
 
     folder = Path(test.model_dir or "")
-    sets = sorted(folder.glob("test_data_set_*"), key=_place)
-    return replace(
-        test,
-        model=onnx.load(folder / "model.onnx"),
-        data_sets=[(_tensors(one, "input"), _tensors(one, "output")) for one in sets],
-    )
-
-
-def _tensors(folder: Path, what: str) -> list[Any]:
-    import onnx
-
-    return [onnx.load_tensor(path) for path in sorted(folder.glob(f"{what}_*.pb"), key=_place)]
-
-
-def _place(path: Path) -> int:
-    return int(path.stem.rsplit("_", 1)[-1])
+    model, sets = onnx.load(folder / "model.onnx"), onnx_backend_tests.data_sets(folder)
+    return replace(test, model=model, data_sets=sets)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fuzzing.cases import Comparison, Input, OnnxModel, Provenance, TestCase
 from fuzzing.errors import CaseFormatError
-from fuzzing.migrate import onnx_inputs, onnx_singles
+from fuzzing.migrate import onnx_singles
 from fuzzing.migrate.onnx_inputs import CannotDrawError
 from fuzzing.migrate.onnx_singles import CannotTellError
+from fuzzing.migrate.onnx_whole import whole_inputs
 from fuzzing.migrate.randomness import draws_random_numbers
 from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
 
@@ -117,7 +118,7 @@ class Onnx:
         """The case of a whole model, or else the reason why it is none."""
         try:
             kept = onnx_singles.valid(model, known)
-            inputs = tuple(_whole_inputs(known))
+            inputs = tuple(whole_inputs(known))
         except (CannotDrawError, CannotTellError) as error:
             self._sink.skip("", str(error), getattr(error, "detail", ""))
             return
@@ -140,18 +141,3 @@ class Onnx:
         comparison: Comparison = "shapes" if random else "values"
         provenance = Provenance(SOURCE, self._sink.test(), operator, self.library, self._version)
         self._sink.case(TestCase(program, inputs, provenance, comparison=comparison))
-
-
-def _whole_inputs(model: ModelProto) -> Any:
-    """A value for each input of a model that has no initialiser. Raises CannotDrawError, CannotTellError."""
-    constant = {item.name for item in model.graph.initializer}
-    for seed, item in enumerate(model.graph.input):
-        if item.name in constant:
-            continue
-        shape = onnx_inputs.static_shape(item) if item.type.HasField("tensor_type") else None
-        if shape is None or not item.type.tensor_type.elem_type:
-            raise CannotTellError("an input is no tensor of known type and rank", item.name)
-        yield (
-            item.name,
-            onnx_inputs.of_graph(model.graph, item.name, onnx_singles.element_type(item), shape, seed),
-        )

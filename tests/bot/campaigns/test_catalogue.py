@@ -96,5 +96,5 @@ def test_the_cases_of_a_folder_by_kind(tmp_path: Path) -> None:
     ):
         list(others.cases())
     assert others.account().skipped == {"a program of kind OnnxModel": len(standins.IDS)}
-    with pytest.raises(UsageError, match="but none; name a corpus"):
+    with pytest.raises(UsageError, match="holds no case of kind TorchCall; name a corpus"):
         list(catalogues.Folder(tmp_path / "nowhere", ["TorchCall"]).cases())
