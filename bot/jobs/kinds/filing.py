@@ -19,7 +19,7 @@ from bot.jobs.doing import Doing, IssueFacts
 from bot.jobs.registry import kind
 from bot.jobs.running import Known
 from bot.reports import text
-from bot.store import Session, audit, bugs, outbox
+from bot.store import Session, audit, bugs, jobs, outbox
 from bot.store.life import OVER, Event
 from bot.store.models import BugState, Campaign, Effect, EffectState, Job
 
@@ -78,7 +78,20 @@ def file(doing: Doing) -> None:
         return
     seen = _seen(doing, known, payload)
     with doing.transaction() as (session, job):
+        if _is_overtaken(session, known, seen):
+            jobs.release(job)  # looked at once more, at what is known by now
+            return
         _settle(session, job, doing, name, seen)
+
+
+def _is_overtaken(session: Session, known: Known, seen: _Seen) -> bool:
+    """Whether the bug is not what was looked at: it leads another life, or is to be gone and was seen."""
+    bug = bugs.of_id(session, known.bug.id)
+    if bug is None:
+        return False
+    return bugs.lives(bug) != bugs.lives(known.bug) or (
+        bool(seen.gone) and bug.campaign_id != known.bug.campaign_id
+    )
 
 
 def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
