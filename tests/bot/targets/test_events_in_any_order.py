@@ -223,6 +223,19 @@ def test_checks_of_another_app_are_passed_over(watch: Watch, repository: Reposit
     assert asked("", "7"), "there is no App"
 
 
+def test_a_branch_that_goes_to_and_fro_is_tested_where_it_ends(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    first = repository.head()
+    second = repository.commit({"op.cc": "2\n"})
+    for commit in (first, second, first, second):
+        watch.clock.advance(seconds=10)
+        repository.force("main", commit)
+        watch.deliver()
+    alive = [one.head for one in watch.campaigns() if one.state == "planning"]
+    assert alive == [second]
+
+
 def leave_out(watch: Watch, repository: RepositoryDouble) -> None:
     """Somebody takes it from the installation."""
     with watch.hub.hub.lock:
