@@ -18,7 +18,7 @@ from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, audit, bugs, campaigns, jobs, mutes, now, outbox
 from bot.store.bugs import Sighting
-from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, Job, JobState
+from bot.store.models import Bug, BugState, Campaign, Cause, Effect, EffectState, Job, JobState
 from bot.store.outbox import Draft
 from tests.bot.jobs import killing, real
 from tests.bot.jobs.killing import START, TARGET
@@ -68,7 +68,7 @@ class World:
                 "body": "words\n<!-- assay:e -->\n",
                 "labels": [],
             }
-            draft = Draft("issue", "e", TARGET, payload, "s", hold=filing.CHECKING)
+            draft = Draft("issue", "e", TARGET, payload, "s", hold=filing.CHECKING, cause=Cause.CHECKING)
             posted = outbox.post(session, [draft], campaign_id=1, issues_per_day=5, at=START)
             filing.ask_all(session, posted, [draft], START)
 
