@@ -113,6 +113,8 @@ def ask(
         jobs.ask(session, LOCALISE, target, name, at, bug_id=bug.id)
     name = key(FILING, effect)
     known = jobs.of_key(session, name)
+    if number is None and known is not None and jobs.at_work(known):
+        number = known.arguments.get("number")  # where somebody else waits for the answer
     jobs.ask(
         session,
         FILING,

@@ -308,3 +308,12 @@ def test_a_pass_on_a_commit_that_nobody_tested_is_no_news_where_the_bug_was_seen
     assert world.bug.state == BugState.REPORTED.value
     world.retest("f", PASSES)
     assert world.bug.state == BugState.FIXED.value
+
+
+def test_a_campaign_that_ends_after_a_later_one_is_not_the_last_that_saw_the_bug(world: World) -> None:
+    """Else a pass on a commit between the two would say that the bug is mended."""
+    older, later = world.campaign("b"), world.campaign("d")
+    seen = world.bug.seen
+    world.see(later)
+    world.see(older)
+    assert (world.bug.campaign_id, world.bug.seen) == (later, seen + 2)

@@ -250,3 +250,15 @@ def test_where_it_goes_wrong_is_asked_first_and_told(world: World) -> None:
         asked = session.query(Job).filter(Job.kind == filing.LOCALISE).one()
         assert (asked.bug_id, asked.state) == (1, JobState.PENDING.value)
         assert jobs.of_key(session, asked.key) is not None
+
+
+def test_who_waits_for_an_answer_gets_it_though_somebody_else_asks_too(world: World) -> None:
+    """`/assay upstream` in an issue, then a press of the button while the first waits."""
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        filing.ask(session, "e", TARGET, bug, START, "ada", 7)
+        filing.ask(session, "e", TARGET, bug, START, "ben")
+    assert world.work().arguments["number"] == 7
+    with world.database.reading() as session:
+        (answer,) = session.query(Effect).filter(Effect.kind == "comment")
+        assert (answer.number, "checked: it is still there" in answer.payload["body"]) == (7, True)
