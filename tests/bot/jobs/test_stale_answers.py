@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bot.bisection.releases import Range, releases
+from bot.bugs import since
 from bot.campaigns.services import OnEvent
 from bot.jobs import blaming
-from bot.jobs.kinds import bisect
 from bot.jobs.registry import Lane
 from bot.jobs.releasing import Asking
 from bot.jobs.worker import Worker
@@ -167,9 +167,9 @@ def test_a_bisection_that_is_interrupted_keeps_the_commit_it_has_found(
         raise Interrupted
 
     found = blaming.brought
-    monkeypatch.setattr(bisect.blaming, "brought", brought)
+    monkeypatch.setattr(blaming, "brought", brought)
     with monkeypatch.context() as dying:
-        dying.setattr(bisect.since, "correct", die)
+        dying.setattr(since, "correct", die)
         world.ask("bisect")
         assert world.work().state == JobState.PENDING.value
     known = world.bug.facts["bisection"]
@@ -189,7 +189,7 @@ def test_a_bisection_of_the_last_life_is_not_written_into_this_one(
         if bugs.lives(world.bug) == 1:
             world.come_back()
 
-    monkeypatch.setattr(bisect.blaming, "brought", brought)
+    monkeypatch.setattr(blaming, "brought", brought)
     world.ask("bisect")
     assert world.work().state == JobState.PENDING.value
     assert "bisection" not in world.bug.facts

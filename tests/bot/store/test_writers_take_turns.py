@@ -23,7 +23,7 @@ _WAITING = text(
 
 
 def in_between(
-    shared: Database,
+    database: Database,
     first: Callable[[Session, Callable[[], None]], None],
     second: Callable[[Session], object],
 ) -> None:
@@ -35,7 +35,7 @@ def in_between(
 
     def do_second() -> None:
         assert began.wait(60)
-        other = Database(shared.url.render_as_string(hide_password=False))
+        other = Database(database.url.render_as_string(hide_password=False))
         try:
             with other.transaction() as session:
                 second(session)
@@ -47,15 +47,15 @@ def in_between(
 
         def let() -> None:
             began.set()
-            await_(lambda: done.done() or waits(shared), "the other one")
+            await_(lambda: done.done() or waits(database), "the other one")
 
-        with shared.transaction() as session:
+        with database.transaction() as session:
             first(session, let)
         done.result()
 
 
-def waits(shared: Database) -> bool:
-    with shared.reading() as session:
+def waits(database: Database) -> bool:
+    with database.reading() as session:
         return bool(session.scalar(_WAITING))
 
 
