@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from bot.errors import UsageError
 from bot.settings import Settings, load_settings
 from bot.store import Database
-
-_SQLITE = "sqlite:///"
+from bot.store.database import missing_file
 
 
 @contextmanager
 def opened() -> Iterator[tuple[Settings, Database]]:
     """The service's settings and database. Raises UsageError where there is none yet."""
     settings = load_settings()
-    embedded = Path(settings.database_url.removeprefix(_SQLITE).partition("?")[0])
-    if settings.database_url.startswith(_SQLITE) and not embedded.exists():
+    absent = missing_file(settings.database_url)
+    if absent is not None:
         raise UsageError(
-            f"there is no service's database at {embedded}; set ASSAY_DATA_DIR to its data folder, or start "
+            f"there is no service's database at {absent}; set ASSAY_DATA_DIR to its data folder, or start "
             "`assay serve` once"
         )
     database = Database(settings.database_url)

@@ -100,6 +100,7 @@ def test_the_manifest_and_its_page(tmp_path: Path) -> None:
     assert assay(tmp_path, manifest.command).code == 2
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("command", "words"),
     [
