@@ -40,7 +40,9 @@ _KEPT = ("PATH", "LD_LIBRARY_PATH", "TZ")
 #: numpy's linear algebra would start a thread for each processor, and what has threads is not forked.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 PIPE_BYTES = 1 << 20  # so that what is sent ahead fits, both ways; Linux lets anyone ask for this much
-_ABORT_GRACE_S = 1.0  # between SIGABRT, at which faulthandler writes, and SIGKILL
+#: Between SIGABRT, at which faulthandler writes, and SIGKILL. On a busy machine a process may not run for
+#: seconds, and without the traceback nobody learns where it hung.
+_ABORT_GRACE_S = 5.0
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ PAUSE_S = 0.04
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
-_DYING_S = 5.0  # for a process that has closed its pipe to be gone; writing no core takes no longer
+#: For a process that has closed its pipe to be gone. It writes no core; but on a busy machine it may not run
+#: for seconds, and if we kill it then, its crash looks like memory running out.
+_DYING_S = 20.0
 
 Tag = TypeVar("Tag")
 

@@ -6,6 +6,7 @@ server that is started for the tests.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import URL, Engine, create_engine
@@ -25,6 +27,16 @@ from bot.store.models import Base
 from tests.support import postgres
 
 Serving = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """A command that is called in this process sets its logs up; no later test may depend on that."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    root.handlers, root.level = before
+    structlog.reset_defaults()
 
 
 class _Server(uvicorn.Server):
@@ -50,14 +62,14 @@ def serving() -> Serving:
             thread = threading.Thread(target=server.run, args=([listener],))
             thread.start()
             try:
-                assert server.decided.wait(60)
+                assert server.decided.wait(600)
                 assert server.started, "the application did not start"
                 host, port = listener.getsockname()
-                with httpx.Client(base_url=f"http://{host}:{port}", timeout=60) as client:
+                with httpx.Client(base_url=f"http://{host}:{port}", timeout=600) as client:
                     yield client
             finally:
                 server.should_exit = True
-                thread.join(60)
+                thread.join(600)
             assert not thread.is_alive()
 
     return serve

@@ -60,7 +60,7 @@ def composed(
 def test_healthy_and_ready(tmp_path: Path, serving: Serving) -> None:
     worker = Worker()
     with serving(create_app(settings_for(tmp_path), services=composed(worker))) as client:
-        assert worker.started.wait(30)
+        assert worker.started.wait(600)
         assert client.get("/healthz").json() == {"status": "ok"}
         ready = client.get("/readyz")
         assert (ready.status_code, ready.json()) == (200, {"status": "ready", "problems": {}})
@@ -74,7 +74,7 @@ def test_not_ready_when_a_background_died(tmp_path: Path, serving: Serving) -> N
         worker.fail.set()
         for thread in threading.enumerate():
             if thread.name == "worker":
-                thread.join(30)
+                thread.join(600)
         ready = client.get("/readyz")
         assert ready.status_code == 503
         assert ready.json()["problems"] == {"worker": "ZeroDivisionError: the engine's bug"}
@@ -123,7 +123,7 @@ def test_a_delivery_reaches_the_handler_and_the_metrics(tmp_path: Path, serving:
             )
             assert answer.status_code == 202
         client.post("/webhooks/github", content=body, headers={"X-GitHub-Event": "made-up"})
-        assert handled.wait(30)
+        assert handled.wait(600)
         app.state.service.close()  # the reader has committed then
         app.state.service.open()
         shown = client.get("/metrics").text
@@ -165,7 +165,7 @@ def test_jobs_run_and_their_failures_are_counted(tmp_path: Path) -> None:
 
     service = Service(settings_for(tmp_path), composed(jobs=(Job("publish", 0.01, job),)))
     service.open()
-    assert ran.wait(30)
+    assert ran.wait(600)
     service.close()
     failures = service.metrics.registry.get_sample_value(
         "assay_background_failures_total", {"name": "publish"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import subprocess
-import time
 import urllib.error
 from pathlib import Path
 
@@ -14,7 +13,8 @@ import pytest
 from bot import demo
 from bot.config import parse_config
 from bot.errors import InfrastructureError
-from bot.store import Database, progress
+from tests.support import campaigning
+from tests.support.campaigning import await_
 
 BASE, HEAD = "2024.0.0", "2026.4.1"
 
@@ -73,16 +73,8 @@ def test_a_signed_push_is_taken_and_a_forged_one_is_not(
 
 
 def _wait_for_the_campaign(data: Path, delivery: str) -> None:
-    database = Database(f"sqlite:///{data}/assay.db")
-    try:
-        for _ in range(6000):
-            with database.reading() as session:
-                if progress.of_delivery(session, delivery) is not None:
-                    return
-            time.sleep(0.01)
-        raise AssertionError("the delivery became no campaign")
-    finally:
-        database.close()
+    with campaigning.rows(data) as database:
+        await_(lambda: campaigning.seen(database, delivery), "the delivery to become a campaign")
 
 
 @pytest.mark.slow

@@ -5,22 +5,12 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Iterator
 from typing import Literal
 
 import pytest
 import structlog
 
 from bot.logs import configure
-
-
-@pytest.fixture(autouse=True)
-def restore() -> Iterator[None]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    yield
-    root.handlers, root.level = before
-    structlog.reset_defaults()
 
 
 def test_json_lines_with_bound_ids() -> None:

@@ -125,7 +125,7 @@ def test_it_outlives_a_database_that_does_not_answer_and_ends_when_told() -> Non
             loop.wake()  # after the trouble it waits as if nothing were due
         stop.set()
         loop.wake()
-        thread.join(60)
+        thread.join(600)
     assert not thread.is_alive()
     assert did == ["done"]
     assert [line["reason"] for line in logs] == ["the database is away"]

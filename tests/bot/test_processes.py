@@ -25,7 +25,7 @@ def test_only_named_variables_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_input_output_and_status(tmp_path: Path, tether: bool) -> None:
     code = "import os, sys; print(sys.stdin.read() + os.getcwd()); print('e', file=sys.stderr); sys.exit(3)"
     command = [sys.executable, "-I", "-c", code]
-    done = processes.run(command, env={}, cwd=tmp_path, timeout=60, stdin=b"in ", tether=tether)
+    done = processes.run(command, env={}, cwd=tmp_path, timeout=600, stdin=b"in ", tether=tether)
     assert (done.stdout, done.stderr, done.returncode) == (f"in {tmp_path}\n".encode(), b"e\n", 3)
     assert done.args == command
 

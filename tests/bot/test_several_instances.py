@@ -68,7 +68,7 @@ def test_two_engines_do_each_campaign_once(shared: Database, tmp_path: Path) -> 
     for thread in working:
         thread.start()
     for thread in working:
-        thread.join(120)
+        thread.join(600)
     ends = [world.campaign(number) for number in numbers]
     assert [(one.state, one.reason) for one in ends] == [("done", "")] * 5
     assert Counter(summary.campaign_id for summary in world.reports.published) == dict.fromkeys(numbers, 1)

@@ -28,7 +28,7 @@ class Client:
         if self.authorization:
             sent["Authorization"] = self.authorization
         return requests.request(
-            method, self.url + path, json=body, headers=sent, timeout=30, allow_redirects=False
+            method, self.url + path, json=body, headers=sent, timeout=600, allow_redirects=False
         )
 
     def get(self, path: str, **headers: str) -> Any:

@@ -156,7 +156,7 @@ class Courier:
             arrived = {one.guid for one in self.log if one.arrived or one.status == PENDING}
             return [one.guid for one in self.log if one.guid not in arrived]
 
-    def settle(self, patience_s: float = 60.0) -> None:
+    def settle(self, patience_s: float = 600.0) -> None:
         """Lets go of what is held back, and waits until everything has been answered."""
         self.release()
         with self._changed:

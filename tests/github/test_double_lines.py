@@ -18,7 +18,7 @@ def test_a_request_whose_sender_died_amid_it_was_never_made(hub: GitHubDouble, s
         f"POST {door.path}/repos/octo/compiler/issues HTTP/1.1\r\nHost: {door.netloc}\r\n"
         f"Authorization: Bearer {hub.token('octo')}\r\nContent-Length: 100\r\n\r\n"
     )
-    with socket.create_connection((str(door.hostname), door.port or 80), timeout=10) as line:
+    with socket.create_connection((str(door.hostname), door.port or 80), timeout=600) as line:
         line.sendall(head.encode() + sent)
         line.shutdown(socket.SHUT_WR)
         assert line.recv(1000) == b""

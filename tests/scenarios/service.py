@@ -52,7 +52,7 @@ class Life:
         """Ends it by a signal; its exit status."""
         assert self._process.pid is not None
         os.kill(self._process.pid, how)
-        self._process.join(60)
+        self._process.join(600)
         code = self._process.exitcode
         assert code is not None, "the service did not end"
         self._process.close()

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -40,7 +40,7 @@ from tests.github.double import GitHubDouble
 from tests.github.people import RepositoryDouble
 from tests.github.server import Seen
 from tests.scenarios.service import Life
-from tests.scenarios.toolchain import GOOD, configured, files, write_releases
+from tests.scenarios.toolchain import GOOD, HELD, configured, files, write_releases
 from tests.support.campaigning import await_
 from tests.support.postgres import addresses
 
@@ -51,7 +51,7 @@ _NOT_LONG_AGO = targets.LONG_AGO + timedelta(days=1)
 #: Duties that may find something to be done; the others keep house.
 _STARTING = ("schedules", *(duty.name for duty in known() if duty.asks))
 _JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0  # for what takes a second where nothing else is to be done
 POLL_S = 0.05
 #: How much of a service's log, and of what it did, is shown where a scenario fails.
 SHOWN_LINES, SHOWN_ROWS = 40, 60
@@ -233,6 +233,16 @@ class Stage:
             for one in self.hub.seen
             if one.method != "GET" and f"/repos/{repository.name}/" in one.path and ending in one.path
         ]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Meanwhile no campaign comes further than its toolchains, however slow we are."""
+        held = self.data_dir / HELD
+        held.touch()
+        try:
+            yield
+        finally:
+            held.unlink()
 
     def until(self, look: Callable[[], object], what: str) -> None:
         """Waits for something to come true."""

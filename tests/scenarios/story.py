@@ -56,6 +56,8 @@ def tell(folder: Path, moment: Moment = Moment()) -> Ending:
             _happen(stage)
         finally:
             timer.cancel()
+            if timer.is_alive():
+                timer.join()  # it may be killing just now
             stage.hub.watch(None)
         seconds = time.monotonic() - began
         if moment != Moment() and stage.lives == 1:

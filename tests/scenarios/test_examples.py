@@ -37,7 +37,7 @@ def test_every_example_is_taken_and_read(own_stage: Stage) -> None:
                     HEADER: sign(own_stage.hub.secret.encode(), body),
                 }
                 url = own_stage.hub.webhook_url
-                answer = session.post(url, body, headers=headers, timeout=30)
+                answer = session.post(url, body, headers=headers, timeout=600)
                 if answer.status_code != 202:
                     refused[f"{event} {number}"] = answer.text
     assert refused == {}

@@ -23,36 +23,50 @@ def last_check(repository: RepositoryDouble, sha: str) -> CheckRun:
 
 
 def test_a_pull_request_is_checked_from_its_first_moment(stage: Stage, repository: RepositoryDouble) -> None:
-    number = repository.open_pull(pin(BAD))
+    def said() -> list[tuple[str, str]]:
+        return [(one.method, one.body["status"]) for one in stage.requests(repository, "check-runs")]
+
+    with stage.held():
+        number = repository.open_pull(pin(BAD))
+        stage.until(lambda: "in_progress" in {status for _, status in said()}, "the check in progress")
     stage.quiet()
     head = repository.head("change")
     run = last_check(repository, head)
-    said = [(one.method, one.body["status"]) for one in stage.requests(repository, "check-runs")]
-    assert said[0] in (("POST", "queued"), ("POST", "in_progress"))  # only the latest content is sent
-    assert "in_progress" in {status for _, status in said}
-    assert said[-1] == ("PATCH", "completed")
+    assert said()[0] in (("POST", "queued"), ("POST", "in_progress"))  # only the latest content is sent
+    assert said()[-1] == ("PATCH", "completed")
     assert run.fields["status"] == "completed"
     assert [one.number for one in repository.pulls] == [number]
 
 
+def ends(stage: Stage, repository: RepositoryDouble) -> list[str]:
+    """The states of the pull requests' campaigns, the oldest first."""
+    return [one.state for one in stage.campaigns(repository.name) if one.pull]
+
+
 def test_a_later_push_supersedes(stage: Stage, repository: RepositoryDouble) -> None:
-    number = repository.open_pull(pin(BAD))
-    stage.until(lambda: repository.check_runs, "the first check")
-    first = repository.head("change")
-    second = repository.push_pull(number, pin(OTHER))
+    with stage.held():
+        number = repository.open_pull(pin(BAD))
+        stage.until(lambda: repository.check_runs, "the first check")
+        first = repository.head("change")
+        second = repository.push_pull(number, pin(OTHER))
+        stage.until(lambda: len(ends(stage, repository)) == 2, "the second commit's campaign")
     stage.quiet()
+    assert ends(stage, repository) == ["superseded", "done"]
     assert first != second
     states = {run.head_sha: run.fields["status"] for run in repository.check_runs}
     assert states.get(second) == "completed"
     assert set(states.values()) == {"completed"}
-    assert len(repository.comments(number)) <= 1
+    assert len(repository.comments(number)) == 1
 
 
 def test_closing_ends_the_work(stage: Stage, repository: RepositoryDouble) -> None:
-    number = repository.open_pull(pin(BAD))
-    stage.until(lambda: repository.check_runs, "the first check")
-    repository.close_pull(number)
+    with stage.held():
+        number = repository.open_pull(pin(BAD))
+        stage.until(lambda: repository.check_runs, "the first check")
+        repository.close_pull(number)
+        stage.until(lambda: ends(stage, repository) == ["superseded"], "the campaign's end")
     stage.quiet()
+    assert ends(stage, repository) == ["superseded"]
     (run,) = repository.check_runs
     assert run.fields["status"] == "completed"
 

@@ -122,11 +122,11 @@ def _call(user: str | None, *command: str | Path) -> None:
         [str(part) for part in command],
         user=user,
         cwd="/",
-        env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+        env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "PGCTLTIMEOUT": "600"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if "start" not in command else subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, (done.stdout or b"").decode(errors="replace")

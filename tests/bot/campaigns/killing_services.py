@@ -21,7 +21,7 @@ from tests.support.killing import rows
 
 DELIVERY = "d-1"
 #: A dead service's processes: their killer needs no time, but a loaded machine does.
-DEATH_S = 30.0
+DEATH_S = 120.0
 #: How often it is looked what the service is doing, in seconds.
 LOOK_S = 0.02
 _ORDER = list(CampaignState)
@@ -162,10 +162,10 @@ def _testing(one: Outside) -> bool:
     return one.runs("execute/worker.py")
 
 
-#: In each state the first sign of its work is waited for, then a part of the time it takes: migrating 6 s,
-#: a toolchain 1 s, a compiler's start 0.5 s.
+#: In each state the first sign of its work is waited for, then a part of the time it takes: migrating 6 s, a
+#: toolchain 1 s, a compiler's start 0.5 s. A migration must not be over when we come to kill.
 MOMENTS = (
-    Moment(CampaignState.PLANNING, lambda one: one.runs("fuzzing.migrate"), 3.0),
+    Moment(CampaignState.PLANNING, lambda one: one.runs("fuzzing.migrate"), 0.5),
     Moment(CampaignState.PROVISIONING, lambda one: one.toolchains() >= 1, 1.0),
     Moment(CampaignState.PROVISIONING, lambda one: one.toolchains() >= 2, 1.0),
     Moment(CampaignState.RUNNING, _testing, 0.5),

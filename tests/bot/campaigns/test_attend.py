@@ -83,7 +83,7 @@ def test_a_refused_event_stops_the_work_even_if_it_has_much_to_say(context: Cont
         on_event({"bad": True})
         for number in range(3 * QUEUE):
             on_event({"n": number})
-        stopped.append(stop.wait(timeout=60))
+        stopped.append(stop.wait(timeout=600))
 
     kept = Kept()
     with pytest.raises(RunnerError, match="bad event"):
@@ -96,7 +96,7 @@ def test_it_ends_when_the_process_shuts_down(context: Context) -> None:
 
     def work(on_event: Any, stop: threading.Event) -> None:
         context.stop.set()
-        assert stop.wait(timeout=60)
+        assert stop.wait(timeout=600)
         on_event({"n": "last"})
 
     with pytest.raises(Interrupted):
@@ -121,7 +121,7 @@ def test_a_lost_lease_ends_it(world: World, context: Context) -> None:
         with world.database.transaction() as session:
             campaigns.get(session, context.campaign_id).owner = "another"
         world.clock.advance(1)
-        assert stop.wait(timeout=60)
+        assert stop.wait(timeout=600)
 
     with pytest.raises(Abandoned):
         attend(context, work, Kept())

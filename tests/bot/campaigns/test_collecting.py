@@ -69,7 +69,7 @@ class Stage:
         def act(name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
             if name in names:
                 self.clock.advance(10.0)
-                assert stop.wait(60)
+                assert stop.wait(600)
                 return False
             return True
 
@@ -166,7 +166,7 @@ def test_a_worse_attempt_does_not_forget_what_a_better_one_gave(stage: Stage) ->
 
     def nothing(module: str, args: Sequence[str], on_event: OnEvent, stop: threading.Event) -> None:
         stage.clock.advance(100.0)
-        assert stop.wait(60)
+        assert stop.wait(600)
 
     stage.tool.calls.clear()
     cases = [Catalogued(stage.corpus, "whole")]
@@ -183,7 +183,7 @@ def test_a_stop_ends_it_soon_and_leaves_no_litter(stage: Stage) -> None:
 
     def act(name: str, _on_event: OnEvent, part_stop: threading.Event) -> bool:
         stop.set()
-        assert part_stop.wait(60)
+        assert part_stop.wait(600)
         return False
 
     stage.tool.act = act
@@ -240,11 +240,13 @@ def test_a_migration_that_refuses_costs_its_part_and_says_why(stage: Stage) -> N
 
 def test_a_bug_of_ours_stops_everything(stage: Stage) -> None:
     """It is not swallowed, and costs no further migration."""
+    both = threading.Barrier(2, timeout=600)
 
     def act(name: str, _on_event: OnEvent, stop: threading.Event) -> bool:
+        both.wait()
         if name == "many 2":
             raise InternalError("no such part")
-        return not stop.wait(60) if name == "many 1" else True
+        return not stop.wait(600)
 
     stage.processes, stage.tool.act = 2, act
     with pytest.raises(InternalError, match="no such part"):

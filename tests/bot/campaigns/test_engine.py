@@ -339,7 +339,7 @@ def test_a_newer_push_stops_the_running_shard_and_keeps_its_outcomes(world: Worl
     def before(case_id: str, stop: threading.Event) -> None:
         if case_id == IDS["Cos_regressed_hang"] and not stopped:
             world.push(head="4" * 40, delivery="d-2")
-            stopped.append(stop.wait(timeout=60))
+            stopped.append(stop.wait(timeout=600))
 
     world.runner.before = before
     assert world.engine.run_once()  # planning
@@ -365,7 +365,7 @@ def test_shutting_down_gives_the_campaign_back_with_what_it_has(world: World) ->
     def before(case_id: str, stop: threading.Event) -> None:
         if case_id == IDS["Cos_regressed_hang"]:
             shutdown.set()
-            assert stop.wait(timeout=60)
+            assert stop.wait(timeout=600)
 
     world.runner.before = before
     campaign_id = world.push()
@@ -393,7 +393,7 @@ def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: 
     def before(case_id: str, stop: threading.Event) -> None:
         if case_id == IDS["Conv_regressed_wrong"]:
             shutdown.set()
-            assert stop.wait(timeout=60)
+            assert stop.wait(timeout=600)
 
     world.runner.before = before
     campaign_id = world.push(base="")
@@ -525,10 +525,10 @@ def test_run_forever_wakes_for_a_new_campaign_and_stops(world: World) -> None:
     thread.start()
     campaign_id = world.push()
     world.engine.wake()
-    assert done.wait(timeout=60)
+    assert done.wait(timeout=600)
     stop.set()
     world.engine.wake()
-    thread.join(timeout=60)
+    thread.join(timeout=600)
     assert not thread.is_alive()
     assert world.campaign(campaign_id).state == "done"
 

@@ -68,7 +68,7 @@ def test_stopping_it_leaves_the_row_unfinished(world: World) -> None:
 
     def before(_case: str, shard_stop: threading.Event) -> None:
         stop.set()
-        assert shard_stop.wait(timeout=60)
+        assert shard_stop.wait(timeout=600)
 
     world.runner.before = before
     row = run_once_through(world.database, world.settings, world.services, standins.PlainConfig(), stop=stop)

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import TestCase
-from tests.bot.cli.commands_kit import BUDGET, SOURCE, Ran, assay, bare_python, plant
+from tests.bot.cli.commands_kit import SOURCE, Ran, assay, bare_python, plant
 
 Plant = Callable[..., Path]
+
+#: So long a campaign on all of ONNX's tests runs cases. Some run in any case: they are sent at its beginning.
+BUDGET = "3s"
 
 
 @pytest.fixture(scope="session")

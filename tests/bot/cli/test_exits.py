@@ -123,7 +123,7 @@ def test_a_command_may_return_its_code() -> None:
 def piped(script: str, into: str) -> subprocess.CompletedProcess[str]:
     """What a shell's pipe makes of a program of ours: its status is the last line."""
     line = f"{shlex.quote(sys.executable)} -c {shlex.quote(script)} {into}; echo ${{PIPESTATUS[0]}}"
-    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=600, check=True)
 
 
 SAYS = """

@@ -31,7 +31,7 @@ def test_what_is_generated_can_be_run(tmp_path: Path) -> None:
         "--cases",
         models,
         "--budget",
-        "20s",
+        "5m",
         "--json",
         "--no-cache",
     )

@@ -27,7 +27,7 @@ finally:
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     shown = subprocess.run(
-        [sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=600, check=True
     ).stdout
     assert "HEAVY []" in shown
     for name, line in find_commands(FOLDER).items():

@@ -127,7 +127,7 @@ def test_the_reproducer_runs_without_assay(data: Path, faulty: Path) -> None:
 
     def pasted(python: str | Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [python, "-I", *words]
-        return subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=600, check=False)
 
     assert "No module named 'fuzzing'" in pasted(faulty, "-c", "import fuzzing").stderr
     shown = pasted(faulty, ran.told["reproducer"])

@@ -212,6 +212,6 @@ def test_from_the_outbox_to_the_emulator(url: str, ear: Ear, tmp_path: Path) -> 
     store.close()
     events: set[str] = set()
     while not {"issues", "issue_comment"} <= events:
-        event, body, signed = ear.heard.get(timeout=20)
+        event, body, signed = ear.heard.get(timeout=600)
         assert verify([SECRET.encode()], body, signed)
         events.add(event)

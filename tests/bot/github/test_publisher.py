@@ -391,7 +391,7 @@ Publisher(Database(sys.argv[3]), Fatal(folder / "outbox")).run_once()
 def test_kill_9_loses_nothing_and_doubles_nothing(moment: str, store: Database, tmp_path: Path) -> None:
     post(store, issue("a"))
     url = store.url.render_as_string(hide_password=False)
-    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, moment, url], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, moment, url], timeout=600, check=False)
     assert done.returncode == -signal.SIGKILL
     assert row(store, issue("a").key).state == "sending"
     publisher = Publisher(store, DryRun(tmp_path / "outbox"))

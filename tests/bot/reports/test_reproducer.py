@@ -74,7 +74,7 @@ def execute(
     script = folder / "reproducer.py"
     script.write_text(reproducer.render(case, outcome, TOOLCHAIN, **options), encoding="utf-8")
     env = os.environ | ({"PYTHONPATH": str(path)} if path else {})
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=env, timeout=120)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=env, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -190,12 +190,13 @@ def wait_for_end(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([descriptor], [], [], 60)[0])
+        return bool(select.select([descriptor], [], [], 600)[0])
     finally:
         os.close(descriptor)
 
 
-def test_a_stop_lets_the_shard_finish_its_words(program: Program) -> None:
+def test_a_stop_lets_the_shard_finish_its_words(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "GRACE_S", 600.0)
     code = """
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     say("start", cases=2)
@@ -274,13 +275,13 @@ def test_no_more_shards_at_once_than_slots(program: Program) -> None:
     threads = [threading.Thread(target=run, args=(gate,)) for gate in gates]
     for thread in threads:
         thread.start()
-    assert begun.acquire(timeout=60)
-    assert begun.acquire(timeout=60)
+    assert begun.acquire(timeout=600)
+    assert begun.acquire(timeout=600)
     assert log == ["start", "start"]
     for gate in gates:
         gate.touch()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     open_at_once = [log[:length].count("start") - log[:length].count("end") for length in range(7)]
     assert (len(log), max(open_at_once)) == (6, 2)
 
@@ -302,7 +303,7 @@ def test_if_we_are_killed_no_shard_is_left(program: Program) -> None:
         shard = int(us.stdout.readline())
         assert alive(shard)
         us.send_signal(signal.SIGKILL)
-        us.wait(60)
+        us.wait(600)
         assert wait_for_end(shard)
 
 

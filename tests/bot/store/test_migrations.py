@@ -156,5 +156,5 @@ def test_first_starts_at_the_same_moment(database: Database) -> None:
         assert starter.stdin is not None
         starter.stdin.write("go\n")
         starter.stdin.flush()
-    ends = [starter.communicate(timeout=60) for starter in starters]
+    ends = [starter.communicate(timeout=600) for starter in starters]
     assert [out for out, _ in ends] == ["True\n"] * 3, ends

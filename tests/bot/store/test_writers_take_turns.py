@@ -34,7 +34,7 @@ def in_between(
     began = threading.Event()
 
     def do_second() -> None:
-        assert began.wait(60)
+        assert began.wait(600)
         other = Database(database.url.render_as_string(hide_password=False))
         try:
             with other.transaction() as session:

@@ -197,7 +197,7 @@ def test_only_regular_files_are_read(corpus: Corpus, name: str, replace: Callabl
     descriptors = len(os.listdir("/proc/self/fd"))
     with pytest.raises(CaseFormatError, match=name):
         corpus.get(case.id)
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert len(os.listdir("/proc/self/fd")) <= descriptors  # less, where another test's are collected
 
 
 @pytest.mark.parametrize("name", ["case.json", "model.onnx"])
@@ -222,7 +222,7 @@ def test_writers_may_race(corpus: Corpus) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(300)
         assert writer.exitcode == 0
     assert {case.id for case in corpus} == {make(number).id for number in range(60)}
     assert corpus.sweep() == 0

@@ -120,8 +120,9 @@ def _do(action: str) -> None:
             _write_to_pipes(b"x")
             time.sleep(0.01)
     elif kind == "eat":
-        hoard = [np.ones(8 << 20, np.uint8) for _ in range(1 << 20)]
+        hoard = [np.ones(8 << 20, np.uint8) for _ in range(100)]  # no more, whenever somebody looks
         print(len(hoard))
+        time.sleep(3600)
     elif kind == "reserve":
         np.ones(1 << 45, np.uint8)
     elif kind == "print":
@@ -133,11 +134,9 @@ def _do(action: str) -> None:
     elif kind == "scribble":
         _write_to_pipes(b"x" * 64)
     elif kind == "child":
-        if os.fork() == 0:
-            Path(rest).write_text(str(os.getpid()))
+        if (child := os.fork()) == 0:
             time.sleep(3600)
-        while not Path(rest).exists():
-            time.sleep(0.01)
+        Path(rest).write_text(str(child))
         time.sleep(3600)
     elif kind == "freed":
         doomed = _CrashesWhenFreed()

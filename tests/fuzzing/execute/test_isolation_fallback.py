@@ -50,7 +50,7 @@ sys.exit(isolation.main(["--json"]))
 
 def told(*program: str, without: tuple[int, ...] = (), error: int = errno.EPERM) -> dict[str, Any]:
     refusing = [sys.executable, "-c", REFUSE.format(error=error), ",".join(map(str, without)), *program]
-    done = subprocess.run(refusing, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(refusing, capture_output=True, text=True, timeout=600, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

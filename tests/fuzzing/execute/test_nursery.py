@@ -220,7 +220,7 @@ def test_one_that_is_still_importing_can_be_ended() -> None:
     nursery.close()
     assert death.signal == "SIGKILL"
     assert not Path(worker.scratch).exists()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before  # less, where what another test left was collected
 
 
 def test_no_process_is_killed_because_a_nursery_names_it() -> None:

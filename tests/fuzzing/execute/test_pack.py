@@ -85,7 +85,7 @@ def test_several_processes_add_to_one_pack(path: str) -> None:
         "for number in range(200):\n    kept.put(f'{sys.argv[2]}{number}', sys.argv[2].encode() * number)\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", script, path, name]) for name in ("a", "b", "c")]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(600) for writer in writers] == [0, 0, 0]
     found = Pack(path)
     for name in ("a", "b", "c"):
         assert [found.get(f"{name}{number}") for number in range(200)] == [

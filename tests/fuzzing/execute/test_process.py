@@ -24,6 +24,8 @@ from fuzzing.outcomes import Outcome, Phase, Verdict
 
 BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")
 FINE = "none:"
+#: What does answer must do so in this time, on a machine where a process may not run for a second.
+PATIENCE_S = 3.0
 
 
 def case(program: str) -> TestCase:
@@ -57,7 +59,7 @@ def test_an_abort_of_the_compiler_itself_is_a_crash(phase: str) -> None:
 
 
 def test_a_hang_that_we_abort_is_no_crash() -> None:
-    [hung] = run("run:hang", limits=Limits(run_s=0.5))
+    [hung] = run("run:hang", limits=Limits(run_s=PATIENCE_S))
     assert (hung.ending, hung.signal) == ("hung", "SIGABRT")
     assert verdict(hung).verdict is Verdict.HANG
 
@@ -67,7 +69,7 @@ def test_sigkill_by_somebody_else_is_memory_running_out(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
 
     def kill() -> None:
-        for _ in range(6000):
+        for _ in range(30000):
             if pid_file.exists() and (text := pid_file.read_text()):
                 os.kill(int(text), signal.SIGKILL)
                 return
@@ -125,7 +127,7 @@ def test_a_case_that_speaks_for_the_worker_harms_itself_alone(header: dict[str, 
 @pytest.mark.parametrize("action", ["promise", "trickle"])
 def test_a_promise_of_more_bytes_than_come_does_not_keep_us_waiting_for_ever(action: str) -> None:
     """Half a frame swallows the answers behind it, be it that its rest comes byte by byte."""
-    hostile, *others = run(f"run:{action}", FINE, FINE, mute_s=0.3)
+    hostile, *others = run(f"run:{action}", FINE, FINE, mute_s=PATIENCE_S)
     assert hostile.ending == "killed"
     assert [other.ending for other in others] == ["returned", "returned"]
 
@@ -150,7 +152,7 @@ def test_what_a_worker_held_is_gone_with_it() -> None:
     death = worker.end()
     assert death.signal == "SIGKILL"
     assert not scratch.exists()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before  # less, where what another test left was collected
 
 
 def test_what_was_printed_is_told_from_what_faulthandler_saw() -> None:

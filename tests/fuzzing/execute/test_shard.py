@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase, TorchProgram
 from fuzzing.errors import UsageError
+from fuzzing.execute import run as running
 from fuzzing.execute.library import Libraries
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.references import References
@@ -137,7 +139,7 @@ def test_what_goes_wrong_has_its_verdict(tmp_path: Path) -> None:
         "none:last": Verdict.PASS,
     }
     cases = {bad(program).id: program for program in programs}
-    limits = Limits(compile_s=2, memory_bytes=200 << 20)
+    limits = Limits(compile_s=4, memory_bytes=200 << 20)
     ended = execute(tmp_path, [bad(program) for program in programs], limits=limits)
     assert ended.code == 0
     assert {cases[outcome.case]: outcome.verdict for outcome in ended.outcomes} == programs
@@ -160,13 +162,26 @@ def test_repeats_and_fresh_processes(tmp_path: Path) -> None:
     assert ended.events[-1]["outcomes"] == 6
 
 
-def test_a_spent_budget_stops_the_drawing(tmp_path: Path) -> None:
-    """The hang takes longer than the budget, and in fresh processes nothing is drawn ahead of it."""
-    cases = [bad("run:hang"), *(bad(f"none:{n}") for n in range(5))]
-    ended = execute(tmp_path, cases, budget_s=0.5, fresh=True, limits=Limits(run_s=1))
-    assert ended.code == 0
-    assert ended.events[-1]["stopped"] == "budget"
-    assert [outcome.verdict for outcome in ended.outcomes] == [Verdict.HANG]
+def test_a_spent_budget_stops_the_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In fresh processes nothing is drawn ahead of the case at work."""
+    present = [0.0]
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: present[0]))
+    corpus, cases = Corpus(tmp_path / "corpus"), [bad(f"none:{n}") for n in range(6)]
+    for case in cases:
+        corpus.add(case)
+    ids = tuple(case.id for case in cases)
+    shard = Shard(str(corpus.root), ids, MISBEHAVING, "digest", sys.executable, budget_s=60.0, fresh=True)
+    run = running.Run(shard)
+    found = []
+    for _, outcome in run.outcomes():
+        found.append(outcome.case)
+        present[0] += 30.5  # two cases' worth of it spend the budget
+    assert (found, run.stopped) == (list(ids[:2]), "budget")
+
+
+def test_a_shard_whose_budget_was_spent_says_so(tmp_path: Path) -> None:
+    ended = execute(tmp_path, [bad("none:")], budget_s=1e-9)
+    assert (ended.code, ended.events[-1]["stopped"], ended.outcomes) == (0, "budget", [])
 
 
 def test_a_budget_that_suffices_stops_nothing(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from fuzzing.outcomes import Phase
 
 BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")
 FINE = "none:"
+#: A limit for what hangs: what does not must keep it on a machine where a process may not run for a second.
+HANGS_S = 3.0
 
 
 def command(**given: Any) -> Command:
@@ -49,8 +51,8 @@ def facts(execution: Execution) -> dict[str, int]:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Returns once the process is dead; the kernel takes its time after SIGKILL. Fails after a minute."""
-    for _ in range(6000):
+    """Returns once the process is dead; the kernel takes its time after SIGKILL. Fails after minutes."""
+    for _ in range(30000):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return
@@ -139,11 +141,11 @@ def test_an_exit_is_no_answer() -> None:
 
 @pytest.mark.parametrize("phase", ["convert", "compile", "run"])
 def test_a_hang_ends_with_its_traceback(phase: str) -> None:
-    limits = Limits(convert_s=0.5, compile_s=0.5, run_s=0.5)
+    limits = Limits.from_json({f"{phase}_s": HANGS_S})
     executions = run([f"{phase}:hang", FINE], Supervisor(command(limits=limits)))
     hung = executions[0]
     assert (hung.ending, hung.phase) == ("hung", Phase(phase))
-    assert hung.durations[phase] >= 0.5
+    assert hung.durations[phase] >= HANGS_S
     assert "in _do" in hung.native
     assert "about to hang" in hung.log
     assert executions[1].ending == "returned"
@@ -189,7 +191,7 @@ def test_an_answer_that_is_none_is_charged_to_its_case_alone() -> None:
 
 def test_children_of_a_killed_worker_die_with_it(tmp_path: Path) -> None:
     child = tmp_path / "pid"
-    execution = one(f"run:child {child}", limits=Limits(run_s=1), cache=str(tmp_path))
+    execution = one(f"run:child {child}", limits=Limits(run_s=HANGS_S), cache=str(tmp_path))
     assert execution.ending == "hung"
     wait_until_gone(int(child.read_text()))
 

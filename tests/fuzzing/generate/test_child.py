@@ -30,7 +30,7 @@ for line in sys.stdin:
 
 @contextmanager
 def _child(code: str = ECHO) -> Iterator[Child]:
-    child = Child([sys.executable, "-S", "-c", code], {"SET": "yes"}, 60.0, "mend it")
+    child = Child([sys.executable, "-S", "-c", code], {"SET": "yes"}, 600.0, "mend it")
     try:
         yield child
     finally:
@@ -65,16 +65,16 @@ def test_one_that_is_late_is_ended() -> None:
 
 def test_one_that_never_gets_ready_is_told() -> None:
     with pytest.raises(DiedError, match="not today"):
-        Child([sys.executable, "-S", "-c", "import sys; sys.exit('not today')"], {}, 60.0, "mend it")
+        Child([sys.executable, "-S", "-c", "import sys; sys.exit('not today')"], {}, 600.0, "mend it")
 
 
 def test_one_that_cannot_be_started_says_what_to_do() -> None:
     with pytest.raises(InfrastructureError, match="No such file or directory; mend it"):
-        Child(["/no/such/python"], {}, 60.0, "mend it")
+        Child(["/no/such/python"], {}, 600.0, "mend it")
 
 
 def test_it_ends_when_nothing_uses_it() -> None:
-    child = Child([sys.executable, "-S", "-c", ECHO], {}, 60.0, "mend it")
+    child = Child([sys.executable, "-S", "-c", ECHO], {}, 600.0, "mend it")
     pid = child.ready["pid"]
     del child
     gc.collect()

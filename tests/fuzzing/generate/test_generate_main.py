@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -64,18 +63,31 @@ def test_a_model_is_that_of_its_index(run: Run, tmp_path: Path) -> None:
     assert events[-1]["nodes"] == sum(event["nodes"] for event in events[:-1])
 
 
+#: A run that is killed when its sixth model is about to appear in the corpus.
+KILLED = """
+import os, signal, sys
+from fuzzing.generate.__main__ import main
+
+rename, renamed = os.rename, []
+
+def at_last(*given):
+    renamed.append(given)
+    if len(renamed) == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(*given)
+
+os.rename = at_last
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_a_killed_run_is_completed_by_another(run: Run, tmp_path: Path) -> None:
     asked = ("--count", "200", "--nodes", "20", "--seed", "2", "--no-metrics")
-    command = [sys.executable, "-m", "fuzzing.generate", *asked, "--out", str(tmp_path / "killed")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        while process.poll() is None:
-            if len(list(Corpus(tmp_path / "killed").ids())) >= 5:
-                os.kill(process.pid, signal.SIGKILL)
-                break
-    assert process.wait() == -signal.SIGKILL
+    command = [sys.executable, "-c", KILLED, *asked, "--out", str(tmp_path / "killed")]
+    ended = subprocess.run(command, capture_output=True, timeout=300, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
     kept = {case.id for case in Corpus(tmp_path / "killed")}
-    assert 5 <= len(kept) < 200
+    assert len(kept) == 5
     _, events = run(*asked, "--out", tmp_path / "killed")
     assert events[-1]["new"] == 200 - len(kept)
     Corpus(tmp_path / "killed").sweep()

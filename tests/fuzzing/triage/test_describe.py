@@ -79,7 +79,7 @@ def case(tmp_path: Path) -> TestCase:
 
 def test_the_command(tmp_path: Path, case: TestCase) -> None:
     command = [sys.executable, "-m", "fuzzing.triage.describe", "--corpus", str(tmp_path), case.id, case.id]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     assert [json.loads(line) for line in ended.stdout.splitlines()] == [
         {"id": case.id, "program": GOLDEN}
     ] * 2
