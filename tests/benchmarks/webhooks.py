@@ -250,9 +250,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def wait_until_read(url: str) -> dict[str, int]:
-    """Rows by state once the readers are through (or a minute has passed)."""
+    """Rows by state once the readers are through (or five minutes have passed)."""
     database = Database(url)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     try:
         while True:
             with database.reading() as session:
