@@ -31,35 +31,8 @@ _Given = Dict[str, Any]
 _SIGNED = frozenset((torch.int8, torch.int16, torch.int32, torch.int64))
 #: Operators, in place as well, whose result may be larger than what they are given.
 _OVERFLOWING = frozenset(
-    {
-        "abs",
-        "add",
-        "addbmm",
-        "addcmul",
-        "addmm",
-        "addmv",
-        "addr",
-        "baddbmm",
-        "bmm",
-        "cumprod",
-        "cumsum",
-        "div",
-    }
-    | {
-        "dot",
-        "floor_divide",
-        "linalg_cross",
-        "mm",
-        "mul",
-        "mv",
-        "nansum",
-        "neg",
-        "pow",
-        "prod",
-        "rsub",
-        "sub",
-    }
-    | {"sum", "trace", "vdot"}
+    "abs add addbmm addcmul addmm addmv addr baddbmm bmm cumprod cumsum div dot floor_divide linalg_cross mm mul "
+    "mv nansum neg pow prod rsub sub sum trace vdot".split()
 )
 
 

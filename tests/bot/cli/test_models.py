@@ -8,7 +8,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from tests.bot.cli.commands_kit import BUDGET, assay
+from tests.bot.cli.commands_kit import assay
 
 pytestmark = pytest.mark.compiler_onnxruntime
 MODEL = '<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] z) { z = Neg(x) }'
@@ -26,7 +26,7 @@ def models(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_models_is_run(tmp_path: Path, models: Path) -> None:
-    asked = ("run", "--backend", "onnxruntime", "--cases", models, "--budget", BUDGET, "--json")
+    asked = ("run", "--backend", "onnxruntime", "--cases", models, "--json")
     ran = assay(tmp_path / "data", *asked)
     assert ran.code == 0, ran.err
     assert ran.told["verdicts"]["head"] == {"pass": 1}
