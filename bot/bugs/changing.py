@@ -53,16 +53,20 @@ def seen(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: d
     since.anew(session, bug, campaign, campaign.head_toolchain, at)
 
 
-def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: datetime) -> None:
+def after_retest(
+    session: Session, row: Retest, seen: Tally, said: str, at: datetime, *, last: int | None
+) -> None:
     """Lets a retest happen to its bug.
 
     A build that is not healthy says nothing about it, nor does one that is older than what is known by now:
     it may have waited, or worked, while a later one was tested.
+
+    last   the campaign that had seen the bug last when the retest began
     """
     bug = session.get_one(Bug, row.bug_id)
     before = BugState(bug.state)
     evidence = {"commit": row.commit, "toolchain": row.toolchain, "runs": row.runs, "failed": row.failed}
-    if later := _known_later(session, bug, row):
+    if later := _known_later(session, bug, row, last):
         audit.record(
             session, bug.target, "undecided", bugs.subject(bug), f"{said}; {later}", at, evidence=evidence
         )
@@ -75,11 +79,14 @@ def after_retest(session: Session, row: Retest, seen: Tally, said: str, at: date
         since.anew(session, bug, campaigns.newest(session, bug.target, ""), row.toolchain, at)
 
 
-def _known_later(session: Session, bug: Bug, row: Retest) -> str:
-    """What is known of a later build than the retest's that says otherwise; "" for nothing."""
+def _known_later(session: Session, bug: Bug, row: Retest, last: int | None) -> str:
+    """What is known of a later build than the retest's that says otherwise; "" for nothing.
+
+    Of a commit that no campaign tested nobody can tell how old it is: what was seen meanwhile counts.
+    """
     age = _age(session, bug, row.commit)
     if age is None:
-        return ""
+        return "a campaign saw it meanwhile" if not row.failed and bug.campaign_id != last else ""
     if not row.failed:
         return "a later campaign saw it since" if (bug.campaign_id or 0) > age else ""
     passes = (_age(session, bug, one.commit) for one in retests.passed_since(session, bug.id, but=row.number))

@@ -14,7 +14,7 @@ from bot.bugs import changing
 from bot.reports.report import key
 from bot.store import Session, bugs, campaigns, jobs, mutes, outbox
 from bot.store.bugs import Sighting
-from bot.store.models import Bug, BugState, Campaign, EffectState
+from bot.store.models import Bug, BugState, Campaign, Cause, EffectState
 from bot.store.outbox import ISSUE, Draft
 
 FILING, LOCALISE = "filing", "localise"
@@ -86,7 +86,10 @@ def checked_first(drafts: Iterable[Draft], quiet: Collection[str], mode: str) ->
     loud = [one for one in drafts if one.kind != ISSUE or one.signature not in quiet]
     if mode != "auto":
         return loud
-    return [replace(one, hold=CHECKING) if one.kind == ISSUE and not one.hold else one for one in loud]
+    return [
+        replace(one, hold=CHECKING, cause=Cause.CHECKING) if one.kind == ISSUE and not one.hold else one
+        for one in loud
+    ]
 
 
 def ask(
@@ -110,6 +113,8 @@ def ask(
         jobs.ask(session, LOCALISE, target, name, at, bug_id=bug.id)
     name = key(FILING, effect)
     known = jobs.of_key(session, name)
+    if number is None and known is not None and jobs.at_work(known):
+        number = known.arguments.get("number")  # where somebody else waits for the answer
     jobs.ask(
         session,
         FILING,
@@ -127,7 +132,7 @@ def ask_all(session: Session, posted: Iterable[outbox.Posted], drafts: Iterable[
     """Asks for the checks of those issues that wait for them."""
     signatures = {draft.key: draft for draft in drafts if draft.kind == ISSUE}
     for one in posted:
-        waits = CHECKING in one.reason or UNCHECKED in one.reason
-        if one.key in signatures and one.state is EffectState.HELD and waits:
+        waits = one.state is EffectState.HELD and one.cause is Cause.CHECKING
+        if one.key in signatures and waits:
             draft = signatures[one.key]
             ask(session, one.key, draft.target, bugs.find(session, draft.target, draft.signature), at)

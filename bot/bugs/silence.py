@@ -83,5 +83,6 @@ def _asked(session: Session, bug: Bug, at: datetime) -> bool:
     newest = campaigns.newest(session, bug.target, "", seen.ref if seen is not None else "")
     if newest is None:
         return False
-    ask_retest(session, bug, newest, f"{RETEST}:{bug.id}:silent:{newest.head[:32]}", "obsolete", at)
+    once = f"{RETEST}:{bug.id}:silent:{bug.seen}:{newest.head[:24]}"  # for each silence
+    ask_retest(session, bug, newest, once, "obsolete", at)
     return True

@@ -66,7 +66,8 @@ def handle(
     """The campaign for the intent, made if (target, head, base, trigger) has none yet.
 
     A new one supersedes the older unfinished ones of the same target, trigger and ref. A doubled delivery
-    changes nothing. Work on a new one begins after `settle`, so that a storm of pushes costs one campaign
+    changes nothing; one that brings a branch back to where it was before asks for a new one where the old one
+    was superseded. Work on a new one begins after `settle`, so that a storm of pushes costs one campaign
     and not the beginnings of many; where it may begin at once, `wake` is called when the session's
     transaction is committed.
     """

@@ -1,4 +1,4 @@
-"""What commands read of a service: its settings and its database, beside it while it runs."""
+"""What commands read and change of a service: its settings and its database, beside it while it runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from bot.errors import UsageError
 from bot.settings import Settings, load_settings
 from bot.store import Database
+from bot.store.database import missing_file
 
 
 @contextmanager
 def opened() -> Iterator[tuple[Settings, Database]]:
     """The service's settings and database. Raises UsageError where there is none yet."""
     settings = load_settings()
-    embedded = settings.data_dir / "assay.db"
-    if settings.database_url.startswith("sqlite:///") and not embedded.exists():
+    absent = missing_file(settings.database_url)
+    if absent is not None:
         raise UsageError(
-            f"there is no service's database at {embedded}; set ASSAY_DATA_DIR to its data folder, or start "
+            f"there is no service's database at {absent}; set ASSAY_DATA_DIR to its data folder, or start "
             "`assay serve` once"
         )
     database = Database(settings.database_url)

@@ -8,9 +8,9 @@ import re
 import click
 
 from bot.cli._options import json_option
+from bot.cli._service import opened
 from bot.cli.exits import Exit
 from bot.errors import UsageError
-from bot.settings import load_settings
 from bot.store import Database, audit, now, outbox, targets
 
 _TARGET = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -27,10 +27,7 @@ def command(state: str | None, target: str | None, reason: str, as_json: bool) -
     Without an argument it says which brakes are set. What waits is kept and sent afterwards. Every process
     on the database obeys from its next effect on.
     """
-    settings = load_settings()
-    database = Database(settings.database_url)
-    try:
-        database.migrate()
+    with opened() as (_, database):
         name = _named(database, target)
         if state is not None:
             _set(database, name, reason, on=state == "on")
@@ -39,8 +36,6 @@ def command(state: str | None, target: str | None, reason: str, as_json: bool) -
                 {"target": one.name, "reason": one.reason, "since": one.set_at.isoformat()}
                 for one in outbox.brakes(session)
             ]
-    finally:
-        database.close()
     if as_json:
         click.echo(json.dumps({"brakes": told}))
         return Exit.OK

@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import click
 
+from bot.cli._service import opened
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.logs import configure
-from bot.settings import load_settings
 from bot.store import Database, erasing, now, targets
 from bot.store.models import TargetState
 from bot.targets.forgetting import Forgotten, forget
@@ -28,20 +28,12 @@ def command(target: str, yes: bool, reason: str, as_json: bool) -> Exit:
     service may be running. Repositories whose App is uninstalled are forgotten by themselves, after
     ASSAY_FORGET_AFTER_DAYS.
     """
-    settings = load_settings()
     configure("console", "error")
-    database = Database(settings.database_url)
-    try:
-        if not database.is_migrated():
-            raise UsageError(
-                f"{settings.database_url} is no database of this version; start `assay serve` once"
-            )
+    with opened() as (settings, database):
         name, installed = _known(database, target)
         if not yes:
             click.confirm(f"Delete all that is kept of {name}? This cannot be undone.", abort=True)
         told = forget(database, settings.data_dir, name, reason, now(), who="operator")
-    finally:
-        database.close()
     if as_json:
         click.echo(json.dumps({"target": name} | asdict(told)))
     else:

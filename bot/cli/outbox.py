@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from bot.cli._options import json_option
+from bot.cli._service import opened
 from bot.cli._tables import stdout
 from bot.cli.exits import Exit
 from bot.errors import UsageError
-from bot.settings import load_settings
-from bot.store import Database, Session, audit, now, outbox
+from bot.store import Session, audit, now, outbox
 from bot.store.models import Effect, EffectState
 
 #: Digits of a key that are shown, and enough to name it by: 48 bits.
@@ -43,19 +43,12 @@ def command(
         raise UsageError("say `assay outbox release KEY`; `assay outbox` lists the keys")
     if verb is not None and bool(keys) == everything:
         raise UsageError("say which: `assay outbox release KEY`, or `assay outbox release --all`")
-    database = Database(load_settings().database_url)
-    try:
-        database.migrate()
-        with database.transaction() as session:
-            failed = [
-                one for one in outbox.in_state(session, EffectState.FAILED) if target in (None, one.target)
-            ]
-            shown = _chosen(failed, keys) if verb is not None else failed
-            told = [_row(one) for one in shown]
-            if verb is not None:
-                _release(session, shown, reason)
-    finally:
-        database.close()
+    with opened() as (_, database), database.transaction() as session:
+        failed = [one for one in outbox.in_state(session, EffectState.FAILED) if target in (None, one.target)]
+        shown = _chosen(failed, keys) if verb is not None else failed
+        told = [_row(one) for one in shown]
+        if verb is not None:
+            _release(session, shown, reason)
     if as_json:
         click.echo(json.dumps({"released" if verb else "failed": told}))
     else:

@@ -274,7 +274,7 @@ def _provisioned(
     Raises ProvisionError, or ToolchainError where the device is not here.
     """
     if config.device == gpu.DEVICE:
-        gpu.Pool().close()
+        gpu.Pool(kinds=backends.get(config.backend).devices).close()
     made: dict[Spec, Ready] = {}
 
     def provision(spec: Spec, data_dir: Path, progress: Callable[[str], None]) -> Ready:

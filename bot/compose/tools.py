@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.errors import RefusalError
 from bot.pulls import intake
-from bot.store import Session, jobs, now, pulls
+from bot.store import Session, jobs, now
 from bot.store.campaigns import after_commit
 from bot.store.models import Pull
 
@@ -40,8 +40,8 @@ class CommandTools:
         return f"{asked_by} released commit {pull.head[:12]} and asked for its test"
 
     def stop(self, session: Session, pull: Pull, reason: str) -> int:
-        """Ends the unfinished campaigns of a pull request; how many there were."""
-        return len(pulls.end(session, pull.target, pull.number, reason, now()))
+        """Ends what is at work or waits to be, for a pull request; how many campaigns that were."""
+        return intake.stop(session, pull, reason, now(), wake=self._wake)
 
     def ask(
         self,

@@ -10,12 +10,15 @@ from typing import Any
 
 from bot.errors import AssayError, InfrastructureError, RefusalError
 from bot.github.limits import SECONDARY_WAIT_S, ThrottledError
+from bot.store.models import Cause
 
 #: What GitHub says when content comes too fast: its own documentation of secondary limits, and the answer to
 #: many comments in a row, which has status 403 or 422.
 _TOO_FAST = re.compile(r"rate limit|abuse detection|submitted too quickly|try again later", re.IGNORECASE)
 _SPAM = re.compile(r"spam|flagged", re.IGNORECASE)
 _LOCKED = re.compile(r"\blocked\b", re.IGNORECASE)
+#: GitHub's "Repository was archived so is read-only." and "This installation has been suspended".
+_SHUT = re.compile(r"\barchived\b|\bsuspended\b", re.IGNORECASE)
 _BLOCKED = re.compile(r"\bblocked\b", re.IGNORECASE)
 
 
@@ -25,6 +28,14 @@ class MissingError(RefusalError):
     def __init__(self, message: str, said: str = "") -> None:
         super().__init__(message)
         self.said = said
+
+
+class ShutError(RefusalError):
+    """The repository takes nothing, or nothing of this kind, for now; `cause` says for what."""
+
+    def __init__(self, message: str, cause: Cause) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,8 @@ def error_of(answer: Answer, about: str, need: str, at: datetime) -> AssayError:
     if status == 422 and _SPAM.search(said):
         advice = "GitHub takes the text for spam. Ask GitHub's support to clear the App's account"
     message = f"{where}: {said}; {advice}"
+    if status == 403 and _SHUT.search(said):
+        return ShutError(message, Cause.UNWATCHED)
     return MissingError(message, said) if status in (404, 410) else RefusalError(message)
 
 
@@ -107,6 +120,8 @@ def _forbidden(answer: Answer, need: str) -> str:
     said = answer.said
     if "archived" in said.lower():
         return "the repository is archived and takes nothing. Unarchive it, or take the target off the list"
+    if "suspended" in said.lower():
+        return "the App is suspended there. The repository's owner can let it go on"
     if _LOCKED.search(said):
         return "the conversation is locked. Unlock it, or leave it: nothing more is said there"
     if _BLOCKED.search(said):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from bot.errors import RefusalError
-from bot.github.answers import MissingError
-from bot.github.client import Client
+from bot.github.answers import MissingError, ShutError
 from bot.github.effects import Kind, kind_of
 from bot.github.hub import Hub
 from bot.github.identity import REPORTER
 from bot.github.requests import Sent
+from bot.store.models import Cause
 from bot.store.outbox import Claimed
 
 #: What stands in for a kind that only Apps may make, where a token is used.
@@ -33,21 +35,31 @@ class GitHub:
         except MissingError as error:
             if self.hub.identity.moved(effect.target):
                 return self._send(effect)
-            client = self.hub.client(effect.target, REPORTER)
-            if _belongs(effect) and "disabled" not in error.said and _is_there(client, effect.target):
-                raise RefusalError(
-                    f"somebody deleted this {effect.kind} or what it belongs to ({error.said}); nothing more "
-                    "is said there. Release the effect to have it made anew"
-                ) from error
-            raise
+            self._raise(effect, error)
+
+    def _raise(self, effect: Claimed, error: MissingError) -> NoReturn:
+        """Says what is missing: the repository, its issues, or what the effect belongs to."""
+        if "disabled" in error.said:
+            raise ShutError(str(error), Cause.NO_ISSUES) from error
+        if not self._is_there(effect.target):
+            raise ShutError(str(error), Cause.UNWATCHED) from error
+        if _belongs(effect):
+            raise RefusalError(
+                f"somebody deleted this {effect.kind} or what it belongs to ({error.said}); nothing more "
+                "is said there. Release the effect to have it made anew"
+            ) from error
+        raise error
 
     def _send(self, effect: Claimed) -> Sent:
         return self._kind(effect).send(self.hub.client(effect.target, REPORTER), effect)
 
     def find(self, effect: Claimed) -> Sent | None:
         """The effect if GitHub has it from us."""
-        client = self.hub.client(effect.target, REPORTER)
-        return self._kind(effect).find(client, effect, self.hub.identity.login())
+        try:
+            client = self.hub.client(effect.target, REPORTER)
+            return self._kind(effect).find(client, effect, self.hub.identity.login())
+        except MissingError as error:
+            self._raise(effect, error)
 
     def account(self, target: str) -> str:
         """The installation, or the token's owner."""
@@ -61,11 +73,14 @@ class GitHub:
         kind = kind_of(effect.kind)
         return kind if kind.tokens or self.hub.is_app else kind_of(_FOR_TOKENS[effect.kind])
 
+    def _is_there(self, target: str) -> bool:
+        """Whether GitHub lets us see the repository."""
+        try:
+            return self.hub.client(target, REPORTER).maybe(f"/repos/{target}") is not None
+        except MissingError:  # the App is not installed there
+            return False
+
 
 def _belongs(effect: Claimed) -> bool:
     """Whether it needs something that a person may have deleted: itself, an issue, a comment."""
     return bool(effect.remote or effect.number or effect.payload.get("comment"))
-
-
-def _is_there(client: Client, target: str) -> bool:
-    return client.maybe(f"/repos/{target}") is not None

@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 import structlog
 
 from bot.errors import InfrastructureError, InternalError, RefusalError
+from bot.github.answers import ShutError
 from bot.github.effects import kind_of
 from bot.github.limits import ThrottledError
 from bot.github.requests import Sent, Sink
 from bot.loop import Loop
 from bot.store import audit, outbox, spending
 from bot.store.database import Database, now
+from bot.store.models import Cause
 from bot.store.outbox import Claimed
 
 #: How long one effect may take; well over all time limits of the live sink together.
@@ -90,7 +92,7 @@ class Publisher(Loop):
                 return True
         except RefusalError as error:
             told.warning("effect refused", reason=str(error))
-            self._give_up(effect, str(error))
+            self._refuse(effect, error)
         except ThrottledError as error:
             told.info("effect waits", reason=str(error))
             self._wait(effect, error)
@@ -125,6 +127,13 @@ class Publisher(Loop):
         with self.database.transaction() as session:
             if outbox.in_hand(session, effect):
                 outbox.keep(session, effect.key)
+
+    def _refuse(self, effect: Claimed, error: RefusalError) -> None:
+        at, reason = self.clock(), str(error)
+        cause = error.cause if isinstance(error, ShutError) else Cause.NONE
+        with self.database.transaction() as session:
+            if outbox.refuse(session, effect, reason, cause, at):
+                audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
 
     def _give_up(self, effect: Claimed, reason: str) -> None:
         at = self.clock()

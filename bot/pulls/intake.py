@@ -85,6 +85,37 @@ def end(session: Session, pull: Pull, why: str, at: datetime, *, sparing: str = 
         audit.record(session, pull.target, "ended", f"campaign:{campaign}", why, at)
 
 
+def stop(session: Session, pull: Pull, why: str, at: datetime, *, wake: Wake | None = None) -> int:
+    """Ends the campaigns of a pull request, and what waits to become one; how many there were.
+
+    Its present head is not tested until somebody asks for that: no event that comes later may bring it back.
+    """
+    ended = len(pulls.end(session, pull.target, pull.number, why, at))
+    waits = _forget_wish(session, pull, at)
+    if not ended and not waits:
+        return 0
+    pull.stopped_head = pull.head
+    if wake is not None:
+        after_commit(session, wake)
+    return ended or 1
+
+
+def _forget_wish(session: Session, pull: Pull, at: datetime) -> bool:
+    """Leaves a look nothing to fulfil; whether one waits, is under way, or was given up with its wish.
+
+    One that is under way has decided for a test already, perhaps: its turn is over.
+    """
+    name = key(LOOK, pull.target, str(pull.number))
+    job, plain = jobs.of_key(session, name), {"number": pull.number}
+    if job is None or (not jobs.at_work(job) and not _kept(session, name)):
+        return False
+    if jobs.at_work(job):
+        jobs.ask(session, LOOK, pull.target, name, at, due=at, again=True, arguments=plain)
+    else:
+        job.arguments = plain | {"turn": jobs.turn(job)}
+    return True
+
+
 def overtaken_by(pull: Pull) -> str:
     """Why campaigns of other heads than its present one end."""
     return f"superseded: {pull.head[:12]} is the head of #{pull.number} now"
@@ -121,9 +152,11 @@ def look(
 def _wish(
     session: Session, target: str, number: int, again: str, overrides: Mapping[str, Any], asked_by: str
 ) -> dict[str, Any]:
-    """What somebody wants of the present head."""
+    """What somebody wants of the present head, also one that was stopped."""
     known = pulls.get(session, target, number)
     head = known.head if known is not None else ""
+    if known is not None:
+        known.stopped_head = ""
     return {"again": again, "overrides": dict(overrides), "asked_by": asked_by, "head": head}
 
 

@@ -99,6 +99,8 @@ def _kept(doing: Doing, told: Pull | None, number: int, at: datetime) -> Pull | 
 def _decided(doing: Doing, pull: Pull | None) -> Decision:
     if pull is None or pull.state != OPEN:
         return Decision(LEAVE, f"it is {pull.state}" if pull else "nothing is known of it")
+    if pull.stopped_head == pull.head:
+        return Decision(LEAVE, f"commit {pull.head[:12]} was stopped; `/assay run` has it tested")
     return Decider(doing.services.repositories, doing.forge).decide(pull)
 
 
@@ -163,8 +165,9 @@ def _audit(session: Session, job: Job, pull: Pull, decision: Decision, at: datet
 
 def _same(read: Pull, known: Pull) -> bool:
     """Whether the decision that was made of one holds for the other."""
-    names = ("head", "base", "draft", "state", "approved_head", "association", "author", "head_repository")
-    return all(getattr(read, name) == getattr(known, name) for name in names)
+    told = ("head", "base", "draft", "state", "association", "author", "head_repository")
+    ours = ("approved_head", "stopped_head")
+    return all(getattr(read, name) == getattr(known, name) for name in (*told, *ours))
 
 
 def _intent(pull: Pull, base: str, past: int, wish: Mapping[str, Any]) -> CampaignIntent:

@@ -74,9 +74,10 @@ def run_tool(
 ) -> None:
     """Runs another program of the data plane, such as `fuzzing.migrate`, handing on each object it prints.
 
-    Its environment is scrubbed, unless one is given; what it logs is also written to `echo`. Returns when it
-    has ended well, or soon after `stop` is set. Raises RunnerError otherwise, or UsageError where the program
-    says that it was asked for nonsense; its error event becomes the message.
+    Its environment is scrubbed, unless one is given; what it logs is also written to `echo`, but for its last
+    words where it ends in an error, which has them. Returns when it has ended well, or soon after `stop` is
+    set. Raises RunnerError otherwise, or UsageError where the program says that it was asked for nonsense;
+    its error event becomes the message.
     """
 
     def take(event: Event) -> None:
@@ -93,7 +94,27 @@ def run_tool(
             stop or threading.Event(),
             cwd=Path(folder),
             env=env,
-            echo=echo,
+            echo=_Echo(module, echo) if echo is not None else None,
         )
     if not ending.stopped and ending.status:
         raise RunnerError(f"{module} {ending.describe()}")
+
+
+class _Echo:
+    """Passes on whole lines of a log, until the program says what it could not do (`fuzzing.program`)."""
+
+    def __init__(self, module: str, out: IO[bytes]) -> None:
+        self._last, self._out = f"python -m {module}: ".encode(), out
+        self._line, self._over = b"", False
+
+    def write(self, chunk: bytes, /) -> None:
+        """Takes some more of the log."""
+        *lines, self._line = (self._line + chunk).split(b"\n")
+        for line in lines:
+            self._over = self._over or line.startswith(self._last)
+            if not self._over:
+                self._out.write(line + b"\n")
+
+    def flush(self) -> None:
+        """Has what was passed on shown."""
+        self._out.flush()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import NoReturn, Protocol
 
 from bot import processes
 from bot.errors import RunnerError
@@ -24,6 +24,16 @@ MAX_LINE_BYTES = 4 << 20
 MAX_STDERR_BYTES = 16 << 10  # kept of the log, from its end
 _TICK_S = 0.2  # how soon a stop is noticed
 _CHUNK = 1 << 16
+
+
+class Echo(Protocol):
+    """Where a log goes as it comes, such as a binary file."""
+
+    def write(self, chunk: bytes, /) -> object:
+        """Takes some of it."""
+
+    def flush(self) -> object:
+        """Has it shown."""
 
 
 @dataclass
@@ -57,7 +67,7 @@ def stream(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    echo: IO[bytes] | None = None,
+    echo: Echo | None = None,
 ) -> Ending:
     """Runs `command` and hands on each JSON object it prints, from the calling thread, as it comes.
 
@@ -95,7 +105,7 @@ class _Reading:
         process: subprocess.Popen[bytes],
         on_event: OnEvent,
         stop: threading.Event,
-        echo: IO[bytes] | None,
+        echo: Echo | None,
     ) -> None:
         self._who, self._echo = who, echo
         self._process, self._on_event, self._stop = process, on_event, stop

@@ -151,9 +151,12 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
 
 
 def _tell(bug: Bug, by: Sighting) -> None:
-    """What the campaign knows of the bug; its case, if none that is known needs as little."""
+    """What the campaign knows of the bug; its case, if none that is known needs as little.
+
+    One that was asked for earlier, and ends later, leaves the other the last that saw it.
+    """
     if bug.campaign_id != by.campaign:
-        bug.campaign_id, bug.seen = by.campaign, bug.seen + 1
+        bug.campaign_id, bug.seen = max(bug.campaign_id or 0, by.campaign), bug.seen + 1
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
     if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):

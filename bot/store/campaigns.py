@@ -23,6 +23,8 @@ from bot.store.work import Work
 
 #: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
 CHUNK = 500
+#: Characters of `Campaign.trigger` at most.
+_TRIGGER = 64
 
 T = TypeVar("T")
 
@@ -32,20 +34,38 @@ _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
     """The campaign for (target, head, base, trigger): `row` if it is the first one, else the old one.
 
-    The flag says whether it is new.
+    The flag says whether it is new. An old one that was superseded makes room where another delivery asks
+    for the same: the branch has been elsewhere and is back.
     """
     values = {
         column.key: value
         for column in Campaign.__table__.columns
         if (value := getattr(row, column.key)) is not None
     }
-    made = insert_missing(session, Campaign, [values])
+    made = insert_missing(session, Campaign, [values]) == 1
     # A base that was not given is "", as the column's default says.
-    same = (
+    same = [
         getattr(Campaign, name) == (getattr(row, name) or "")
         for name in ("target", "head", "base", "trigger")
-    )
-    return session.scalars(select(Campaign).where(*same)).one(), made == 1
+    ]
+    found = session.scalars(select(Campaign).where(*same)).one()
+    if not made and found.state == CampaignState.SUPERSEDED.value and not _is_doubled(row, found):
+        _make_room(session, found)
+        made = insert_missing(session, Campaign, [values]) == 1
+        found = session.scalars(select(Campaign).where(*same)).one()
+    return found, made
+
+
+def _is_doubled(row: Campaign, known: Campaign) -> bool:
+    """Whether one delivery asks for both; what was found out by looking has none, and is looked for once."""
+    return bool(row.delivery) and row.delivery == known.delivery
+
+
+def _make_room(session: Session, campaign: Campaign) -> None:
+    """Gives what asked for the campaign a name of its own: it is unique, with target and commits."""
+    own = f":{campaign.id}"
+    campaign.trigger = campaign.trigger[: _TRIGGER - len(own)] + own
+    session.flush()
 
 
 def get(session: Session, campaign_id: int) -> Campaign:

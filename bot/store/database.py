@@ -181,6 +181,13 @@ def _parse(url: str) -> URL:
     return parsed
 
 
+def missing_file(url: str) -> Path | None:
+    """The file of the embedded database at this address where it is not there; `Database` would make it."""
+    parsed = _parse(url)
+    file = Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
+    return None if file is None or file.exists() else file
+
+
 def _make_folder(url: URL) -> None:
     if not url.database:
         return

@@ -17,7 +17,7 @@ the last one matters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,14 +26,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, defer
 
 from bot.errors import InternalError, UsageError
-from bot.store import bugs
-from bot.store.models import Brake, Bug, BugState, Campaign, Effect, EffectState
+from bot.store import bugs, withheld
+from bot.store.models import Brake, Bug, BugState, Campaign, Cause, Effect, EffectState
+from bot.store.withheld import ISSUE as ISSUE
 
-ISSUE = "issue"
 EVERYTHING = "all"  # the brake that stops every target
 REHEARSAL = "dry-run"  # reports.mode of a target that hears nothing yet
-WITHDRAWN = "withdrawn"  # how the reason begins of an issue that what it says is not so any more
-OVER_QUOTA = "over quota"  # how the reason begins of an issue that waits for the next day
 
 _COUNTED = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.SENT.value)
 _OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
@@ -48,7 +46,8 @@ class Draft:
     key        idempotency key: equal keys are one effect, however often it is posted
     payload    the request's body, as GitHub's API describes it
     signature  of the bug an issue is about, "" for other kinds
-    hold       why it must wait for a maintainer, "" if it need not
+    hold       why it must wait, "" if it need not
+    cause      for what it waits where that is no maintainer
     number     the issue or pull request it belongs to; None for what stands alone, and where `after` is the
                issue, whose number is not known yet
     after      the key of the effect that must be out before, "" for none
@@ -64,6 +63,7 @@ class Draft:
     payload: dict[str, Any]
     signature: str = ""
     hold: str = ""
+    cause: Cause = Cause.NONE
     number: int | None = None
     after: str = ""
     living: bool = False
@@ -74,11 +74,12 @@ class Draft:
 
 @dataclass(frozen=True)
 class Posted:
-    """What became of a draft; state is None where nothing will be sent, and `reason` says why."""
+    """What became of a draft; state is None where nothing will be sent, and `reason` and `cause` say why."""
 
     key: str
     state: EffectState | None
     reason: str
+    cause: Cause = Cause.NONE
 
 
 @dataclass(frozen=True)
@@ -127,12 +128,16 @@ def post(
 def _post(session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime) -> Posted:
     if draft.kind == ISSUE:
         return _post_issue(session, draft, campaign_id, per_day, at)
-    if _add(session, draft, campaign_id, draft.bug_id, draft.hold, at):
-        return Posted(draft.key, EffectState.HELD if draft.hold else EffectState.INTENDED, draft.hold)
-    effect = session.get_one(Effect, draft.key)
-    if draft.living and effect.payload != draft.payload:
-        _revise(effect, draft, campaign_id)
-    return Posted(effect.key, EffectState(effect.state), effect.reason)
+    effect = _add(session, draft, campaign_id, draft.bug_id, at)
+    if effect is None:
+        effect = session.get_one(Effect, draft.key)
+        if draft.living and effect.payload != draft.payload:
+            _revise(effect, draft, campaign_id)
+    return _posted(effect)
+
+
+def _posted(effect: Effect, reason: str = "") -> Posted:
+    return Posted(effect.key, EffectState(effect.state), reason or effect.reason, Cause(effect.cause))
 
 
 def _post_issue(
@@ -144,31 +149,34 @@ def _post_issue(
     there = session.get(Effect, draft.key)
     if there is None and bug.issue is not None:
         return Posted(draft.key, None, f"known: reported as #{bug.issue}")
-    hold = draft.hold or over_quota(session, draft.target, per_day, at, draft.key)
+    if not draft.hold:
+        hold = over_quota(session, draft.target, per_day, at, draft.key)
+        draft = replace(draft, hold=hold, cause=Cause.OVER_QUOTA if hold else Cause.NONE)
     if there is None:
-        if not _add(session, draft, campaign_id, bug.id, hold, at):
+        there = _add(session, draft, campaign_id, bug.id, at)
+        if there is None:
             return Posted(draft.key, None, "known: another campaign has just posted its issue")
     elif (
         _waits_for_quota(there) or _leaves_rehearsal(session, there, campaign_id) or _begins_anew(there, bug)
     ):
-        _renew(there, draft, campaign_id, hold, at)
+        _renew(there, draft, campaign_id, at)
     else:
-        if there.state == _SENDING and _is_withdrawn(there):
-            there.reason = ""  # it is so again
-        return Posted(there.key, EffectState(there.state), _known(there, bug))
-    if hold:
-        bugs.hold(session, bug.id, hold, at)
+        if there.state == _SENDING and withheld.is_kept(there, Cause.WITHDRAWN):
+            withheld.forget(there)  # it is so again
+        return _posted(there, _known(there, bug))
+    if draft.hold:
+        bugs.hold(session, bug.id, draft.hold, at)
     else:
         bugs.unreported(session, bug.id, "its issue is in the outbox", at)
-    return Posted(draft.key, EffectState.HELD if hold else EffectState.INTENDED, hold)
+    return _posted(there)
 
 
 def _add(
-    session: Session, draft: Draft, campaign_id: int | None, bug_id: int | None, hold: str, at: datetime
-) -> bool:
-    """Adds the row; False if the key is taken."""
+    session: Session, draft: Draft, campaign_id: int | None, bug_id: int | None, at: datetime
+) -> Effect | None:
+    """Adds the row; None if the key is taken."""
     if session.get(Effect, draft.key) is not None:
-        return False
+        return None
     effect = Effect(
         key=draft.key,
         kind=draft.kind,
@@ -180,23 +188,29 @@ def _add(
         urgent=draft.urgent,
         mode=draft.mode,
         payload=draft.payload,
-        state=(EffectState.HELD if hold else EffectState.INTENDED).value,
-        reason=hold,
+        state=_begins(draft),
         created_at=at,
     )
+    withheld.note(effect, draft.hold, draft.cause)
     try:
         with session.begin_nested():
             session.add(effect)
     except IntegrityError:  # another process was first
-        return False
-    return True
+        return None
+    return effect
 
 
-def _renew(effect: Effect, draft: Draft, campaign_id: int | None, hold: str, at: datetime) -> None:
+def _begins(draft: Draft) -> str:
+    state = EffectState.HELD if draft.hold else EffectState.INTENDED
+    return state.value
+
+
+def _renew(effect: Effect, draft: Draft, campaign_id: int | None, at: datetime) -> None:
     """What nobody has seen yet counts from now, with what the latest campaign knows."""
-    effect.payload, effect.created_at, effect.reason = draft.payload, at, hold
+    effect.payload, effect.created_at = draft.payload, at
     effect.campaign_id, effect.attempts, effect.url, effect.sent_at = campaign_id, 0, "", None
-    effect.state = (EffectState.HELD if hold else EffectState.INTENDED).value
+    effect.state = _begins(draft)
+    withheld.note(effect, draft.hold, draft.cause)
 
 
 def _revise(effect: Effect, draft: Draft, campaign_id: int | None) -> None:
@@ -208,7 +222,7 @@ def _revise(effect: Effect, draft: Draft, campaign_id: int | None) -> None:
 
 
 def _waits_for_quota(effect: Effect) -> bool:
-    return effect.state == EffectState.HELD.value and effect.reason.startswith(OVER_QUOTA)
+    return effect.state == EffectState.HELD.value and withheld.is_kept(effect, Cause.OVER_QUOTA)
 
 
 def _leaves_rehearsal(session: Session, effect: Effect, campaign_id: int | None) -> bool:
@@ -223,10 +237,6 @@ def _begins_anew(effect: Effect, bug: Bug) -> bool:
     """Whether what nobody has seen yet was about an earlier life of the bug, which was mended before."""
     unseen = effect.state == EffectState.HELD.value or _rehearsed(effect)
     return unseen and bug.state == BugState.NEW.value
-
-
-def _is_withdrawn(effect: Effect) -> bool:
-    return effect.kind == ISSUE and effect.reason.startswith(WITHDRAWN)
 
 
 def _rehearsed(effect: Effect) -> bool:
@@ -260,7 +270,7 @@ def over_quota(session: Session, target: str, per_day: int, at: datetime, key: s
     if spent < per_day:
         return ""
     return (
-        f"{OVER_QUOTA}: {spent} issues in 24 hours, reports.issues_per_day is {per_day}; "
+        f"over quota: {spent} issues in 24 hours, reports.issues_per_day is {per_day}; "
         "the next campaign that sees the bug tries again"
     )
 
@@ -324,7 +334,7 @@ def claim(
             number=number,
             remote=effect.remote,
             revision=effect.revision,
-            withdrawn=effect.reason if _is_withdrawn(effect) else "",
+            withdrawn=effect.reason if withheld.is_kept(effect, Cause.WITHDRAWN) else "",
         )
     return None
 
@@ -373,7 +383,8 @@ def finish(
         return  # forgotten meanwhile
     later = effect.revision > revision
     if not (later and effect.state == EffectState.FAILED.value):  # else its target is watched no more
-        effect.state, effect.reason = (EffectState.INTENDED if later else EffectState.SENT).value, ""
+        effect.state = (EffectState.INTENDED if later else EffectState.SENT).value
+        withheld.forget(effect)
     effect.url, effect.sent_at, effect.sent_revision = url, at, revision
     effect.not_before, effect.remote = None, remote or effect.remote
     effect.number = number if number is not None else effect.number
@@ -407,18 +418,36 @@ def retry(
     effect = session.get_one(Effect, key)
     effect.attempts -= 0 if tried else 1
     effect.not_before = not_before
-    if _is_withdrawn(effect):
+    if withheld.is_kept(effect, Cause.WITHDRAWN):
         if unsent:
             effect.state, effect.not_before = EffectState.HELD.value, None
         return
     effect.state = (EffectState.INTENDED if unsent else EffectState.SENDING).value
-    effect.reason = reason
+    withheld.note(effect, reason)
 
 
-def give_up(session: Session, key: str, reason: str, at: datetime) -> None:
-    """The effect will not be sent unless a person releases it; `reason` says what to do."""
+def refuse(session: Session, claimed: Claimed, reason: str, cause: Cause, at: datetime) -> bool:
+    """GitHub refuses the effect; False if it was given up or forgotten meanwhile.
+
+    One that nobody tried before has surely not arrived. Where its repository takes it some day, it goes on as
+    if it had not been tried; also where we were told of that repository before GitHub's answer was heard.
+    """
+    effect = session.get(Effect, claimed.key, with_for_update=True)
+    if effect is None or effect.attempts != claimed.attempts:
+        return False
+    ours = effect.state == _SENDING
+    if ours:
+        give_up(session, claimed.key, reason, at, cause)
+    shut = any(withheld.is_kept(effect, one) for one in (Cause.UNWATCHED, Cause.NO_ISSUES))
+    if shut and effect.state == EffectState.FAILED.value and not claimed.resumed:
+        effect.attempts = 0
+    return ours
+
+
+def give_up(session: Session, key: str, reason: str, at: datetime, cause: Cause = Cause.NONE) -> None:
+    """The effect is not sent unless a person releases it or the cause ends; `reason` says what to do."""
     effect = session.get_one(Effect, key)
-    effect.state, effect.reason, effect.not_before = EffectState.FAILED.value, reason, None
+    withheld.fail(effect, reason, cause)
     if effect.kind == ISSUE and effect.bug_id is not None:
         bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}", at)
 
@@ -433,7 +462,8 @@ def release(session: Session, key: str) -> None:
     # A failed one may have arrived all the same, so it is looked up first.
     failed = effect.state == EffectState.FAILED.value
     effect.state = (EffectState.SENDING if failed else EffectState.INTENDED).value
-    effect.reason, effect.not_before, effect.attempts, effect.url = "", None, 0, ""
+    withheld.forget(effect)
+    effect.not_before, effect.attempts, effect.url = None, 0, ""
     effect.remote = ""  # what it was changed as may be deleted; if it is not, its marker leads to it
 
 
@@ -442,12 +472,13 @@ def withdraw(session: Session, bug_id: int, reason: str) -> None:
 
     One that a sender has in hand, or has left half-way, may be out: it is looked up, and not sent again.
     """
-    why, waiting = f"{WITHDRAWN}: {reason}", (*_OPEN, EffectState.HELD.value)
+    waiting = (*_OPEN, EffectState.HELD.value)
     query = select(Effect).where(Effect.kind == ISSUE, Effect.bug_id == bug_id, Effect.state.in_(waiting))
     for effect in session.scalars(query):
-        effect.reason = why
-        if effect.state != _SENDING:
-            effect.state, effect.not_before = EffectState.HELD.value, None
+        if effect.state == _SENDING:
+            withheld.note(effect, reason, Cause.WITHDRAWN)
+        else:
+            withheld.hold(effect, reason, Cause.WITHDRAWN)
 
 
 def overtaken(session: Session, key: str, payload: dict[str, Any]) -> None:

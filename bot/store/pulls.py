@@ -118,7 +118,7 @@ def note(session: Session, told: Pull) -> bool:
 def remember(session: Session, told: Pull) -> Remembered:
     """Keeps what was told, unless something later is known.
 
-    Another head ends the approval of the last one.
+    Another head ends the approval of the last one, and that it was stopped.
     """
     note(session, told)
     known = session.get_one(Pull, (told.target, told.number), with_for_update=True)
@@ -128,6 +128,7 @@ def remember(session: Session, told: Pull) -> Remembered:
     voided = ""
     if known.head != told.head:
         voided, known.approved_head, known.approved_by = known.approved_by, "", ""
+        known.stopped_head = ""
     for name in _TOLD:
         if (value := getattr(told, name)) is not None:
             setattr(known, name, value)

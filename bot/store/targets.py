@@ -13,6 +13,7 @@ from itertools import chain, count
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from bot.store import withheld
 from bot.store.campaigns import insert_missing
 from bot.store.models import (
     Bug,
@@ -30,10 +31,6 @@ from bot.store.models import (
 
 #: `reconciled_at` of a target that is known, but of which something must be asked again soon.
 LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-#: How the reasons begin of effects that were given up because their target is not watched.
-UNWATCHED = "not sent: "
-
-ISSUE = "issue"  # the kind of effect that GitHub refuses where issues are disabled
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 _UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.HELD.value)
@@ -225,57 +222,11 @@ def stop(session: Session, target: str, reason: str, at: datetime) -> dict[str, 
         )
         .returning(Campaign.id)
     )
-    given_up = session.execute(
-        update(Effect)
-        .where(Effect.target == target, Effect.state.in_(_UNSENT))
-        .values(state=EffectState.FAILED.value, reason=f"{UNWATCHED}{reason}", not_before=None)
-        .returning(Effect.key)
-    )
     left = session.execute(
         update(Job)
         .where(Job.target == target, Job.state.in_(_UNDONE))
         .values(state=JobState.FAILED.value, reason=reason, owner="", lease_until=None, done_at=at)
         .returning(Job.id)
     )
-    counts = {"campaigns": ended, "effects": given_up, "jobs": left}
-    return {name: len(result.all()) for name, result in counts.items()}
-
-
-def give_up_issues(session: Session, target: str, reason: str) -> int:
-    """Gives up the unsent issues of a target, and what hangs on them; returns how many effects."""
-    result = session.execute(
-        update(Effect)
-        .where(Effect.target == target, Effect.state.in_(_UNSENT))
-        .where(or_(Effect.kind == ISSUE, Effect.after != ""))
-        .values(state=EffectState.FAILED.value, reason=f"{UNWATCHED}{reason}", not_before=None)
-        .returning(Effect.key)
-    )
-    return len(result.all())
-
-
-def reopen(session: Session, target: str, because: str = "") -> int:
-    """Undoes the giving up of effects, now that they can be sent again; returns how many.
-
-    What never left is dropped, so that the next campaign posts it with what it knows; what lives on
-    GitHub in an older revision is sent as it is now. What may have arrived stays given up.
-
-    because   how the reason begins for which they were given up
-    """
-    query = select(Effect).where(
-        Effect.target == target,
-        Effect.state == EffectState.FAILED.value,
-        Effect.reason.startswith(f"{UNWATCHED}{because}", autoescape=True),
-    )
-    changed = 0
-    for effect in session.scalars(query).all():
-        if effect.sent_revision:
-            later = effect.revision > effect.sent_revision
-            effect.state = (EffectState.INTENDED if later else EffectState.SENT).value
-            effect.reason, effect.attempts, effect.not_before = "", 0, None
-        elif effect.attempts == 0:
-            session.delete(effect)
-        else:
-            continue
-        changed += 1
-    session.flush()
-    return changed
+    given_up = withheld.give_up_all(session, target, reason)
+    return {"campaigns": len(ended.all()), "effects": given_up, "jobs": len(left.all())}

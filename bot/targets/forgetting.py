@@ -16,6 +16,7 @@ import pydantic_core
 import structlog
 
 from bot.errors import InfrastructureError, RefusalError
+from bot.locks import locked
 from bot.store import Database, audit, erasing, inbox, targets
 from bot.store.models import Target, TargetState
 from bot.targets import watching
@@ -72,9 +73,8 @@ def forget(
     cases = _uncatalogued(data_dir / "corpus", owned.cases)
     artifacts = [data_dir / "artifacts" / str(campaign) for campaign in owned.campaigns]
     _delete([*artifacts, *_case_folders(data_dir / "corpus", cases)])
-    mirror = _mirror(data_dir, target)
-    there = mirror.exists()
-    _delete([mirror, mirror.with_suffix(".partial"), data_dir / "outbox" / target])
+    there = _delete_mirror(data_dir, target)
+    _delete([data_dir / "outbox" / target])
     look()
     _blank(database, target, github_id, look)
     with database.transaction() as session:
@@ -83,6 +83,7 @@ def forget(
         told = Forgotten(rows, len(owned.campaigns), len(cases), there)
         audit.record(session, target, "forgotten", "target", why, at, who=who, evidence=asdict(told))
     _delete(artifacts)  # a step that was writing them has noticed by now that its campaign is gone
+    _delete_mirror(data_dir, target)  # whoever waited for its lock has made it anew
     log.info("target forgotten", target=target, **asdict(told))
     return told
 
@@ -94,10 +95,20 @@ def _check_lost(row: Target | None, before: datetime | None) -> None:
         raise RefusalError(f"{row.name} is {row.state} by now")
 
 
-def _mirror(data_dir: Path, target: str) -> Path:
-    """Where `bot.github.repositories` keeps it; its lock stays, as somebody may be waiting for it."""
+def _delete_mirror(data_dir: Path, target: str) -> bool:
+    """Deletes the git mirror once nobody uses it; whether there was one.
+
+    It is where `bot.github.repositories` keeps it. Its lock stays, as somebody may be waiting for it.
+    """
     owner, _, name = target.lower().partition("/")
-    return data_dir / "git" / owner / f"{name}.git"
+    mirror = data_dir / "git" / owner / f"{name}.git"
+    parts = [mirror, mirror.with_suffix(".partial")]
+    if not any(part.exists() for part in parts):
+        return False
+    with locked(mirror.with_suffix(".lock")):
+        there = mirror.exists()
+        _delete(parts)
+    return there
 
 
 def _uncatalogued(corpus: Path, cases: frozenset[str]) -> frozenset[str]:

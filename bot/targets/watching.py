@@ -7,12 +7,11 @@ from datetime import datetime
 
 import structlog
 
-from bot.store import Session, audit, duties, moving, targets
-from bot.store.models import Installation, Target, TargetState
+from bot.store import Session, audit, duties, moving, targets, withheld
+from bot.store.models import Cause, Installation, Target, TargetState
 
 #: The duty that reads the installations again (`bot.targets.duties.installations`).
 INSTALLATIONS = "installations"
-ISSUES_DISABLED = "issues are disabled"
 
 log = structlog.get_logger(__name__)
 
@@ -78,7 +77,7 @@ def watch(session: Session, target: Target, why: str, at: datetime) -> None:
     before = target.state
     target.state, target.reason, target.removed_at = TargetState.WATCHED.value, "", None
     read_again(target)
-    reopened = targets.reopen(session, target.name)
+    reopened = withheld.reopen(session, target.name, Cause.UNWATCHED, dropping=True)
     log.info("target watched", target=target.name, before=before, why=why)
     evidence = {"before": before, "effects": reopened}
     audit.record(session, target.name, "watched", "target", why, at, evidence=evidence)
@@ -89,15 +88,16 @@ def set_issues(session: Session, target: Target, has_issues: bool, at: datetime)
     changed = target.has_issues != has_issues
     target.has_issues = has_issues
     if has_issues:
-        if changed:
-            count = targets.reopen(session, target.name, ISSUES_DISABLED)
+        # Those that GitHub refused between two looks, and nobody told us why, are sent after all.
+        count = withheld.reopen(session, target.name, Cause.NO_ISSUES, dropping=changed)
+        if changed or count:
             why = "issues are enabled again"
             audit.record(session, target.name, "enabled", "target", why, at, evidence={"effects": count})
         return
     reason = (
-        f"{ISSUES_DISABLED} in {target.name}; enable them in the repository's settings, or read the check"
+        f"issues are disabled in {target.name}; enable them in the repository's settings, or read the check"
     )
-    count = targets.give_up_issues(session, target.name, reason)
+    count = withheld.give_up_issues(session, target.name, reason)
     if changed or count:
         audit.record(session, target.name, "disabled", "target", reason, at, evidence={"effects": count})
 
@@ -108,6 +108,16 @@ def set_archived(session: Session, target: Target, archived: bool, at: datetime)
         leave(session, target, TargetState.ARCHIVED, "it was archived, and so is read-only", at)
     elif not archived and target.state == TargetState.ARCHIVED.value:
         watch(session, target, "it is no longer archived", at)
+    elif target.state == TargetState.WATCHED.value:
+        _send_after_all(session, target, at)
+
+
+def _send_after_all(session: Session, target: Target, at: datetime) -> None:
+    """What GitHub refused because of the repository, which was in order again before we were told of it."""
+    count = withheld.reopen(session, target.name, Cause.UNWATCHED, dropping=False)
+    if count:
+        why = "it takes again what it refused for a while"
+        audit.record(session, target.name, "enabled", "target", why, at, evidence={"effects": count})
 
 
 def has_news(target: Target, before: Mapping[str, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Where torch leaves its result open: the order of equal elements, floats that an integer type cannot hold.
+"""Where torch leaves its result open: the order of equal elements, numbers that an integer type cannot hold.
 
 Its reference says for which functions it promises nothing, so no compiler need agree with what torch happens
 to give. Two runs show which elements of the outputs depend on such a result: those that differ. Floats are
@@ -10,9 +10,11 @@ told apart by moving the inputs; integers, bools and equal floats that are the p
     kthvalue, median,       which of several equal elements the index is of ("may nondeterministically return
     nanmedian, mode         indices for any of them", "not necessarily the first occurrence"; mode is silent)
     Tensor.to and the like  NaN, an infinity, or a float beyond the integer type's range: undefined in C++
+    add, mul, sum and       signed integers whose result does not fit: undefined in C++, where torch mostly
+    others (_OVERFLOWING)   wraps and a compiler that computes in a wider type saturates; unsigned ones wrap
 
-`argmax`, `argmin`, `max` and `min` promise the first index; their ties are compared. Overflow of integers is
-not looked for. Imported inside the worker, by functions, once torch is wanted.
+`argmax`, `argmin`, `max` and `min` promise the first index; their ties are compared. Imported inside the
+worker, by functions, once torch is wanted.
 """
 
 from __future__ import annotations
@@ -21,9 +23,19 @@ from typing import Any, Callable, Dict
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 #: An operator's arguments by name, and its result.
 _Given = Dict[str, Any]
+
+_SIGNED = frozenset((torch.int8, torch.int16, torch.int32, torch.int64))
+#: Operators, in place as well, whose result may be larger than what they are given.
+_OVERFLOWING = (
+    frozenset(("abs", "add", "addcmul", "div", "floor_divide", "mul", "neg", "pow", "rsub", "sub"))
+    | frozenset(("cumprod", "cumsum", "nansum", "prod", "sum", "trace"))
+    | frozenset(("addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm"))
+    | frozenset(("dot", "linalg_cross", "mm", "mv", "vdot"))
+)
 
 
 class Refill(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -35,23 +47,46 @@ class Refill(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """One operator, with what is open of its result filled."""
-        result = func(*args, **(kwargs or {}))
-        name = str(func)
+        kwargs, name = kwargs or {}, str(func)
+        # Before the operator, which may write into what it is given.
+        exact = _exact(func, args, kwargs) if name.split(".")[1].rstrip("_") in _OVERFLOWING else None
+        result = func(*args, **kwargs)
         if name == "aten._to_copy.default":
             return self._cast(args[0], result)
         if name in _TIES:
-            return _TIES[name](_by_name(func, args, kwargs or {}), result, self._fill)
-        return result
+            return _TIES[name](_by_name(func, args, kwargs), result, self._fill)
+        return result if exact is None else self._overflow(exact, result, (*args, *kwargs.values()))
 
     def _cast(self, source: Any, result: Any) -> Any:
         whole = not (result.dtype.is_floating_point or result.dtype.is_complex or result.dtype == torch.bool)
         if not source.dtype.is_floating_point or not whole:
             return result
-        limits = torch.iinfo(result.dtype)
-        number = torch.trunc(source.double())
-        # Next to 2**63 float64 cannot tell whether it fits, and says that it does not.
-        fits = (number >= float(limits.min)) & (number < float(limits.max + 1))
-        return torch.where(fits.to(result.device), result, self._fill).to(result.dtype)
+        fits = _fits(torch.trunc(source.double()), result.dtype).to(result.device)
+        return torch.where(fits, result, self._fill).to(result.dtype)
+
+    def _overflow(self, exact: Any, result: Any, given: Any) -> Any:
+        if result.dtype not in _SIGNED or exact.shape != result.shape:
+            return result
+        filled = torch.where(_fits(exact, result.dtype), result, self._fill).to(result.dtype)
+        return result.copy_(filled) if any(result is one for one in given) else filled
+
+
+def _fits(number: Any, dtype: Any) -> Any:
+    """Which of these floats an integer type holds; next to 2**63 float64 cannot tell, and says none."""
+    limits = torch.iinfo(dtype)
+    return (number >= float(limits.min)) & (number < float(limits.max + 1))
+
+
+def _exact(func: Any, args: Any, kwargs: _Given) -> Any:
+    """What an operator on integers gives in float64; None if it is given anything else to compute with."""
+    tensors = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+    if any(one.dtype.is_floating_point or one.dtype.is_complex for one in tensors):
+        return None
+    args, kwargs = tree_map_only(torch.Tensor, torch.Tensor.double, (args, kwargs))
+    if isinstance(kwargs.get("dtype"), torch.dtype):
+        kwargs = {**kwargs, "dtype": torch.float64}
+    exact = func(*args, **kwargs)
+    return exact if isinstance(exact, torch.Tensor) else None
 
 
 def _by_name(func: Any, args: Any, kwargs: _Given) -> _Given:

@@ -27,7 +27,7 @@ Outputs = tuple[tuple[str, Value], ...]
 #: (mallopt(3), M_PERTURB): who reads memory before it is written reads something else than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs kept for one case; larger ones are heard again
-_SUFFIX = ".appeal2"  # with another number, what was heard otherwise is heard again
+_SUFFIX = ".appeal3"  # with another number, what was heard otherwise is heard again
 
 _WIDE = {"precision": "float64"}
 

@@ -64,14 +64,18 @@ def parse(listed: str) -> tuple[str, ...]:
 
 
 class Pool:
-    """The slots of one supervisor: taken as its workers need them, kept from one worker to the next."""
+    """The slots of one supervisor: taken as its workers need them, kept from one worker to the next.
 
-    def __init__(self, devices: Iterable[str] | None = None) -> None:
+    kinds   the devices that the compiler has, which say what can be done where there is no CUDA device
+    """
+
+    def __init__(self, devices: Iterable[str] | None = None, *, kinds: Iterable[str] = ()) -> None:
         self._devices = slots() if devices is None else tuple(devices)
         if not self._devices:
+            others = [f"on the device {kind}" for kind in kinds if kind != DEVICE]
             raise ToolchainError(
                 f"there is no CUDA device here: nvidia-smi lists none, or {VARIABLE} is empty; "
-                "run on another machine, or on the device CPU"
+                f"run {', or '.join(['on another machine', *others])}"
             )
         self._free: list[Slot] = []
         self._held: list[Slot] = []

@@ -89,7 +89,8 @@ class Supervisor(Generic[Tag]):
         self._mute_s = phases_s + _MUTE_S if mute_s is None else mute_s
         self._nurseries: list[Nursery] = []  # those that could have another worker
         self._forks = not fresh and command.device == "CPU" and backends.get(command.backend).forkable
-        self._gpus = gpu.Pool() if command.device == gpu.DEVICE else None
+        kinds = backends.get(command.backend).devices
+        self._gpus = gpu.Pool(kinds=kinds) if command.device == gpu.DEVICE else None
         self._sent = 0
         self._idle_deaths = 0
         self._failed_starts = 0

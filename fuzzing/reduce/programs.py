@@ -11,7 +11,18 @@ from fuzzing.reduce.engine import Attempt, Format, Pass, cut, seek
 from fuzzing.reduce.inputs import COMMON, plainer_number
 from fuzzing.reduce.lengths import Inputs, recast_inputs, simpler_inputs, smaller_inputs
 from fuzzing.reduce.lenses import Lens, register_lens
-from fuzzing.reduce.script import Function, Script, changed, function_of, is_open, key, load, size
+from fuzzing.reduce.script import (
+    Function,
+    Script,
+    changed,
+    function_of,
+    is_open,
+    key,
+    load,
+    parts,
+    size,
+    split,
+)
 
 
 def _without(script: Script, gone: Sequence[int]) -> Script | None:
@@ -211,6 +222,16 @@ FORMAT = Format[Script](
 )
 
 _WORDS = ("statements", "expressions", "inputs", "dimensions")
-register_lens(Lens("TorchProgram", load=load, case=Script.case, format=FORMAT, words=_WORDS))
+register_lens(
+    Lens(
+        "TorchProgram",
+        load=load,
+        case=Script.case,
+        format=FORMAT,
+        words=_WORDS,
+        split=split,
+        parts=parts,
+    )
+)
 
 __all__ = ["FORMAT", "Script", "load", "size"]

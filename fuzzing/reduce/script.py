@@ -126,6 +126,41 @@ def key(script: Script) -> str:
     return script.case().id
 
 
+# -- parts ---------------------------------------------------------------------------------------------
+
+
+def parts(script: Script) -> int:
+    """How many statements of the function compute something; 1 where nobody knows what flows between."""
+    tree = ast.parse(script.text)
+    function = function_of(tree)
+    if not script.known or not is_open(tree, function, script):
+        return 1
+    return len(function.body) - (syntax.returned(function) is not None)
+
+
+def split(script: Script, at: int) -> tuple[Script, Script] | None:
+    """The function's statements before number `at`, and the others, fed with what the library gives for them.
+
+    What the first ones make and the others read is what they return.
+    """
+    function = function_of(ast.parse(script.text))
+    first, rest = (ast.Module(list(part), []) for part in (function.body[:at], function.body[at:]))
+    needed = set(syntax.read(rest))
+    flows = [name for name in syntax.written(first) if name in needed]
+    if not flows or not set(flows) <= set(script.known) - {name for name, _ in script.inputs}:
+        return None
+
+    def beginning(_: ast.Module, function: Function) -> None:
+        del function.body[at + 1 :]
+        syntax.give_back(function, flows)
+
+    def end(_: ast.Module, function: Function) -> None:
+        del function.body[:at]
+
+    before, after = changed(script, beginning), changed(script, end)
+    return None if before is None or after is None else (before, after)
+
+
 # -- one change ----------------------------------------------------------------------------------------
 
 

@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import onnx
 
 from fuzzing import backends
 from fuzzing.cases import Corpus
+from fuzzing.triage.traits import Traits
 
 
 def machine() -> str:
@@ -26,6 +28,20 @@ def verdict(kept: bool, bar: str) -> int:
     """Says whether the bar was kept; the exit code."""
     print(f"{'kept' if kept else 'NOT KEPT'}: {bar}")
     return 0 if kept else 1
+
+
+def traits_to_json(traits: Traits | None) -> Any:
+    """What a reduction left says of its bug, to be kept in a file."""
+    return None if traits is None else asdict(traits)
+
+
+def traits_from_json(told: Any) -> Traits | None:
+    """The same, read again."""
+    if told is None:
+        return None
+    return Traits(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    )
 
 
 _BARE = """

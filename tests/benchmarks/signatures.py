@@ -18,7 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.reduction import Reducer
 from fuzzing.triage.reducing import reduced
 from fuzzing.triage.strategies.base import Failure, names, strategy_named
-from tests.benchmarks._common import machine, verdict
+from tests.benchmarks._common import machine, traits_from_json, traits_to_json, verdict
 
 BACKEND = Path(__file__).parent / "signatures_data" / "planted.py"
 ARI_BAR, PAIRS_BAR = 0.95, 0.95
@@ -109,7 +109,8 @@ def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[Known]:
             if outcome.verdict.accuses:
                 small = reduced(reducer, made, outcome)
                 count -= 1
-                yield Known(name, Failure(made, outcome), Failure(small.case, small.outcome, small.reduced))
+                left = Failure(small.case, small.outcome, small.reduced, small.traits)
+                yield Known(name, Failure(made, outcome), left)
 
 
 class Store:
@@ -122,6 +123,7 @@ class Store:
 
     def add(self, known: Known) -> None:
         row: dict[str, Any] = {"cause": known.cause, "reduced": known.small.reduced}
+        row["traits"] = traits_to_json(known.small.traits)
         for name, failure in (("found", known.found), ("small", known.small)):
             self._corpus.add(failure.case)
             row[name] = [failure.case.id, failure.outcome.to_json()]
@@ -132,19 +134,19 @@ class Store:
         if not self._file.exists():
             return []
         rows = map(json.loads, self._file.read_text(encoding="utf-8").splitlines())
-        return [
-            Known(row["cause"], self._failure(row["found"]), self._failure(row["small"], row["reduced"]))
-            for row in rows
-        ]
+        return [Known(row["cause"], self._failure(row["found"]), self._small(row)) for row in rows]
 
-    def _failure(self, told: Any, reduced: bool = False) -> Failure:
-        return Failure(self._corpus.get(told[0]), Outcome.from_json(told[1]), reduced)
+    def _failure(self, told: Any) -> Failure:
+        return Failure(self._corpus.get(told[0]), Outcome.from_json(told[1]))
+
+    def _small(self, row: Any) -> Failure:
+        left, traits = self._failure(row["small"]), traits_from_json(row["traits"])
+        return replace(left, reduced=row["reduced"], traits=traits)
 
 
 def collect(store: Store, count: int, seed: int) -> list[Known]:
     """All failures: those that are kept, and of causes that have none yet, new ones."""
-    known = store.all()
-    done = {item.cause for item in known}
+    done = {item.cause for item in store.all()}
     faults = planted().FAULTS
     for place, (name, fault) in enumerate(faults.items(), 1):
         if name in done:
@@ -153,9 +155,8 @@ def collect(store: Store, count: int, seed: int) -> list[Known]:
         found = list(failures(name, fault, count, seed))
         for item in found:
             store.add(item)
-        known += found
         note(f"{place} of {len(faults)}: {name}: {len(found)} failures, {time.monotonic() - begin:.0f} s")
-    return known
+    return store.all()
 
 
 def confused(known: Sequence[Known], labels: Sequence[str]) -> Iterator[str]:
@@ -188,7 +189,10 @@ def main(argv: Sequence[str]) -> int:
     known = collect(Store(given.keep), given.count, given.seed)
     causes = [item.cause for item in known]
     reduced = sum(item.small.reduced for item in known)
-    print(f"{len(known)} failures of {len(set(causes))} causes, {reduced} of them reduced")
+    roots = sum(item.small.traits is not None and item.small.traits.root is not None for item in known)
+    print(
+        f"{len(known)} failures of {len(set(causes))} causes, {reduced} of them reduced, {roots} have a root"
+    )
     print(f"{'strategy':12} {'as found':>22}   {'as reduced':>22}   {'one label':>9}")
     for name in names():
         columns = []

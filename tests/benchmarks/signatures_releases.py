@@ -33,7 +33,7 @@ from fuzzing.reduce.engine import Budget
 from fuzzing.reduce.reduction import Reducer
 from fuzzing.triage.reducing import reduced
 from fuzzing.triage.strategies.base import Failure, names, strategy_named
-from tests.benchmarks._common import machine, verdict
+from tests.benchmarks._common import machine, traits_from_json, traits_to_json, verdict
 
 BACKEND = "openvino"
 STILL = "still there"
@@ -122,6 +122,7 @@ def made_small(kept: Kept, python: str, found: dict[str, Outcome], seconds: floa
             small = reduced(reducer, kept.tests.get(case_id), outcome)
             kept.small.add(small.case)
             row = {"id": small.case.id, "outcome": small.outcome.to_json(), "reduced": small.reduced}
+            row["traits"] = traits_to_json(small.traits)
             kept.put("small", case_id, row)
             note(f"{place} of {len(found)} reduced: {small.why_not or f'{small.runs} runs'}")
 
@@ -160,7 +161,8 @@ def known_failures(kept: Kept, toolchains: dict[str, str], count: int, seconds: 
     did = {release: later(kept, release, python, cases) for release, python in others}
     for case_id, row in rows.items():
         before = Failure(kept.tests.get(case_id), found[case_id])
-        after = Failure(kept.small.get(row["id"]), Outcome.from_json(row["outcome"]), True)
+        traits = traits_from_json(row["traits"])
+        after = Failure(kept.small.get(row["id"]), Outcome.from_json(row["outcome"]), True, traits)
         was, by = (
             fixed_by([(release, did[release][item]) for release, _ in others])
             for item in (case_id, row["id"])
@@ -187,7 +189,8 @@ def main(argv: Sequence[str]) -> int:
     toolchains = dict(item.split("=", 1) for item in given.toolchain)
     every = list(known_failures(Kept(given.keep), toolchains, given.count, given.seconds))
     olds = [old for old in every if not old.slipped]
-    one = f"{len(olds)} of them of one bug by their releases"
+    roots = sum(old.small.traits is not None and old.small.traits.root is not None for old in olds)
+    one = f"{len(olds)} of them of one bug by their releases, {roots} with a root"
     print(f"{len(every)} failures of {next(iter(toolchains))}, reduced; {one}:")
     print(", ".join(f"{count} {release}" for release, count in Counter(old.fixed_by for old in olds).items()))
     pairs = list(combinations(range(len(olds)), 2))

@@ -2,7 +2,7 @@
 
 Deliveries leave at a fixed rate, whether the ones before are answered or not, and a latency counts from
 the moment a delivery was due; so a stall is charged to everything that waited behind it. Some come twice,
-some are no deliveries at all, and none comes in its turn.
+some are no deliveries at all, and none comes in its turn. ASSAY_TEST_POSTGRESQL=1 takes a PostgreSQL server.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pathlib import Path
 
 from bot.store import Database, inbox
 from bot.webhooks.signature import sign
+from tests.support.postgres import addresses
 
 SECRET = "benchmark"
 LIMIT_MS = 50.0  # the promise, at the 99th percentile
@@ -184,11 +185,12 @@ async def _until(due: float) -> None:
 
 
 @contextmanager
-def service(data_dir: Path) -> Iterator[tuple[str, int]]:
-    """A real service on a free port; ended with SIGTERM, and it must end well."""
+def service(data_dir: Path, url: str) -> Iterator[tuple[str, int]]:
+    """A real service on a free port and the database at `url`; ended with SIGTERM, and it must end well."""
     environment = os.environ | {"ASSAY_WEBHOOK_SECRET": SECRET, "ASSAY_DATA_DIR": str(data_dir)}
+    environment["ASSAY_DATABASE_URL"] = url
     with (
-        open(data_dir / "log", "wb") as log,
+        open(data_dir / "log", "ab") as log,
         subprocess.Popen(
             [sys.executable, "-m", "bot.cli", "serve", "--port", "0"],
             env=environment,
@@ -221,10 +223,12 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     shots = volley(options)
     distinct = len({shot.request for shot in shots if shot.expected == 202})
-    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as (host, port):
-        asyncio.run(run(Client(host, port), options.rate, [delivery(0, options.size)] * 20))  # warm-up
-        deliveries, baseline = asyncio.run(run(Client(host, port), options.rate, shots))
-        counted = wait_until_read(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, addresses() as address:
+        url = address(Path(folder))
+        with service(Path(folder), url) as (host, port):
+            asyncio.run(run(Client(host, port), options.rate, [delivery(0, options.size)] * 20))  # warm-up
+            deliveries, baseline = asyncio.run(run(Client(host, port), options.rate, shots))
+            counted = wait_until_read(url)
     print(f"{'request':<10} {'sent':>6} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
     print(deliveries.line("delivery"))
     print(baseline.line("/healthz"))
@@ -245,10 +249,10 @@ def main(argv: Sequence[str]) -> int:
     return 0 if kept else 1
 
 
-def wait_until_read(folder: Path) -> dict[str, int]:
-    """Rows by state once the reader is through (or a minute has passed)."""
-    database = Database(f"sqlite:///{folder}/assay.db")
-    deadline = time.monotonic() + 60
+def wait_until_read(url: str) -> dict[str, int]:
+    """Rows by state once the readers are through (or five minutes have passed)."""
+    database = Database(url)
+    deadline = time.monotonic() + 300
     try:
         while True:
             with database.reading() as session:

@@ -22,7 +22,7 @@ import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import URL, Engine, create_engine
 
-from bot.store import database
+from bot.store import Database, database
 from bot.store.models import Base
 from tests.support import postgres
 
@@ -90,6 +90,15 @@ def postgresql(server: postgres.Server, tmp_path: object) -> Iterator[str]:
     """The address of an empty PostgreSQL database."""
     yield server.database(str(tmp_path))
     server.drop_all()
+
+
+@pytest.fixture
+def shared(postgresql: str) -> Iterator[Database]:
+    """A PostgreSQL database with all tables, for what several processes do to one."""
+    made = Database(postgresql)
+    made.migrate()
+    yield made
+    made.close()
 
 
 @pytest.fixture(autouse=bool(os.environ.get("ASSAY_TEST_POSTGRESQL")))

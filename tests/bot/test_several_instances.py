@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
@@ -33,43 +31,35 @@ from tests.support.campaigning import await_
 INSTANCES = 2
 
 
-@pytest.fixture
-def database(postgresql: str) -> Iterator[Database]:
-    made = Database(postgresql)
-    made.migrate()
-    yield made
-    made.close()
-
-
-def test_migrations_make_the_models_tables_there_and_back(database: Database) -> None:
-    with database.engine.connect() as connection:
+def test_migrations_make_the_models_tables_there_and_back(shared: Database) -> None:
+    with shared.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
     config = migrations()
-    config.attributes["connection"] = database.engine
+    config.attributes["connection"] = shared.engine
     command.downgrade(config, "base")
-    assert inspect(database.engine).get_table_names() == ["alembic_version"]
-    database.migrate()
-    assert database.is_migrated()
+    assert inspect(shared.engine).get_table_names() == ["alembic_version"]
+    shared.migrate()
+    assert shared.is_migrated()
 
 
-def test_new_rows_are_counted_and_readers_keep_their_snapshot(database: Database) -> None:
+def test_new_rows_are_counted_and_readers_keep_their_snapshot(shared: Database) -> None:
     rows = [{"id": f"d{n}", "event": "push", "payload": b"", "received_at": now()} for n in range(1200)]
-    with database.reading() as reader:
+    with shared.reading() as reader:
         count = select(func.count()).select_from(Delivery)
         assert reader.scalar(count) == 0
-        with database.transaction() as session:
+        with shared.transaction() as session:
             assert campaigns.insert_missing(session, Delivery, rows[:700]) == 700
             assert campaigns.insert_missing(session, Delivery, rows) == 500
         assert reader.scalar(count) == 0
-    with database.reading() as reader:
+    with shared.reading() as reader:
         assert reader.scalar(count) == 1200
 
 
-def test_two_engines_do_each_campaign_once(database: Database, tmp_path: Path) -> None:
+def test_two_engines_do_each_campaign_once(shared: Database, tmp_path: Path) -> None:
     world = Campaigns(tmp_path)
     world.database.close()
-    world.database = database
+    world.database = shared
     world.use()
     world.reports.published.clear()
     numbers = [world.push(trigger=f"pull_request:{n}", delivery=f"d{n}") for n in range(1, 6)]
@@ -82,7 +72,7 @@ def test_two_engines_do_each_campaign_once(database: Database, tmp_path: Path) -
     ends = [world.campaign(number) for number in numbers]
     assert [(one.state, one.reason) for one in ends] == [("done", "")] * 5
     assert Counter(summary.campaign_id for summary in world.reports.published) == dict.fromkeys(numbers, 1)
-    with database.reading() as session:
+    with shared.reading() as session:
         checks = session.scalars(select(Effect.campaign_id).where(Effect.kind == "check_run")).all()
     assert Counter(checks) == dict.fromkeys(numbers, 1)
 

@@ -36,7 +36,8 @@ def reduce(context: Context) -> None:
         work.settle()
     _sign(work)
     asked = len(work.adopted) + len(work.why)
-    context.progress(asked, asked, f"{len(work.adopted)} of {asked} failing cases made small")
+    if asked:
+        context.progress(asked, asked, f"{len(work.adopted)} of {asked} failing cases made small")
     with context.transaction() as (session, campaign):
         findings.replace(session, campaign.id, work.found.values())
         context.move(campaign, CampaignState.REPORTING)

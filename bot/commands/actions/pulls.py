@@ -50,7 +50,12 @@ def rerun(session: Session, asked: Asked) -> Receipt:
     return _run(session, asked, {})
 
 
-@action("stop", "Ends the campaign of this pull request. What it has found stays known.", places=PULLS)
+@action(
+    "stop",
+    "Ends the campaign of this pull request; its commit is not tested again until somebody asks for that. "
+    "What was found stays known.",
+    places=PULLS,
+)
 def stop(session: Session, asked: Asked) -> Receipt:
     """Ends what is at work."""
     ended = asked.tools.stop(session, _pull(asked), f"stopped by {asked.author}")

@@ -77,7 +77,7 @@ def fixed_by(session: Session, asked: Asked) -> Receipt:
         session,
         "retest",
         asked.target,
-        f"retest:{bug.id}:fixed-by:{commit}",
+        f"retest:{bug.id}:fixed-by:{asked.comment}:{asked.position}",
         bug_id=bug.id,
         arguments={"purpose": "fix", "commit": commit, "comment": asked.comment, "number": asked.number},
         asked_by=asked.author,

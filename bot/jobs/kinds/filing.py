@@ -19,9 +19,9 @@ from bot.jobs.doing import Doing, IssueFacts
 from bot.jobs.registry import kind
 from bot.jobs.running import Known
 from bot.reports import text
-from bot.store import Session, audit, bugs, outbox
+from bot.store import Session, audit, bugs, jobs, outbox, withheld
 from bot.store.life import OVER, Event
-from bot.store.models import BugState, Campaign, Effect, EffectState, Job
+from bot.store.models import BugState, Campaign, Cause, Effect, EffectState, Job
 
 #: Ours: relatives that an issue names, and words of a message that are looked for.
 RELATIVES, WORDS = 3, 6
@@ -57,7 +57,7 @@ def _given_up(session: Session, job: Job, reason: str, at: datetime) -> None:
     effect = session.get(Effect, str(job.arguments["effect"]))
     if effect is None or effect.state != EffectState.HELD.value:
         return
-    effect.reason = f"{UNCHECKED}: {reason}"
+    withheld.note(effect, f"{UNCHECKED}: {reason}", Cause.CHECKING)
     bug = bugs.of_id(session, effect.bug_id)
     if bug is not None:
         bugs.hold(session, bug.id, effect.reason, at)
@@ -78,7 +78,20 @@ def file(doing: Doing) -> None:
         return
     seen = _seen(doing, known, payload)
     with doing.transaction() as (session, job):
+        if _is_overtaken(session, known, seen):
+            jobs.release(job)  # looked at once more, at what is known by now
+            return
         _settle(session, job, doing, name, seen)
+
+
+def _is_overtaken(session: Session, known: Known, seen: _Seen) -> bool:
+    """Whether the bug is not what was looked at: it leads another life, or is to be gone and was seen."""
+    bug = bugs.of_id(session, known.bug.id)
+    if bug is None:
+        return False
+    return bugs.lives(bug) != bugs.lives(known.bug) or (
+        bool(seen.gone) and bug.campaign_id != known.bug.campaign_id
+    )
 
 
 def _seen(doing: Doing, known: Known, payload: dict[str, object]) -> _Seen:
@@ -145,10 +158,11 @@ def _words(title: str) -> list[str]:
 
 def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) -> None:
     effect = session.get_one(Effect, name)
-    why = seen.gone or _meanwhile(session, job, doing, effect, seen)
+    why, cause = (seen.gone, Cause.NONE) if seen.gone else _meanwhile(session, job, doing, effect, seen)
     if effect.state != EffectState.HELD.value:
         doing.done(session, job, "it was released meanwhile")
     elif why:
+        withheld.note(effect, why, cause)
         _keep(session, job, doing, effect, why, gone=bool(seen.gone))
     else:
         bug = bugs.of_id(session, effect.bug_id)
@@ -164,26 +178,23 @@ def _settle(session: Session, job: Job, doing: Doing, name: str, seen: _Seen) ->
         doing.done(session, job, "checked: it is still there, and nothing open says the same")
 
 
-def _meanwhile(session: Session, job: Job, doing: Doing, effect: Effect, seen: _Seen) -> str:
+def _meanwhile(session: Session, job: Job, doing: Doing, effect: Effect, seen: _Seen) -> tuple[str, Cause]:
     """Why the issue is not to go out now; "" where it is, or a person wants it all the same."""
     if job.asked_by:
-        return ""
+        return "", Cause.NONE
     bug, at = bugs.of_id(session, effect.bug_id), doing.services.clock.now()
     if bug is not None and BugState(bug.state) in OVER:
-        return f"it is {bug.state} by now: {bug.reason}"
+        return f"it is {bug.state} by now: {bug.reason}", Cause.NONE
+    if quiet := why_quiet(session, effect.target, bug, seen.operator, at) or seen.hold:
+        return quiet, Cause.NONE
     campaign = session.get(Campaign, effect.campaign_id) if effect.campaign_id is not None else None
     per_day = int(((campaign.config if campaign else {}).get("reports") or {}).get("issues_per_day", 0))
-    return (
-        why_quiet(session, effect.target, bug, seen.operator, at)
-        or seen.hold
-        or outbox.over_quota(session, effect.target, per_day, at, effect.key)
-    )
+    return outbox.over_quota(session, effect.target, per_day, at, effect.key), Cause.OVER_QUOTA
 
 
 def _keep(session: Session, job: Job, doing: Doing, effect: Effect, why: str, *, gone: bool) -> None:
     at = doing.services.clock.now()
     bug = bugs.of_id(session, effect.bug_id)
-    effect.reason = why
     if bug is not None:
         if gone:
             bugs.move(session, bug, Event.PASSED, why, at)

@@ -30,10 +30,17 @@ def localise(doing: Doing) -> None:
         raise RunnerError(f"{PROGRAM} ended before its end event; Assay's log has more")
     facts = [_fact(one) for one in events if one.get("event") == "fact"]
     with doing.transaction() as (session, job):
-        told = {"facts": facts, "toolchain": place.toolchain, "label": place.label}
-        bugs.learn(session, session.get_one(Bug, known.bug.id), "localisation", told)
+        told = {"facts": facts, "toolchain": place.toolchain, "label": place.label, "case": known.case}
+        bug = session.get_one(Bug, known.bug.id)
+        if not _is_answered(bug, known.case):
+            bugs.learn(session, bug, "localisation", told)
         said = _said(facts)
         doing.done(session, job, said, facts=facts, answer=text.plain(said))
+
+
+def _is_answered(bug: Bug, case: str) -> bool:
+    """Whether the same is known of the case that the bug has by now, where that is another than this one."""
+    return bug.case_id not in ("", case) and bug.facts.get("localisation", {}).get("case") == bug.case_id
 
 
 def _fact(event: dict[str, Any]) -> dict[str, Any]:

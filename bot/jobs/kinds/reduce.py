@@ -52,11 +52,21 @@ def reduce(doing: Doing) -> None:
     strayed = _strayed(doing, known, outcome.case) if shrunk else ""
     with doing.transaction() as (session, job):
         outcomes.record(session, [outcome], doing.services.clock.now())
-        smaller = (
-            shrunk and not strayed and bugs.make_smaller(session, session.get_one(Bug, known.bug.id), by)
-        )
-        said = strayed or _said(end, smaller=smaller)
+        bug = session.get_one(Bug, known.bug.id)
+        why_not = strayed or (_replaced(known, bug) if shrunk else "")
+        smaller = shrunk and not why_not and bugs.make_smaller(session, bug, by)
+        said = why_not or _said(end, smaller=smaller)
         doing.done(session, job, said, case=outcome.case, answer=text.plain(said))
+
+
+def _replaced(known: Known, bug: Bug) -> str:
+    """Why a smaller case is no answer any more: what it was made of is the bug's no more; "" if it is."""
+    if bug.case_id == known.bug.case_id:
+        return ""
+    return (
+        f"the bug has another case, {bug.case_id[:12]}, since this began: what was made of the last one is "
+        "not taken; `/assay reduce` makes the new one smaller"
+    )
 
 
 def _strayed(doing: Doing, known: Known, case: str) -> str:

@@ -48,7 +48,8 @@ def retest(doing: Doing) -> None:
         )
         retests.add(session, row)
         if asked.purpose != "asked":
-            changing.after_retest(session, row, seen, said, doing.services.clock.now())
+            at, last = doing.services.clock.now(), asked.known.bug.campaign_id
+            changing.after_retest(session, row, seen, said, at, last=last)
         doing.done(session, job, said, failed=seen.failed, runs=seen.runs, answer=text.plain(said))
 
 

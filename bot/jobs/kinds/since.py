@@ -50,6 +50,9 @@ def find(doing: Doing) -> None:
         return
     with doing.transaction() as (session, job):
         bug = session.get_one(Bug, known.bug.id)
+        if bugs.lives(bug) != bugs.lives(known.bug):
+            doing.done(session, job, "it was over and is back: its last life is nobody's question any more")
+            return
         bugs.learn(session, bug, "bisection", {**bug.facts.get("bisection", {}), "since": answer})
         since.tell(session, bug, str(doing.errand.arguments["effect"]), doing.services.clock.now())
         doing.done(session, job, lines(answer)[0], since=answer)

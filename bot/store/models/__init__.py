@@ -16,6 +16,7 @@ from bot.store.models.outbox import Answer, Brake, Effect, Pause, Spending
 from bot.store.models.states import (
     BugState,
     CampaignState,
+    Cause,
     CommandState,
     DeliveryState,
     EffectState,
@@ -36,6 +37,7 @@ __all__ = [
     "Campaign",
     "CampaignCase",
     "CampaignState",
+    "Cause",
     "Command",
     "CommandState",
     "Delivery",

@@ -9,7 +9,7 @@ from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
-from bot.store.models.states import EffectState
+from bot.store.models.states import Cause, EffectState
 
 
 class Effect(Base):
@@ -34,7 +34,8 @@ class Effect(Base):
     mode: Mapped[str] = mapped_column(String(16), default="")  # "dry-run", "live"; "" as its campaign says
     payload: Mapped[dict[str, Any]]  # the request's body, as GitHub's API describes it
     state: Mapped[str] = mapped_column(String(16), default=EffectState.INTENDED.value, index=True)
-    reason: Mapped[str] = mapped_column(default="")
+    reason: Mapped[str] = mapped_column(default="")  # for people
+    cause: Mapped[str] = mapped_column(String(16), default=Cause.NONE.value)  # the same, for us
     attempts: Mapped[int] = mapped_column(default=0)
     not_before: Mapped[datetime | None]
     url: Mapped[str] = mapped_column(default="")

@@ -101,3 +101,14 @@ class EffectState(str, Enum):
     SENT = "sent"
     HELD = "held"
     FAILED = "failed"
+
+
+class Cause(str, Enum):
+    """Why an effect stays here, where that decides what sets it going again (`bot.store.withheld`)."""
+
+    NONE = ""  # its reason is for people, and only a person sets it going
+    WITHDRAWN = "withdrawn"  # an issue: what it says is not so any more
+    OVER_QUOTA = "over_quota"  # an issue: it waits for the next day
+    CHECKING = "checking"  # an issue: it waits for its last look, or for another one
+    UNWATCHED = "unwatched"  # its repository is not watched, or lets nobody in
+    NO_ISSUES = "no_issues"  # its repository has issues switched off

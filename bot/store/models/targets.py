@@ -76,6 +76,7 @@ class Pull(Base):
     state: Mapped[str] = mapped_column(String(16), default="open")  # open, closed, merged
     approved_head: Mapped[str] = mapped_column(String(64), default="")  # the only commit that may run
     approved_by: Mapped[str] = mapped_column(default="")
+    stopped_head: Mapped[str] = mapped_column(String(64), default="")  # not tested until somebody asks for it
     updated_at: Mapped[datetime]  # GitHub's own time: what is older changes nothing
 
 

@@ -59,7 +59,9 @@ class World:
             changing.after_campaign(session, row.id, self.at)
             return row.id
 
-    def retest(self, commit: str, seen: Tally) -> None:
+    def retest(self, commit: str, seen: Tally, *, last: int | None = None) -> None:
+        """`last` is the campaign that had seen the bug last when it began; the one that has by now."""
+        last = last or self.bug.campaign_id
         with self.database.transaction() as session:
             row = Retest(
                 bug_id=1,
@@ -72,7 +74,7 @@ class World:
                 at=self.at,
             )
             retests.add(session, row)
-            changing.after_retest(session, row, seen, seen.told("compiler 1.0"), self.at)
+            changing.after_retest(session, row, seen, seen.told("compiler 1.0"), self.at, last=last)
 
     def see(self, campaign: int) -> None:
         """A campaign saw it."""
@@ -293,3 +295,25 @@ def test_an_event_that_comes_late_takes_nothing_back(world: World) -> None:
 def test_our_own_closing_is_no_news(world: World) -> None:
     world.issue("closed", "completed", bot=True)
     assert world.bug.state == BugState.REPORTED.value
+
+
+def test_a_pass_on_a_commit_that_nobody_tested_is_no_news_where_the_bug_was_seen_meanwhile(
+    world: World,
+) -> None:
+    """Nobody can tell whether such a commit, named by `/assay fixed-by`, is older or younger."""
+    before = world.bug.campaign_id
+    assert before is not None
+    world.see(world.campaign("b"))
+    world.retest("f", PASSES, last=before)
+    assert world.bug.state == BugState.REPORTED.value
+    world.retest("f", PASSES)
+    assert world.bug.state == BugState.FIXED.value
+
+
+def test_a_campaign_that_ends_after_a_later_one_is_not_the_last_that_saw_the_bug(world: World) -> None:
+    """Else a pass on a commit between the two would say that the bug is mended."""
+    older, later = world.campaign("b"), world.campaign("d")
+    seen = world.bug.seen
+    world.see(later)
+    world.see(older)
+    assert (world.bug.campaign_id, world.bug.seen) == (later, seen + 2)

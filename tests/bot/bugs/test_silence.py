@@ -137,3 +137,15 @@ def test_what_people_decided_is_left(world: World) -> None:
     with world.database.transaction() as session:
         bugs.rule(session, session.get_one(Bug, 1), "invalid", "says ada")
     assert not world.look(20)
+
+
+def test_a_program_is_run_once_in_each_silence_though_nothing_was_pushed(world: World) -> None:
+    assert not world.look(20)
+    with world.database.transaction() as session:
+        (job,) = session.query(Job)
+        jobs.settle(job, JobState.DONE, "fails in 3 of 3 fresh runs", {}, world.last + timedelta(days=20))
+        bug = session.get_one(Bug, 1)
+        bug.last_seen, bug.seen = world.last + timedelta(days=30), 13
+    world.last += timedelta(days=30)
+    assert not world.look(60)
+    assert [job.state for job in world.jobs()] == [JobState.DONE.value, JobState.PENDING.value]

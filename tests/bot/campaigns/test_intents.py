@@ -30,6 +30,18 @@ def test_a_repeated_push_does_not_supersede_what_came_after_it(world: World) -> 
     assert world.campaign(newer).state == "planning"
 
 
+def test_the_last_of_two_commits_that_are_pushed_by_turns_is_tested(world: World) -> None:
+    one, other = "1" * 40, "4" * 40
+    made = [
+        world.push(head=head, base=base, delivery=f"d-{number}")
+        for number, (head, base) in enumerate([(one, other), (other, one)] * 3)
+    ]
+    assert made == sorted(set(made))
+    assert [world.campaign(campaign).state for campaign in made] == ["superseded"] * 5 + ["planning"]
+    last = world.campaign(made[-1])
+    assert (last.head, last.trigger) == (other, "push"), "what asked for it is called as ever"
+
+
 def test_the_seed_is_the_commits_own(world: World) -> None:
     first, second = world.push(), world.push(base="", trigger="manual:1")
     other = world.push(head="5" * 40)

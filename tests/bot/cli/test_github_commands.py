@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 from click.testing import CliRunner
 
-from bot.cli import brake, doctor, manifest
+from bot.cli import brake, doctor, forget, manifest, outbox
 from bot.cli.exits import exit_code
 from bot.store import Database
 from bot.store.models import Target
@@ -99,7 +100,34 @@ def test_the_manifest_and_its_page(tmp_path: Path) -> None:
     assert assay(tmp_path, manifest.command).code == 2
 
 
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (brake.command, []),
+        (brake.command, ["on"]),
+        (outbox.command, []),
+        (outbox.command, ["release", "--all"]),
+        (forget.command, ["octo/compiler", "--yes"]),
+    ],
+)
+@pytest.mark.parametrize("url", ["", "sqlite:///{}/else/where.db"])
+def test_where_there_is_no_database_none_is_made(
+    tmp_path: Path, command: click.Command, words: list[str], url: str
+) -> None:
+    """The service has another data folder: a brake that is set here would stop nobody."""
+    env = {"ASSAY_DATABASE_URL": url.format(tmp_path)} if url else {}
+    ran = assay(tmp_path / "data", command, *words, env=env)
+    assert (ran.code, ran.out) == (2, "")
+    assert "there is no service's database at " in ran.err
+    assert "set ASSAY_DATA_DIR to its data folder, or start `assay serve` once" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_brake(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    database.close()
     assert assay(tmp_path, brake.command).out == "no brake is set: effects are sent\n"
     ran = assay(tmp_path, brake.command, "on", "--target", "octo/compiler", "--reason", "too loud")
     assert ran.out.startswith("stopped: octo/compiler, since ")

@@ -10,7 +10,7 @@ import pytest
 
 from bot.commands import worker as working
 from bot.errors import RefusalError
-from bot.store import audit, moving, mutes
+from bot.store import audit, jobs, moving, mutes
 from bot.store.models import Bug, Campaign, CommandState, Finding
 from tests.bot.commands.kit import (
     BUG_ISSUE,
@@ -259,3 +259,15 @@ def test_status_and_explain_tell_what_the_rows_say(here: World) -> None:
     assert "- This pull request: not tested yet" in status
     assert explained.startswith("**Resize: wrong result**\n\n- State: reported")
     assert "found, not made small: fuzzing.reduce was killed\n" in explained
+
+
+def test_a_fix_that_is_named_once_more_is_checked_once_more(here: World) -> None:
+    """The bug may have come back since, or the first check have come to nothing."""
+    for _ in range(2):
+        here.say(f"/assay fixed-by {HEAD}", BUG_ISSUE)
+        here.worker.run_once()
+    assert [kind for kind, _, _ in here.rooms.asked] == ["retest", "retest"]
+    keys = {key for _, key, _ in here.rooms.asked}
+    assert len(keys) == 2
+    assert max(map(len, keys)) <= jobs.MAX_KEY
+    assert [arguments["commit"] for _, _, arguments in here.rooms.asked] == [HEAD, HEAD]

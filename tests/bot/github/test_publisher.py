@@ -14,13 +14,14 @@ import pytest
 from sqlalchemy import delete
 
 from bot.errors import InfrastructureError, InternalError, RefusalError
+from bot.github.answers import ShutError
 from bot.github.dry_run import DryRun
 from bot.github.limits import ThrottledError
 from bot.github.publisher import FIRST_WAIT, LEASE, MAX_ATTEMPTS, Publisher
 from bot.github.requests import Sent
-from bot.store import Session, bugs, outbox, targets
+from bot.store import Session, bugs, outbox, targets, withheld
 from bot.store.database import Database
-from bot.store.models import Effect, EffectState
+from bot.store.models import Cause, Effect, EffectState
 from bot.store.outbox import Claimed
 from tests.bot.github.outbox_kit import START, Clock, campaign, check_run, database, issue, post, row
 from tests.bot.reports import sample
@@ -295,6 +296,35 @@ def test_what_its_target_does_not_want_any_more_is_not_tried_again(
     clock.advance(hours=1)
     assert drain(publisher) == 0
     assert row(store, "c0ffee").reason == "not sent: it was archived"
+
+
+@pytest.mark.parametrize("told", ["before", "after"])
+def test_what_an_archived_repository_refused_goes_on_when_it_is_none(
+    publisher: Publisher, store: Database, wall: Wall, clock: Clock, told: str
+) -> None:
+    """We are told that it is archived while GitHub refuses the check run, or right after."""
+    post(store, check_run())
+
+    def archived() -> None:
+        with store.transaction() as session:
+            targets.stop(session, sample.TARGET, "it was archived", clock.now)
+
+    def act() -> None:
+        if told == "before":
+            archived()
+        raise ShutError("it is read-only", Cause.UNWATCHED)
+
+    wall.before = act
+    publisher.run_once()
+    wall.before = lambda: None
+    if told == "after":
+        archived()
+    there = row(store, "c0ffee")
+    assert (there.state, there.cause, there.attempts) == ("failed", "unwatched", 0)
+    with store.transaction() as session:
+        assert withheld.reopen(session, sample.TARGET, Cause.UNWATCHED, dropping=False) == 1
+    assert drain(publisher) == 1
+    assert wall.shown == ["c0ffee"]
 
 
 def withdraw(session: Session) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,8 +16,9 @@ from bot.jobs.doing import Forge as Asked
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
 from bot.settings import Settings
-from bot.store import Database, audit, bugs, jobs, mutes, now, outbox
-from bot.store.models import Bug, BugState, Effect, EffectState, Job, JobState
+from bot.store import Database, audit, bugs, campaigns, jobs, mutes, now, outbox
+from bot.store.bugs import Sighting
+from bot.store.models import Bug, BugState, Campaign, Cause, Effect, EffectState, Job, JobState
 from bot.store.outbox import Draft
 from tests.bot.jobs import killing, real
 from tests.bot.jobs.killing import START, TARGET
@@ -30,6 +31,12 @@ class Forge(real.Forge):
 
     head: str = "a" * 40
     trouble: Exception | None = None
+    meanwhile: Callable[[], None] = lambda: None
+
+    def branch_head(self, target: str, branch: str) -> str:
+        head = super().branch_head(target, branch)
+        self.meanwhile()
+        return head
 
     def search_issues(self, target: str, words: str) -> Sequence[Found]:
         found = super().search_issues(target, words)
@@ -61,7 +68,7 @@ class World:
                 "body": "words\n<!-- assay:e -->\n",
                 "labels": [],
             }
-            draft = Draft("issue", "e", TARGET, payload, "s", hold=filing.CHECKING)
+            draft = Draft("issue", "e", TARGET, payload, "s", hold=filing.CHECKING, cause=Cause.CHECKING)
             posted = outbox.post(session, [draft], campaign_id=1, issues_per_day=5, at=START)
             filing.ask_all(session, posted, [draft], START)
 
@@ -127,6 +134,47 @@ def test_what_the_newest_commit_passes_is_mended(world: World) -> None:
     world.work(asked_by="ada")  # also where a person released it
     assert "passes in all of 3 fresh runs on openvino 2024.0.0" in world.kept()
     assert world.bug.state == BugState.FIXED.value
+
+
+def seen_again(world: World) -> None:
+    """A campaign of a later commit, which pins the bad release, sees the bug."""
+    world.forge.meanwhile = lambda: None
+    world.forge.head = "b" * 40
+    with world.database.transaction() as session:
+        first = campaigns.get(session, 1)
+        later = Campaign(target=TARGET, head="b" * 40, ref=first.ref, trigger="push", state="done")
+        later.config, later.base, later.head_toolchain = first.config, first.base, first.head_toolchain
+        later.created_at = later.updated_at = now()
+        session.add(later)
+        session.flush()
+        bugs.see(session, TARGET, "s", "Add", now(), by=Sighting(later.id))
+
+
+def test_a_campaign_that_sees_the_bug_meanwhile_is_believed_more_than_the_look(world: World) -> None:
+    """The newest commit passed when it was asked for; a push has brought the bug back since."""
+    world.forge.head = "c" * 40
+    world.forge.meanwhile = lambda: seen_again(world)
+    assert world.work().state == JobState.PENDING.value
+    assert (world.kept(), world.bug.state) == (filing.CHECKING, BugState.HELD.value)
+    assert world.work().state == JobState.DONE.value
+    assert world.effect.state == EffectState.INTENDED.value
+
+
+def test_a_look_at_an_earlier_life_of_the_bug_is_looked_at_again(world: World) -> None:
+    """What is known of its last life (the commit that brought it, say) must not be written into this one."""
+
+    def mended_and_back() -> None:
+        with world.database.transaction() as session:
+            session.get_one(Bug, 1).state = BugState.FIXED.value
+        seen_again(world)
+
+    world.forge.meanwhile = mended_and_back
+    assert world.work().state == JobState.PENDING.value
+    assert bugs.lives(world.bug) == 2
+    assert "bisection" not in world.bug.facts
+    world.post()
+    assert world.work().state == JobState.DONE.value
+    assert world.effect.state == EffectState.INTENDED.value
 
 
 def test_what_is_on_github_already_waits_for_a_person(world: World) -> None:
@@ -202,3 +250,15 @@ def test_where_it_goes_wrong_is_asked_first_and_told(world: World) -> None:
         asked = session.query(Job).filter(Job.kind == filing.LOCALISE).one()
         assert (asked.bug_id, asked.state) == (1, JobState.PENDING.value)
         assert jobs.of_key(session, asked.key) is not None
+
+
+def test_who_waits_for_an_answer_gets_it_though_somebody_else_asks_too(world: World) -> None:
+    """`/assay upstream` in an issue, then a press of the button while the first waits."""
+    with world.database.transaction() as session:
+        bug = session.get_one(Bug, 1)
+        filing.ask(session, "e", TARGET, bug, START, "ada", 7)
+        filing.ask(session, "e", TARGET, bug, START, "ben")
+    assert world.work().arguments["number"] == 7
+    with world.database.reading() as session:
+        (answer,) = session.query(Effect).filter(Effect.kind == "comment")
+        assert (answer.number, "checked: it is still there" in answer.payload["body"]) == (7, True)

@@ -8,7 +8,7 @@ import pytest
 
 from bot.bugs import filing
 from bot.store import bugs, outbox
-from bot.store.models import BugState, Effect, EffectState, JobState
+from bot.store.models import BugState, Cause, Effect, EffectState, JobState
 from bot.store.outbox import Draft
 from tests.bot.jobs.real import START, Found, Real, real
 
@@ -44,7 +44,9 @@ def held(world: Real, name: str) -> str:
         assert bug is not None
         bug.state, bug.issue = BugState.NEW.value, None
         payload = {"title": bug.title, "body": f"words\n<!-- assay:{name} -->\n", "labels": []}
-        draft = Draft("issue", name, bug.target, payload, bug.signature, hold=filing.CHECKING)
+        draft = Draft(
+            "issue", name, bug.target, payload, bug.signature, hold=filing.CHECKING, cause=Cause.CHECKING
+        )
         outbox.post(session, [draft], campaign_id=bug.campaign_id, issues_per_day=2, at=START)
     return name
 

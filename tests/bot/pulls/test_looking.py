@@ -451,3 +451,72 @@ def test_a_push_ends_the_campaign_before_it_though_nobody_has_looked_yet(room: R
     assert (old.state, old.reason) == ("superseded", f"superseded: {head(2)[:12]} is the head of #7 now")
     room.work()
     assert [one.state for one in room.campaigns()] == ["superseded", "planning"]
+
+
+def test_a_wish_that_is_stopped_before_anybody_looks_is_not_fulfilled(room: Room) -> None:
+    """`/assay run`, then `/assay stop`, while the look of the first still waits."""
+    room.hear(told())
+    room.work()
+    room.ask("maintainer", {"budget": 30.0})
+    assert room.stop() == 1
+    room.work()
+    assert [one.state for one in room.campaigns()] == ["superseded"]
+    assert room.job() == ("done", f"commit {head(1)[:12]} was stopped; `/assay run` has it tested")
+
+
+def test_a_wish_that_is_stopped_while_it_is_looked_at_is_not_fulfilled(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.hear(told())
+    room.ask("maintainer", {})
+    monkeypatch.setattr(room.forge, "pull", overtaken(room, lambda: room.stop()))
+    room.work()
+    room.work()
+    assert room.campaigns() == []
+
+
+def test_a_wish_of_a_look_that_came_to_nothing_is_stopped_too(room: Room) -> None:
+    room.hear(told())
+    room.work()
+    room.change(lambda campaign: setattr(campaign, "state", "done"), 1)
+    room.mirrors.trouble = InfrastructureError("the network is away")
+    room.ask("maintainer", {"budget": 30.0})
+    for _ in range(6):
+        room.work(600)
+    assert (room.job()[0], room.stop(), room.stop()) == ("failed", 1, 0)
+    room.mirrors.trouble = None
+    room.hear(told(action="labeled"))
+    room.work()
+    assert [one.state for one in room.campaigns()] == ["done"]
+
+
+def test_what_was_stopped_is_tested_when_somebody_asks_and_not_before(room: Room) -> None:
+    room.hear(told())
+    room.work()
+    assert (room.stop(), room.stop()) == (1, 0)
+    room.hear(told(action="edited", updated_at=START + timedelta(minutes=1)))
+    room.work()
+    assert [one.state for one in room.campaigns()] == ["superseded"]
+    room.ask("maintainer", {})
+    room.work()
+    assert [one.state for one in room.campaigns()] == ["superseded", "planning"]
+
+
+def test_a_push_behind_what_was_stopped_is_tested_and_what_comes_back_too(room: Room) -> None:
+    room.hear(told())
+    room.stop()
+    for number, commit in enumerate((2, 1)):
+        room.hear(told(head=head(commit), updated_at=START + timedelta(minutes=number + 1)))
+        room.work()
+    assert [(one.head, one.state) for one in room.campaigns()] == [
+        (head(2), "superseded"),
+        (head(1), "planning"),
+    ]
+
+
+def test_the_last_of_two_commits_that_are_pushed_by_turns_is_tested(room: Room) -> None:
+    for number, commit in enumerate((1, 2, 1, 2)):
+        room.hear(told(head=head(commit), updated_at=START + timedelta(minutes=number)))
+        room.work()
+    alive = [one.head for one in room.campaigns() if one.state == CampaignState.PLANNING.value]
+    assert alive == [head(2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import select
@@ -347,6 +348,23 @@ def test_tools_that_fail_say_so(tools: tuple[str, ...]) -> None:
         run_tool("bad", [], lambda _: None, program=tools)
     with pytest.raises(RunnerError, match="told: bad corpus"):
         run_tool("told", [], lambda _: None, program=tools)
+
+
+def test_what_a_tool_logs_is_shown_as_it_comes_and_its_last_words_once(
+    tools: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "loud.py").write_text(
+        "import sys\n"
+        "sys.stderr.write('making ')\n"
+        "sys.stderr.write('models\\npython -m quiet: is a word like any other\\n')\n"
+        "sys.stderr.write('python -m loud: no such thing\\nwrite another\\n')\n"
+        'print(\'{"event": "error", "kind": "usage", "message": "no such thing; write another"}\')\n'
+        "sys.exit(2)\n"
+    )
+    shown = io.BytesIO()
+    with pytest.raises(UsageError, match=r"^loud: no such thing; write another$"):
+        run_tool("loud", [], lambda _: None, program=tools, echo=shown)
+    assert shown.getvalue() == b"making models\npython -m quiet: is a word like any other\n"
 
 
 def test_the_data_plane_is_found_from_anywhere() -> None:

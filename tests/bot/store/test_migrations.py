@@ -71,6 +71,62 @@ def test_outcomes_of_old_have_the_default_configuration(database: Database) -> N
     database.close()
 
 
+#: What an effect is called here → its kind, state and reason as they were told before 0008.
+TOLD = {
+    "withdrawn": ("issue", "held", "withdrawn: it passes"),
+    "withdrawn in hand": ("issue", "sending", "withdrawn: it passes"),
+    "over_quota": ("issue", "held", "over quota: 2 issues in 24 hours, reports.issues_per_day is 2"),
+    "checking": ("issue", "held", "being checked before it is filed"),
+    "checking again": ("issue", "held", "could not be checked before it is filed: withdrawn: no network"),
+    "no_issues": ("issue", "failed", "not sent: issues are disabled in octo/compiler; enable them"),
+    "unwatched": ("check_run", "failed", "not sent: it was archived, and so is read-only"),
+    "": ("comment", "failed", "GitHub answered 422: over quota"),
+    " sent": ("issue", "sent", ""),
+}
+
+
+def causes(at: Database) -> dict[str, str]:
+    """Why each of them stays here, once 0008 has been there and back and there again."""
+    config = migrations()
+    config.attributes["connection"] = at.engine
+    command.upgrade(config, "0007")
+    effect = text(
+        "INSERT INTO effects (key, kind, target, after, urgent, mode, payload, state, reason, attempts, url, "
+        "remote, revision, sent_revision, created_at) VALUES (:key, :kind, 't', '', :no, '', '{}', :state, "
+        ":reason, 0, '', '', 1, 0, '2026-01-01')"
+    )
+    with at.engine.begin() as connection:
+        for key, (kind, state, reason) in TOLD.items():
+            given = {"key": key, "kind": kind, "state": state, "reason": reason, "no": False}
+            connection.execute(effect, given)
+        pull = (
+            "INSERT INTO pulls (target, number, head, base, base_ref, head_repository, author, association, "
+            "draft, state, approved_head, approved_by, updated_at) VALUES ('t', 1, 'h', 'b', 'main', '', "
+            "'a', 'NONE', :no, 'open', '', '', '2026-01-01')"
+        )
+        connection.execute(text(pull), {"no": False})
+    for revision in ("0008", "0007", "0008"):
+        (command.upgrade if revision == "0008" else command.downgrade)(config, revision)
+    with at.engine.connect() as connection:
+        assert connection.execute(text("SELECT stopped_head FROM pulls")).scalars().all() == [""]
+        return {row.key: row.cause for row in connection.execute(text("SELECT key, cause FROM effects"))}
+
+
+def as_told(found: dict[str, str]) -> bool:
+    return found == {key: key.partition(" ")[0] for key in TOLD}
+
+
+def test_why_effects_stay_here_is_read_once_from_their_reasons(database: Database) -> None:
+    assert as_told(causes(database))
+    database.close()
+
+
+def test_the_same_on_postgresql(postgresql: str) -> None:
+    database = Database(postgresql)
+    assert as_told(causes(database))
+    database.close()
+
+
 START = """
 import sys
 from bot.store import Database

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import InternalError, UsageError
-from bot.store import bugs, outbox, targets
+from bot.store import bugs, outbox, targets, withheld
 from bot.store.database import Database
-from bot.store.models import BugState, EffectState
+from bot.store.models import BugState, Cause, EffectState
 from tests.bot.github.outbox_kit import START, campaign, check_run, database, issue, post, row
 from tests.bot.reports import sample
 
@@ -226,7 +226,48 @@ def test_the_last_word_is_said_where_its_target_is_watched_again(store: Database
         outbox.finish(session, draft.key, "url", None, START, remote="1")
     assert row(store, draft.key).state == "failed", "nothing more is sent there"
     with store.transaction() as session:
-        targets.reopen(session, sample.TARGET)
+        withheld.reopen(session, sample.TARGET, Cause.UNWATCHED, dropping=True)
         claimed = outbox.claim(session, START, timedelta(minutes=5), live=True)
     assert claimed is not None
     assert (claimed.payload, claimed.remote) == (ended.payload, "1")
+
+
+def refused(store: Database, cause: Cause, *, resumed: bool = False) -> None:
+    """GitHub refuses the only effect, at its first try or after one that nobody knows the end of."""
+    for _ in range(1 + resumed):
+        with store.transaction() as session:
+            claimed = outbox.claim(session, START, timedelta(0), live=True)
+    assert claimed is not None
+    with store.transaction() as session:
+        assert outbox.refuse(session, claimed, "no", cause, START)
+
+
+@pytest.mark.parametrize("dropping", [True, False])
+@pytest.mark.parametrize("cause", [Cause.UNWATCHED, Cause.NO_ISSUES])
+def test_what_was_refused_for_a_cause_goes_on_when_that_ends(
+    store: Database, cause: Cause, dropping: bool
+) -> None:
+    post(store, issue("a"))
+    refused(store, cause)
+    assert row(store, issue("a").key).reason == "not sent: no"
+    assert post(store, issue("a"))[0].state is EffectState.FAILED
+    with store.transaction() as session:
+        other = Cause.NO_ISSUES if cause is Cause.UNWATCHED else Cause.UNWATCHED
+        assert withheld.reopen(session, sample.TARGET, other, dropping=dropping) == 0
+        assert withheld.reopen(session, "other/target", cause, dropping=dropping) == 0
+        assert withheld.reopen(session, sample.TARGET, cause, dropping=dropping) == 1
+    if not dropping:
+        there = row(store, issue("a").key)
+        assert (there.state, there.reason, there.cause) == ("intended", "", "")
+    assert post(store, issue("a"))[0].state is EffectState.INTENDED
+
+
+@pytest.mark.parametrize(("cause", "resumed"), [(Cause.NONE, False), (Cause.UNWATCHED, True)])
+def test_what_a_person_must_see_or_may_have_arrived_stays_refused(
+    store: Database, cause: Cause, resumed: bool
+) -> None:
+    post(store, check_run())
+    refused(store, cause, resumed=resumed)
+    with store.transaction() as session:
+        assert withheld.reopen(session, sample.TARGET, Cause.UNWATCHED, dropping=True) == 0
+    assert row(store, "c0ffee").state == EffectState.FAILED.value

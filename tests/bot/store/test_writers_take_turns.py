@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -20,14 +20,6 @@ from tests.support.campaigning import await_
 _WAITING = text(
     "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 )
-
-
-@pytest.fixture
-def database(postgresql: str) -> Iterator[Database]:
-    made = Database(postgresql)
-    made.migrate()
-    yield made
-    made.close()
 
 
 def in_between(
@@ -67,9 +59,9 @@ def waits(database: Database) -> bool:
         return bool(session.scalar(_WAITING))
 
 
-def test_rows_that_are_locked_in_another_order_are_no_deadlock(database: Database) -> None:
+def test_rows_that_are_locked_in_another_order_are_no_deadlock(shared: Database) -> None:
     """An event of a repository locks it, then its installation; one of the installation the other way."""
-    with database.transaction() as session:
+    with shared.transaction() as session:
         targets.ensure_installation(session, 1, "octo", now())
         session.add(Target(name="octo/compiler", installation_id=1))
 
@@ -82,14 +74,14 @@ def test_rows_that_are_locked_in_another_order_are_no_deadlock(database: Databas
         targets.lock_installation(session, 1)
         targets.of_installation(session, 1)
 
-    in_between(database, of_repository, of_installation)
+    in_between(shared, of_repository, of_installation)
 
 
-def test_what_is_said_anew_while_it_is_recorded_as_sent_is_sent(database: Database) -> None:
+def test_what_is_said_anew_while_it_is_recorded_as_sent_is_sent(shared: Database) -> None:
     """The publisher of one process has read the row; another one's campaign gives it another content."""
-    campaign(database)
+    campaign(shared)
     draft = replace(check_run(), living=True)
-    post(database, draft)
+    post(shared, draft)
     newer = replace(draft, payload={**draft.payload, "conclusion": "neutral"})
 
     def finish(session: Session, let: Callable[[], None]) -> None:
@@ -101,43 +93,41 @@ def test_what_is_said_anew_while_it_is_recorded_as_sent_is_sent(database: Databa
     def say(session: Session) -> None:
         outbox.post(session, [newer], campaign_id=1, issues_per_day=0, at=START)
 
-    in_between(database, finish, say)
-    with database.reading() as session:
+    in_between(shared, finish, say)
+    with shared.reading() as session:
         row = session.get_one(Effect, draft.key)
         assert (row.state, row.revision, row.sent_revision) == ("intended", 2, 1)
 
 
-def test_two_that_keep_the_same_answer_for_the_first_time(database: Database) -> None:
+def test_two_that_keep_the_same_answer_for_the_first_time(shared: Database) -> None:
     def keep(session: Session, let: Callable[[], None]) -> None:
         assert answers.find(session, "1 /repos/octo/compiler?") is None
         let()
         answers.keep(session, "1 /repos/octo/compiler?", "a", {}, START)
 
-    in_between(
-        database, keep, lambda session: answers.keep(session, "1 /repos/octo/compiler?", "b", {}, START)
-    )
-    with database.reading() as session:
+    in_between(shared, keep, lambda session: answers.keep(session, "1 /repos/octo/compiler?", "b", {}, START))
+    with shared.reading() as session:
         assert answers.find(session, "1 /repos/octo/compiler?") == ("b", {})
 
 
-def test_deliveries_are_stored_whoever_writes(database: Database) -> None:
+def test_deliveries_are_stored_whoever_writes(shared: Database) -> None:
     """GitHub waits for that answer, ten seconds at most."""
     arrival = inbox.Arrival("d", "push", b"{}", now())
-    with database.transaction(), ThreadPoolExecutor(1) as pool:
+    with shared.transaction(), ThreadPoolExecutor(1) as pool:
 
         def store() -> bool:
-            with database.transaction(alone=False) as session:
+            with shared.transaction(alone=False) as session:
                 return inbox.store(session, arrival)
 
         stored: Future[bool] = pool.submit(store)
         assert stored.result(60)
 
 
-def test_a_turn_is_not_waited_for_for_ever(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_is_not_waited_for_for_ever(shared: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that hangs in its turn must not stop the others without a word."""
     monkeypatch.setattr(opening, "BUSY_TIMEOUT_S", 0.01)
-    other = Database(database.url.render_as_string(hide_password=False))
-    with database.transaction() as session:
+    other = Database(shared.url.render_as_string(hide_password=False))
+    with shared.transaction() as session:
         session.execute(text("select 1"))
         with pytest.raises(InfrastructureError, match="lock timeout"), other.transaction():
             pass

@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from bot.github.dry_run import DryRun
+from bot.github.hub import Hub
+from bot.github.identity import Credentials
+from bot.github.live import GitHub
+from bot.github.publisher import Publisher
 from bot.store import duties, outbox, targets
 from bot.store.models import Bug, Effect, EffectState, Installation
 from bot.store.outbox import Draft
@@ -27,7 +32,7 @@ def deliveries(watch: Watch) -> list[Any]:
 
 def post(watch: Watch, key: str, kind: str = "check_run", target: str = "octo/compiler", **more: Any) -> None:
     with watch.database.transaction() as session:
-        draft = Draft(kind=kind, key=key, target=target, payload={}, mode="live", **more)
+        draft = Draft(**{"kind": kind, "key": key, "target": target, "payload": {}, "mode": "live", **more})
         outbox.post(session, [draft], campaign_id=None, issues_per_day=9, at=watch.clock())
 
 
@@ -182,6 +187,54 @@ def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
     assert set(effects(watch)) == {"check"}, "the next campaign posts the issue anew"
 
 
+def closed_for_a_while(watch: Watch, repository: RepositoryDouble, how: str, closed: bool) -> None:
+    if how == "archived":
+        repository.archive(closed)
+    elif how == "suspended":
+        watch.hub.suspend("octo", closed)
+    elif closed:
+        repository.disable_issues()
+    else:
+        repository.record.has_issues = True
+
+
+@pytest.mark.parametrize("heard", [True, False])
+@pytest.mark.parametrize("how", ["archived", "suspended", "issues off"])
+def test_what_github_refused_before_we_were_told_why_goes_on_afterwards(
+    watch: Watch, repository: RepositoryDouble, how: str, heard: bool
+) -> None:
+    """Heard of, it is dropped for the next campaign to post; never heard of, it is sent after all."""
+    with watch.database.transaction() as session:
+        times = {"first_seen": watch.clock(), "last_seen": watch.clock()}
+        session.add(Bug(target="octo/compiler", signature="s", title="t", **times))
+    payload = {"title": "t", "body": "b", "labels": []}
+    post(watch, "i", "issue", signature="s", payload=payload)
+    hub = Hub(Credentials(app_id=watch.hub.app_id, private_key=watch.hub.private_key), watch.hub.url)
+    publisher = Publisher(watch.database, GitHub(hub), watch.clock, DryRun(watch.world.data_dir / "outbox"))
+    closed_for_a_while(watch, repository, how, True)
+    publisher.run_once()
+    state, reason = effects(watch)["i"]
+    assert (state, reason.startswith("not sent: GitHub answered 4")) == ("failed", True)
+    if heard:
+        look(watch)
+    closed_for_a_while(watch, repository, how, False)
+    if not heard:
+        watch.drop()
+    look(watch)
+    if not heard:
+        publisher.run_once()
+    assert {key: state for key, (state, _) in effects(watch).items()} == ({} if heard else {"i": "sent"})
+    assert watch.targets() == {"octo/compiler": "watched"}
+    hub.close()
+
+
+def look(watch: Watch) -> None:
+    """Hears what there is to hear, and looks at everything."""
+    watch.deliver()
+    watch.clock.advance(minutes=20)
+    watch.do("installations", "reconcile")
+
+
 def test_a_merge_group_is_tested_where_the_repository_gates(
     watch: Watch, repository: RepositoryDouble
 ) -> None:
@@ -221,6 +274,19 @@ def test_checks_of_another_app_are_passed_over(watch: Watch, repository: Reposit
     assert not asked("8", "7", "Iv1.abc")
     assert asked("Iv1.abc", "7"), "its client id is not told"
     assert asked("", "7"), "there is no App"
+
+
+def test_a_branch_that_goes_to_and_fro_is_tested_where_it_ends(
+    watch: Watch, repository: RepositoryDouble
+) -> None:
+    first = repository.head()
+    second = repository.commit({"op.cc": "2\n"})
+    for commit in (first, second, first, second):
+        watch.clock.advance(seconds=10)
+        repository.force("main", commit)
+        watch.deliver()
+    alive = [one.head for one in watch.campaigns() if one.state == "planning"]
+    assert alive == [second]
 
 
 def leave_out(watch: Watch, repository: RepositoryDouble) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -68,6 +71,7 @@ LEFT = {
     "artifacts/2/report.html",
     "git/octo/kept.git/HEAD",
     f"outbox/{KEPT}/issue.md",
+    "git/octo/lost.lock",  # empty; somebody may be waiting for it
 }
 
 
@@ -97,6 +101,46 @@ def test_half_forgotten_is_forgotten_by_the_next_try(
         assert session.get_one(Target, LOST).state == TargetState.REMOVED.value
     forget(database, tmp_path, LOST, "why", NOW)
     assert files(tmp_path) == LEFT
+
+
+def is_locked(path: Path) -> bool:
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_a_mirror_is_not_deleted_while_somebody_reads_it(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, deleted = tmp_path / "git/octo/lost.lock", {}
+    rmtree = shutil.rmtree
+
+    def watched(path: Path) -> None:
+        deleted[path.name] = is_locked(lock) if lock.exists() else False
+        rmtree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", watched)
+    forget(database, tmp_path, LOST, "why", NOW)
+    assert deleted["lost.git"]
+    assert not is_locked(lock)
+
+
+def test_a_mirror_that_was_being_made_while_all_went_goes_too(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waited for its lock makes it anew, and only then sees that its work is over."""
+    erase, mirror = erasing.erase, tmp_path / "git/octo/lost.git"
+
+    def anew(*about: Any) -> dict[str, int]:
+        mirror.mkdir()
+        return erase(*about)
+
+    monkeypatch.setattr(erasing, "erase", anew)
+    forget(database, tmp_path, LOST, "why", NOW)
+    assert not mirror.exists()
 
 
 def test_payloads_of_deliveries_about_it_go_and_their_ids_stay(database: Database, tmp_path: Path) -> None:

@@ -101,3 +101,61 @@ def test_a_float_beyond_an_integer_type_is_open(dtype: str, want: list[bool]) ->
         given,
     )
     assert found == want
+
+
+#: Of these 100 + 100, 3 * 100, and what is computed from -128 do not fit in 8 bits.
+BYTES = np.array([[100, 2], [3, -128]], np.int8)
+BOTH, FIRST, LAST = (
+    [[True, False], [False, True]],
+    [[True, False], [False, False]],
+    [[False, False], [False, True]],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("x + x", BOTH),
+        ("x * 2", BOTH),
+        ("torch.add(x, x, alpha=0)", [[False] * 2] * 2),
+        ("x.clone().add_(x)", BOTH),
+        ("torch.add(x, x, out=x.new_empty(2, 2))", BOTH),
+        ("x - 100", [[False, False], [False, True]]),
+        ("1 - x", LAST),
+        ("-x", LAST),
+        ("x.abs()", LAST),
+        ("x // -1", LAST),
+        ("torch.div(x, -1, rounding_mode='floor')", LAST),
+        ("x.pow(2)", BOTH),
+        ("x ** x.clamp(0, 3)", FIRST),
+        ("x.sum(1, dtype=torch.int8)", [False, False]),
+        ("(x + x).sum(1)", [True, True]),  # what is computed from it is open as well
+        ("x.cumsum(1, dtype=torch.int8)", [[False, False], [False, False]]),
+        ("x.cumprod(1, dtype=torch.int8)", [[False, True], [False, True]]),
+        ("x.prod(dtype=torch.int8)", True),
+        ("x @ torch.ones_like(x)", [[False, False], [False, False]]),
+        ("x @ x", BOTH),
+        ("torch.einsum('ij,jk', x, x)", BOTH),
+    ],
+)
+def test_signed_numbers_that_do_not_fit_are_open(text: str, want: Any) -> None:
+    assert left_open(text, BYTES) == [want]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.to(torch.uint8) + x.to(torch.uint8)",  # wraps
+        "x.to(torch.int16) * x",
+        "x.sum()",  # in 64 bits
+        "x.float() * x",
+        "(x > 2) + (x > 0)",
+        "torch.div(x, -1)",
+    ],
+)
+def test_what_fits_or_wraps_is_not_open(text: str) -> None:
+    assert not np.concatenate([np.ravel(part) for part in left_open(text, BYTES)]).any()
+
+
+def test_a_product_of_bytes_beyond_64_bits_is_open() -> None:
+    assert left_open("x.prod(1)", np.array([[255] * 8, [2] * 8], np.uint8)) == [[True, False]]

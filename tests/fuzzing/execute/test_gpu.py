@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzzing import backends
 from fuzzing.errors import ToolchainError
 from fuzzing.execute import gpu
 from fuzzing.execute.supervisor import Supervisor
@@ -107,6 +108,22 @@ def test_the_kernel_frees_what_a_killed_process_held() -> None:
         holder.wait()
         assert pool.take(0).name == "0"
         pool.close()
+
+
+@pytest.mark.parametrize(
+    ("backend", "advice"),
+    [
+        ("tensorrt", "run on another machine"),
+        ("onnxruntime", "run on another machine, or on the device CPU"),
+    ],
+)
+def test_where_there_is_no_device_only_those_that_the_compiler_has_are_named(
+    monkeypatch: pytest.MonkeyPatch, backend: str, advice: str
+) -> None:
+    monkeypatch.setenv(gpu.VARIABLE, "")
+    with pytest.raises(ToolchainError) as told:
+        gpu.Pool(kinds=backends.get(backend).devices)
+    assert str(told.value).endswith(f"; {advice}")
 
 
 def seen_devices(count: int, workers: int, *, fresh: bool = False) -> list[str]:

@@ -1,9 +1,10 @@
-"""Ties among integers: what torch does not promise accuses nobody, and what it gives must still be right."""
+"""Ties and overflow of integers: what torch does not promise accuses nobody; what it does must be right."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.compiler_torch_eager
 GIVEN = np.array([[5, 1, 5, 5]])
 
 
-def appealed(text: str, claimed: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Appeal:
+def appealed(text: str, claimed: np.ndarray[Any, np.dtype[Any]]) -> Appeal:
     """A case whose last output a compiler claims to be this."""
     module = backends.get("torch_eager")()
     module.load("CPU", {})
@@ -49,6 +50,10 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
         "sort, not the least": appealed("x.sort()", np.array([[0, 1, 2, 3]])),
         "stable": appealed("x.sort(stable=True)", np.array([[1, 3, 2, 0]])),
         "argmax": appealed("x.argmax(1)", np.array([3])),
+        # 200 does not fit, 40 does
+        "saturated": appealed("x.to(torch.int8) * 40", np.array([[127, 40, 127, 127]], np.int8)),
+        "wrong beside": appealed("x.to(torch.int8) * 40", np.array([[127, 41, 127, 127]], np.int8)),
+        "unsigned": appealed("x.to(torch.uint8) * 60", np.array([[255, 60, 255, 255]], np.uint8)),
     }
     corpus: Path = tmp_path_factory.mktemp("corpus")
     libraries = Libraries(corpus, sys.executable, Limits(), lasting=True)
@@ -59,12 +64,12 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     return dict(zip(appeals, found, strict=True))
 
 
-@pytest.mark.parametrize("claim", ["topk, other ties", "sort, other ties"])
-def test_another_of_equal_elements_is_no_error(claim: str, heard: dict[str, Outcome]) -> None:
+@pytest.mark.parametrize("claim", ["topk, other ties", "sort, other ties", "saturated"])
+def test_what_torch_leaves_open_is_no_error(claim: str, heard: dict[str, Outcome]) -> None:
     assert heard[claim].verdict is Verdict.PASS
     assert heard[claim].summary.endswith("not compared: the standard leaves them open")
 
 
-@pytest.mark.parametrize("claim", ["sort, not the least", "stable", "argmax"])
+@pytest.mark.parametrize("claim", ["sort, not the least", "stable", "argmax", "wrong beside", "unsigned"])
 def test_what_torch_promises_is_held_to(claim: str, heard: dict[str, Outcome]) -> None:
     assert heard[claim].verdict is Verdict.WRONG_RESULT

@@ -19,6 +19,7 @@ from fuzzing.reduce import syntax
 from fuzzing.reduce.engine import CLEAN, SAME, Reduced, reduce
 from fuzzing.reduce.programs import FORMAT, Script, load, size
 from fuzzing.reduce.reduction import reduce_case
+from fuzzing.reduce.script import parts, split
 
 PLANTED = str(Path(__file__).parents[1] / "backends" / "planted_inductor.py")
 
@@ -175,3 +176,39 @@ def test_the_library_tells_what_variables_hold() -> None:
     with Bench(shard(rung="eager")) as bench:
         known = load(case(text, p=Tensor.of(np.array([-1.0, 2.0], np.float32))), bench).known
     assert {name: value.array().tolist() for name, value in known.items()} == {"a": [0, 2], "c": [3, 5]}
+
+
+PARTS = "import torch\n\ndef forward(x, y):\n    a = x + 1\n    b = a * y\n    return torch.cat([a, b])"
+
+
+def halves(text: str, at: int, **known: Tensor) -> list[tuple[str, list[str]]] | None:
+    """The function's body and inputs before and after a cut."""
+    found = split(script(text, values("x", "y"), **known), at)
+    if found is None:
+        return None
+    return [(part.text.partition("):\n")[2], [name for name, _ in part.inputs]) for part in found]
+
+
+def test_a_program_is_cut_in_two_where_it_is_known_what_flows() -> None:
+    known = values("a", "b")
+    assert parts(script(PARTS, values("x", "y"), **known)) == 3
+    assert halves(PARTS, 1, **known) == [
+        ("    a = x + 1\n    return a", ["x"]),
+        ("    b = a * y\n    return torch.cat([a, b])", ["y", "a"]),
+    ]
+    assert halves(PARTS, 2, **known) == [
+        ("    a = x + 1\n    b = a * y\n    return (a, b)", ["x", "y"]),
+        ("    return torch.cat([a, b])", ["a", "b"]),
+    ]
+
+
+def test_it_is_not_cut_where_it_is_not() -> None:
+    assert parts(script(PARTS, values("x", "y"))) == 1
+    assert halves(PARTS, 2, **values("a")) is None
+    # What is written over is known as it ends, not as it was.
+    assert halves("def forward(x, y):\n    x = x + 1\n    b = x * y\n    return b", 1, **values("x")) is None
+
+
+def test_a_function_that_returns_names_computes_nothing_there() -> None:
+    text = "def forward(x, y):\n    a = x + y\n    b = -a\n    return (b, a)"
+    assert parts(script(text, values("x", "y"), **values("a", "b"))) == 2

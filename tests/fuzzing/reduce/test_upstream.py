@@ -10,7 +10,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase, TorchProgram
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome, Phase, Verdict
 from fuzzing.reduce.engine import Format
@@ -21,7 +21,9 @@ from fuzzing.triage.signature import explains
 from fuzzing.triage.strategies.base import Failure
 from fuzzing.triage.traits import traits_of
 
-SHAPELESS = str(Path(__file__).parent / "shapeless_backend.py")
+SHAPELESS, SQUEEZING = (
+    str(Path(__file__).parent / f"{name}_backend.py") for name in ("shapeless", "squeezing")
+)
 Parts = tuple[str, ...]
 
 
@@ -128,6 +130,24 @@ def test_whatever_shows_it_the_shape_is_left(behind: str) -> None:
     shown = Failure(found.case, found.outcome, True, found.traits).signature()
     assert (explains(own, shown), explains(shown, own), own.key == shown.key) == (True, True, False)
     assert found.reduced.spent["upstream"] >= 2
+
+
+@pytest.mark.compiler_torch_eager
+def test_of_programs_too_the_statement_is_left_that_is_wrong_by_itself() -> None:
+    body = "a = x.squeeze(0)\n    b = torch.cat([a, y], 0)\n    return b\n"
+    text = f"import torch\n\ndef forward(x, y):\n    {body}"
+    x, y = Tensor.of(np.ones((1, 1, 3), np.float32)), Tensor.of(np.ones((1, 3), np.float32))
+    given = TestCase(TorchProgram(text), (("x", x), ("y", y)), Provenance("s", "t", "squeeze", "torch", "1"))
+    # No referee: shapes need none, and it would start torch four more times.
+    found = reduce_case(given, Shard("", (), SQUEEZING, "d", sys.executable, profile="unrefereed"))
+    assert (found.confirmed, found.outcome.verdict) == (True, CRASH)
+    assert found.root is not None
+    root, does = found.root
+    assert isinstance(root.program, TorchProgram)
+    assert root.program.text.splitlines()[-2:] == ["    a = x.squeeze(0)", "    return a"]
+    assert (does.verdict, found.traits.pattern) == (WRONG, "squeeze")
+    own = Failure(root, does, reduced=True).signature()
+    assert explains(own, Failure(found.case, found.outcome, True, found.traits).signature())
 
 
 def operators(case: TestCase) -> list[str]:

@@ -1,0 +1,42 @@
+"""Which commit of a pull request somebody stopped; why effects stay here, as a word of its own."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+branch_labels = None
+depends_on = None
+
+_EFFECTS = sa.table("effects", *(sa.column(name, sa.String) for name in ("kind", "state", "reason", "cause")))
+#: Cause → in which states, and what is in the reason: its beginning, or any part of it. The first that fits.
+_TOLD = (
+    ("withdrawn", ("held", "sending"), "withdrawn%"),
+    ("over_quota", ("held",), "over quota%"),
+    ("checking", ("held",), "%being checked before it is filed%"),
+    ("checking", ("held",), "%could not be checked before it is filed%"),
+    ("no_issues", ("failed",), "not sent: issues are disabled%"),
+    ("unwatched", ("failed",), "not sent: %"),
+)
+
+
+def upgrade() -> None:
+    """Nothing was stopped yet; why an effect stays here was told by how its reason begins."""
+    with op.batch_alter_table("pulls") as pulls:
+        pulls.add_column(sa.Column("stopped_head", sa.String(length=64), nullable=False, server_default=""))
+    with op.batch_alter_table("effects") as effects:
+        effects.add_column(sa.Column("cause", sa.String(length=16), nullable=False, server_default=""))
+    named = _EFFECTS.c
+    for cause, states, reason in _TOLD:
+        fits = (named.cause == "", named.state.in_(states), named.reason.like(reason))
+        op.execute(_EFFECTS.update().where(*fits).values(cause=cause))
+
+
+def downgrade() -> None:
+    """The way back; the reasons say the same."""
+    with op.batch_alter_table("effects") as effects:
+        effects.drop_column("cause")
+    with op.batch_alter_table("pulls") as pulls:
+        pulls.drop_column("stopped_head")
