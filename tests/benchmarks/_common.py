@@ -39,9 +39,8 @@ def traits_from_json(told: Any) -> Traits | None:
     """The same, read again."""
     if told is None:
         return None
-    return Traits(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
-    )
+    lists = {name: tuple(told[name]) for name in ("dtypes", "needs", "operators")}
+    return Traits(pattern=told["pattern"], root=told["root"], **lists)
 
 
 _BARE = """

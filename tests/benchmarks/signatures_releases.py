@@ -18,8 +18,8 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -127,13 +127,21 @@ def made_small(kept: Kept, python: str, found: dict[str, Outcome], seconds: floa
             note(f"{place} of {len(found)} reduced: {small.why_not or f'{small.runs} runs'}")
 
 
-def later(kept: Kept, release: str, python: str, cases: dict[str, Corpus]) -> dict[str, str]:
-    """The verdicts of cases, each with the corpus that holds it, on a later release."""
+def later(
+    kept: Kept, release: str, python: str, cases: dict[str, Corpus], passed: Collection[str]
+) -> dict[str, str]:
+    """The verdicts of cases, each with the corpus that holds it, on a later release.
+
+    What has passed before and fails now is run again in a process of its own: another case may have spoiled
+    the first one.
+    """
     name = f"on-{release}"
     known = kept.rows(name)
-    with Bench(shard(python)) as bench:
+    with Bench(shard(python)) as bench, Bench(replace(shard(python), fresh=True)) as fresh:
         for batch in _batches([case_id for case_id in cases if case_id not in known]):
-            for outcome in bench.outcomes([cases[case_id].get(case_id) for case_id in batch]):
+            for first in bench.outcomes([cases[case_id].get(case_id) for case_id in batch]):
+                again = first.verdict.accuses and first.case in passed
+                outcome = fresh.outcomes([cases[first.case].get(first.case)])[0] if again else first
                 kept.put(name, outcome.case, outcome.verdict.value)
     note(f"run on {release}")
     return kept.rows(name)
@@ -158,7 +166,10 @@ def known_failures(kept: Kept, toolchains: dict[str, str], count: int, seconds: 
         case_id: row for case_id, row in kept.rows("small").items() if case_id in found and row["reduced"]
     }
     cases = dict.fromkeys(rows, kept.tests) | {row["id"]: kept.small for row in rows.values()}
-    did = {release: later(kept, release, python, cases) for release, python in others}
+    did: dict[str, dict[str, str]] = {}
+    for release, python in others:
+        passed = {case_id for rows_of in did.values() for case_id, it in rows_of.items() if it == "pass"}
+        did[release] = later(kept, release, python, cases, passed)
     for case_id, row in rows.items():
         before = Failure(kept.tests.get(case_id), found[case_id])
         traits = traits_from_json(row["traits"])
