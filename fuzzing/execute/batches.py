@@ -5,7 +5,7 @@ The worker's side imports this too: Python 3.8, the standard library and numpy (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from fuzzing.cases.programs import Program, kind_named
@@ -102,13 +102,31 @@ def jobs(header: Header, blob: bytes) -> List[Job]:
     return found
 
 
-def pack_answers(answers: List[Answer]) -> bytes:
-    """Worker: the frame of some answers."""
-    told = [
-        (number, marks, error, size, len(data), seen) for number, marks, error, size, data, seen in answers
-    ]
-    text, blobs = encoded({"answers": told}), [answer.data for answer in answers]
-    return b"".join([begun(text, sum(map(len, blobs))), *blobs])
+class AnswerBatch:
+    """Worker: answers that wait to be sent in one frame."""
+
+    def __init__(self) -> None:
+        self._told: List[Tuple[Any, ...]] = []
+        self._blobs: List[bytes] = []
+
+    def add(
+        self,
+        number: int,
+        marks: Iterable[int],
+        error: Optional[Dict[str, Any]],
+        outputs: Tuple[int, bytes] = (0, b""),
+        seen: Iterable[Tuple[str, str]] = (),
+    ) -> None:
+        """Has an answer wait; outputs as `protocol.tell` gives them, the others as in Answer."""
+        size, data = outputs
+        self._told.append((number, marks, error, size, len(data), seen))
+        self._blobs.append(data)
+
+    def frame(self) -> bytes:
+        """The frame of those that wait; then none waits."""
+        text, blobs = encoded({"answers": self._told}), self._blobs
+        self._told, self._blobs = [], []
+        return b"".join([begun(text, sum(map(len, blobs))), *blobs])
 
 
 def answers(header: Header, blob: bytes) -> Iterator[Answer]:

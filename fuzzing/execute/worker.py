@@ -20,14 +20,15 @@ from time import monotonic_ns  # on Linux perf_counter's clock, too
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType
 
     from fuzzing.backends.base import Backend
-    from fuzzing.execute.batches import Answer, Job, Named
+    from fuzzing.execute.batches import Job, Named
 
     #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception, what
     #: was seen of it if it was watched.
-    _Ended = tuple[int, list[int], Named, Optional["_Caught"], list[tuple[str, str]]]
+    _Ended = tuple[int, list[int], Named, Optional["_Caught"], Sequence[tuple[str, str]]]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
@@ -96,7 +97,8 @@ class Worker:
         from fuzzing.execute import batches, protocol
 
         self._protocol = protocol
-        self._batches = batches
+        self._jobs = batches.jobs
+        self._answers = batches.AnswerBatch()
         self._page = protocol.page_view(page)
         self._in: int = spec["in"]
         self._out: int = spec["out"]
@@ -115,7 +117,7 @@ class Worker:
         ended: list[_Ended] = []
         flushed = 0
         while (frame := self._protocol.read_frame(self._in)) is not None:
-            for job in self._batches.jobs(*frame):
+            for job in self._jobs(*frame):
                 end = self._watched(backend, job) if job.watch else self._case(backend, job)
                 ended.append(end)
                 caught = end[3]
@@ -152,7 +154,16 @@ class Worker:
     def _flush(self, ended: list[_Ended]) -> int:
         """Writes the answers, empties the list and tells the time."""
         if ended:
-            self._write(self._batches.pack_answers([self._answer(*one) for one in ended]))
+            add, tell = self._answers.add, self._protocol.tell
+            for number, marks, outputs, caught, seen in ended:
+                told = 0, b""
+                if caught is None:
+                    try:
+                        told = tell(outputs)
+                    except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
+                        caught = _caught(error)  # noqa: PLW2901
+                add(number, marks, caught and self._told(caught), told, seen)
+            self._write(self._answers.frame())
             ended.clear()
         return monotonic_ns()
 
@@ -165,7 +176,7 @@ class Worker:
         """Runs a case.
 
         This runs between two compiles, when the caches hold nothing of ours and each line takes several times
-        as long as usual: what can wait, waits for `_answer`.
+        as long as usual: what can wait, waits for `_flush`.
         """
         number, program, inputs, _ = job
         page = self._page
@@ -190,24 +201,7 @@ class Worker:
         del model, executable
         page[5] = now = monotonic_ns()
         marks.append(now)
-        return number, marks, outputs, caught, []
-
-    def _answer(
-        self,
-        number: int,
-        marks: list[int],
-        outputs: Named,
-        caught: _Caught | None,
-        seen: list[tuple[str, str]],
-    ) -> Answer:
-        size, data = 0, b""
-        if caught is None:
-            try:
-                size, data = self._protocol.tell(outputs)
-            except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
-                caught = _caught(error)
-        told = caught and self._told(caught)
-        return self._batches.Answer(number, tuple(marks), told, size, data, tuple(seen))
+        return number, marks, outputs, caught, ()
 
     def _told(self, caught: _Caught) -> dict[str, Any]:
         """What there is to say of an exception; functions of ours are left out."""

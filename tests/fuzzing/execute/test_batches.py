@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.cases import TestCase, Value
-from fuzzing.execute.batches import Answer, CaseBatch, Job, answers, jobs, pack_answers, request
+from fuzzing.execute.batches import Answer, AnswerBatch, CaseBatch, Job, answers, jobs, request
 from fuzzing.execute.protocol import FrameReader, ProtocolError, tell, told
 from tests.fuzzing.cases.strategies import cases, names, values
 
@@ -28,6 +28,13 @@ def test_cases_of_a_batch_come_as_they_were_added(given_: list[TestCase], first:
     assert batch.size == 0
 
 
+def packed(sent: list[Answer]) -> bytes:
+    batch = AnswerBatch()
+    for one in sent:
+        batch.add(one.number, one.marks, one.error, (one.size, one.data), one.seen)
+    return batch.frame()
+
+
 def answer(number: int, outputs: list[tuple[str, Value]]) -> Answer:
     return Answer(number, (10, 2_000_000, 0), None, *tell(outputs))
 
@@ -35,14 +42,14 @@ def answer(number: int, outputs: list[tuple[str, Value]]) -> Answer:
 @given(st.lists(st.lists(st.tuples(names, values), max_size=3), max_size=5))
 def test_answers_come_as_they_were_given(outputs: list[list[tuple[str, Value]]]) -> None:
     sent = [answer(number, one) for number, one in enumerate(outputs)]
-    [frame] = FrameReader().feed(pack_answers(sent))
+    [frame] = FrameReader().feed(packed(sent))
     got = list(answers(*frame))
     assert got == sent
     assert [told(one.size, one.data) for one in got] == outputs
 
 
 def test_what_was_raised_comes_as_an_object() -> None:
-    [frame] = FrameReader().feed(pack_answers([Answer(7, (1,), {"error": "E"})]))
+    [frame] = FrameReader().feed(packed([Answer(7, (1,), {"error": "E"})]))
     assert list(answers(*frame)) == [Answer(7, (1,), {"error": "E"})]
 
 
@@ -113,5 +120,5 @@ def test_how_cases_are_watched_and_what_was_seen_travel_with_them() -> None:
     batch.add(1, b'"OnnxModel",1,[]]', b"m")
     [frame] = FrameReader().feed(b"".join(batch.frame()))
     assert [job.watch for job in jobs(*frame)] == [watch]
-    [frame] = FrameReader().feed(pack_answers([Answer(1, (), None, seen=(("pass", "fold"),))]))
+    [frame] = FrameReader().feed(packed([Answer(1, (), None, seen=(("pass", "fold"),))]))
     assert [answer.seen for answer in answers(*frame)] == [(("pass", "fold"),)]

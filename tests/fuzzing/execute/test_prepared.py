@@ -16,7 +16,7 @@ from fuzzing import backends
 from fuzzing.cases import Absent, Corpus, OnnxModel, Provenance, Recipe, Sequence, Tensor, TestCase, Value
 from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.answers import executed
-from fuzzing.execute.batches import Answer, answers, pack_answers, request
+from fuzzing.execute.batches import Answer, AnswerBatch, answers, request
 from fuzzing.execute.execution import AsExpected, Execution
 from fuzzing.execute.prepared import Prepared, PreparedCase, requested
 from fuzzing.execute.protocol import FrameReader, tell
@@ -147,7 +147,9 @@ def test_where_there_is_no_corpus_none_is_made(tmp_path: Path) -> None:
 
 def told(outputs: list[tuple[str, Value]]) -> Answer:
     """Outputs as they come through the pipe."""
-    [frame] = FrameReader().feed(pack_answers([Answer(1, (1000, 2000, 3000), None, *tell(outputs))]))
+    batch = AnswerBatch()
+    batch.add(1, (1000, 2000, 3000), None, tell(outputs))
+    [frame] = FrameReader().feed(batch.frame())
     [answer] = answers(*frame)
     return answer
 
