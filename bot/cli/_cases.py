@@ -6,6 +6,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,12 @@ def corpus_at(path: Path) -> Path:
 def _digest(models: Sequence[Path]) -> str:
     """Names models and the data beside them: where one changes, it is another corpus."""
     digest = hashlib.sha256()
-    for model in models:
-        for file in (model, *sorted(model.parent.glob("test_data_set_*/*.pb"))):
-            told = file.stat()
-            digest.update(f"{file.resolve()}\0{told.st_size}\0{told.st_mtime_ns}\0".encode())
+    beside = (
+        sorted(folder.glob("test_data_set_*/*.pb")) for folder in sorted({one.parent for one in models})
+    )
+    for file in chain(models, *beside):
+        told = file.stat()
+        digest.update(f"{file.resolve()}\0{told.st_size}\0{told.st_mtime_ns}\0".encode())
     return digest.hexdigest()[:16]
 
 

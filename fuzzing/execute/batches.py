@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Bytes from which a batch of cases is sent: a worker starts with the first only when it has the last.
 FULL = 1 << 16
 
-_NEVER = 1 << 63
+_NEVER = 1 << 63  # nanoseconds: some three centuries of uptime
 
 Named = List[Tuple[str, Value]]
 Seen = Tuple[Tuple[str, str], ...]

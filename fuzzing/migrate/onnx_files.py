@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from fuzzing.migrate.__main__ import run
     from fuzzing.program import ended
 
-    parser = argparse.ArgumentParser(prog="python -m fuzzing.migrate.onnx_files", description="See above.")
+    name = "python -m fuzzing.migrate.onnx_files"
+    parser = argparse.ArgumentParser(prog=name, description="Make cases of ONNX models.")
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a model, or a folder of them")
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
     given = parser.parse_args(arguments)
@@ -55,17 +56,20 @@ def migrate(paths: Sequence[Path]) -> Iterator[TestCase | Skip]:
         import onnx  # noqa: F401 - told now if it is missing
     for path in paths:
         folder = path if path.is_dir() else path.parent
-        for file in sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]:
-            yield from _cases(file, str(file.relative_to(folder)))
+        files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        alone = {place: len(list(place.glob(f"*{SUFFIX}"))) == 1 for place in {one.parent for one in files}}
+        for file in files:
+            yield from _cases(file, str(file.relative_to(folder)), alone=alone[file.parent])
 
 
-def _cases(file: Path, name: str) -> Iterator[TestCase | Skip]:
+def _cases(file: Path, name: str, *, alone: bool) -> Iterator[TestCase | Skip]:
+    """A model's cases; `alone`: what lies beside it can only be its own."""
     import onnx
     from onnx.backend.test.case.test_case import TestCase as FileTest
 
     try:
         model = onnx.load(file)
-        sets = onnx_backend_tests.data_sets(file.parent) if _alone(file) else []
+        sets = onnx_backend_tests.data_sets(file.parent) if alone else []
     except Exception as error:  # noqa: BLE001 - protobuf's own, of files that may be anything
         yield Skip(name, "the file or what lies beside it is no ONNX", str(error)[:300])
         return
@@ -76,11 +80,6 @@ def _cases(file: Path, name: str) -> Iterator[TestCase | Skip]:
         yield from onnx_backend_tests.migrate(NAME, [test], onnx_backend_tests.single_operator)
     else:
         yield _drawn(name, model)
-
-
-def _alone(file: Path) -> bool:
-    """Whether what lies beside a model can only be its own."""
-    return len(list(file.parent.glob(f"*{SUFFIX}"))) == 1
 
 
 def _drawn(name: str, model: ModelProto) -> TestCase | Skip:
