@@ -54,7 +54,7 @@ def run(
 
     The last one also tells what `closing` gives.
     """
-    note(f"{source.name}: building the tests of {source.library}")
+    note(f"{source.name}: making cases, by {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
     signatures = Signatures()
