@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fuzzing.backends import _graphs, _onnx, _openvino_parts, _torch
+from fuzzing.backends import _graphs, _onnx, _openvino_memory, _openvino_parts, _torch
 from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
@@ -106,6 +106,7 @@ class OpenVino(Backend):
         if device == "CPU":
             # One case at a time and one worker per core: more threads would only fight over them.
             self._config["INFERENCE_NUM_THREADS"] = "1"
+            _openvino_memory.keep()
 
     def convert(self, program: Program, inputs: Named) -> _Model:
         """The frontend's model."""
