@@ -109,7 +109,7 @@ class Outcome:
     configuration  options and profile that are not the default, as "optimization=disabled profile=isra"
     summary     one line for people
     durations   seconds spent in each phase that was entered
-    peak_bytes  the largest resident set of the worker, or of a program that it has started, while the case ran;
+    peak_bytes  the largest resident set of the worker, or of a program that it started, while the case ran;
                 0 if not sampled
     """
 

@@ -225,7 +225,7 @@ class OpenVino(Backend):
     def _value(self, tensor: Any, port: Any) -> Value:
         short = port.get_element_type().get_type_name()
         if short == "string":
-            return Tensor.of(np.asarray(tensor.str_data))
+            return Tensor.of(np.asarray(tensor.str_data, np.str_))  # of none numpy would make numbers
         shape = tuple(tensor.shape)
         if short in _RAW_NAMES:
             return Tensor(_RAW_NAMES[short], shape, tensor.data.tobytes())
