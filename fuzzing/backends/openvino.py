@@ -72,7 +72,7 @@ class OpenVino(Backend):
         Pattern(_SAYS, r"([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"),
         Pattern(_SAYS, r"([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"),
         Pattern(_SAYS, r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
-        Pattern(_SAYS, r"([^\n]*\b(?:supported only|do(?:es)? not support)\b[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)", r"\1"),
         # What a translator checks before it begins: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
         Pattern(_SAYS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),
     )

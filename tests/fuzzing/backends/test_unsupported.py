@@ -263,6 +263,13 @@ SAID = [
         "No corresponding Numpy type for Tensor Type. Int4x2",
         "no Int4x2 outputs",
     ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/core.cpp:114:\n[ GENERAL_ERROR ] Interpolate layer only supports resize "
+        "on spatial dimensions(depth, height and width)\n",
+        "[ GENERAL_ERROR ] Interpolate layer only supports resize on spatial dimensions(depth, height and width)",
+    ),
     # tvm
     Said("tvm", "InternalError", "Check failed: dtype.bits % 8 == 0 (4 vs. 0) : ", "no tensors of 4 bits"),
     Said(
