@@ -109,7 +109,8 @@ class Outcome:
     configuration  options and profile that are not the default, as "optimization=disabled profile=isra"
     summary     one line for people
     durations   seconds spent in each phase that was entered
-    peak_bytes  the worker's largest resident set while the case ran, 0 if not sampled
+    peak_bytes  the largest resident set of the worker, or of a program that it started, while the case ran;
+                0 if not sampled
     """
 
     case: str

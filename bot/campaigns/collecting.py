@@ -227,8 +227,15 @@ class _Writer:
         self.ended = False
 
     def __enter__(self) -> _Writer:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(self._path, "w", encoding="utf-8")
+        """Raises InfrastructureError if no file can be made."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._path, "w", encoding="utf-8")
+        except OSError as error:
+            raise InfrastructureError(
+                f"cannot write to {self._path.parent}: {error.strerror}; "
+                "check ASSAY_DATA_DIR and its permissions"
+            ) from error
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -40,6 +40,7 @@ class Exit(IntEnum):
 #: Ended by Ctrl-C: 128 + SIGINT, as shells have it.
 INTERRUPTED = 130
 
+_MAX_WHY = 1000  # characters
 #: Where a disk, or a user's share of it, is full.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -111,7 +112,7 @@ def _tell(error: Exception, as_json: bool, *, what: str, advice: str) -> Exit:
     code = exit_code(error)
     assert code is not None
     cause = error.__cause__
-    why = str(cause) if cause is not None and str(cause) not in what else ""
+    why = _short(str(cause)) if cause is not None and str(cause) not in what else ""
     if as_json:
         told = {"kind": type(error).__name__, "code": int(code), "what": what, "why": why, "next": advice}
         click.echo(json.dumps({"error": told}))
@@ -120,6 +121,11 @@ def _tell(error: Exception, as_json: bool, *, what: str, advice: str) -> Exit:
         click.echo(f"  why: {why}", err=True)
     click.echo(f"  next: {advice}", err=True)
     return code
+
+
+def _short(text: str) -> str:
+    """As much of a cause as helps: a database's is its statement, with the values of a hundred rows."""
+    return text if len(text) <= _MAX_WHY else f"{text[:_MAX_WHY]} …"
 
 
 def _advice(error: Exception) -> str:

@@ -11,6 +11,7 @@ reference worker.
     BitShift        by less than 0, or by the type's width or more; defined since opset 28
     Add, Sub, Mul, Neg, Abs, Pow, Sum, ReduceSum, ReduceSumSquare, ReduceL1, ReduceProd, CumSum, MatMul
                     signed integers whose result does not fit; unsigned ones wrap by definition
+    ReduceMean      over nothing
     RoiAlign        mode "max": of what is interpolated, as the text has it and OpenVINO and TVM do, or of
                     the corners weighed for that, as ONNX's evaluator and onnxruntime do (onnx issue 4764)
 """
@@ -27,7 +28,7 @@ _OVERFLOWING = frozenset(
     | {"CumSum", "MatMul"}
 )
 _SHIFTS_DEFINED = 28  # the opset whose BitShift says what comes of any shift
-_WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift", "RoiAlign"}
+_WATCHED = _OVERFLOWING | {"Div", "Mod", "Pow", "Cast", "CastLike", "BitShift", "ReduceMean", "RoiAlign"}
 
 
 def evaluator(base: Any, fill: int) -> Any:
@@ -51,6 +52,8 @@ def _filling(implementation: Any, op_type: str, fill: int) -> Any:
         with np.errstate(all="ignore"):
             results = implementation._run(self, *given, **attributes)
             result = np.asarray(results[0])
+            if op_type == "ReduceMean" and result.size and not np.size(inputs[0]):
+                return (np.full_like(result, fill),)
             if op_type == "RoiAlign" and attributes.get("mode") == "max":
                 return (result + result.dtype.type(fill),)
             if result.dtype.kind not in "iu":

@@ -72,7 +72,7 @@ class OpenVino(Backend):
         Pattern(_SAYS, r"([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"),
         Pattern(_SAYS, r"([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"),
         Pattern(_SAYS, r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
-        Pattern(_SAYS, r"([^\n]*\b(?:supported only|do(?:es)? not support)\b[^\n]*)", r"\1"),
+        Pattern(_SAYS, r"([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)", r"\1"),
         # What a translator checks before it begins: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
         Pattern(_SAYS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),
     )
@@ -226,7 +226,7 @@ class OpenVino(Backend):
     def _value(self, tensor: Any, port: Any) -> Value:
         short = port.get_element_type().get_type_name()
         if short == "string":
-            return Tensor.of(np.asarray(tensor.str_data))
+            return Tensor.of(np.asarray(tensor.str_data, np.str_))  # of none numpy would make numbers
         shape = tuple(tensor.shape)
         if short in _RAW_NAMES:
             return Tensor(_RAW_NAMES[short], shape, tensor.data.tobytes())

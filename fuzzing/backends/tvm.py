@@ -83,6 +83,8 @@ class Tvm(Backend):
         Pattern("ValueError", r"cannot handle ShapeExpr inputs", "a computed shape as this operator's input"),
         Pattern("ValueError|AssertionError", r"(\w+) must be a constant", r"no \1 known only when it runs"),
         Pattern("ValueError|AssertionError", r"[Oo]nly constant (\w+)", r"no \1 known only when they run"),
+        # Its runtime, asked for room for a tensor.
+        Pattern("InternalError", r"Check failed: dtype\.bits % 8 == 0 \((\d)", r"no tensors of \1 bits"),
         Pattern("TypeError", r"(\w+ param datatype should be one of [^\n]+)", r"\1"),
         Pattern(".*", r"(?i)([^\n]*\b(?:not (?:yet |currently )?supported|unsupported)\b[^\n]*)", r"\1"),
         Pattern(

@@ -16,9 +16,9 @@ from fuzzing.cases.values import Value, value_from_json
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.library import SPOILED, Libraries, Library, why
 from fuzzing.execute.references import outputs_to_json
-from fuzzing.oracles.judging import ruled
+from fuzzing.oracles.judging import Ruling, ruled
 from fuzzing.oracles.moving import moved_alike, moved_apart
-from fuzzing.oracles.referee import Witnesses, review
+from fuzzing.oracles.referee import Witnesses, excused, review, trapped
 from fuzzing.outcomes import Outcome
 
 Outputs = tuple[tuple[str, Value], ...]
@@ -27,14 +27,14 @@ Outputs = tuple[tuple[str, Value], ...]
 #: (mallopt(3), M_PERTURB): who reads memory before it is written reads something else than usual.
 _PERTURBED = {"MALLOC_PERTURB_": "165"}
 _MAX_KEPT = 8 << 20  # bytes of outputs kept for one case; larger ones are heard again
-_SUFFIX = ".appeal3"  # with another number, what was heard otherwise is heard again
+_SUFFIX = ".appeal4"  # with another number, what was heard otherwise is heard again
 
 _WIDE = {"precision": "float64"}
 
 
 @dataclass(frozen=True)
 class Appeal:
-    """A case whose outputs differ.
+    """A case whose outputs differ, or whose program divided integers as nobody may.
 
     case      with its reference
     computed  whether the library computed the reference, rather than shipping it with its test
@@ -74,13 +74,20 @@ class Appeals:
         for library, some in self._libraries.groups(subject.case for subject in subjects.values()):
             witnesses |= _Hearing(library, [subjects[case.id] for case in some]).witnesses()
         for appeal in appeals:
-            ruling = review(appeal.case, appeal.outputs, witnesses[appeal.case.id])
-            yield ruled(appeal.outcome, ruling)
+            ruling = _ruling(appeal, witnesses[appeal.case.id])
+            yield appeal.outcome if ruling is None else ruled(appeal.outcome, ruling)
 
     def float64(self, case: TestCase, *, computed: bool) -> Outputs | None:
         """What a float64 run of a case gives; None if that cannot be had. `computed` as in Appeal."""
         hearing = _Hearing(self._libraries.of(case), [_Subject(case, computed)])
         return hearing.witnesses()[case.id].float64
+
+
+def _ruling(appeal: Appeal, witnesses: Witnesses) -> Ruling | None:
+    """None if the outcome stands."""
+    if trapped(appeal.outcome):
+        return excused(appeal.outcome, witnesses)
+    return review(appeal.case, appeal.outputs, witnesses)
 
 
 class _Hearing:

@@ -28,7 +28,8 @@ class Execution:
     exit_code   the process's own, where it exited
     native      what faulthandler saw at a native crash
     log         the end of what the process printed during the case
-    peak_bytes  the worker's largest resident set while the case ran, 0 if not sampled
+    peak_bytes  the largest resident set of the worker, or of a program that it started, while the case ran;
+                0 if not sampled
     missing_inputs  inputs of the case that the compiled program would not take
     seen        what a watched case went through (`fuzzing.backends.base.Watch.seen`)
     """

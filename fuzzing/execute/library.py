@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -12,10 +14,11 @@ from typing import Any
 
 from fuzzing import backends
 from fuzzing.cases import TestCase
-from fuzzing.errors import CaseFormatError
+from fuzzing.errors import CaseFormatError, InfrastructureError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command
+from fuzzing.execute.scratch import Scratch
 from fuzzing.execute.supervisor import Supervisor, Tag
 
 #: Kinds whose library comes with Assay. That of any other kind is the toolchain's own: a compiler is held to
@@ -25,6 +28,8 @@ _OURS = frozenset({"OnnxModel"})
 
 class Library:
     """The judge of programs of one kind, and the folder beside a corpus that keeps what it says.
+
+    Where nothing can be written beside the corpus, a folder of our own keeps it for as long as this lives.
 
     python   the interpreter of the toolchain
     lasting  keep the workers from one `run` to the next, until `close`
@@ -39,6 +44,7 @@ class Library:
         self._lasting = lasting
         self._workers: dict[str, Supervisor[Any]] = {}
         self._folder = corpus / ".references" / f"{self.backend.name}-{self._version()}"
+        self._spare: Path | None = None
 
     def _version(self) -> str:
         """The library's version; "unknown" where the interpreter has none, which its worker will tell."""
@@ -78,22 +84,50 @@ class Library:
 
     def load(self, case: TestCase, suffix: str = "") -> dict[str, Any] | None:
         """What was stored for a case; None too where a full disk or a crash has left no whole record."""
-        try:
-            record = json.loads(self._path(case, suffix).read_bytes())
-        except (FileNotFoundError, ValueError):
-            return None
-        return record if isinstance(record, dict) else None
+        for folder in filter(None, (self._folder, self._spare)):
+            with contextlib.suppress(OSError, ValueError):
+                record = json.loads(_path(folder, case, suffix).read_bytes())
+                if isinstance(record, dict):
+                    return record
+        return None
 
     def store(self, case: TestCase, record: Mapping[str, Any], suffix: str = "") -> None:
-        """Keeps a record for a case, whole or not at all."""
-        path = self._path(case, suffix)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(record))
-        temporary.replace(path)
+        """Keeps a record for a case, whole or not at all. Raises InfrastructureError if it can nowhere."""
+        text = json.dumps(record)
+        try:
+            _write(_path(self._folder, case, suffix), text)
+        except OSError:  # a corpus may lie on a disk that is read-only, or full
+            self._store_apart(case, text, suffix)
 
-    def _path(self, case: TestCase, suffix: str) -> Path:
-        return self._folder / case.id[:2] / f"{case.id}{suffix}.json"
+    def _store_apart(self, case: TestCase, text: str, suffix: str) -> None:
+        if self._spare is None:
+            scratch = Scratch()
+            weakref.finalize(self, scratch.remove)
+            self._spare = Path(scratch.path)
+        try:
+            _write(_path(self._spare, case, suffix), text)
+        except OSError as error:
+            raise InfrastructureError(
+                f"what {self.backend.name} says of a case can be kept neither in {self._folder} nor in "
+                f"{self._spare}: {error.strerror}; free some space, or set TMPDIR to a folder that has some"
+            ) from error
+
+
+def _path(folder: Path, case: TestCase, suffix: str) -> Path:
+    return folder / case.id[:2] / f"{case.id}{suffix}.json"
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file, whole or not at all."""
+    temporary = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 class Libraries:

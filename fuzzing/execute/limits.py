@@ -16,7 +16,7 @@ class Limits:
     The times are generous beside what phases take (milliseconds for one operator, facts 1), because a
     hang is an accusation: ten thousand times the usual, not ten.
 
-    memory_bytes  resident memory of a worker, compiler included
+    memory_bytes  resident memory of a worker, compiler included, and of each program that it starts
     file_bytes    largest file a worker may write
     """
 

@@ -43,6 +43,7 @@ PIPE_BYTES = 1 << 20  # so that what is sent ahead fits, both ways; Linux lets a
 #: Between SIGABRT, at which faulthandler writes, and SIGKILL. On a busy machine a process may not run for
 #: seconds, and without the traceback nobody learns where it hung.
 _ABORT_GRACE_S = 5.0
+_FAMILY = 64  # processes of one worker that are looked at each time; a compiler has three or four
 
 
 @dataclass(frozen=True)
@@ -106,27 +107,36 @@ class WorkerProcess:
         self._reader = protocol.FrameReader()
         self._batch = batches.CaseBatch()
         self._outgoing = Outgoing()
-        self._folder = nursery.folder() if nursery else Scratch()
-        self.scratch = self._folder.path
-        self._log = tempfile.TemporaryFile(prefix="log-", dir=self.scratch, buffering=0)  # noqa: SIM115
-        self._page_fd = os.memfd_create("assay-status")
-        os.ftruncate(self._page_fd, mmap.PAGESIZE)
-        self._page = mmap.mmap(self._page_fd, 0)
-        theirs_in, self._write_fd = os.pipe()
-        self.read_fd, theirs_out = os.pipe()
-        for end in (self._write_fd, self.read_fd):
-            with contextlib.suppress(OSError):  # the kernel's limit for all pipes together may be reached
-                fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-        os.set_blocking(self._write_fd, False)
-        os.set_blocking(self.read_fd, False)
         try:
-            self._process = self._start(theirs_in, theirs_out)
+            with contextlib.ExitStack() as held:
+                self._process = self._begun(held)
+                self._held = held.pop_all()
         except OSError as error:
-            self._release()
             raise ToolchainError(f"cannot start {command.python}: {error.strerror}") from error
-        finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
+
+    def _begun(self, held: contextlib.ExitStack) -> subprocess.Popen[bytes] | Forked:
+        """The process. What it takes, to which `held` adds all that is to be let go of later."""
+        folder = self.nursery.folder() if self.nursery else Scratch()
+        held.callback(folder.remove)
+        self.scratch = folder.path
+        log = tempfile.TemporaryFile(prefix="log-", dir=self.scratch, buffering=0)  # noqa: SIM115 - held
+        self._log = held.enter_context(log)
+        self._page_fd = os.memfd_create("assay-status")
+        held.callback(os.close, self._page_fd)
+        os.ftruncate(self._page_fd, mmap.PAGESIZE)
+        self._page = held.enter_context(mmap.mmap(self._page_fd, 0))
+        with contextlib.ExitStack() as theirs:
+            theirs_in, self._write_fd = os.pipe()
+            theirs.callback(os.close, theirs_in)
+            held.callback(os.close, self._write_fd)
+            self.read_fd, theirs_out = os.pipe()
+            theirs.callback(os.close, theirs_out)
+            held.callback(os.close, self.read_fd)
+            for end in (self._write_fd, self.read_fd):
+                with contextlib.suppress(OSError):  # the kernel's limit for all pipes together may be reached
+                    fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+                os.set_blocking(end, False)
+            return self._start(theirs_in, theirs_out)
 
     def _start(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes] | Forked:
         kept = cache_of(self.command)
@@ -232,12 +242,11 @@ class WorkerProcess:
         return protocol.read_status(self._page)
 
     def resident(self) -> int:
-        """Resident memory in bytes; 0 if the process is gone."""
-        try:
-            with open(f"/proc/{self._process.pid}/statm", "rb") as file:
-                return int(file.read().split()[1]) * _PAGE_SIZE
-        except (FileNotFoundError, ProcessLookupError, IndexError):
-            return 0
+        """Resident memory in bytes, of the process or of the largest that it has started; 0 if it is gone.
+
+        Not of all together: what forked processes share would count several times.
+        """
+        return max(map(_resident, _family(self._process.pid)))
 
     def log_tail(self, begin: int, end: int | None = None) -> str:
         """The end of what was printed between two byte positions, by default up to now."""
@@ -265,16 +274,32 @@ class WorkerProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
         code = self._process.wait()
         printed, native = split_native(self.log_tail(log_begin))
-        self._release()
+        self._held.close()
         name = signal.Signals(-code).name if code < 0 else ""
         return Death(name, code if code >= 0 else None, native, printed)
 
-    def _release(self) -> None:
-        self._page.close()
-        for fd in (self._page_fd, self._write_fd, self.read_fd):
-            os.close(fd)
-        self._log.close()
-        self._folder.remove()
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE_SIZE
+    except (OSError, IndexError):  # it has ended
+        return 0
+
+
+def _family(pid: int) -> list[int]:
+    """A process and those that it has started, and these in turn, as far as they can be told."""
+    found = [pid]
+    for one in found:  # which grows meanwhile
+        try:
+            for thread in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
+                    found += map(int, file.read().split())
+        except OSError:  # it has ended, or this kernel does not tell (CONFIG_PROC_CHILDREN)
+            continue
+        if len(found) > _FAMILY:
+            break
+    return found
 
 
 _NATIVE = re.compile(r"^Fatal Python error: |^Fatal error", re.MULTILINE)

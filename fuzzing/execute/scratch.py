@@ -14,18 +14,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from fuzzing.errors import ToolchainError
+
 PREFIX = "assay-worker-"
 
 
 class Scratch:
-    """A new folder, removed by `remove`.
+    """A new folder, removed by `remove`. Raises ToolchainError if it cannot be made.
 
     path  where it is
     """
 
     def __init__(self) -> None:
         while True:
-            self.path = tempfile.mkdtemp(prefix=PREFIX)
+            self.path = _made()
             try:
                 self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except FileNotFoundError:  # swept already
@@ -35,8 +37,8 @@ class Scratch:
             os.close(self._lock)  # somebody sweeps, and saw it before it was locked
 
     def inner(self) -> Inner:
-        """A new folder within, which may go before this one does."""
-        return Inner(tempfile.mkdtemp(prefix=PREFIX, dir=self.path))
+        """A new folder within, which may go before this one does. Raises ToolchainError."""
+        return Inner(_made(self.path))
 
     def remove(self) -> None:
         """Removes the folder with all that is in it."""
@@ -53,6 +55,16 @@ class Inner:
     def remove(self) -> None:
         """Removes the folder with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _made(within: str | None = None) -> str:
+    try:
+        return tempfile.mkdtemp(prefix=PREFIX, dir=within)
+    except OSError as error:
+        raise ToolchainError(
+            f"cannot make a folder for a worker: {error.strerror}; free some space, or set TMPDIR to a "
+            "folder that can be written"
+        ) from error
 
 
 def sweep() -> int:

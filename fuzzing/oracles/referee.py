@@ -32,7 +32,7 @@ from fuzzing.oracles.decode import ROUNDING, decode
 from fuzzing.oracles.evidence import Pair, mismatch
 from fuzzing.oracles.judging import Ruling, wrong
 from fuzzing.oracles.profiles import DEFAULT, UNREFEREED, Bounds
-from fuzzing.outcomes import Mismatch, Outcome, Verdict
+from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 Array = np.ndarray[Any, Any]
 
@@ -83,12 +83,32 @@ class Witnesses:
 
 
 def appealable(outcome: Outcome, profile: str) -> bool:
-    """Whether the library must be asked again: numbers or shapes differ, under the default profile."""
+    """Whether the library must be asked again: numbers or shapes differ, or the program was `trapped`.
+
+    Under the default profile alone.
+    """
+    if profile != DEFAULT:
+        return False
     mismatches = outcome.evidence.mismatches
-    return (
-        profile == DEFAULT
-        and outcome.verdict is Verdict.WRONG_RESULT
-        and all(item.kind in ("value", "shape") for item in mismatches)
+    differs = outcome.verdict is Verdict.WRONG_RESULT
+    return trapped(outcome) or (differs and all(item.kind in ("value", "shape") for item in mismatches))
+
+
+def trapped(outcome: Outcome) -> bool:
+    """Whether the processor ended the program for a division of integers: by 0, or of the least by -1."""
+    ended = outcome.verdict is Verdict.CRASH and outcome.phase is Phase.RUN
+    return ended and outcome.evidence.signal == "SIGFPE"
+
+
+def excused(outcome: Outcome, witnesses: Witnesses) -> Ruling | None:
+    """The ruling on an outcome that is `trapped`; None if the program asks for no such division itself."""
+    one, other = witnesses.float64, witnesses.refilled
+    if one is None or other is None or one == other:
+        return None
+    return Ruling(
+        Verdict.UNSUPPORTED,
+        f"the program's own results are left open, and it died of {outcome.evidence.signal}: a division of "
+        "integers by 0, or of the least by -1",
     )
 
 

@@ -227,6 +227,12 @@ def test_where_everything_fails_the_first_failure_is_raised(stage: Stage) -> Non
     assert not list(stage.corpus.rglob("*.jsonl"))
 
 
+def test_where_nothing_can_be_written_the_machine_is_to_blame(stage: Stage) -> None:
+    (stage.corpus / "catalogues").write_text("no folder")  # root may write anywhere else
+    with pytest.raises(InfrastructureError, match=r"cannot write to .* ASSAY_DATA_DIR"):
+        stage.collect("a")
+
+
 def test_a_migration_that_refuses_costs_its_part_and_says_why(stage: Stage) -> None:
     def act(name: str, _on_event: OnEvent, _stop: threading.Event) -> bool:
         if name == "many 2":

@@ -88,6 +88,15 @@ def test_what_why_and_what_next(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_a_cause_is_told_as_far_as_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    error = bot.errors.InfrastructureError("the database is full")
+    error.__cause__ = ValueError("INSERT " + "?, " * 10_000)
+    run(failing(error))
+    [_, why, _] = capsys.readouterr().err.splitlines()
+    assert why.startswith("  why: INSERT ?, ")
+    assert len(why) < 1100
+
+
 def test_errors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(failing(caused()), "--json") == 3
     shown = capsys.readouterr()

@@ -179,6 +179,14 @@ def test_integer_results_that_c_leaves_undefined(graph: str, inputs: Any, want: 
     assert open_(graph, *(np.array(item, INT) for item in inputs)) == want
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")  # numpy's word on it
+def test_the_mean_of_nothing() -> None:
+    graph = "(float[N,3] a) => (float[M,3] y) { x = Constant<value_ints = [0]>() y = ReduceMean(a, x) }"
+    assert open_(graph, np.zeros((0, 3), np.float32)) == [True] * 3
+    assert open_(graph, np.ones((2, 3), np.float32)) == [False] * 3
+    assert open_(graph.replace("Mean", "Max"), np.zeros((0, 3), np.float32)) == [False] * 3, "minus infinity"
+
+
 def test_unsigned_integers_wrap() -> None:
     graph = "(uint8[2] a, uint8[2] b) => (uint8[2] y) { y = Add(a, b) }"
     assert open_(graph, np.array([255, 1], np.uint8), np.array([1, 1], np.uint8)) == [False, False]

@@ -39,6 +39,13 @@ def test_openvino_takes_no_sequences_and_finds_renamed_inputs_whatever_the_shape
 
 
 @pytest.mark.compiler_openvino
+def test_no_strings_are_strings() -> None:
+    nothing = Tensor.of(np.zeros(0, np.str_))
+    case = onnx_case("(string[0] x) => (string[0] y)", "y = Identity(x)", x=nothing)
+    assert run_all("openvino", {"": case})[""].outputs == (("y", nothing),)
+
+
+@pytest.mark.compiler_openvino
 def test_single_precision_is_computed_in_single_precision_unless_asked_otherwise() -> None:
     """1 + 2**-10 squared needs more bits than bfloat16 or float16 have."""
     x = Tensor.of(np.full((1, 1, 8, 8), 1 + 2.0**-10, np.float32))

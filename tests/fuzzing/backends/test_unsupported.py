@@ -250,7 +250,28 @@ SAID = [
         "Got: boolean\n",
         None,
     ),
+    Said(
+        "onnxruntime",
+        "Fail",
+        f"{_ORT}1 : FAIL : Non-zero status code returned while running Div node. Name:'' Status Message: "
+        "element_wise_ops.cc:692 Compute Integer division by zero",
+        "no division of integers by 0",
+    ),
+    Said(
+        "onnxruntime",
+        "RuntimeError",
+        "No corresponding Numpy type for Tensor Type. Int4x2",
+        "no Int4x2 outputs",
+    ),
+    Said(
+        "openvino",
+        "RuntimeError",
+        "Exception from src/inference/src/core.cpp:114:\n[ GENERAL_ERROR ] Interpolate layer only supports resize "
+        "on spatial dimensions(depth, height and width)\n",
+        "[ GENERAL_ERROR ] Interpolate layer only supports resize on spatial dimensions(depth, height and width)",
+    ),
     # tvm
+    Said("tvm", "InternalError", "Check failed: dtype.bits % 8 == 0 (4 vs. 0) : ", "no tensors of 4 bits"),
     Said(
         "tvm",
         "InternalError",

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -138,6 +139,8 @@ def _do(action: str) -> None:
             time.sleep(3600)
         Path(rest).write_text(str(child))
         time.sleep(3600)
+    elif kind == "compiler":  # as a compiler that starts another, which takes memory
+        subprocess.run([sys.executable, "-c", rest], check=False)
     elif kind == "freed":
         doomed = _CrashesWhenFreed()
         doomed.itself = doomed  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from fuzzing import backends
 from fuzzing.cases import OnnxModel, Provenance, TestCase
+from fuzzing.errors import ToolchainError
 from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.process import Command, WorkerProcess, split_native
@@ -153,6 +155,25 @@ def test_what_a_worker_held_is_gone_with_it() -> None:
     assert death.signal == "SIGKILL"
     assert not scratch.exists()
     assert set(os.listdir("/proc/self/fd")) <= before  # less, where what another test left was collected
+
+
+def test_a_worker_that_cannot_be_started_holds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(ToolchainError, match="cannot make the cache folder"):
+        WorkerProcess(Command(sys.executable, BACKEND, cache=str(tmp_path / "file" / "cache")))
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_full_disk_is_no_fault_of_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = sorted(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr("fuzzing.execute.scratch.tempfile.mkdtemp", full)
+    with pytest.raises(ToolchainError, match=r"No space left on device.*TMPDIR"):
+        WorkerProcess(Command(sys.executable, BACKEND))
+    assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 def test_what_was_printed_is_told_from_what_faulthandler_saw() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -13,6 +14,7 @@ import onnx.parser
 import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.errors import InfrastructureError
 from fuzzing.execute.library import Libraries
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.references import References
@@ -118,3 +120,51 @@ def test_trouble_with_the_machine_is_not_kept(tmp_path: Path) -> None:
     [(_, error)] = References(Libraries(tmp_path, sys.executable, limits)).complete([case(slow)])
     assert "hung" in error
     assert not list((tmp_path / ".references").rglob("*.json"))
+
+
+@pytest.mark.parametrize("hindrance", ["a folder that is no folder", "a disk that is full"])
+def test_where_nothing_can_be_kept_beside_the_corpus_it_is_kept_for_the_run(
+    hindrance: str, tmp_path: Path, evaluated: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A corpus may lie on a read-only disk, or on one that is full; that is no reason to run nothing."""
+    if hindrance == "a folder that is no folder":  # root may write anywhere else
+        (tmp_path / ".references").write_text("")
+    else:
+        filled(monkeypatch, tmp_path)
+    references = References(Libraries(tmp_path, sys.executable, Limits()))
+    first = list(references.complete([case(), case(BAD)]))
+    assert first[0][0].expected is not None
+    assert "onnx_reference fails" in first[1][1]
+    assert list(references.complete([case(), case(BAD)])) == first
+    assert evaluated == ["onnx_reference"], "what was computed is known for as long as the run lasts"
+    assert not list(tmp_path.rglob("*.json"))
+    assert not [path for path in tmp_path.rglob("*") if path.suffix == f".{os.getpid()}"], "no half a record"
+
+
+def filled(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Makes the disk of `folder` full for text: half of it is written, then there is no more room."""
+    write = Path.write_text
+
+    def write_text(path: Path, text: str, *given: Any, **named: Any) -> int:
+        if folder not in path.parents:
+            return write(path, text, *given, **named)
+        write(path, text[: len(text) // 2], *given, **named)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+
+
+def test_where_nothing_can_be_kept_at_all_the_machine_is_to_blame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(monkeypatch, Path("/"))
+    with pytest.raises(InfrastructureError, match=r"No space left on device.*TMPDIR"):
+        complete(tmp_path, case())
+
+
+def test_a_record_that_cannot_be_read_is_computed_again(tmp_path: Path) -> None:
+    [(first, _)] = complete(tmp_path, case())
+    [path] = tmp_path.rglob("*.json")
+    path.unlink()
+    path.mkdir()
+    assert complete(tmp_path, case()) == [(first, "")]

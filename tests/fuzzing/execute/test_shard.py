@@ -372,11 +372,28 @@ def test_a_library_that_gives_two_results_judges_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler_onnxruntime
+@pytest.mark.compiler_tvm
+def test_a_division_that_nobody_defines_accuses_no_compiler(tmp_path: Path) -> None:
+    """TVM divides as C does, where this is undefined, and some processors end the process for it."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> '
+        "g (int32[2] x, int32[2] y) => (int32[2] z) { z = Div(x, y) }"
+    )
+    inputs = [("x", [7, np.iinfo(np.int32).min]), ("y", [0, -1])]
+    case = TestCase(
+        OnnxModel(model.SerializeToString()),
+        tuple((name, Tensor.of(np.array(values, np.int32))) for name, values in inputs),
+        Provenance("tests", "Div", "", "", ""),
+    )
+    [outcome] = execute(tmp_path, [case], backend="tvm").outcomes
+    assert outcome.verdict in (Verdict.PASS, Verdict.UNSUPPORTED), outcome.summary
+
+
 def test_an_appeal_is_kept_and_serves_again(tmp_path: Path) -> None:
     """An expected output that is off: the library gives another, too, and is not asked a second time."""
     case = onnx_case(expected=(("z", Tensor.of(np.array([11, 23], np.float32))),))
     first = execute(tmp_path, [case], backend="onnxruntime")
-    [kept] = (tmp_path / "corpus" / ".references").rglob("*.appeal3.json")
+    [kept] = (tmp_path / "corpus" / ".references").rglob("*.appeal4.json")
     before = kept.stat().st_mtime_ns
     second = execute(tmp_path, [case], backend="onnxruntime", repeats=2)
     assert [outcome.verdict for outcome in first.outcomes + second.outcomes] == [Verdict.PASS] * 3

@@ -159,6 +159,14 @@ def test_memory_out_of_bounds_is_charged() -> None:
     assert executions[1].ending == "returned"
 
 
+def test_memory_of_a_program_that_the_compiler_starts_is_charged() -> None:
+    """Inductor's C++ compiler is one; it may take more than inductor ever does."""
+    eats = "import time; hoard = b'x' * (600 << 20); time.sleep(3600)"
+    execution = one(f"compile:compiler {eats}", limits=Limits(memory_bytes=256 << 20))
+    assert (execution.ending, execution.phase) == ("out_of_memory", Phase.COMPILE)
+    assert execution.peak_bytes > 256 << 20
+
+
 def test_one_absurd_allocation_raises_inside_the_worker() -> None:
     assert one("run:reserve").error in ("MemoryError", "_ArrayMemoryError")
 

@@ -13,7 +13,7 @@ import pytest
 from fuzzing.cases import OnnxModel, Provenance, Sequence, Tensor, TestCase, Tolerance
 from fuzzing.oracles.compare import Outputs
 from fuzzing.oracles.judging import Ruling, judge
-from fuzzing.oracles.referee import ROUNDINGS, Witnesses, appealable, factor, review
+from fuzzing.oracles.referee import ROUNDINGS, Witnesses, appealable, excused, factor, review
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 
 U = 2.0**-24  # one rounding of float32
@@ -175,6 +175,42 @@ def test_what_the_standard_leaves_open_is_not_compared() -> None:
     ruling = review(case(runs[0]), of([9, 8], "int32"), witnesses)
     assert (ruling.verdict, "1 not compared: the standard leaves them open" in ruling.summary) == (PASS, True)
     assert review(case(runs[0]), of([7, 9], "int32"), witnesses).verdict is WRONG
+
+
+DIED = Outcome(
+    case="c",
+    backend="b",
+    toolchain="t",
+    device="CPU",
+    verdict=Verdict.CRASH,
+    phase=Phase.RUN,
+    summary="",
+    evidence=Evidence(signal="SIGFPE"),
+)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "profile", "want"),
+    [
+        (DIED, "default", True),
+        (DIED, "opera", False),
+        (replace(DIED, phase=Phase.COMPILE), "default", False),
+        (replace(DIED, evidence=Evidence(signal="SIGSEGV")), "default", False),
+    ],
+)
+def test_a_division_that_the_processor_refused_is_appealed(
+    outcome: Outcome, profile: str, want: bool
+) -> None:
+    assert appealable(outcome, profile) is want
+
+
+def test_a_program_that_asks_for_such_a_division_accuses_nobody() -> None:
+    asks = Witnesses(float64=of([0, 8], "int32"), refilled=of([1, 8], "int32"))
+    ruling = excused(DIED, asks)
+    assert ruling is not None
+    assert ruling.verdict is Verdict.UNSUPPORTED
+    assert excused(DIED, replace(asks, refilled=asks.float64)) is None, "the division is the compiler's own"
+    assert excused(DIED, replace(asks, refilled=None)) is None, "nobody knows"
 
 
 def test_a_library_at_odds_with_itself_is_no_judge() -> None:
