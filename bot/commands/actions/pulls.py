@@ -58,7 +58,7 @@ def rerun(session: Session, asked: Asked) -> Receipt:
 )
 def stop(session: Session, asked: Asked) -> Receipt:
     """Ends what is at work."""
-    ended = asked.tools.stop(session, _pull(asked), f"stopped by {asked.author}")
+    ended = asked.tools.stop(session, _pull(asked), f"stopped by {asked.author}", asked.said)
     if not ended:
         return refused("Nothing is at work here.")
     return Receipt(why=f"{counted(ended, 'campaign')} stopped")

@@ -84,6 +84,15 @@ def test_a_comment_delivered_twice_is_carried_out_once(here: World) -> None:
     assert (len(here.rooms.ran), here.rooms.stopped) == (1, [PULL])
 
 
+def test_a_stop_counts_from_when_it_came_and_not_from_when_it_is_carried_out(here: World) -> None:
+    comment = here.say("/assay stop")
+    here.advance(minutes=5)
+    here.worker.run_once()
+    (row,) = here.commands(comment)
+    assert here.rooms.said == [row.created_at]
+    assert row.done_at == here.at
+
+
 @pytest.mark.parametrize(
     "fields", [{"bot": True}, {"body": "/assay rerun\n\n<!-- assay:0123 -->"}, {"body": "> /assay rerun"}]
 )
