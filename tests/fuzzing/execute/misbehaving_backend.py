@@ -119,6 +119,8 @@ def _do(action: str) -> None:
     elif kind == "wait":
         Path(rest).write_text(str(os.getpid()))
         time.sleep(3600)
+    elif kind == "until":
+        _until(rest)
     elif kind == "deaf":
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGABRT])
         _until(rest)
