@@ -54,6 +54,7 @@ def saw(
 
 def _saw_first(session: Session, first: Bug, bug: Bug, campaign: Campaign, at: datetime) -> None:
     """What is seen of a duplicate happens to the bug that it is."""
+    bugs.sighted(first, campaign.id, at)
     if first.ruling:
         return
     before = BugState(first.state)

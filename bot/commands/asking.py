@@ -59,8 +59,8 @@ class Tools(Protocol):
     ) -> str:
         """Releases the head of a pull request and has it tested, once for each `name`; what is to happen."""
 
-    def stop(self, session: Session, pull: Pull, reason: str) -> int:
-        """Ends the unfinished campaigns of a pull request; how many there were."""
+    def stop(self, session: Session, pull: Pull, reason: str, said: datetime) -> int:
+        """Ends the campaigns of a pull request, and what had been asked for when this was said; how many."""
 
     def ask(
         self,
@@ -86,6 +86,7 @@ class Asked:
     bug        the bug whose issue this is
     pull       the pull request, as it was read for this comment
     head       the pull request's commit when the comment came, "" elsewhere
+    said       when the comment came; `at` is when the command is carried out
     role       GitHub's role of the author: none, read, triage, write, maintain, admin
     """
 
@@ -96,6 +97,7 @@ class Asked:
     author: str
     role: str
     place: Place
+    said: datetime
     at: datetime
     tools: Tools
     values: Mapping[str, Any] = field(default_factory=dict)

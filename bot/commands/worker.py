@@ -152,6 +152,7 @@ class Worker(Loop):
             author=row.author,
             role=known.role,
             place=place,
+            said=row.created_at,
             at=at,
             tools=self._tools,
             values=given.values,

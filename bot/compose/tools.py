@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from bot.errors import RefusalError
@@ -39,9 +40,9 @@ class CommandTools:
         )
         return f"{asked_by} released commit {pull.head[:12]} and asked for its test"
 
-    def stop(self, session: Session, pull: Pull, reason: str) -> int:
+    def stop(self, session: Session, pull: Pull, reason: str, said: datetime) -> int:
         """Ends what is at work or waits to be, for a pull request; how many campaigns that were."""
-        return intake.stop(session, pull, reason, now(), wake=self._wake)
+        return intake.stop(session, pull, reason, said, now(), wake=self._wake)
 
     def ask(
         self,

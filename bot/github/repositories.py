@@ -1,10 +1,8 @@
 """Reading files of target repositories at any commit, without checking anything out.
 
-    ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHub does not tell case apart
-    ROOT/<owner>/<name>.lock  held while the mirror is used
-
-A mirror holds the history of the commits that were asked for, and of files only those that were read
-(a partial clone, where the server can serve one): a compiler's repository is gigabytes, its pins are not.
+A mirror (`bot.github.mirrors` says where it lies) holds the history of the commits that were asked for, and
+of files only those that were read (a partial clone, where the server can serve one): a compiler's repository
+is gigabytes, its pins are not.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from urllib.request import url2pathname
 from bot.errors import RefusalError, UsageError
 from bot.github.changes import read_change
 from bot.github.git import DamagedError, Git, NoSuchCommitError, TokenFor
+from bot.github.mirrors import lock_of, mirror_of, partial_of
 from bot.locks import locked
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
@@ -100,7 +99,7 @@ class Repositories:
         """Calls `use` on the mirror once it holds the commit; a damaged mirror is made anew, once."""
         _check_sha(sha)
         mirror = self._mirror(target)
-        with locked(mirror.with_suffix(".lock")):
+        with locked(lock_of(mirror)):
             try:
                 self._fetch(target, mirror, sha)
                 return use(mirror)
@@ -132,7 +131,7 @@ class Repositories:
     def _prepare(self, target: str, mirror: Path) -> None:
         if (mirror / "HEAD").is_file():
             return
-        partial = mirror.with_suffix(".partial")  # we hold the lock: it is nobody else's
+        partial = partial_of(mirror)  # we hold the lock: it is nobody else's
         for stale in (mirror, partial):
             shutil.rmtree(stale, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -217,8 +216,8 @@ class Repositories:
         return done.stdout
 
     def _mirror(self, target: str) -> Path:
-        owner, name = _check_target(target)
-        return self._root / owner.lower() / f"{name.lower()}.git"
+        _check_target(target)
+        return mirror_of(self._root, target)
 
     def _url(self, target: str) -> str:
         url = f"{self._git.url}/{target}"
@@ -227,11 +226,10 @@ class Repositories:
         return f"{url}.git"
 
 
-def _check_target(target: str) -> tuple[str, str]:
+def _check_target(target: str) -> None:
     match = _TARGET.fullmatch(target)
     if not match or match[2] in (".", "..") or match[2].lower().endswith((".git", ".lock")):
         raise UsageError(f"{target[:200]!r} is no repository; write owner/name")
-    return match[1], match[2]
 
 
 def _check_sha(sha: str) -> None:

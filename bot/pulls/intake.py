@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from bot.reports.buttons import RERUN
 from bot.reports.report import key
 from bot.store import Session, audit, jobs, now, pulls
 from bot.store.campaigns import after_commit
@@ -23,6 +24,11 @@ log = structlog.get_logger(__name__)
 
 #: A push within this time after another one spares the first one's campaign: in a storm only the last counts.
 SETTLE = timedelta(seconds=1)
+
+#: What GitHub and we call the buttons that ask for another test.
+AGAIN = (RERUN.identifier, "rerequested")
+#: Of a press that waits, why it is not to be heeded any more.
+STOPPED = "stopped"
 
 #: What somebody wants of a pull request's head, beside what every event brings about.
 _WISH = ("again", "overrides", "asked_by", "head")
@@ -85,14 +91,23 @@ def end(session: Session, pull: Pull, why: str, at: datetime, *, sparing: str = 
         audit.record(session, pull.target, "ended", f"campaign:{campaign}", why, at)
 
 
-def stop(session: Session, pull: Pull, why: str, at: datetime, *, wake: Wake | None = None) -> int:
+def stop(
+    session: Session, pull: Pull, why: str, said: datetime, at: datetime, *, wake: Wake | None = None
+) -> int:
     """Ends the campaigns of a pull request, and what waits to become one; how many there were.
 
-    Its present head is not tested until somebody asks for that: no event that comes later may bring it back.
+    Its present head is not tested until somebody asks for that: no event that comes later may bring it back,
+    nor may a press of a button that came before.
+
+    said   when we heard of the wish to stop. GitHub tells no time of a press: the order in which we heard of
+           both is the nearest there is to the order in which people acted
     """
     ended = len(pulls.end(session, pull.target, pull.number, why, at))
+    presses = pulls.presses(session, pull.target, pull.number, AGAIN, said)
+    for press in presses:
+        press.arguments = press.arguments | {STOPPED: why}
     waits = _forget_wish(session, pull, at)
-    if not ended and not waits:
+    if not ended and not presses and not waits:
         return 0
     pull.stopped_head = pull.head
     if wake is not None:

@@ -22,7 +22,7 @@ from bot.jobs.doing import Doing
 from bot.pulls import intake
 from bot.pulls.trust import WRITERS
 from bot.reports import text
-from bot.reports.buttons import FILE, MUTE, MUTE_FOR, REDUCE, RERUN
+from bot.reports.buttons import FILE, MUTE, MUTE_FOR, REDUCE
 from bot.reports.report import key
 from bot.reports.templating import counted
 from bot.store import Session, audit, bugs, findings, jobs, mutes, now, outbox, pulls
@@ -32,7 +32,6 @@ from bot.store.outbox import Draft
 from bot.store.pulls import PRESS
 from bot.webhooks.intents import CampaignIntent, CheckIntent, Ignored
 
-AGAIN = "rerequested"  # GitHub's own button on a check run, and on all checks of a commit
 KEPT = 5  # notes on top of a check run
 MOST = 5  # findings that one press reduces; the others can be asked for by command
 
@@ -44,6 +43,7 @@ class Press:
     """A button that was pressed, by somebody who may.
 
     campaign  whose check run it is; None for a check run that says why there is none
+    stopped   who has stopped the pull request since, in words; "" for nobody
     """
 
     session: Session
@@ -53,6 +53,7 @@ class Press:
     at: datetime
     corpus: Path
     wake: intake.Wake
+    stopped: str = ""
 
 
 Action = Callable[[Press], str]
@@ -69,14 +70,20 @@ def pressed(*identifiers: str) -> Callable[[Action], Action]:
     return register
 
 
-def handle(session: Session, intent: CheckIntent, *, wake: intake.Wake | None = None) -> object:
+def handle(
+    session: Session,
+    intent: CheckIntent,
+    *,
+    wake: intake.Wake | None = None,
+    clock: Callable[[], datetime] = now,
+) -> object:
     """A press becomes a job, once for each delivery; one of a check run that is not ours becomes nothing."""
     if intent.action not in _ACTIONS:
         return Ignored(f"no button of ours is called {intent.action!r}")
     checks = pulls.checks_of(session, intent.target, intent.head, intent.external_id)
     if not checks:
         return Ignored(f"no check run of ours is at {intent.head[:12]}")
-    at = now()
+    at = clock()
     for check in checks:
         jobs.ask(
             session,
@@ -105,7 +112,8 @@ def press(doing: Doing) -> None:
             jobs.settle(job, JobState.DONE, "its check run is gone", {}, at)
             return
         campaign = None if check.campaign_id is None else get(session, check.campaign_id)
-        pressed = Press(session, check, campaign, sender, at, doing.corpus, doing.wake)
+        stopped = str(job.arguments.get(intake.STOPPED, ""))
+        pressed = Press(session, check, campaign, sender, at, doing.corpus, doing.wake, stopped)
         allowed = role in WRITERS
         if allowed:
             said = _ACTIONS[action](pressed)
@@ -117,12 +125,14 @@ def press(doing: Doing) -> None:
         jobs.settle(job, JobState.DONE, said, {}, at)
 
 
-@pressed(RERUN.identifier, AGAIN)
+@pressed(*intake.AGAIN)
 def rerun(press: Press) -> str:
     """Has the commit tested again, by the rules of its first test: pressing releases nothing."""
     number = press.check.number if press.campaign is None else press.campaign.pull
     if number is None:
         return _again(press)
+    if press.stopped:
+        return f"{press.stopped} after this: it is not tested again"
     known = pulls.get(press.session, press.check.target, number)
     head = str(press.check.payload["head_sha"])
     if known is None or known.head != head or known.state != pulls.OPEN:

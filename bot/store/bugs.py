@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from bot.errors import UsageError
 from bot.store import audit
 from bot.store.audit import ASSAY
+from bot.store.campaigns import find as find_campaign
 from bot.store.campaigns import on_branch
 from bot.store.life import OVER, Event, after
 from bot.store.models import Bug, BugState, Campaign, Finding, Standing
@@ -72,6 +73,7 @@ def see(
         return bug
     if by is not None:
         _tell(bug, by)
+        sighted(bug, by.campaign, at)
     bug.last_seen = max(bug.last_seen, at)
     before = bug.state
     if not bug.ruling:
@@ -151,16 +153,21 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
 
 
 def _tell(bug: Bug, by: Sighting) -> None:
-    """What the campaign knows of the bug; its case, if none that is known needs as little.
-
-    One that was asked for earlier, and ends later, leaves the other the last that saw it.
-    """
-    if bug.campaign_id != by.campaign:
-        bug.campaign_id, bug.seen = max(bug.campaign_id or 0, by.campaign), bug.seen + 1
+    """What the campaign knows of the bug; its case, if none that is known needs as little."""
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
     if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):
         _take(bug, by)
+
+
+def sighted(bug: Bug, campaign: int, at: datetime) -> None:
+    """A campaign showed the bug, or a duplicate of it.
+
+    One that was asked for earlier, and ends later, leaves the other the last that saw it.
+    """
+    if bug.campaign_id != campaign:
+        bug.campaign_id, bug.seen = max(bug.campaign_id or 0, campaign), bug.seen + 1
+    bug.last_seen = max(bug.last_seen, at)
 
 
 def _take(bug: Bug, by: Sighting) -> None:
@@ -265,12 +272,28 @@ def canonical(session: Session, bug: Bug) -> Bug:
 def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
     """Makes `bug` a duplicate of another bug of its target, or of none.
 
-    Raises UsageError where that would be a circle.
+    The bug that it is was seen when the duplicate was, and stays so where that is taken back: until then it
+    was one. Raises UsageError where that would be a circle.
     """
-    if of is not None and canonical(session, of).id == bug.id:
-        raise UsageError("that one is a duplicate of this one already; `/assay undup` there first")
+    if of is not None:
+        first = canonical(session, of)
+        if first.id == bug.id:
+            raise UsageError("that one is a duplicate of this one already; `/assay undup` there first")
+        _seen_last(session, first, bug)
     bug.duplicate_of, bug.reason = (of.id if of is not None else None), reason
     session.flush()
+
+
+def _seen_last(session: Session, first: Bug, duplicate: Bug) -> None:
+    """Takes over the last sight of a duplicate, unless only a pull request showed it.
+
+    How many campaigns saw either is not told anew: some may have seen both.
+    """
+    by = find_campaign(session, duplicate.campaign_id)
+    if by is not None and not on_branch(by.pull, by.ref):
+        return
+    first.campaign_id = max(first.campaign_id or 0, duplicate.campaign_id or 0) or None
+    first.last_seen = max(first.last_seen, duplicate.last_seen)
 
 
 def of_pull(session: Session, target: str, pull: int) -> list[Bug]:

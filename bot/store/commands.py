@@ -53,6 +53,14 @@ def refused_before(session: Session, row: Command) -> frozenset[str]:
     return frozenset(session.scalars(query))
 
 
+def said(session: Session, target: str, number: int, state: CommandState) -> list[tuple[datetime, str]]:
+    """The commands of a thread that are in a state: when each came, and its text."""
+    query = select(Command.created_at, Command.text).where(
+        Command.target == target, Command.number == number, Command.state == state.value
+    )
+    return [(row.created_at, row.text) for row in session.execute(query)]
+
+
 def settle(row: Command, state: CommandState, reason: str, at: datetime) -> None:
     """What became of a command."""
     row.state, row.reason, row.done_at = state.value, reason, at

@@ -6,7 +6,11 @@ from sqlalchemy import Column, Table, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from bot.errors import InternalError
-from bot.store.models import Answer, Base, Brake, Target
+from bot.store.models import Act, Answer, Base, Brake, Target
+
+#: The act that tells of a rename; its evidence has the name "before".
+RENAMED = "renamed"
+_PARKED = ".was-"
 
 
 def move(session: Session, old: str, new: str) -> dict[str, int]:
@@ -26,11 +30,21 @@ def park(session: Session, name: str) -> str:
     """Frees a name that another repository has now; returns what the old holder is called meanwhile."""
     target = session.get(Target, name)
     known = target.github_id if target is not None else None
-    parked = f"{name}.was-{known if known is not None else 'unknown'}"
+    parked = f"{name}{_PARKED}{known if known is not None else 'unknown'}"
     if known is None:
         parked = _unused(session, parked)
     _rename(session, name, parked)
     return parked
+
+
+def names(session: Session, target: str) -> list[str]:
+    """The name of a target, and those it had before: files may lie under each of them."""
+    renamed = select(Act).where(Act.target == target, Act.what == RENAMED)
+    before = (str(act.evidence.get("before", "")) for act in session.scalars(renamed.order_by(Act.id)))
+    row = session.get(Target, target)
+    every = (target, *before, row.known_as if row is not None else "")
+    # What was parked had the other name until then, of which there may be no act.
+    return list(dict.fromkeys(part for name in every for part in (name, name.partition(_PARKED)[0]) if part))
 
 
 def _park(session: Session, name: str) -> None:

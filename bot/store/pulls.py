@@ -6,12 +6,12 @@ whatever happens to it; of the kind PRESS one for each time somebody used a butt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
@@ -156,6 +156,30 @@ def gave_up(session: Session, target: str, number: int) -> bool:
 def _values(told: Pull) -> dict[str, Any]:
     names = [column.key for column in Pull.__table__.columns]
     return {name: value for name in names if (value := getattr(told, name)) is not None}
+
+
+def presses(
+    session: Session, target: str, number: int, actions: Collection[str], until: datetime
+) -> Sequence[Job]:
+    """Presses that wait or are under way, locked: of these buttons, of a pull request's check runs.
+
+    until   those that were heard of by then
+    """
+    query = (
+        select(Job)
+        .join(Effect, Effect.key == Job.arguments["check"].as_string())
+        .outerjoin(Campaign, Campaign.id == Effect.campaign_id)
+        .where(
+            Job.kind == PRESS,
+            Job.target == target,
+            Job.state.in_((JobState.PENDING.value, JobState.RUNNING.value)),
+            Job.created_at <= until,
+            Job.arguments["action"].as_string().in_(tuple(actions)),
+            func.coalesce(Campaign.pull, Effect.number) == number,
+        )
+        .order_by(Job.id)
+    )
+    return session.scalars(query.with_for_update(of=Job)).all()
 
 
 def campaigns_of(session: Session, target: str, number: int, head: str, base: str) -> Sequence[Campaign]:

@@ -60,6 +60,7 @@ def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
             or_(Bug.case_id != "", shown),
             Bug.ruling == "",
             Bug.duplicate_of.is_(None),
+            Bug.campaign_id != campaign.id,  # which has seen it, or a duplicate of it
             Bug.id.not_in(seen),
             Bug.id.not_in(tested),
         )

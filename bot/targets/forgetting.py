@@ -5,9 +5,7 @@ Files go first, so that a process that dies half-way leaves the rows that say wh
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,9 +13,9 @@ from pathlib import Path
 import pydantic_core
 import structlog
 
-from bot.errors import InfrastructureError, RefusalError
-from bot.locks import locked
-from bot.store import Database, audit, erasing, inbox, targets
+from bot.errors import RefusalError
+from bot.github.mirrors import delete, delete_mirror
+from bot.store import Database, audit, erasing, inbox, moving, targets
 from bot.store.models import Target, TargetState
 from bot.targets import watching
 from fuzzing.cases import Corpus
@@ -34,7 +32,7 @@ class Forgotten:
     rows       by table
     campaigns  whose artifacts went with them
     cases      of the corpus, which nothing else named
-    mirror     whether there was a git mirror
+    mirror     whether there was a git mirror, under any name it had
     """
 
     rows: dict[str, int]
@@ -68,13 +66,15 @@ def forget(
         targets.stop(session, target, why, at)
     with database.reading() as session:
         owned = erasing.belongings(session, target)
+        names = moving.names(session, target)
+        free = [name for name in names if name == target or targets.find_any_case(session, name) is None]
         github_id = row.github_id
     look()
     cases = _uncatalogued(data_dir / "corpus", owned.cases)
     artifacts = [data_dir / "artifacts" / str(campaign) for campaign in owned.campaigns]
-    _delete([*artifacts, *_case_folders(data_dir / "corpus", cases)])
-    there = _delete_mirror(data_dir, target)
-    _delete([data_dir / "outbox" / target])
+    delete([*artifacts, *_case_folders(data_dir / "corpus", cases)])
+    there = _delete_mirrors(data_dir, names)
+    delete(data_dir / "outbox" / name for name in free)
     look()
     _blank(database, target, github_id, look)
     with database.transaction() as session:
@@ -82,8 +82,8 @@ def forget(
         rows = erasing.erase(session, target, cases)
         told = Forgotten(rows, len(owned.campaigns), len(cases), there)
         audit.record(session, target, "forgotten", "target", why, at, who=who, evidence=asdict(told))
-    _delete(artifacts)  # a step that was writing them has noticed by now that its campaign is gone
-    _delete_mirror(data_dir, target)  # whoever waited for its lock has made it anew
+    delete(artifacts)  # a step that was writing them has noticed by now that its campaign is gone
+    _delete_mirrors(data_dir, names)  # whoever waited for its lock has made it anew
     log.info("target forgotten", target=target, **asdict(told))
     return told
 
@@ -95,20 +95,14 @@ def _check_lost(row: Target | None, before: datetime | None) -> None:
         raise RefusalError(f"{row.name} is {row.state} by now")
 
 
-def _delete_mirror(data_dir: Path, target: str) -> bool:
-    """Deletes the git mirror once nobody uses it; whether there was one.
+def _delete_mirrors(data_dir: Path, names: Iterable[str]) -> bool:
+    """Deletes the git mirrors under all names the target had; whether there was one.
 
-    It is where `bot.github.repositories` keeps it. Its lock stays, as somebody may be waiting for it.
+    Under an earlier name another repository's may lie by now, on top of what this one left there: that one
+    fetches what it needs once more.
     """
-    owner, _, name = target.lower().partition("/")
-    mirror = data_dir / "git" / owner / f"{name}.git"
-    parts = [mirror, mirror.with_suffix(".partial")]
-    if not any(part.exists() for part in parts):
-        return False
-    with locked(mirror.with_suffix(".lock")):
-        there = mirror.exists()
-        _delete(parts)
-    return there
+    gone = [delete_mirror(data_dir / "git", name) for name in names]
+    return any(gone)
 
 
 def _uncatalogued(corpus: Path, cases: frozenset[str]) -> frozenset[str]:
@@ -124,17 +118,6 @@ def _uncatalogued(corpus: Path, cases: frozenset[str]) -> frozenset[str]:
 def _case_folders(corpus: Path, cases: Iterable[str]) -> Iterable[Path]:
     store = Corpus(corpus)
     return (store.folder(case) for case in cases)
-
-
-def _delete(paths: Iterable[Path]) -> None:
-    for path in paths:
-        try:
-            with suppress(FileNotFoundError):
-                shutil.rmtree(path)
-        except OSError as error:
-            raise InfrastructureError(
-                f"cannot delete {path}: {error.strerror}; check its permissions and forget again"
-            ) from error
 
 
 def _blank(database: Database, target: str, github_id: int | None, look: Callable[[], None]) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import structlog
 
-from bot.store import Session, audit, duties, moving, targets, withheld
+from bot.reports.report import key
+from bot.store import Session, audit, duties, jobs, moving, targets, withheld
 from bot.store.models import Cause, Installation, Target, TargetState
 
 #: The duty that reads the installations again (`bot.targets.duties.installations`).
 INSTALLATIONS = "installations"
+#: The kind of job that deletes git mirrors (`bot.jobs.kinds.mirrors`).
+MIRRORS = "mirrors"
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +38,8 @@ def _named(session: Session, name: str, github_id: int | None, at: datetime) -> 
     if target.github_id is not None and github_id is not None and target.github_id != github_id:
         parked = moving.park(session, name)
         why = f"{name} is another repository now; it was renamed, moved or deleted"
-        audit.record(session, parked, "renamed", "target", why, at, evidence={"before": name})
+        audit.record(session, parked, moving.RENAMED, "target", why, at, evidence={"before": name})
+        _leave_mirrors(session, parked, (name,), at)
         read_again(targets.ensure(session, parked)[0])
         target, new = targets.ensure(session, name)
     if target.github_id is None:
@@ -51,11 +55,22 @@ def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
     changed = moving.move(session, old, name)
     log.info("target renamed", before=old, target=name, rows=sum(changed.values()))
     why = f"GitHub calls {old} {name} now"
-    audit.record(session, name, "renamed", "target", why, at, evidence={"before": old, "rows": changed})
+    audit.record(session, name, moving.RENAMED, "target", why, at, evidence={"before": old, "rows": changed})
+    if old.lower() != name.lower():
+        _leave_mirrors(session, name, (old, name), at)
     moved = targets.lock(session, name)
     assert moved is not None
     read_again(moved)
     return moved
+
+
+def _leave_mirrors(session: Session, target: str, names: Sequence[str], at: datetime) -> None:
+    """Has the git mirrors under these names deleted: who has a name now is not to read what another left.
+
+    No transaction waits for files. What is needed of them is fetched once more.
+    """
+    told = key(MIRRORS, *names, at.isoformat())
+    jobs.ask(session, MIRRORS, target, told, at, arguments={"names": list(names)})
 
 
 def leave(session: Session, target: Target, state: TargetState, reason: str, at: datetime) -> None:

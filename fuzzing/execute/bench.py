@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -40,18 +41,21 @@ class Bench:
 
     A context manager: its workers end with it.
 
+    beside         a bench of the same toolchain that is open for as long: the library is imported, and asked
+                   about a case, once for both
     configuration  that of its outcomes: options and profile that are not the default
     """
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: Shard, beside: Bench | None = None) -> None:
         self._shard = shard
         self._backend = backends.get(shard.backend)
         options = self._backend.settle(shard.options)
         self.configuration = configuration(self._backend.unusual(shard.options), shard.profile)
         command = Command(shard.python, shard.backend, shard.device, dict(options), shard.limits)
         self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
-        self._folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
-        self._libraries = Libraries(self._folder, shard.python, shard.limits, lasting=True)
+        self._own = ExitStack()
+        self._own.callback(self._supervisor.close)
+        self._libraries: Libraries = self._asked(shard) if beside is None else beside._libraries
         self._references = References(self._libraries)
         self._appeals = Appeals(self._libraries)
 
@@ -61,9 +65,15 @@ class Bench:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._supervisor.close()
-        self._libraries.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._own.close()
+
+    def _asked(self, shard: Shard) -> Libraries:
+        """Libraries of its own; what they say is kept in a folder that ends with it."""
+        folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
+        self._own.callback(shutil.rmtree, folder, ignore_errors=True)
+        made = Libraries(folder, shard.python, shard.limits, lasting=True)
+        self._own.callback(made.close)
+        return made
 
     def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
         """The outcome of each case, in their order."""

@@ -36,6 +36,9 @@ PAUSE_S = 0.04
 _IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
 _MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
+#: A wait of PAUSE_S and TICK_S that took so long was none: we were stopped, and the workers with us. Far more
+#: than a busy machine makes us wait each time, for then a hang would never be one.
+_STOPPED_S = 5.0
 #: For a process that has closed its pipe to be gone. It writes no core; but on a busy machine it may not run
 #: for seconds, and if we kill it then, its crash looks like memory running out.
 _DYING_S = 20.0
@@ -58,6 +61,7 @@ class _Slot(Generic[Tag]):
     ready: bool = False
     waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
+    excused: tuple[float, float] = (0.0, 0.0)  # the beginning of a phase, and seconds of it that do not count
     peak: tuple[int, int] = (0, 0)  # seq, bytes
     pace: Pace = field(default_factory=Pace)
 
@@ -260,9 +264,14 @@ class Supervisor(Generic[Tag]):
 
     def _wait(self) -> None:
         """Takes what has come within one tick; once a tick looks at clocks and memory."""
+        begin = time.monotonic()
         if all(len(slot.waiting) * slot.pace.seconds > 2 * PAUSE_S for slot in self._slots):
             time.sleep(PAUSE_S)
-        for key, _ in self._selector.select(TICK_S):
+        events = self._selector.select(TICK_S)
+        waited = time.monotonic() - begin
+        if waited > _STOPPED_S:
+            self._excuse(waited)
+        for key, _ in events:
             slot: _Slot[Tag] = key.data
             if slot not in self._slots:
                 continue  # ended by an earlier event of this round
@@ -438,6 +447,15 @@ class Supervisor(Generic[Tag]):
 
     # -- clocks and memory -------------------------------------------------------------------------
 
+    def _excuse(self, seconds: float) -> None:
+        """Has no worker charged for a time in which all stood still: on a frozen machine, or in Ctrl-Z."""
+        for slot in self._slots:
+            since = slot.worker.status().since
+            before = slot.excused[1] if slot.excused[0] == since else 0.0
+            slot.excused = (since, before + seconds)
+            slot.heard += seconds
+            slot.worker.started += seconds
+
     def _look_after(self, now: float) -> None:
         for slot in list(self._slots):
             status = slot.worker.status()
@@ -464,13 +482,17 @@ class Supervisor(Generic[Tag]):
         slot.peak = (status.seq, max(resident, peak if seq == status.seq else 0))
         if resident > self.command.limits.memory_bytes:
             self._kill(slot, "out_of_memory", status, now)
-        elif now - status.since <= self.command.limits.seconds(status.phase):
+        elif now - status.since <= self.command.limits.seconds(status.phase) + self._excused(slot, status):
             slot.overdue = None
         elif slot.overdue == status:
             slot.worker.abort()
             self._kill(slot, "hung", status, now)
         else:
             slot.overdue = status
+
+    def _excused(self, slot: _Slot[Tag], status: protocol.Status) -> float:
+        since, seconds = slot.excused
+        return seconds if since == status.since else 0.0
 
     def _watch_silence(self, slot: _Slot[Tag], now: float) -> None:
         """The page is the worker's word, too; whatever it says, an answer is due some time."""

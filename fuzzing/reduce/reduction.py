@@ -76,7 +76,7 @@ class Reducer:
         self._budget = budget
         self._open = contextlib.ExitStack()
         self._bench = self._open.enter_context(Bench(shard))
-        self._fresh = self._open.enter_context(Bench(replace(shard, fresh=True)))
+        self._fresh = self._open.enter_context(Bench(replace(shard, fresh=True), beside=self._bench))
         self._passing = None if passing is None else self._open.enter_context(Bench(passing))
 
     def __enter__(self) -> Reducer:

@@ -129,6 +129,64 @@ def test_a_duplicate_brings_back_what_it_is(world: World) -> None:
     assert set(world.effects()) == {"comment", "issue_state"}
 
 
+def merged(world: World, bug: int, of: int) -> None:
+    with world.database.transaction() as session:
+        bugs.duplicate(session, session.get_one(Bug, bug), session.get_one(Bug, of), "says ada")
+
+
+def last_seen(world: World, number: int = 1) -> tuple[int | None, datetime, int]:
+    bug = world.bug(number)
+    return bug.campaign_id, bug.last_seen, bug.seen
+
+
+def test_what_shows_a_duplicate_has_shown_the_bug_that_it_is(world: World) -> None:
+    early = world.campaign("1")
+    for signature in ("s", "t", "u"):
+        world.sees(early, signature)
+    merged(world, 2, 1)
+    merged(world, 3, 2)
+    late = world.campaign("2", at=world.at)
+    world.sees(late, "u")
+    assert last_seen(world) == (late, world.at, 2), "its campaigns are those of both"
+    world.sees(late, "t")
+    world.sees(late, "s")
+    assert last_seen(world) == (late, world.at, 2), "one campaign is one sight, by whatever name"
+    assert world.asked(late) == 0, "the head that shows it is not asked whether it is there"
+
+
+def test_a_bug_whose_duplicate_is_still_seen_is_not_silent(world: World) -> None:
+    early = world.campaign("1")
+    for signature in ("s", "t"):
+        world.sees(early, signature)
+    merged(world, 2, 1)
+    world.at += timedelta(days=200)
+    world.sees(world.campaign("2", at=world.at), "t")
+    with world.database.reading() as session:
+        assert bugs.quiet_since(session, world.at - timedelta(days=100), 0, 9) == []
+
+
+def test_the_first_bug_was_seen_when_its_duplicate_was_before_they_were_one(world: World) -> None:
+    world.sees(world.campaign("1"))
+    late = world.campaign("2", at=world.at)
+    world.sees(late, "t")
+    seen = world.at
+    merged(world, 2, 1)
+    merged(world, 2, 1)
+    assert last_seen(world) == (late, seen, 1)
+    world.sees(world.campaign("3", at=world.at), "u")
+    merged(world, 1, 3)
+    assert last_seen(world, 3) == (late + 1, world.at, 1), "what is older tells nothing"
+
+
+def test_what_only_a_pull_request_showed_of_a_duplicate_says_nothing_of_the_first(world: World) -> None:
+    first = world.campaign("1")
+    world.sees(first)
+    seen = world.at
+    world.sees(world.campaign("2", pull=7), "t", pull=True)
+    merged(world, 2, 1)
+    assert last_seen(world) == (first, seen, 1)
+
+
 def test_what_is_ruled_invalid_stays_over(world: World) -> None:
     world.sees(world.campaign("1"))
     with world.database.transaction() as session:

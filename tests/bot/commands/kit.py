@@ -28,6 +28,7 @@ class Rooms:
 
     ran: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     stopped: list[int] = field(default_factory=list)
+    said: list[datetime] = field(default_factory=list)
     asked: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     at_work: int = 1
 
@@ -37,8 +38,9 @@ class Rooms:
         self.ran.append((pull.number, name, dict(overrides)))
         return f"commit {pull.head[:12]} released by {asked_by}"
 
-    def stop(self, session: Session, pull: Pull, reason: str) -> int:
+    def stop(self, session: Session, pull: Pull, reason: str, said: datetime) -> int:
         self.stopped.append(pull.number)
+        self.said.append(said)
         return self.at_work
 
     def ask(

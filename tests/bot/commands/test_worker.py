@@ -84,6 +84,37 @@ def test_a_comment_delivered_twice_is_carried_out_once(here: World) -> None:
     assert (len(here.rooms.ran), here.rooms.stopped) == (1, [PULL])
 
 
+def test_a_stop_counts_from_when_it_came_and_not_from_when_it_is_carried_out(here: World) -> None:
+    comment = here.say("/assay stop")
+    here.advance(minutes=5)
+    here.worker.run_once()
+    (row,) = here.commands(comment)
+    assert here.rooms.said == [row.created_at]
+    assert row.done_at == here.at
+
+
+@pytest.mark.parametrize("at_work", [0, 1])
+def test_who_says_stop_after_run_is_not_overruled_by_it(here: World, at_work: int) -> None:
+    """GitHub could not be asked who wants the test, and was there again for who wants its end."""
+    here.rooms.at_work = at_work
+    worker, here.down = here.worker, True
+    asked = here.say("/assay run")
+    worker.run_once()
+    here.down = False
+    stop = here.say("/assay stop")
+    worker.run_once()
+    assert [row.state for row in here.commands(stop)] == ["done"]
+    here.advance(minutes=1)
+    worker.run_once()
+    assert (here.rooms.stopped, here.rooms.ran) == ([PULL], [])
+    assert [(row.state, row.reason) for row in here.commands(asked)] == [
+        ("refused", "`/assay stop` came after that. Say it again if you want it all the same.")
+    ]
+    here.say("/assay run")
+    worker.run_once()
+    assert len(here.rooms.ran) == 1
+
+
 @pytest.mark.parametrize(
     "fields", [{"bot": True}, {"body": "/assay rerun\n\n<!-- assay:0123 -->"}, {"body": "> /assay rerun"}]
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import queue
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -85,11 +84,9 @@ def ear() -> Iterator[Ear]:
 def url(ear: Ear, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     seed = tmp_path_factory.mktemp("emulate") / "seed.json"
     seed.write_text(json.dumps({"github": world(ear.url)}))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     module = install.folder() / "node_modules" / "emulate" / "dist" / "api.js"
     with subprocess.Popen(
-        ["node", SERVE, module, str(port), seed], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ["node", SERVE, module, seed], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as served:
         assert served.stdout is not None
         assert served.stdin is not None

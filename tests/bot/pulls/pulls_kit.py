@@ -160,12 +160,13 @@ class Room:
         with self.database.transaction() as session:
             intake.look(session, TARGET, number, at, at, again="asked", asked_by=by, overrides=overrides)
 
-    def stop(self, number: int = 7) -> int:
-        """Stops what is at work, as a command does."""
+    def stop(self, number: int = 7, *, said: datetime | None = None) -> int:
+        """Stops what is at work, as a command does that was `said` then, by default now."""
         with self.database.transaction() as session:
             pull = pulls.get(session, TARGET, number)
             assert pull is not None
-            return intake.stop(session, pull, "stopped by maintainer", self.clock.now())
+            at = self.clock.now()
+            return intake.stop(session, pull, "stopped by maintainer", said or at, at)
 
     def work(self, seconds: float = 2.0) -> None:
         """Lets time pass and does what is due."""

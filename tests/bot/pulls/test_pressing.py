@@ -13,7 +13,7 @@ from bot.store import audit, findings, mutes
 from bot.store.models import Bug, CampaignState, Effect, Finding, Job, Standing
 from bot.webhooks.intents import CheckIntent, Ignored
 from fuzzing.cases import Corpus
-from tests.bot.pulls.pulls_kit import TARGET, Room, head, told
+from tests.bot.pulls.pulls_kit import START, TARGET, Room, head, told
 from tests.bot.reports.sample import case_named
 
 WRITER = "maintainer"
@@ -45,6 +45,13 @@ def checked(room: Room) -> Room:
 
 def press(room: Room, action: str, sender: str = WRITER, **changes: Any) -> object:
     """Presses a button of the only check run, and does what follows."""
+    answer = hear(room, action, sender, **changes)
+    room.work()
+    return answer
+
+
+def hear(room: Room, action: str, sender: str = WRITER, **changes: Any) -> object:
+    """Has the delivery of a press read; what follows waits."""
     fields: dict[str, Any] = {
         "target": TARGET,
         "delivery": f"d-{action}-{sender}",
@@ -54,9 +61,7 @@ def press(room: Room, action: str, sender: str = WRITER, **changes: Any) -> obje
         "sender": sender,
     }
     with room.database.transaction() as session:
-        answer = pressing.handle(session, CheckIntent(**(fields | changes)))
-    room.work()
-    return answer
+        return pressing.handle(session, CheckIntent(**(fields | changes)), clock=room.clock.now)
 
 
 def rows(room: Room, kind: str) -> list[Job]:
@@ -116,6 +121,57 @@ def test_a_head_that_was_pushed_over_is_not_tested_again(checked: Room) -> None:
     checked.work()
     press(checked, RERUN.identifier, external_id=check)
     assert [one.head for one in checked.campaigns()] == [head(1), head(2)]
+
+
+@pytest.mark.parametrize("action", [RERUN.identifier, "rerequested"])
+def test_who_says_stop_after_a_press_is_not_overruled_by_it(checked: Room, action: str) -> None:
+    """The press came first, and waits for GitHub's word on who may; what is done last was not said last."""
+    hear(checked, action)
+    checked.clock.advance(1)
+    assert checked.stop() == 1
+    checked.work()
+    assert [one.state for one in checked.campaigns()] == ["done"]
+    assert top(checked) == f"> {WRITER}: stopped by maintainer after this: it is not tested again"
+    checked.hear(told(action="edited", updated_at=START + timedelta(minutes=1)))
+    checked.work()
+    assert len(checked.campaigns()) == 1, "no event that comes later brings it back"
+    press(checked, action, delivery="another")
+    assert len(checked.campaigns()) == 2, "who presses once more wants it after all"
+
+
+def test_a_stop_in_the_middle_of_a_press_that_came_first_is_heeded(
+    checked: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, stopped = checked.forge.permission, []
+
+    def permission(target: str, login: str) -> str:
+        stopped.append(checked.stop())
+        return ask(target, login)
+
+    monkeypatch.setattr(checked.forge, "permission", permission)
+    press(checked, RERUN.identifier)
+    assert (stopped, len(checked.campaigns())) == ([1], 1)
+
+
+def test_who_presses_after_a_stop_that_is_carried_out_late_is_heard(checked: Room) -> None:
+    said = checked.clock.now()
+    checked.clock.advance(1)
+    hear(checked, RERUN.identifier)
+    assert checked.stop(said=said) == 0
+    checked.work()
+    assert len(checked.campaigns()) == 2
+
+
+def test_a_stop_leaves_the_presses_of_other_buttons_and_pull_requests(checked: Room) -> None:
+    checked.hear(told(8))
+    checked.work()
+    checked.change(lambda row: setattr(row, "state", CampaignState.DONE.value), 2)
+    hear(checked, MUTE.identifier)
+    hear(checked, RERUN.identifier, external_id=checked.effects()[-1].key)
+    assert checked.stop() == 0
+    checked.work()
+    assert [one.pull for one in checked.campaigns()] == [7, 8, 8]
+    assert "muted Add, Mod" in top(checked)
 
 
 def test_reducing_asks_for_a_job_for_each_new_bug(checked: Room) -> None:

@@ -8,16 +8,20 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import select
 
+from bot.campaigns.services import Services, Settings
 from bot.cli import cli
 from bot.errors import UsageError
-from bot.store import Database, audit, erasing, inbox
-from bot.store.models import Answer, Campaign, CampaignCase, Delivery, Installation, Target, TargetState
+from bot.jobs.registry import Lane
+from bot.jobs.worker import Worker
+from bot.store import Database, audit, erasing, inbox, moving
+from bot.store.models import Answer, Campaign, CampaignCase, Delivery, Installation, Job, Target, TargetState
 from bot.targets import watching
 from bot.targets.duties import known
 from bot.targets.forgetting import forget
@@ -141,6 +145,82 @@ def test_a_mirror_that_was_being_made_while_all_went_goes_too(
     monkeypatch.setattr(erasing, "erase", anew)
     forget(database, tmp_path, LOST, "why", NOW)
     assert not mirror.exists()
+
+
+def renamed(database: Database, *names: str) -> None:
+    """LOST gets one name after another."""
+    with database.transaction() as session:
+        target = session.get_one(Target, LOST)
+        for name in names:
+            target = watching.rename(session, target, name, NOW)
+
+
+def make(tmp_path: Path, *paths: str) -> None:
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x")
+
+
+def test_what_lies_under_its_earlier_names_goes_too(database: Database, tmp_path: Path) -> None:
+    renamed(database, "octo/second", "Other/Third", "octo/last")
+    make(tmp_path, "git/octo/second.git/HEAD", "git/other/third.partial/HEAD", "outbox/octo/last/issue.md")
+    told = forget(database, tmp_path, "octo/last", "why", NOW)
+    assert told.mirror
+    assert files(tmp_path) - LEFT == {"git/octo/second.lock", "git/other/third.lock"}
+
+
+def test_of_a_name_that_is_anothers_by_now_only_the_mirror_goes(database: Database, tmp_path: Path) -> None:
+    """What the one left is in there, and can be fetched again; what was written for the other is its own."""
+    renamed(database, "octo/second")
+    with database.transaction() as session:
+        watching.recognise(session, LOST, 5, NOW)
+    forget(database, tmp_path, "octo/second", "why", NOW)
+    assert files(tmp_path) == LEFT | {f"outbox/{LOST}/issue.md"}
+
+
+def test_a_name_that_was_taken_from_it_is_one_of_its_earlier_names(
+    database: Database, tmp_path: Path
+) -> None:
+    """Another repository came to have its name before anybody told of its new one."""
+    with database.transaction() as session:
+        parked = moving.park(session, LOST)
+    forget(database, tmp_path, parked, "why", NOW)
+    assert files(tmp_path) == LEFT
+
+
+def at_work(database: Database, tmp_path: Path) -> None:
+    """Does the jobs that are due."""
+    few = SimpleNamespace(clock=SimpleNamespace(now=lambda: NOW, monotonic=NOW.timestamp))
+    settings = SimpleNamespace(data_dir=tmp_path)
+    worker = Worker(database, cast("Settings", settings), cast("Services", few), Lane.QUICK)
+    while worker.run_once():
+        pass
+    with database.reading() as session:
+        assert {job.state for job in session.scalars(select(Job))} <= {"done"}
+
+
+def test_a_rename_leaves_no_mirror_to_who_has_the_old_name_next(database: Database, tmp_path: Path) -> None:
+    make(tmp_path, "git/octo/second.git/HEAD")
+    renamed(database, "octo/second")
+    at_work(database, tmp_path)
+    mirrors = {path for path in files(tmp_path) if path.startswith("git/")}
+    assert mirrors == {"git/octo/lost.lock", "git/octo/second.lock", "git/octo/kept.git/HEAD"}
+
+
+def test_who_is_seen_under_a_name_that_was_anothers_gets_no_mirror_of_it(
+    database: Database, tmp_path: Path
+) -> None:
+    with database.transaction() as session:
+        assert watching.recognise(session, LOST, 5, NOW).github_id == 5
+    at_work(database, tmp_path)
+    assert "git/octo/lost.git/HEAD" not in files(tmp_path)
+    assert "git/octo/kept.git/HEAD" in files(tmp_path)
+
+
+def test_a_name_in_other_letters_is_the_same_name(database: Database, tmp_path: Path) -> None:
+    renamed(database, "Octo/Lost")
+    at_work(database, tmp_path)
+    assert "git/octo/lost.git/HEAD" in files(tmp_path)
 
 
 def test_payloads_of_deliveries_about_it_go_and_their_ids_stay(database: Database, tmp_path: Path) -> None:

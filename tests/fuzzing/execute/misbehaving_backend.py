@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -87,6 +88,20 @@ def _write_to_pipes(data: bytes) -> None:
             continue
 
 
+def _close_pipes() -> None:
+    """As a process does that dies, before it is dead."""
+    for fd in range(3, 64):
+        with contextlib.suppress(OSError):
+            if str(Path(f"/proc/self/fd/{fd}").readlink()).startswith("pipe:"):
+                os.close(fd)
+
+
+def _until(path: str) -> None:
+    """Waits for a file."""
+    while not Path(path).exists():
+        time.sleep(0.01)
+
+
 def _do(action: str) -> None:
     kind, _, rest = action.partition(" ")
     if kind == "raise":
@@ -105,6 +120,17 @@ def _do(action: str) -> None:
     elif kind == "wait":
         Path(rest).write_text(str(os.getpid()))
         time.sleep(3600)
+    elif kind == "until":
+        _until(rest)
+    elif kind == "deaf":
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGABRT])
+        _until(rest)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGABRT])
+        time.sleep(3600)
+    elif kind == "linger":
+        _close_pipes()
+        _until(rest)
+        ctypes.string_at(0)
     elif kind == "frame":
         _write_to_pipes(pack(json.loads(rest)))
     elif kind == "forge":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +92,19 @@ def test_the_library_tells_what_a_case_gives() -> None:
     assert name == "y"
     assert isinstance(value, Tensor)
     assert value.array().min() >= 0.5
+
+
+def test_two_benches_ask_the_library_once(started: list[str]) -> None:
+    """An accusation is repeated in a fresh process of the compiler; what the library says is known."""
+    wrong = case("Sigmoid")
+    with (
+        Bench(shard("wrong-sigmoid")) as bench,
+        Bench(replace(shard("wrong-sigmoid"), fresh=True), bench) as fresh,
+    ):
+        [first], [again] = bench.outcomes([wrong]), fresh.outcomes([wrong])
+        assert (first.verdict, again.evidence.mismatches) == (Verdict.WRONG_RESULT, first.evidence.mismatches)
+        asked = started.count("onnx_reference")
+        [other] = fresh.outcomes([case("Sigmoid", 1)])
+        assert other.verdict is Verdict.WRONG_RESULT
+    assert started.count("onnx_reference") == asked == 4, "once for each of the ways it is run"
+    assert started.count("faulty_backend") == 3

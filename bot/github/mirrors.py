@@ -1,0 +1,58 @@
+"""Where the git mirrors of repositories lie, and how one goes.
+
+ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHub does not tell case apart
+ROOT/<owner>/<name>.lock  held while the mirror is used; it stays, as somebody may be waiting for it
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from bot.errors import InfrastructureError
+from bot.locks import locked
+
+
+def mirror_of(root: Path, target: str) -> Path:
+    """The folder of a repository's mirror; `target` is owner/name."""
+    owner, _, name = target.lower().partition("/")
+    return root / owner / f"{name}.git"
+
+
+def lock_of(mirror: Path) -> Path:
+    """What is locked while the mirror is used."""
+    return mirror.with_suffix(".lock")
+
+
+def partial_of(mirror: Path) -> Path:
+    """Where it is made, by whoever holds its lock."""
+    return mirror.with_suffix(".partial")
+
+
+def delete_mirror(root: Path, target: str) -> bool:
+    """Deletes the mirror under a name once nobody uses it; whether there was one.
+
+    Raises InfrastructureError: a file cannot be deleted.
+    """
+    mirror = mirror_of(root, target)
+    parts = [mirror, partial_of(mirror)]
+    if not any(part.exists() for part in parts):
+        return False
+    with locked(lock_of(mirror)):
+        there = mirror.exists()
+        delete(parts)
+    return there
+
+
+def delete(paths: Iterable[Path]) -> None:
+    """Deletes folders that may be there. Raises InfrastructureError: one of them cannot be deleted."""
+    for path in paths:
+        try:
+            with suppress(FileNotFoundError):
+                shutil.rmtree(path)
+        except OSError as error:
+            raise InfrastructureError(
+                f"cannot delete {path}: {error.strerror}; check its permissions, and it is tried again"
+            ) from error
