@@ -20,6 +20,7 @@ from bot.cli._options import (
     configuration_options,
     configured,
     corpus_option,
+    data_set_option,
     json_option,
 )
 from bot.cli.exits import Exit
@@ -42,6 +43,7 @@ from fuzzing import backends
 )
 @click.option("--backend", help="Compiler to use. [default: the one that the package holds]")
 @corpus_option
+@data_set_option
 @configuration_options
 @click.option("--fixed-by", is_flag=True, help="Find the release in which it stopped failing.")
 @click.option(
@@ -60,6 +62,7 @@ def command(
     between: str,
     backend: str | None,
     corpus: Path | None,
+    data_set: int | None,
     device: str | None,
     given: tuple[str, ...],
     profile: str,
@@ -77,7 +80,7 @@ def command(
     """
     wanted = Range.parse(between)
     how = configured(backend or _backend(wanted.package), device, given, profile)
-    with stored_case(case, corpus) as (store, found):
+    with stored_case(case, corpus, data_set) as (store, found):
         if found.program.kind not in how.backend.kinds:
             raise UsageError(f"{how.name} takes {', '.join(how.backend.kinds)}, not {found.program.kind}")
         question = Question(
