@@ -70,7 +70,8 @@ def _no_case(path: Path, left_out: Sequence[str]) -> UsageError:
     for line in left_out[1:]:
         click.echo(f"left out {line}", err=True)
     error = UsageError(f"no model of {path} can be run: {left_out[0] if left_out else 'there is none'}")
-    error.add_note("its inputs are drawn, unless they lie beside it as test_data_set_0/input_0.pb")
+    if any(": an input " in line for line in left_out):
+        error.add_note("an input that cannot be drawn may lie beside the model: test_data_set_0/input_0.pb")
     return error
 
 
