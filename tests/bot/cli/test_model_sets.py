@@ -112,7 +112,7 @@ with shelf.begun(Path(sys.argv[2])) as folder:
 def test_a_running_command_keeps_its_set_and_a_killed_one_leaves_nothing(
     shelf: Shelf, tmp_path: Path, at: str
 ) -> None:
-    command = [sys.executable, "-c", HOLDER, tmp_path / "data", tmp_path / "a", at]
+    command = [sys.executable, "-c", HOLDER, str(tmp_path / "data"), str(tmp_path / "a"), at]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         held = Path(holder.stdout.readline().strip())

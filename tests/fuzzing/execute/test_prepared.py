@@ -115,9 +115,10 @@ def test_a_case_may_be_asked_for_again_by_the_run_that_kept_it(corpus: Corpus) -
 
 def test_a_case_is_kept_with_those_whose_ids_begin_as_its_own(corpus: Corpus) -> None:
     made = [make(inputs=(("x", Tensor.of(np.full(3, number))),)) for number in range(40)]
-    store = Prepared(corpus)
     for case in made:
         corpus.add(case)
+    store = Prepared(corpus)
+    for case in made:
         store.get(case.id)
     packs = {pack.name: pack for pack in (corpus.root / ".prepared" / "4").iterdir()}
     assert packs.keys() == {case.id[0] for case in made}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -35,7 +36,7 @@ def cases(*paths: Path) -> list[TestCase]:
     return [item for item in found if isinstance(item, TestCase)]
 
 
-def give(folder: Path, what: str, *values: object) -> None:
+def give(folder: Path, what: str, *values: Any) -> None:
     """Writes a data set's files."""
     folder.mkdir(exist_ok=True)
     for place, value in enumerate(values):
