@@ -99,15 +99,20 @@ def told_of_all(told: Sequence[dict[str, Any]]) -> str:
 
 
 @contextmanager
-def linked(cases: Path) -> Iterator[Path]:
-    """A corpus for the time, with the cases of the folder `cases` in it; what is added stays out of that."""
+def linked(cases: Path, kept: Path) -> Iterator[Path]:
+    """A corpus for the time, with the cases of the folder `cases`; what is added goes to `kept` instead."""
     with tempfile.TemporaryDirectory(prefix="assay-cases-") as name:
         root, given = Path(name), Corpus(cases)
         for case_id in given.ids():
             place = Corpus(root).folder(case_id)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(given.folder(case_id))
-        yield root
+        try:
+            yield root
+        finally:
+            for case_id in Corpus(root).ids():
+                if not Corpus(root).folder(case_id).is_symlink():
+                    Corpus(kept).add(Corpus(root).get(case_id))
 
 
 @contextmanager
