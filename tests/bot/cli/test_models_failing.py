@@ -21,6 +21,8 @@ CAST = f"""{HEAD} g (float[4, 5] x, float[5, 6] w) => (float[4, 6] y) {{
     e = Cast<to = 17>(q) f = Cast<to = 1>(e) y = Relu(f) }}"""
 #: Not known to OpenVINO 2023.3.0, and wrong in 2024.0.0 for 16 bits without a sign.
 NOT = f"{HEAD} g (uint16[3] x) => (uint16[3] y) {{ y = BitwiseNot(x) }}"
+OWN = f"""{HEAD.replace("19]", '19, "com.acme" : 1]')}
+    g (float[3] x) => (float[3] y) {{ y = com.acme.Magic(x) }}"""
 ADD = f"{HEAD} g (float[3] x, float[3] y) => (float[3] z) {{ z = Add(x, y) }}"
 
 
@@ -61,6 +63,17 @@ def test_a_model_is_bisected_with_the_data_set_that_is_named(tmp_path: Path) -> 
     assert (found.code, found.told["release"], found.told["before"]) == (1, "1.1", "1.0"), found.err
     passing = assay(tmp_path / "data", *asked, "--data-set", "0", env=env)
     assert (passing.code, passing.told["release"]) == (0, None), passing.err
+
+
+def test_what_its_own_library_cannot_run_is_told_of_the_first_release(tmp_path: Path) -> None:
+    net = save(tmp_path / "net.onnx", OWN)
+    env = make_index(tmp_path, {"1.0": GOOD, "1.1": GOOD, "1.2": GOOD})
+    ran = assay(
+        tmp_path / "data", "bisect", net, "--releases", "tinyc:1.0..1.2", "--backend", BACKEND, env=env
+    )
+    assert ran.code == 2
+    assert "cannot be bisected, as its own library fails it: onnx_reference fails" in ran.err
+    assert ran.err.count(": installed\n") == 1, ran.err
 
 
 @pytest.mark.network
