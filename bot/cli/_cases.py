@@ -70,8 +70,11 @@ def _no_case(path: Path, left_out: Sequence[str]) -> UsageError:
     for line in left_out[1:]:
         click.echo(f"left out {line}", err=True)
     error = UsageError(f"no model of {path} can be run: {left_out[0] if left_out else 'there is none'}")
-    if any(": an input " in line for line in left_out):
-        error.add_note("an input that cannot be drawn may lie beside the model: test_data_set_0/input_0.pb")
+    if any(f": an {what} " in line for line in left_out for what in ("input", "operator")):
+        error.add_note(
+            "what cannot be drawn or computed may lie beside the model: "
+            "test_data_set_0/input_0.pb, …, output_0.pb"
+        )
     return error
 
 

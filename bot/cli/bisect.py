@@ -118,9 +118,8 @@ class _Runner:
             if event["event"] == "outcome" and self._case.program.frontend == "onnx":
                 outcome = Outcome.from_json(event["outcome"])
                 if outcome.verdict is Verdict.INVALID:
-                    raise UsageError(
-                        f"{outcome.case[:16]} cannot be bisected, as its own library fails it: {outcome.summary}"
-                    )
+                    which = f"{outcome.case[:16]} cannot be bisected, as its own library fails it"
+                    raise UsageError(f"{which}: {outcome.summary}")
             on_event(event)
 
         self._local.run(shard, take, stop)

@@ -140,6 +140,16 @@ def test_the_same_model_twice_is_one_case(tmp_path: Path, models: Path) -> None:
     assert "left out link.onnx: it is the same case as good.onnx" in ran.err
 
 
+def test_where_data_would_help_it_is_said(tmp_path: Path) -> None:
+    own = MODEL.replace("17]", '17, "com.acme" : 1]').replace("Neg", "com.acme.Magic")
+    path = tmp_path / "own.onnx"
+    path.write_bytes(onnx.parser.parse_model(own).SerializeToString())
+    ran = assay(tmp_path / "data", "compare", path)
+    assert ran.code == 2
+    assert "an operator is not one of the standard's, and no outputs lie beside the model" in ran.err
+    assert "may lie beside the model: test_data_set_0/input_0.pb" in ran.err
+
+
 def test_another_file_is_no_corpus(tmp_path: Path, models: Path) -> None:
     (models / "notes.txt").write_text("none")
     ran = assay(tmp_path / "data", "run", "--backend", "onnxruntime", "--cases", models / "notes.txt")

@@ -177,6 +177,22 @@ def test_what_cannot_be_a_case_says_why(tmp_path: Path) -> None:
     assert chosen.reason == "an input decides the shape of an output, and its value is not known"
 
 
+def test_operators_that_onnx_does_not_have_need_outputs_to_compare_with(tmp_path: Path) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17, "com.acme" : 1]>'
+    model = write(tmp_path / "own.onnx", f"{head} g (float[3] x) => (float[3] y) {{ y = com.acme.Magic(x) }}")
+    assert skip(model).detail == "com.acme.Magic"
+    give(tmp_path / "test_data_set_0", "input", np.zeros(3, np.float32))
+    assert "no outputs lie beside" in skip(model).reason
+    give(tmp_path / "test_data_set_0", "output", np.zeros(3, np.float32))
+    assert len(cases(model)) == 1
+    function = '<domain: "com.acme", opset_import: ["" : 17]> Magic (a) => (b) { b = Neg(a) }'
+    known = write(
+        tmp_path / "known" / "own.onnx",
+        f"{head} g (float[3] x) => (float[3] y) {{ y = com.acme.Magic(x) }} {function}",
+    )
+    assert len(cases(known)) == 1
+
+
 def test_a_dimension_that_an_exporter_left_open_as_minus_one_is_drawn(tmp_path: Path) -> None:
     made = onnx.parser.parse_model(ADD)
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
