@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ _DIGITS = 8  # of a case's id, enough to name it by in a corpus of ten thousand
 _PHASES = ("import", "convert", "compile", "run")
 
 
-def show(told: dict[str, Any], report: Path | None, here: str | None = None) -> None:
+def show(told: dict[str, Any], report: Path | None, here: Callable[[str], str | None]) -> None:
     """Prints a report.json.
 
     report  the folder it lies in, None where none was asked for
-    here    what else to tell `assay replay` to have a case run again as it was; None where it cannot be had
+    here    what else to tell `assay replay` of a case, to have it run again as it was; None where that cannot
+            be had
     """
     console = stdout()
     counts = ", ".join(f"{cases} {verdict}" for verdict, cases in told["verdicts"]["head"].items())
@@ -45,8 +47,10 @@ def show(told: dict[str, Any], report: Path | None, here: str | None = None) -> 
     elif told["groups"]:
         console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
     again = next((group["replay"] for group in told["groups"] if group["replay"]), None)
-    if again and here is not None:
-        console.print(f"look closer: {escape(again + here)}, or compare, reduce, localise instead of replay")
+    if again and (beside := here(again.split()[2])) is not None:  # of `assay replay ID …`
+        console.print(
+            f"look closer: {escape(again + beside)}, or compare, reduce, localise instead of replay"
+        )
 
 
 def _sources(told: dict[str, Any]) -> list[str]:

@@ -22,6 +22,12 @@ from fuzzing.oracles.profiles import DEFAULT
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where CASE is looked up. [default: the service's]"
 )
+data_set_option = click.option(
+    "--data-set",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Of a model with several, take the data in test_data_set_N.",
+)
 python_option = click.option(
     "--python", default=sys.executable, help="Interpreter that holds the compiler. [default: Assay's own]"
 )

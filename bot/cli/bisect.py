@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,20 @@ from bot.cli._options import (
     configuration_options,
     configured,
     corpus_option,
+    data_set_option,
     json_option,
 )
 from bot.cli.exits import Exit
 from bot.errors import UsageError
 from bot.locks import locked
 from bot.runners import LocalRunner
+from bot.runners.protocol import Event, OnEvent
 from bot.settings import load_settings
 from bot.toolchains.installer import Installer
 from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome, Verdict
 
 
 @click.command()
@@ -42,6 +48,7 @@ from fuzzing import backends
 )
 @click.option("--backend", help="Compiler to use. [default: the one that the package holds]")
 @corpus_option
+@data_set_option
 @configuration_options
 @click.option("--fixed-by", is_flag=True, help="Find the release in which it stopped failing.")
 @click.option(
@@ -60,6 +67,7 @@ def command(
     between: str,
     backend: str | None,
     corpus: Path | None,
+    data_set: int | None,
     device: str | None,
     given: tuple[str, ...],
     profile: str,
@@ -77,7 +85,7 @@ def command(
     """
     wanted = Range.parse(between)
     how = configured(backend or _backend(wanted.package), device, given, profile)
-    with stored_case(case, corpus) as (store, found):
+    with stored_case(case, corpus, data_set) as (store, found):
         if found.program.kind not in how.backend.kinds:
             raise UsageError(f"{how.name} takes {', '.join(how.backend.kinds)}, not {found.program.kind}")
         question = Question(
@@ -94,6 +102,27 @@ def command(
         answer = _bisected(question, wanted, Rule(full=repeats), load_settings().data_dir)
     click.echo(json.dumps(answer) if as_json else "\n".join(lines(answer)))
     return _exit(answer)
+
+
+class _Runner:
+    """Executes shards here, until ONNX's own evaluator fails the case: it would in all releases alike."""
+
+    def __init__(self, case: TestCase) -> None:
+        self._case = case
+        self._local = LocalRunner(1)
+
+    def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event) -> None:
+        """See `bot.runners.protocol.Runner.run`; raises UsageError for such a case."""
+
+        def take(event: Event) -> None:
+            if event["event"] == "outcome" and self._case.program.frontend == "onnx":
+                outcome = Outcome.from_json(event["outcome"])
+                if outcome.verdict is Verdict.INVALID:
+                    which = f"{outcome.case[:16]} cannot be bisected, as its own library fails it"
+                    raise UsageError(f"{which}: {outcome.summary}")
+            on_event(event)
+
+        self._local.run(shard, take, stop)
 
 
 def _backend(package: str) -> str:
@@ -120,7 +149,7 @@ def _bisected(question: Question, wanted: Range, rule: Rule, data_dir: Path) -> 
     ordered = found[::-1] if question.fixed_by else found
     journal = Journal(folder, question.identity)
     with locked(journal.path.with_suffix(".lock")):
-        probing = Probing(question, ordered, data_dir, journal, LocalRunner(1), say)
+        probing = Probing(question, ordered, data_dir, journal, _Runner(question.case), say)
         answer, probing = follow(probing, len(ordered), rule)
     took = time.monotonic() - begin
     return told(question, wanted, ordered, answer, probing, took)

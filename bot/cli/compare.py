@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,22 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from bot.cli._cases import stored_case
-from bot.cli._options import corpus_option, device_option, json_option, python_option, suitable
+from bot.cli._cases import stored_cases, told_of_all
+from bot.cli._options import (
+    corpus_option,
+    data_set_option,
+    device_option,
+    json_option,
+    python_option,
+    suitable,
+)
 from bot.cli._shards import compared
 from bot.cli._tables import stderr, stdout
 from bot.cli.exits import Exit
 from bot.config.names import meant
 from bot.errors import UsageError
 from fuzzing import backends
-from fuzzing.cases import TestCase
+from fuzzing.cases import Corpus, TestCase
 from fuzzing.outcomes import Verdict
 
 _STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "dim"}
@@ -29,6 +35,7 @@ _STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "di
 @click.command()
 @click.argument("case")
 @corpus_option
+@data_set_option
 @click.option(
     "--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all that take it]"
 )
@@ -45,6 +52,7 @@ _STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "di
 def command(
     case: str,
     corpus: Path | None,
+    data_set: int | None,
     names: tuple[str, ...],
     python: str,
     device: str | None,
@@ -53,31 +61,46 @@ def command(
 ) -> Exit:
     """Run one stored case on several compilers and show who stands alone.
 
-    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Says of each
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. A model with
+    several data sets is run on each; their JSON objects are then the "cases" of one. Says of each
     compiler how far its outputs are from the library's own and from a float64 run, and which agree. Exit
     code 1 if one stands alone or is at fault.
     """
     with (
-        stored_case(case, corpus) as (store, found),
+        stored_cases(case, corpus, data_set) as (store, found),
         stderr().status("running it on every compiler"),
     ):
-        able = [backends.get(name) for name in suitable(found.program.kind, names, device)]
-        told = compared(store.root, found.id, list(_contenders(able, given, python, device)))
-    if told["invalid"]:
-        raise UsageError(
-            f"{found.id[:16]} cannot be compared, as its own library fails it: {told['invalid']}"
-        )
-    if not names:  # who was not asked for and is not here need not be told of
-        told["rows"] = [row for row in told["rows"] if row["verdict"]]
-    if not told["rows"]:
-        raise UsageError(f"{python} holds no compiler that takes it; see `assay doctor`")
-    told["lonely"] = next((row["label"] for row in told["rows"] if row["lonely"]), None)
+        able = [backends.get(name) for name in suitable(found[0].program.kind, names, device)]
+        contenders = list(_contenders(able, given, python, device))
+        told = [_compared(store, one, contenders) for one in found]
+    for one in told:
+        if not names:  # who was not asked for and is not here need not be told of
+            one["rows"] = [row for row in one["rows"] if row["verdict"]]
+        if not one["rows"]:
+            raise UsageError(f"{python} holds no compiler that takes it; see `assay doctor`")
+        one["lonely"] = next((row["label"] for row in one["rows"] if row["lonely"]), None)
     if as_json:
-        click.echo(json.dumps({"test": found.provenance.test} | told))
+        click.echo(told_of_all(told))
     else:
-        _print(found, told)
+        for place, (origin, one) in enumerate(zip(found, told, strict=True)):
+            if place:
+                click.echo()
+            _print(origin, one)
+    return Exit.FOUND if any(map(_speaks, told)) else Exit.OK
+
+
+def _compared(store: Corpus, case: TestCase, contenders: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What each compiler makes of a case; raises UsageError where its own library fails it."""
+    told = compared(store.root, case.id, contenders)
+    if told["invalid"]:
+        raise UsageError(f"{case.id[:16]} cannot be compared, as its own library fails it: {told['invalid']}")
+    return {"test": case.provenance.test} | told
+
+
+def _speaks(told: Mapping[str, Any]) -> bool:
+    """Whether a compiler is at fault or stands alone."""
     accused = any(row["verdict"] and Verdict(row["verdict"]).accuses for row in told["rows"])
-    return Exit.FOUND if accused or told["lonely"] else Exit.OK
+    return bool(accused or told["lonely"])
 
 
 def _contenders(

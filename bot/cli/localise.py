@@ -14,6 +14,7 @@ from bot.cli._options import (
     configuration_options,
     configured,
     corpus_option,
+    data_set_option,
     json_option,
     python_option,
     split_names,
@@ -39,6 +40,7 @@ from fuzzing.outcomes import Outcome
     "[default: all that the backend allows]",
 )
 @corpus_option
+@data_set_option
 @python_option
 @configuration_options
 @click.option("--runs", default=500, show_default=True, type=click.IntRange(1), help="Runs to spend.")
@@ -51,6 +53,7 @@ def command(
     backend: str,
     ways: tuple[str, ...],
     corpus: Path | None,
+    data_set: int | None,
     python: str,
     device: str | None,
     given: tuple[str, ...],
@@ -69,7 +72,7 @@ def command(
     """
     how = configured(backend, device, given, profile)
     toolchain = installed(how.name, python)
-    with stored_case(case, corpus) as (store, found):
+    with stored_case(case, corpus, data_set) as (store, found):
         shard = shard_of(how, toolchain, store.root, [found.id], workers=1)
         named = [text for way in split_names(ways) for text in ("--way", way)]
         told = _localise(shard, ["--runs", str(runs), "--seconds", str(budget), *named])

@@ -13,6 +13,7 @@ from bot.cli._options import (
     configuration_options,
     configured,
     corpus_option,
+    data_set_option,
     json_option,
     python_option,
     workers_option,
@@ -35,6 +36,7 @@ from fuzzing.outcomes import Outcome
 @click.argument("case")
 @click.option("--backend", required=True, help="Compiler that fails the case.")
 @corpus_option
+@data_set_option
 @python_option
 @configuration_options
 @click.option("--runs", default=2000, show_default=True, type=click.IntRange(1), help="Runs to spend.")
@@ -52,6 +54,7 @@ def command(
     case: str,
     backend: str,
     corpus: Path | None,
+    data_set: int | None,
     python: str,
     device: str | None,
     given: tuple[str, ...],
@@ -72,7 +75,7 @@ def command(
     """
     how = configured(backend, device, given, profile)
     toolchain = installed(how.name, python)
-    with stored_case(case, corpus) as (store, found):
+    with stored_case(case, corpus, data_set) as (store, found):
         folder = (out or load_settings().data_dir / "reduced" / found.id[:16]).absolute()
         kept = Corpus(folder / "corpus")
         kept.add(store.get(found.id))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +11,12 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from bot.cli._cases import stored_case
+from bot.cli._cases import stored_cases, told_of_all
 from bot.cli._options import (
     check_profile,
     configuration_options,
     corpus_option,
+    data_set_option,
     json_option,
     parse_options,
     python_option,
@@ -55,6 +55,7 @@ class Replayed:
 @click.command()
 @click.argument("case")
 @corpus_option
+@data_set_option
 @click.option("--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all]")
 @python_option
 @configuration_options
@@ -65,6 +66,7 @@ class Replayed:
 def command(
     case: str,
     corpus: Path | None,
+    data_set: int | None,
     names: tuple[str, ...],
     python: str,
     device: str | None,
@@ -75,7 +77,8 @@ def command(
 ) -> Exit:
     """Run one stored case again and show the verdict.
 
-    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Every run has a
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. A model with
+    several data sets is run on each; their JSON objects are then the "cases" of one. Every run has a
     process of its own. What fails is run again with ever more of the compiler switched on, where the
     compiler can be taken apart, to name the part at fault. Exit code 1 if a compiler is at fault.
     """
@@ -85,14 +88,18 @@ def command(
         backends.get(name).settle(options)
     if options and not names:
         raise UsageError("--option is for one backend: name it with --backend")
-    with stored_case(case, corpus) as (store, found), stderr().status("replaying"):
-        how = _How(store, found, device, options, profile, repeats)
-        replayed = [_replay(how, ready) for ready in _toolchains(found, names, python, device)]
+    with stored_cases(case, corpus, data_set) as (store, found), stderr().status("replaying"):
+        ready = _toolchains(found[0], names, python, device)
+        hows = [_How(store, one, device, options, profile, repeats) for one in found]
+        replayed = [[_replay(how, one) for one in ready] for how in hows]
     if as_json:
-        click.echo(json.dumps(_as_json(found, replayed)))
+        click.echo(told_of_all([*map(_as_json, found, replayed)]))
     else:
-        _print(found, replayed)
-    at_fault = any(one.verdict.accuses for one in replayed)
+        for place, (one, runs) in enumerate(zip(found, replayed, strict=True)):
+            if place:
+                click.echo()
+            _print(one, runs)
+    at_fault = any(one.verdict.accuses for runs in replayed for one in runs)
     return Exit.FOUND if at_fault else Exit.OK
 
 

@@ -173,23 +173,29 @@ def command(
         reduction={"cases": reduced},
     )
     asked = _Asked(python, release, base, cases and corpus_at(cases), not no_cache, report is not None)
-    kept = linked(asked.cases) if asked.cases and reduced else nullcontext(asked.cases)
+    corpus = settings.data_dir / "corpus"
+    kept = linked(asked.cases, corpus) if asked.cases and reduced else nullcontext(asked.cases)
     with _folder(report) as folder, Watch() as watch, kept as lying:
         told = _campaign(settings, config, folder, replace(asked, cases=lying), watch)
     if as_json:
         click.echo(json.dumps(told | {"report": str(report) if report else None}))
     else:
-        _campaign_text.show(told, report, _here(asked))
+        _campaign_text.show(told, report, lambda case: _here(asked, case))
     speaks = ("regression",) if base else ("regression", "unjudged")
     return Exit.FOUND if any(group["standing"] in speaks for group in told["groups"]) else Exit.OK
 
 
-def _here(asked: _Asked) -> str | None:
-    """What `assay replay` must be told beside what a report says; None where a release had its own place."""
+def _here(asked: _Asked, case: str) -> str | None:
+    """What `assay replay` must be told of a case beside what a report says, part of its id in it.
+
+    None where a release had its own place. What a reduction made of the cases of a folder is not in that.
+    """
     if asked.release:
         return None
     python = f" --python {shlex.quote(asked.python)}" if asked.python != sys.executable else ""
-    return python + (f" --corpus {shlex.quote(str(asked.cases))}" if asked.cases else "")
+    if asked.cases is None or not any(found.startswith(case) for found in Corpus(asked.cases).ids()):
+        return python
+    return f"{python} --corpus {shlex.quote(str(asked.cases))}"
 
 
 def _seconds(budget: str) -> float:

@@ -2,7 +2,7 @@
 
 Prints one JSON object a line on stdout, progress on stderr:
     {"event": "case", "id": ID, "test": NAME, "operator": OP, "instance": {…}}
-    {"event": "skip", "test": NAME, "reason": TEXT}
+    {"event": "skip", "test": NAME, "reason": TEXT, "detail": TEXT}
     {"event": "end", "cases": N, "new": N, "skipped": {REASON: COUNT}, "library": …, "version": …}
 An instance is what ranking works on: `fuzzing.prioritize.instances`. Cases that the corpus holds already
 are listed and counted, not written again. With --part 2/4 only the second of four parts is migrated; the
@@ -65,7 +65,7 @@ def run(
             _case(item, signatures)
         else:
             skipped[item.reason] += 1
-            event(event="skip", test=item.test, reason=item.reason)
+            event(event="skip", test=item.test, reason=item.reason, detail=item.detail)
             note(f"{source.name}: skipped {item.test}: {item.reason} {item.detail}".rstrip())
         if (cases + skipped.total()) % _PROGRESS_EVERY == 0:
             note(f"{source.name}: {cases} cases, {new} of them new, {skipped.total()} tests skipped")

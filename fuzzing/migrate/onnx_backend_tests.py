@@ -14,8 +14,10 @@ import numpy as np
 from fuzzing.cases import (
     Absent,
     Comparison,
+    Input,
     OnnxModel,
     Provenance,
+    Recipe,
     Tensor,
     TestCase,
     Tolerance,
@@ -23,20 +25,15 @@ from fuzzing.cases import (
 )
 from fuzzing.cases import Sequence as TensorSequence
 from fuzzing.errors import CaseFormatError, InfrastructureError
+from fuzzing.migrate.onnx_singles import CannotTellError
 from fuzzing.migrate.randomness import draws_random_numbers
 from fuzzing.migrate.sources import Skip
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from onnx import ModelProto
     from onnx.backend.test.case.test_case import TestCase as BackendTest
 
 LIBRARY = "onnx"
-
-
-class CannotHoldError(Exception):
-    """A value has no form in a case; the text is the skip's reason."""
 
 
 @contextlib.contextmanager
@@ -80,46 +77,47 @@ def operator_in(model: ModelProto) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def data_sets(folder: Path) -> list[tuple[list[Any], list[Any]]]:
-    """What lies beside a model: inputs and outputs of `test_data_set_0/input_0.pb`, `output_0.pb`, …"""
-    sets = sorted(folder.glob("test_data_set_*"), key=_place)
-    return [(_tensors(one, "input"), _tensors(one, "output")) for one in sets]
-
-
-def _tensors(folder: Path, what: str) -> list[Any]:
-    import onnx
-
-    return [onnx.load_tensor(path) for path in sorted(folder.glob(f"{what}_*.pb"), key=_place)]
-
-
-def _place(path: Path) -> int:
-    return int(path.stem.rsplit("_", 1)[-1])
-
-
 def _case(
     test: BackendTest, inputs: Sequence[Any], outputs: Sequence[Any], provenance: Provenance
 ) -> TestCase | Skip:
-    import onnx
-
     model = test.model
     if model is None:
         return Skip(provenance.test, "the test has no model")
     try:
-        onnx.checker.check_model(model)
-    except onnx.checker.ValidationError as error:
-        return Skip(provenance.test, "the model is not valid ONNX", str(error))
-    try:
+        check(model)
         given = _named([item.name for item in model.graph.input], inputs, "inputs")
         expected = _named([item.name for item in model.graph.output], outputs, "outputs")
-    except CannotHoldError as error:
-        return Skip(provenance.test, str(error))
-    random = draws_random_numbers(model, dict(given))
+    except CannotTellError as error:
+        return Skip(provenance.test, str(error), error.detail)
+    return case_of(model, given, expected, Tolerance(test.rtol, test.atol), provenance)
+
+
+def check(model: ModelProto) -> None:
+    """Raises CannotTellError where a model is not what the ONNX that is installed takes."""
+    import onnx
+
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        raise CannotTellError("the model is not valid ONNX", str(error)) from None
+
+
+def case_of(
+    model: ModelProto,
+    given: tuple[tuple[str, Input], ...],
+    expected: tuple[tuple[str, Value], ...] | None,
+    tolerance: Tolerance | None,
+    provenance: Provenance,
+) -> TestCase:
+    """A model with data as a case; one that draws random numbers is compared by shapes."""
+    known = {name: value for name, value in given if not isinstance(value, Recipe)}
+    random = draws_random_numbers(model, known)
     comparison: Comparison = "shapes" if random else "values"
     return TestCase(
         program=OnnxModel(model.SerializeToString(deterministic=True)),
         inputs=given,
         expected=expected,
-        tolerance=Tolerance(test.rtol, test.atol),
+        tolerance=tolerance,
         comparison=comparison,
         provenance=provenance,
     )
@@ -128,12 +126,12 @@ def _case(
 def _named(names: Sequence[str], given: Sequence[Any], what: str) -> tuple[tuple[str, Value], ...]:
     """Values beside the graph's names. A test may leave out trailing values, which are then optional."""
     if len(given) > len(names):
-        raise CannotHoldError(f"the test has more {what} than its graph")
+        raise CannotTellError(f"the test has more {what} than its graph")
     return tuple((name, to_value(item)) for name, item in zip(names, given, strict=False))
 
 
 def to_value(given: Any) -> Value:
-    """A value of ONNX's Python tests as a Value; raises CannotHoldError with the reason."""
+    """A value of ONNX's Python tests as a Value; raises CannotTellError with the reason."""
     if given is None:
         return Absent()
     if isinstance(given, (list, tuple)):
@@ -147,11 +145,11 @@ def _tensor(given: Any) -> Tensor:
     if isinstance(given, onnx.TensorProto):
         given = onnx.numpy_helper.to_array(given)
     if not isinstance(given, (np.ndarray, np.generic)):
-        raise CannotHoldError(f"a value is {_KINDS.get(type(given).__name__, type(given).__name__)}")
+        raise CannotTellError(f"a value is {_KINDS.get(type(given).__name__, type(given).__name__)}")
     try:
         return Tensor.of(given)
     except CaseFormatError as error:
-        raise CannotHoldError(f"a tensor has no form in a case: {error}") from None
+        raise CannotTellError(f"a tensor has no form in a case: {error}") from None
 
 
 _KINDS = {

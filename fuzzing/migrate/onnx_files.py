@@ -1,11 +1,12 @@
 """ONNX models that somebody has as files: `python -m fuzzing.migrate.onnx_files --corpus DIR PATH…`.
 
 A path is a model, or a folder in which models are looked for. The data that lies beside a model is its own,
-where it lies as beside ONNX's tests and in its model zoo:
+where it lies as beside ONNX's tests and in its model zoo, if the folder holds no other model:
 
     FOLDER/model.onnx
     FOLDER/test_data_set_0/input_0.pb, output_0.pb, …
 
+Each data set is a case, `model.onnx/test_data_set_0`; without outputs, the library says what they must be.
 Any other model's inputs are drawn by recipe, the same ones each time. Prints what `fuzzing.migrate` prints;
 a file that becomes no case is a skip, with the reason.
 """
@@ -13,27 +14,37 @@ a file that becomes no case is a skip, with the reason.
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
-from fuzzing.cases.programs import MAX_PROGRAM_BYTES
-from fuzzing.migrate import onnx_backend_tests, onnx_singles
+from fuzzing.cases import Corpus, Input, Provenance, TestCase, Tolerance, Value
+from fuzzing.errors import CaseFormatError
+from fuzzing.migrate import onnx_backend_tests, onnx_data_sets, onnx_reading, onnx_singles
+from fuzzing.migrate.onnx_backend_tests import to_value
 from fuzzing.migrate.onnx_inputs import CannotDrawError
 from fuzzing.migrate.onnx_singles import CannotTellError
 from fuzzing.migrate.onnx_whole import whole_inputs
-from fuzzing.migrate.randomness import draws_random_numbers
 from fuzzing.migrate.sources import Skip, Source
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 NAME = "onnx-files"
-_RTOL, _ATOL = 1e-3, 1e-7  # what ONNX's own runner allows models with data (onnx.backend.test.loader)
-SUFFIX = ".onnx"
+_TOLERANCE = Tolerance(
+    1e-3, 1e-7
+)  # what ONNX's own runner allows models with data (onnx.backend.test.loader)
+_MODEL = re.compile(r"[^.].*\.onnx", re.IGNORECASE | re.DOTALL)
+_DETAIL = 300  # characters of what onnx says
+
+Data = tuple[tuple[tuple[str, Input], ...], tuple[tuple[str, Value], ...] | None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,57 +66,96 @@ def migrate(paths: Sequence[Path]) -> Iterator[TestCase | Skip]:
     with onnx_backend_tests.building(NAME):
         import onnx  # noqa: F401 - told now if it is missing
     for path in paths:
-        folder = path if path.is_dir() else path.parent
-        files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
-        alone = {place: len(list(place.glob(f"*{SUFFIX}"))) == 1 for place in {one.parent for one in files}}
+        refused: list[OSError] = []
+        files = _models(path, refused.append)
+        for error in refused:
+            yield Skip(_told(Path(error.filename), path), "the folder cannot be read", str(error.strerror))
+        beside = Counter(one.parent for one in (files if path.is_dir() else _models(path.parent)))
         for file in files:
-            yield from _cases(file, str(file.relative_to(folder)), alone=alone[file.parent])
+            yield from _cases(file, _told(file, path), alone=beside[file.parent] <= 1)
+
+
+def _models(path: Path, refused: Callable[[OSError], object] | None = None) -> list[Path]:
+    """The model at a place, or those in the folder there and in folders of it, by name.
+
+    Hidden files and folders are left out, and links to folders; `refused` is told of folders that cannot be
+    read.
+    """
+    if not path.is_dir():
+        return [path]
+    found: list[Path] = []
+    for folder, inside, files in os.walk(path, onerror=refused):
+        inside[:] = [name for name in inside if not name.startswith(".")]
+        found += [Path(folder, name) for name in files if _MODEL.fullmatch(name)]
+    return sorted(found)
+
+
+def _told(file: Path, path: Path) -> str:
+    """What a file found at `path` is called, in Unicode."""
+    name = file.relative_to(path) if file != path else Path(path.name)
+    return str(name).encode(errors="backslashreplace").decode()
 
 
 def _cases(file: Path, name: str, *, alone: bool) -> Iterator[TestCase | Skip]:
     """A model's cases; `alone`: what lies beside it can only be its own."""
-    import onnx
-    from onnx.backend.test.case.test_case import TestCase as FileTest
-
     try:
-        model = onnx.load(file)
-        sets = onnx_backend_tests.data_sets(file.parent) if alone else []
-    except Exception as error:  # noqa: BLE001 - protobuf's own, of files that may be anything
-        yield Skip(name, "the file or what lies beside it is no ONNX", str(error)[:300])
+        model = onnx_reading.read_model(file)
+        onnx_backend_tests.check(model)
+    except CannotTellError as error:
+        yield _skip(name, error)
         return
-    if model.ByteSize() > MAX_PROGRAM_BYTES:
-        yield Skip(name, f"the model has more than {MAX_PROGRAM_BYTES >> 20} MiB")
-    elif sets:
-        test = FileTest(name, name, None, None, model, sets, "real", _RTOL, _ATOL)
-        yield from onnx_backend_tests.migrate(NAME, [test], onnx_backend_tests.single_operator)
-    else:
-        yield _drawn(name, model)
+    sets = onnx_data_sets.folders(file.parent) if alone else []
+    if not sets:
+        yield _made(name, model, lambda: (tuple(whole_inputs(onnx_singles.inferred(model))), None), None)
+    for folder in sets:
+        yield _made(f"{name}/{folder.name}", model, partial(_given, folder, model), _TOLERANCE)
 
 
-def _drawn(name: str, model: ModelProto) -> TestCase | Skip:
-    """The model as it is, with drawn inputs."""
-    import onnx
-
+def _made(
+    name: str, model: ModelProto, data: Callable[[], Data], tolerance: Tolerance | None
+) -> TestCase | Skip:
+    """The model as a case, with what `data` gives."""
+    library = onnx_backend_tests.LIBRARY
+    origin = Provenance(NAME, name, onnx_backend_tests.operator_in(model), library, version(library))
     try:
-        onnx.checker.check_model(model)
-        inputs = tuple(whole_inputs(onnx_singles.inferred(model)))
-    except onnx.checker.ValidationError as error:
-        return Skip(name, "the model is not valid ONNX", str(error)[:300])
+        given, expected = data()
+        if expected is None:
+            _check_standard(model)
+        return onnx_backend_tests.case_of(model, given, expected, tolerance, origin)
     except (CannotDrawError, CannotTellError) as error:
-        return Skip(name, str(error), getattr(error, "detail", ""))
-    random = draws_random_numbers(model, {})
-    return TestCase(
-        program=OnnxModel(model.SerializeToString(deterministic=True)),
-        inputs=inputs,
-        comparison="shapes" if random else "values",
-        provenance=Provenance(
-            NAME,
-            name,
-            onnx_backend_tests.operator_in(model),
-            onnx_backend_tests.LIBRARY,
-            version(onnx_backend_tests.LIBRARY),
-        ),
+        return _skip(name, error)
+    except CaseFormatError as error:
+        return Skip(name, "an input or output has no form in a case", str(error))
+
+
+def _check_standard(model: ModelProto) -> None:
+    """Raises CannotTellError where nobody but the compilers could say what a model gives."""
+    own = {(function.domain, function.name) for function in model.functions}
+    nodes = chain((node for node, _ in onnx_singles.nodes(model)), *(one.node for one in model.functions))
+    for node in nodes:
+        standard = not node.domain or node.domain.startswith("ai.onnx")
+        if not standard and (node.domain, node.op_type) not in own:
+            raise CannotTellError(
+                "an operator is not one of the standard's, and no outputs lie beside the model",
+                f"{node.domain}.{node.op_type}",
+            )
+
+
+def _given(folder: Path, model: ModelProto) -> Data:
+    """The data set in a folder, by the model's names; None for outputs that are not there."""
+    inputs, outputs = onnx_data_sets.read(folder, model)
+    items = onnx_data_sets.given_inputs(model, len(inputs))
+    given = tuple((item.name, to_value(one)) for item, one in zip(items, inputs, strict=False))
+    expected = tuple(
+        (item.name, to_value(one)) for item, one in zip(model.graph.output, outputs, strict=False)
     )
+    for item, (_, value) in zip(items, given, strict=False):
+        onnx_data_sets.check_fits(item, value)
+    return given, expected or None
+
+
+def _skip(name: str, error: CannotTellError | CannotDrawError) -> Skip:
+    return Skip(name, str(error), getattr(error, "detail", "")[:_DETAIL])
 
 
 if __name__ == "__main__":

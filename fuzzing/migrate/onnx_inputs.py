@@ -137,7 +137,8 @@ def static_shape(item: object) -> tuple[int, ...] | None:
     kind = item.type.tensor_type  # type: ignore[attr-defined]
     if not kind.HasField("shape"):
         return None
-    return tuple(dim.dim_value if dim.HasField("dim_value") else UNKNOWN_DIM for dim in kind.shape.dim)
+    known = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim)
+    return tuple(UNKNOWN_DIM if size < 0 else size for size in known)  # exporters write -1, too
 
 
 #: What stands for a dimension that a model leaves open: the least at which batches show.

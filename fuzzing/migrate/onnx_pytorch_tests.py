@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fuzzing.cases import TestCase
-from fuzzing.migrate import onnx_backend_tests
+from fuzzing.migrate import onnx_backend_tests, onnx_data_sets
 from fuzzing.migrate.sources import Skip, register_source
 
 if TYPE_CHECKING:
@@ -44,5 +44,6 @@ def _read(test: FileTest) -> FileTest:
     import onnx
 
     folder = Path(test.model_dir or "")
-    model, sets = onnx.load(folder / "model.onnx"), onnx_backend_tests.data_sets(folder)
+    model = onnx.load(folder / "model.onnx")
+    sets = [onnx_data_sets.read(beside, model) for beside in onnx_data_sets.folders(folder)]
     return replace(test, model=model, data_sets=sets)

@@ -30,7 +30,7 @@ _CAPTURED = 1 << 16  # the place of an input that only a subgraph reads
 
 
 class CannotTellError(Exception):
-    """A node becomes no model; the text is the skip's reason, `detail` its particulars."""
+    """A node or a model becomes no case; the text is the skip's reason, `detail` its particulars."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)

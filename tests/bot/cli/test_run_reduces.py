@@ -5,6 +5,7 @@ OpenVINO 2026.4.1 takes ONNX's Col2Im for two dimensions of image only, and refu
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +50,19 @@ def test_failures_of_one_cause_become_one_bug_with_a_small_case(tmp_path: Path) 
     assert ran.told["headline"] == "1 kind of failure: 2 of 3 cases fail"
     assert ran.told["noise"] == {"differed": 0, "runs": 1}
     assert sorted(Corpus(cases).ids()) == sorted([GOOD.id, FIRST.id, SECOND.id]), "nothing is added to it"
+    again = shlex.split(bug["replay"])[1:]
+    assert again[1] != FIRST.id[:16], "it is of the small case"
+    replayed = assay(tmp_path, *again, "--json")
+    assert replayed.told["toolchains"][0]["verdict"] == "crash", "what a report says can be done"
     text = (tmp_path / "report" / "report.md").read_text()
     assert "Made small: 3 → 1 operators" in text
     assert "0 of 1 passing case gave another verdict" in text
     script = (tmp_path / "report" / bug["reproducer"]).read_text()
     assert "which made the program small" in script
 
+    shown = assay(tmp_path, "run", *given[:-1], "--reduce", "1")
+    [line] = [line for line in shown.out.splitlines() if line.startswith("look closer: ")]
+    assert again[1] in line
+    assert "--corpus" not in line
     plain = assay(tmp_path, "run", *given)
     assert [group["reduction"] for group in plain.told["groups"]] == [None], "nothing is made small unasked"

@@ -113,10 +113,27 @@ def test_a_case_may_be_asked_for_again_by_the_run_that_kept_it(corpus: Corpus) -
     same(found, case)
 
 
+def test_a_case_is_kept_with_those_whose_ids_begin_as_its_own(corpus: Corpus) -> None:
+    made = [make(inputs=(("x", Tensor.of(np.full(3, number))),)) for number in range(40)]
+    for case in made:
+        corpus.add(case)
+    store = Prepared(corpus)
+    for case in made:
+        store.get(case.id)
+    packs = {pack.name: pack for pack in (corpus.root / ".prepared" / "4").iterdir()}
+    assert packs.keys() == {case.id[0] for case in made}
+    for name in packs.keys() - {made[0].id[0]}:
+        packs[name].unlink()
+    found = Prepared(corpus).get(made[0].id)
+    assert isinstance(found, PreparedCase)
+    same(found, made[0])
+    assert len(list((corpus.root / ".prepared" / "4").iterdir())) == 1, "only its own was opened"
+
+
 def test_records_that_are_damaged_are_made_anew(corpus: Corpus) -> None:
     case = make()
     prepared(corpus, case)
-    pack = corpus.root / ".prepared" / "3"
+    pack = corpus.root / ".prepared" / "4" / case.id[0]
     whole = pack.read_bytes()
     for at in range(0, len(whole), 5):
         pack.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])

@@ -41,7 +41,7 @@ def test_skips_are_told_and_counted(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert events[0] == {
         "event": "case", "id": _case(1).id, "test": "test_1", "operator": "Relu", "instance": instance
     }  # fmt: skip
-    assert events[1] == {"event": "skip", "test": "test_2", "reason": "too odd"}
+    assert events[1] == {"event": "skip", "test": "test_2", "reason": "too odd", "detail": "detail of 2"}
     assert events[-1]["skipped"] == {"a map": 1, "too odd": 2}
     assert (events[-1]["cases"], events[-1]["new"]) == (2, 2)
     assert "detail of 4" in err
