@@ -7,12 +7,13 @@ when the lease or the campaign was taken away meanwhile.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import CursorResult, delete, event, func, insert, or_, select, update
+from sqlalchemy import CursorResult, bindparam, delete, event, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session as Session
 
@@ -30,6 +31,27 @@ T = TypeVar("T")
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 
+# Made once, as every push needs it: to put it together costs more than to run it.
+_SUPERSEDE = (
+    update(Campaign)
+    .where(
+        Campaign.target == bindparam("of_target"),
+        Campaign.trigger == bindparam("of_trigger"),
+        Campaign.ref == bindparam("of_ref"),
+        Campaign.id < bindparam("newer"),
+        Campaign.state.in_(_UNFINISHED),
+    )
+    .values(
+        state=CampaignState.SUPERSEDED.value,
+        reason=bindparam("why"),
+        owner="",
+        lease_until=None,
+        updated_at=bindparam("at"),
+    )
+    .returning(Campaign.id)
+    .execution_options(synchronize_session="fetch")  # its parameters are not known where "auto" would compare
+)
+
 
 def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
     """The campaign for (target, head, base, trigger): `row` if it is the first one, else the old one.
@@ -42,18 +64,25 @@ def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
         for column in Campaign.__table__.columns
         if (value := getattr(row, column.key)) is not None
     }
-    made = insert_missing(session, Campaign, [values]) == 1
+    made = _insert(session, values)
+    if made is not None:
+        return made, True
     # A base that was not given is "", as the column's default says.
     same = [
         getattr(Campaign, name) == (getattr(row, name) or "")
         for name in ("target", "head", "base", "trigger")
     ]
     found = session.scalars(select(Campaign).where(*same)).one()
-    if not made and found.state == CampaignState.SUPERSEDED.value and not _is_doubled(row, found):
+    if found.state == CampaignState.SUPERSEDED.value and not _is_doubled(row, found):
         _make_room(session, found)
-        made = insert_missing(session, Campaign, [values]) == 1
-        found = session.scalars(select(Campaign).where(*same)).one()
-    return found, made
+        made = _insert(session, values)
+    return made or found, made is not None
+
+
+def _insert(session: Session, values: dict[str, Any]) -> Campaign | None:
+    """The campaign's row as it is in the database now; None where there is one for the same."""
+    insertion = insert_new(session.get_bind().dialect.name, Campaign).returning(Campaign)
+    return session.scalars(insertion, [values]).one_or_none()
 
 
 def _is_doubled(row: Campaign, known: Campaign) -> bool:
@@ -113,20 +142,8 @@ def supersede(session: Session, newer: Campaign, at: datetime) -> int:
     Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
     """
     reason = f"superseded: {newer.head[:12]} was pushed to {newer.ref or newer.trigger} (campaign {newer.id})"
-    result = session.execute(
-        update(Campaign)
-        .where(
-            Campaign.target == newer.target,
-            Campaign.trigger == newer.trigger,
-            Campaign.ref == newer.ref,
-            Campaign.id < newer.id,
-            Campaign.state.in_(_UNFINISHED),
-        )
-        .values(
-            state=CampaignState.SUPERSEDED.value, reason=reason, owner="", lease_until=None, updated_at=at
-        )
-    )
-    return _rows(result)
+    same = {"of_target": newer.target, "of_trigger": newer.trigger, "of_ref": newer.ref, "newer": newer.id}
+    return len(session.execute(_SUPERSEDE, {**same, "why": reason, "at": at}).all())
 
 
 def claim(session: Session, owner: str, at: datetime, until: datetime) -> Campaign | None:
@@ -333,12 +350,21 @@ def after_commit(session: Session, call: Callable[[], None]) -> None:
 
 def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str, Any]]) -> int:
     """Inserts the rows whose keys are new and leaves the others as they are; returns how many were new."""
-    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     key = next(iter(table.__table__.primary_key))
     # Counted by what comes back: psycopg does not say how many rows such an INSERT made. The rows are
     # parameters and no part of the statement, which SQLAlchemy then compiles once and not each time.
-    insertion = dialect.insert(table.__table__).on_conflict_do_nothing().returning(key)
+    insertion = insert_new(session.get_bind().dialect.name, table.__table__).returning(key)
     return sum(len(session.execute(insertion, chunk).all()) for chunk in chunks(rows))
+
+
+@functools.cache
+def insert_new(dialect: str, table: Any) -> Any:
+    """An INSERT that passes over rows whose keys are there already.
+
+    table   the table, or its class where the new rows are wanted as objects
+    """
+    insert_ = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert_(table).on_conflict_do_nothing()
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:

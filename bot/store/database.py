@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,11 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DatabaseError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from bot.errors import InfrastructureError, SettingsError
 
@@ -33,10 +34,10 @@ BUSY_TIMEOUT_S = 30  # how long a writer waits for another before the database g
 #: How long a writer may do nothing before PostgreSQL ends it, and others have their turn: a lease's length.
 IDLE_TIMEOUT_S = 60
 #: Any number that no other program uses for a lock in the same PostgreSQL database, nor our migrations.
-_TURN = text(
-    "select set_config('lock_timeout', :busy, true), "
-    "set_config('idle_in_transaction_session_timeout', :idle, true), pg_advisory_xact_lock(1095979863)"
-)
+_TURN = 1095979863
+#: A connection that was idle for so many seconds is tried before it is used. Whoever works all the time meets
+#: a server that starts again at work anyhow; to try each time is a tenth of all that is asked of it.
+TRIED_AFTER_S = 1.0
 CHECKPOINT_PAGES = 16_384  # 64 MiB of log, should nobody call `checkpoint`
 
 
@@ -54,7 +55,8 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.url = _parse(url)
-        options: dict[str, Any] = {"pool_pre_ping": True}
+        # We begin transactions ourselves, as on SQLite; a connection that was used last knows our statements.
+        options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_use_lifo": True}
         if self.is_sqlite:
             _make_folder(self.url)
             options = {"connect_args": {"timeout": BUSY_TIMEOUT_S, "check_same_thread": False}}
@@ -67,14 +69,16 @@ class Database:
             ) from error
         if self.is_sqlite:
             event.listen(self.engine, "connect", _set_pragmas)
-            event.listen(self.engine, "begin", _begin)
-        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
-        quick = self.engine.execution_options(durable=False)
-        self._quick_sessions = sessionmaker(quick, expire_on_commit=False)
-        # PostgreSQL would show a reader what others commit meanwhile.
-        snapshot: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        reader = self.engine.execution_options(read_only=True, **snapshot)
-        self._readers = sessionmaker(reader, expire_on_commit=False)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        else:
+            event.listen(self.engine, "checkin", _remember_when)
+            event.listen(self.engine, "checkout", functools.partial(_try, self.engine.dialect))
+            event.listen(self.engine, "begin", _begin_postgresql)
+        self._sessions = self._maker(begin=_take_turn(durable=True))
+        self._quick_sessions = self._maker(begin=_take_turn(durable=False), durable=False)
+        # By default PostgreSQL would show a reader what others commit meanwhile.
+        self._readers = self._maker(begin="begin isolation level repeatable read", read_only=True)
+        self._adders = self._maker(begin="")
         # SQLite lets one writer in and makes the others poll, 100 ms at a time in the end. The threads
         # of this process queue here instead, and are woken at once. On PostgreSQL they take one connection.
         self._turn = threading.RLock()
@@ -84,26 +88,41 @@ class Database:
         """Whether the embedded database is used."""
         return self.url.get_backend_name() == "sqlite"
 
+    def _maker(self, **options: object) -> sessionmaker[Session]:
+        """Makes sessions whose transactions begin as the options say."""
+        return sessionmaker(self.engine.execution_options(**options), expire_on_commit=False)
+
     @contextmanager
-    def transaction(self, *, durable: bool = True, alone: bool = True) -> Iterator[Session]:
+    def transaction(self, *, durable: bool = True) -> Iterator[Session]:
         """A session that commits at the end and rolls back on any exception.
 
         Writers take turns, on PostgreSQL as on SQLite: nothing that was read changes before the end, so that
         no row's change is lost under another's, and no two wait for each other. Transactions ask nobody
-        outside, so a turn is milliseconds. Whoever only adds rows that nobody else changes need not be
-        `alone` on PostgreSQL.
+        outside, so a turn is milliseconds.
 
-        A commit survives the death of the process, whatever kills it. It survives a power cut if it is
-        `durable`, or followed by one that is: SQLite loses the end of its log, never its middle. What
-        would only be done again need not wait for the disk.
+        A commit survives the death of the process, whatever kills it. It survives a power cut, and the death
+        of PostgreSQL's server, if it is `durable`, or followed by one that is: both databases lose the end of
+        their log, never its middle. What would only be done again need not wait for the disk.
         """
         sessions = self._sessions if durable else self._quick_sessions
-        turn = self._turn if alone or self.is_sqlite else nullcontext()
-        with self._explained(), turn, sessions() as session, session.begin():
-            if alone and not self.is_sqlite:
-                limits = {"busy": f"{BUSY_TIMEOUT_S * 1000:.0f}ms", "idle": f"{IDLE_TIMEOUT_S}s"}
-                session.execute(_TURN, limits)
+        with self._explained(), self._turn, sessions() as session, session.begin():
+            if not self.is_sqlite:
+                session.connection()  # takes the turn now, not with the first statement
             yield session
+
+    @contextmanager
+    def adding(self) -> Iterator[Session]:
+        """A session for one statement, which adds rows that nobody else changes, and is durable.
+
+        On PostgreSQL it waits for no turn, and the statement is a transaction of its own: one message and its
+        answer instead of three.
+        """
+        if self.is_sqlite:
+            with self.transaction() as session:
+                yield session
+        else:
+            with self._explained(), self._adders() as session:
+                yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -151,8 +170,10 @@ class Database:
         try:
             yield
         except DatabaseError as error:
-            # Its other subclasses (IntegrityError, ProgrammingError, ...) are bugs of ours.
-            if type(error) not in (DatabaseError, InterfaceError, OperationalError):
+            # Its other subclasses (IntegrityError, ProgrammingError, ...) are bugs of ours, unless PostgreSQL
+            # has ended the connection: to one whose process was stopped for long in its turn it says so.
+            trouble = type(error) in (DatabaseError, InterfaceError, OperationalError)
+            if not trouble and not error.connection_invalidated:
                 raise
             raise self._trouble(str(error.orig)) from error
         except PoolTimeout as error:
@@ -240,7 +261,7 @@ def _use_wal(cursor: sqlite3.Cursor) -> None:
             return
 
 
-def _begin(connection: Any) -> None:
+def _begin_sqlite(connection: Connection) -> None:
     # A reader that becomes a writer half-way fails at once with "database is locked"; taking the
     # write lock first makes it wait instead.
     options = connection.get_execution_options()
@@ -250,3 +271,37 @@ def _begin(connection: Any) -> None:
     level = "full" if options.get("durable", True) else "normal"
     connection.exec_driver_sql(f"pragma synchronous={level}")
     connection.exec_driver_sql("begin immediate")
+
+
+def _begin_postgresql(connection: Connection) -> None:
+    begin = connection.get_execution_options().get("begin", "begin isolation level read committed")
+    if begin:
+        connection.exec_driver_sql(begin)
+
+
+def _take_turn(*, durable: bool) -> str:
+    """Begins a transaction on PostgreSQL that is alone, in one message."""
+    return "; ".join(
+        (
+            "begin isolation level read committed",
+            *(() if durable else ("set local synchronous_commit = off",)),
+            f"set local lock_timeout = '{BUSY_TIMEOUT_S * 1000:.0f}ms'",
+            f"set local idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S * 1000:.0f}ms'",
+            f"select pg_advisory_xact_lock({_TURN})",
+        )
+    )
+
+
+def _remember_when(_connection: Any, record: ConnectionPoolEntry) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _try(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+    """Has the pool open another connection where this one, idle for a while, has died."""
+    used = record.info.get("used")
+    if used is None or time.monotonic() - used < TRIED_AFTER_S:
+        return
+    try:
+        dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as error:
+        raise DisconnectionError from error

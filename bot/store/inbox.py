@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import bindparam, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from bot.store.campaigns import chunks
+from bot.store.campaigns import chunks, insert_new
 from bot.store.models import Delivery, DeliveryState
+
+# Made once, as every delivery needs them: to put a statement together costs more than to run it.
+_CLAIM = (
+    select(Delivery.id, Delivery.event, Delivery.payload, Delivery.received_at)
+    .where(Delivery.id == bindparam("delivery"), Delivery.state == DeliveryState.PENDING.value)
+    .with_for_update(skip_locked=True)  # for PostgreSQL; SQLite has one writer anyway
+)
+_SETTLE = (
+    update(Delivery)
+    .where(Delivery.id == bindparam("delivery"))
+    .values(state=bindparam("now"), reason=bindparam("why"))
+    .execution_options(synchronize_session=False)  # nobody holds its row as an object
+)
 
 
 @dataclass(frozen=True)
@@ -32,20 +44,28 @@ class Place:
     id: str
 
 
-def store(session: Session, arrival: Arrival) -> bool:
-    """Stores the delivery; False, and nothing changed, where its id is there already."""
-    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
-    statement = insert(Delivery).values(
-        id=arrival.id,
-        event=arrival.event,
-        payload=arrival.payload,
-        received_at=arrival.received_at,
-        state=DeliveryState.PENDING.value,
-        reason="",
-        attempts=0,
-    )
-    stored = session.scalar(statement.on_conflict_do_nothing().returning(Delivery.id))
-    return stored is not None
+def store(session: Session, arrivals: Sequence[Arrival]) -> list[bool]:
+    """Stores deliveries by one statement; of each, whether its id was neither there nor before it."""
+    rows = [
+        {
+            "id": arrival.id,
+            "event": arrival.event,
+            "payload": arrival.payload,
+            "received_at": arrival.received_at,
+            "state": DeliveryState.PENDING.value,
+            "reason": "",
+            "attempts": 0,
+        }
+        for arrival in arrivals
+    ]
+    table = Delivery.__table__
+    insertion = insert_new(session.get_bind().dialect.name, table).returning(table.c.id)
+    fresh = set(session.scalars(insertion, rows))
+    stored = []
+    for arrival in arrivals:
+        stored.append(arrival.id in fresh)
+        fresh.discard(arrival.id)
+    return stored
 
 
 def pending(session: Session, after: Place | None, limit: int) -> list[Place]:
@@ -59,18 +79,13 @@ def pending(session: Session, after: Place | None, limit: int) -> list[Place]:
 
 def claim(session: Session, delivery: str) -> Arrival | None:
     """The delivery, locked until the transaction ends; None if it is read already or being read."""
-    columns = (Delivery.id, Delivery.event, Delivery.payload, Delivery.received_at)
-    row = session.execute(
-        select(*columns)
-        .where(Delivery.id == delivery, Delivery.state == DeliveryState.PENDING.value)
-        .with_for_update(skip_locked=True)  # for PostgreSQL; SQLite has one writer anyway
-    ).one_or_none()
+    row = session.execute(_CLAIM, {"delivery": delivery}).one_or_none()
     return None if row is None else Arrival(*row)
 
 
 def settle(session: Session, delivery: str, state: DeliveryState, reason: str = "") -> None:
     """Records what became of a delivery."""
-    session.execute(update(Delivery).where(Delivery.id == delivery).values(state=state.value, reason=reason))
+    session.execute(_SETTLE, {"delivery": delivery, "now": state.value, "why": reason})
 
 
 def count_attempt(session: Session, delivery: str, reason: str) -> int:

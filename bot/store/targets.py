@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain, count
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import bindparam, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from bot.store import withheld
@@ -36,6 +36,14 @@ _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 _UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.HELD.value)
 _UNDONE = (JobState.PENDING.value, JobState.RUNNING.value)
 
+# Made once, as every delivery needs it.
+_LOCK = (
+    select(Target)
+    .where(Target.name == bindparam("called"))
+    .with_for_update()
+    .execution_options(populate_existing=True)
+)
+
 
 def find(session: Session, name: str) -> Target | None:
     """The target of this name."""
@@ -50,8 +58,7 @@ def find_any_case(session: Session, name: str) -> Target | None:
 
 def lock(session: Session, name: str) -> Target | None:
     """The target of this name, as it is now, nobody else's until the transaction ends."""
-    query = select(Target).where(Target.name == name).with_for_update()
-    return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
+    return session.scalars(_LOCK, {"called": name}).one_or_none()
 
 
 def of_github_id(session: Session, github_id: int) -> Target | None:

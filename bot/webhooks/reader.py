@@ -82,11 +82,11 @@ class InboxReader:
                 if stop is not None and stop.is_set():
                     return settled
                 if self._not_before.get(place.id, 0.0) <= self._clock():
-                    begun = time.monotonic()
+                    begun = time.thread_time()
                     with structlog.contextvars.bound_contextvars(delivery_id=place.id):
                         settled += self._read(place.id)
-                    if stop is not None:  # acknowledgements share the interpreter: leave them half of it
-                        stop.wait(time.monotonic() - begun)
+                    if stop is not None:  # acknowledgements share the interpreter: leave them half of it,
+                        stop.wait(time.thread_time() - begun)  # of which waiting for a database takes none
             after = places[-1] if places else after
         return settled
 

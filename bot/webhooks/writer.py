@@ -19,6 +19,8 @@ from bot.store import Database, inbox, now
 
 #: Deliveries in one transaction; more only lengthens the wait of the first.
 BATCH = 64
+#: Bytes after which a batch is full: it is one message to PostgreSQL, copied a few times on its way.
+BATCH_BYTES = 16 * 1024 * 1024
 #: Bytes waiting to be stored before newcomers are turned away: ten deliveries of the largest kind.
 MAX_WAITING_BYTES = 256 * 1024 * 1024
 
@@ -96,10 +98,12 @@ class InboxWriter:
 
     def _next_batch(self) -> tuple[list[_Waiting], bool]:
         batch: list[_Waiting] = []
+        size = 0
         item = self._queue.get()
         while item is not None:
             batch.append(item)
-            if len(batch) == BATCH:
+            size += len(item.payload)
+            if len(batch) == BATCH or size >= BATCH_BYTES:
                 return batch, False
             try:
                 item = self._queue.get_nowait()
@@ -109,11 +113,11 @@ class InboxWriter:
 
     def _store(self, batch: list[_Waiting]) -> None:
         try:
-            with self._database.transaction(alone=False) as session:  # GitHub waits for our answer
-                results = [
-                    inbox.store(session, inbox.Arrival(item.id, item.event, item.payload, self._tick()))
-                    for item in batch
-                ]
+            with self._database.adding() as session:  # GitHub waits for our answer
+                results = inbox.store(
+                    session,
+                    [inbox.Arrival(item.id, item.event, item.payload, self._tick()) for item in batch],
+                )
         except InfrastructureError as error:
             for item in batch:
                 _settle(item.stored, error)

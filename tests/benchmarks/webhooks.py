@@ -2,7 +2,8 @@
 
 Deliveries leave at a fixed rate, whether the ones before are answered or not, and a latency counts from
 the moment a delivery was due; so a stall is charged to everything that waited behind it. Some come twice,
-some are no deliveries at all, and none comes in its turn. ASSAY_TEST_POSTGRESQL=1 takes a PostgreSQL server.
+some are no deliveries at all, and none comes in its turn. `--databases sqlite postgresql` measures both, one
+after the other; ASSAY_TEST_POSTGRESQL=1 takes a PostgreSQL server where none is named.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.store import Database, inbox
 from bot.webhooks.signature import sign
-from tests.support.postgres import addresses
+from tests.support.postgres import SWITCH, missing, serving
 
 SECRET = "benchmark"
+SQLITE, POSTGRESQL = DATABASES = ("sqlite", "postgresql")
 LIMIT_MS = 50.0  # the promise, at the 99th percentile
 KEPT_S = 2.0  # the service closes connections that were idle for 5 s
 BASELINE_SHARE = 4  # one /healthz for so many deliveries
@@ -212,7 +214,7 @@ def service(data_dir: Path, url: str) -> Iterator[tuple[str, int]]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the table; 1 if the promise was not kept."""
+    """Prints the tables; 1 if the promise was not kept."""
     parser = argparse.ArgumentParser(prog="webhooks", description=__doc__)
     parser.add_argument("--rate", type=float, default=200.0, help="deliveries a second")
     parser.add_argument("--deliveries", type=int, default=2000, help="requests in all")
@@ -220,45 +222,76 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--malformed", type=float, default=0.05, help="share that is no delivery")
     parser.add_argument("--size", type=int, default=10_000, help="bytes of a payload")
     parser.add_argument("--seed", type=int, default=1, help="of the order")
+    parser.add_argument("--databases", nargs="+", choices=DATABASES, help="one after the other")
     options = parser.parse_args(argv)
+    usual = [POSTGRESQL if os.environ.get(SWITCH) else SQLITE]
+    kept = [_on(database, options) for database in options.databases or usual]
+    return 0 if all(kept) else 1
+
+
+def _on(database: str, options: argparse.Namespace) -> bool:
+    """Measures a service on one of the databases; whether the promise was kept."""
+    if database == POSTGRESQL and (why := missing()):
+        raise SystemExit(why)
     shots = volley(options)
-    distinct = len({shot.request for shot in shots if shot.expected == 202})
-    with tempfile.TemporaryDirectory() as folder, addresses() as address:
-        url = address(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        if database == POSTGRESQL:
+            url = stack.enter_context(serving()).database("deliveries")
+        else:
+            url = f"sqlite:///{folder}/assay.db"
+        before = _spent()
         with service(Path(folder), url) as (host, port):
             asyncio.run(run(Client(host, port), options.rate, [delivery(0, options.size)] * 20))  # warm-up
+            begun = time.monotonic()
             deliveries, baseline = asyncio.run(run(Client(host, port), options.rate, shots))
+            came = time.monotonic()
+            pending = _counts(url).get("pending", 0)
             counted = wait_until_read(url)
+            read = time.monotonic()
+        spent = _spent() - before
+    print(f"on {database}; load of this machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"{'request':<10} {'sent':>6} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
     print(deliveries.line("delivery"))
     print(baseline.line("/healthz"))
     ratio50, ratio99 = (deliveries.at(q) / baseline.at(q) for q in (0.5, 0.99))
-    print(f"load of this machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"ratio delivery/healthz: p50 {ratio50:.2f}, p99 {ratio99:.2f}")
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    per_delivery = (spent.ru_utime + spent.ru_stime) / len(shots) * 1000
-    print(f"the service's CPU time, start and stop included: {per_delivery:.2f} ms a delivery")
-    lost, twice = distinct + 1 - sum(counted.values()), deliveries.new - distinct
+    total = sum(counted.values())
+    after = f", {pending / (read - came):.0f}/s after the last" if pending else ""
+    print(f"the reader: {(total - pending) / (came - begun):.0f} deliveries/s while they came{after}")
+    print(f"the service's CPU time, start and stop included: {spent / len(shots) * 1000:.2f} ms a delivery")
+    distinct = len({shot.request for shot in shots if shot.expected == 202})
+    lost, twice = distinct + 1 - total, deliveries.new - distinct
     print(
         f"{distinct} different deliveries; in the database: {counted}; lost {lost}, taken twice {twice}, "
         f"wrong answers {deliveries.wrong + baseline.wrong}"
     )
     kept = deliveries.at(0.99) < LIMIT_MS and not (lost or twice or deliveries.wrong)
     promise = f"p99 < {LIMIT_MS:.0f} ms at {options.rate:.0f}/s, none lost, none twice"
-    print(f"{'kept' if kept else 'NOT KEPT'}: {promise}")
-    return 0 if kept else 1
+    print(f"{'kept' if kept else 'NOT KEPT'}: {promise}", flush=True)
+    return kept
+
+
+def _spent() -> float:
+    """CPU seconds of the services so far; a PostgreSQL server is nobody's child."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
 
 
 def wait_until_read(url: str) -> dict[str, int]:
     """Rows by state once the readers are through (or five minutes have passed)."""
-    database = Database(url)
     deadline = time.monotonic() + 300
+    while True:
+        counted = _counts(url)
+        if not counted.get("pending", 0) or time.monotonic() > deadline:
+            return counted
+        time.sleep(0.2)
+
+
+def _counts(url: str) -> dict[str, int]:
+    """Rows by state."""
+    database = Database(url)
     try:
-        while True:
-            with database.reading() as session:
-                counted = inbox.counts(session)
-            if not counted.get("pending", 0) or time.monotonic() > deadline:
-                return counted
-            time.sleep(0.2)
+        with database.reading() as session:
+            return inbox.counts(session)
     finally:
         database.close()

@@ -151,7 +151,7 @@ def test_two_services_share_one_database(postgresql: str, tmp_path: Path) -> Non
         with database.transaction() as session:
             for number in range(40):
                 arrival = inbox.Arrival(f"d{number:02}", "push", push(number), now())
-                inbox.store(session, arrival)
+                inbox.store(session, [arrival])
         await_(lambda: not _pending(database), "both readers")
         await_(lambda: len(did) >= 3, "the duties")
         with database.reading() as session:

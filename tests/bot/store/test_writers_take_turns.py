@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from bot.errors import InfrastructureError
 from bot.store import Database, Session, answers, inbox, now, outbox, targets
@@ -115,12 +115,12 @@ def test_deliveries_are_stored_whoever_writes(shared: Database) -> None:
     arrival = inbox.Arrival("d", "push", b"{}", now())
     with shared.transaction(), ThreadPoolExecutor(1) as pool:
 
-        def store() -> bool:
-            with shared.transaction(alone=False) as session:
-                return inbox.store(session, arrival)
+        def store() -> list[bool]:
+            with shared.adding() as session:
+                return inbox.store(session, [arrival])
 
-        stored: Future[bool] = pool.submit(store)
-        assert stored.result(60)
+        stored: Future[list[bool]] = pool.submit(store)
+        assert stored.result(600) == [True]
 
 
 def test_a_turn_is_not_waited_for_for_ever(shared: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,3 +132,53 @@ def test_a_turn_is_not_waited_for_for_ever(shared: Database, monkeypatch: pytest
         with pytest.raises(InfrastructureError, match="lock timeout"), other.transaction():
             pass
     other.close()
+
+
+def test_a_process_that_was_stopped_in_its_turn_has_trouble_and_no_bug(
+    shared: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database ends it meanwhile; what it was at is done again, as after any trouble."""
+    monkeypatch.setattr(opening, "IDLE_TIMEOUT_S", 0.01)
+    stopped = Database(shared.url.render_as_string(hide_password=False))
+    gone = text("select count(*) = 0 from pg_stat_activity where pid = :pid")
+
+    def work() -> None:
+        with stopped.transaction() as session:
+            here = session.scalar(text("select pg_backend_pid()"))
+            await_(lambda: reads(shared, gone, pid=here), "the end of the connection")
+            session.execute(text("select 1"))
+
+    with pytest.raises(InfrastructureError, match="idle-in-transaction"):
+        work()
+    with stopped.reading() as session:
+        assert session.scalar(text("select 1")) == 1, "another connection"
+    stopped.close()
+
+
+def test_a_connection_that_died_while_nobody_used_it_is_replaced(
+    shared: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "TRIED_AFTER_S", 0.0)
+    other = Database(shared.url.render_as_string(hide_password=False))
+    with other.reading() as session:
+        idle = session.scalar(text("select pg_backend_pid()"))
+    assert reads(shared, text("select pg_terminate_backend(:pid, 600000)"), pid=idle)
+    with other.transaction() as session:
+        assert session.scalar(text("select pg_backend_pid()")) != idle
+    other.close()
+
+
+def test_what_need_not_be_durable_does_not_wait_for_the_disk(shared: Database) -> None:
+    setting = text("select current_setting('synchronous_commit')")
+    usual = reads(shared, setting)
+    with shared.transaction(durable=False) as session:
+        assert session.scalar(setting) == "off"
+    with shared.transaction() as session:  # the same connection
+        assert session.scalar(setting) == usual != "off"
+    with shared.adding() as session:
+        assert session.scalar(setting) == usual
+
+
+def reads(database: Database, query: TextClause, **values: object) -> object:
+    with database.reading() as session:
+        return session.scalar(query, values)

@@ -232,7 +232,7 @@ def test_payloads_of_deliveries_about_it_go_and_their_ids_stay(database: Databas
     }
     with database.transaction() as session:
         for name, body in bodies.items():
-            inbox.store(session, inbox.Arrival(name, "push", json.dumps(body).encode(), NOW))
+            inbox.store(session, [inbox.Arrival(name, "push", json.dumps(body).encode(), NOW)])
     forget(database, tmp_path, LOST, "why", NOW)
     with database.reading() as session:
         rows = {row.id: (bool(row.payload), row.state) for row in session.scalars(select(Delivery))}

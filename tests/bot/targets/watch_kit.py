@@ -89,7 +89,7 @@ class Watch:
         """Takes one delivery in."""
         with self.database.transaction() as session:
             arrival = inbox.Arrival(delivery.guid, delivery.event, delivery.body, self.clock())
-            inbox.store(session, arrival)
+            inbox.store(session, [arrival])
         assert InboxReader(self.database, self.world.carry_out).drain() <= 1
         with self.database.reading() as session:
             row = session.get_one(Delivery, delivery.guid)

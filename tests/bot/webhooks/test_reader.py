@@ -46,7 +46,7 @@ def push(number: int) -> bytes:
 
 def deliver(database: Database, delivery: str, payload: bytes, event: str = "push", at: int = 0) -> None:
     with database.transaction() as session:
-        inbox.store(session, inbox.Arrival(delivery, event, payload, START + timedelta(seconds=at)))
+        inbox.store(session, [inbox.Arrival(delivery, event, payload, START + timedelta(seconds=at))])
 
 
 def state(database: Database, delivery: str) -> tuple[str, str, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import DeliveryError, InfrastructureError
-from bot.store import Database, inbox
+from bot.store import Database, inbox, now
 from bot.webhooks import writer as module
 from bot.webhooks.writer import InboxWriter
 
@@ -35,6 +35,41 @@ def test_many_at_once_are_stored_in_order_and_once(tmp_path: Path) -> None:
         places = inbox.pending(session, None, 1000)
     assert [place.id for place in places] == [f"d{number:02}" for number in range(100)]
     assert len({place.received_at for place in places}) == 100
+    database.close()
+
+
+def test_large_ones_share_no_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH_BYTES", 8)
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+    wakes: list[int] = []
+    writer = InboxWriter(database, lambda: wakes.append(1))
+
+    async def send() -> list[bool]:
+        tasks = [asyncio.ensure_future(writer.store(f"d{n}", "push", b"12345")) for n in range(5)]
+        await asyncio.sleep(0)  # all are queued before the thread looks
+        writer.start()
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(send()) == [True] * 5
+    writer.stop()
+    assert len(wakes) == 3, "two and two are full, one is left"
+    database.close()
+
+
+def test_one_that_comes_twice_at_once_is_new_once(tmp_path: Path) -> None:
+    """One statement stores a batch, and the database says only which ids are new."""
+    database = Database(f"sqlite:///{tmp_path}/assay.db")
+    database.migrate()
+
+    def store(*ids: str) -> list[bool]:
+        with database.adding() as session:
+            return inbox.store(session, [inbox.Arrival(name, "push", b"{}", now()) for name in ids])
+
+    assert store("a", "b", "a") == [True, True, False]
+    assert store("b", "c", "c") == [False, True, False]
+    with database.reading() as session:
+        assert inbox.counts(session) == {"pending": 3}
     database.close()
 
 
