@@ -103,10 +103,13 @@ class Worker:
         self._in: int = spec["in"]
         self._out: int = spec["out"]
         self._log: int = spec["log"]
+        self._full = _bound_of_files() // 4
         self._root: str = spec["root"]
 
     def serve(self, backend: Backend) -> None:
         """Runs cases until the pipe is closed, or until an error after which nothing here is worth a case.
+
+        Or until the log, which is a file like any other, leaves too little room for what a case may print.
 
         Cases are read and answers written several at a time: between two compiles the caches are cold,
         and each then costs four times as much. What a crash swallows is at most _FLUSH_NS of answers,
@@ -114,6 +117,7 @@ class Worker:
         """
         # One expression, which costs a quarter of several; the one for nothing matches nothing.
         sticky = re.compile("|".join([f"(?:{pattern})" for pattern in backend.sticky]) or "(?!)")
+        page, full = self._page, self._full
         ended: list[_Ended] = []
         flushed = 0
         while (frame := self._protocol.read_frame(self._in)) is not None:
@@ -127,6 +131,9 @@ class Worker:
                     return
                 if end[1][-1] - flushed > _FLUSH_NS:
                     flushed = self._flush(ended)
+                if page[1] > full:
+                    self._flush(ended)
+                    return
             flushed = self._flush(ended)
 
     def _watched(self, backend: Backend, job: Job) -> _Ended:
@@ -223,7 +230,22 @@ def _caught(error: BaseException, begin: int = 0, end: int = 0) -> _Caught:
     while trace is not None:  # not `traceback`, which reads every source file
         codes.append(trace.tb_frame.f_code)
         trace = trace.tb_next
-    return _Caught(type(error), str(error)[:16_000], codes, (begin, end))
+    return _Caught(type(error), _text(error), codes, (begin, end))
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:16_000]
+    except Exception as other:  # noqa: BLE001 - it is a compiler's class, whose code may be wrong, too
+        return f"({type(other).__name__} when it was asked for its text)"
+
+
+def _bound_of_files() -> int:
+    """How large a file may become, in bytes."""
+    import resource
+
+    bound, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return sys.maxsize if bound == resource.RLIM_INFINITY else bound
 
 
 @lru_cache(maxsize=4096)

@@ -74,6 +74,13 @@ class _Nonsense(Tensor):
             object.__setattr__(self, name, value)
 
 
+class _MumbledError(Exception):
+    """One that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise KeyError("text")
+
+
 class _CrashesWhenFreed:
     def __del__(self) -> None:
         ctypes.string_at(0)
@@ -106,6 +113,8 @@ def _do(action: str) -> None:
     kind, _, rest = action.partition(" ")
     if kind == "raise":
         raise ValueError(rest)
+    if kind == "mumble":
+        raise _MumbledError
     if kind == "segfault":
         ctypes.string_at(0)
     elif kind == "hang":

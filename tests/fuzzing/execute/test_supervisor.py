@@ -177,6 +177,23 @@ def test_files_are_bounded() -> None:
     assert "File too large" in execution.message
 
 
+def test_what_others_have_printed_is_no_case_s_fault() -> None:
+    """The log is a file, too: 20 cases print more than one may hold."""
+    supervisor: Supervisor[int] = Supervisor(command(limits=Limits(file_bytes=8 << 20)))
+    executions = run(["run:print " + "x" * (1 << 20)] * 20, supervisor)
+    assert {execution.ending for execution in executions.values()} == {"returned"}
+    assert supervisor.respawns >= 2
+
+
+def test_an_exception_without_a_text_is_told_all_the_same() -> None:
+    executions = run(["run:mumble", FINE], Supervisor(command()))
+    assert (executions[0].error, executions[0].message) == (
+        "_MumbledError",
+        "(KeyError when it was asked for its text)",
+    )
+    assert facts(executions[1])["served"] == 1
+
+
 def test_what_is_printed_goes_to_the_log_not_into_the_answer() -> None:
     executions = run(["run:print noise", "run:raise after the noise"], Supervisor(command()))
     assert executions[0].ending == "returned"
