@@ -4,31 +4,32 @@ Three ways to compile and run the same single-operator ONNX models, in one run o
 
     bare       one process, one loop, nothing between the compiler's calls
     assay      the same cases from the corpus on disk through supervisor, worker and oracle
-    process    a fresh process for each case, as most fuzzers do (a sample, scaled)
+    process    a fresh process for each case, as most fuzzers do (a sample)
 
-Assay reads the cases as a run does, from the records that the first run of a corpus leaves beside it: the
-first round makes them, and the median is of later ones.
+Assay reads the cases as a run does, from the records that the first run of a corpus leaves beside it.
 
-Importing the compiler is not counted for bare and assay; it is what `process` pays each time. Fast compilers
-get the cases several times over in each round, bare and assay alike: what takes a fifth of a second
-measures the machine's moods. Prints assay/bare (the bar is 1.10) and process/assay (the bar is 20), from
-rounds in which bare and assay take turns at going first.
+Importing the compiler is not counted for bare and assay; it is what `process` pays each time. Both stay, and
+take turns of about half a second: a machine's moods last longer, and so meet both alike. A turn is some of
+the cases, or all of them several times over where the compiler is fast; all have had their turn when the
+benchmark ends. Prints assay/bare, the median of the turns (the bar is 1.10), and process/assay (20).
 
 Beside them stands processor time a case, of which other processes on the machine take nothing: of the bare
-loop, of the worker, which is what a case waits for, and of the supervisor, which works meanwhile. The bar
-is kept on an idle machine if worker/bare keeps it and the supervisor takes less than the worker.
+loop, of the worker, which is what a case waits for, and of the supervisor, which works meanwhile.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.progress import track
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
@@ -37,49 +38,101 @@ from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles import judge
 from fuzzing.outcomes import Verdict
-from tests.benchmarks._common import bare, machine, single_operators, verdict
+from tests.benchmarks._bare import BareLoop, Floor, bare_loops
+from tests.benchmarks._common import machine, single_operators, verdict
 from tests.benchmarks._processor import Used, used
 
+_PROBE = 50  # cases by which it is told how fast a compiler is
 
-def assay(corpus: Path, backend: str, ids: list[str], times: int) -> tuple[Used, int]:
-    """From the first answer (a warm-up that imports the compiler) to the last; how many passed."""
-    store, kind, passed = Prepared(Corpus(corpus)), backends.get(backend), 0
-    left = len(ids) * times
-    cases = ((case, case) for case in map(store.get, [ids[0], *ids * times]))
-    supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend))
-    answers = supervisor.run(cases)
-    next(answers)
-    begin = end = used()
-    for case, execution in answers:
-        passed += judge(case, execution, kind, "bench", "CPU").verdict is Verdict.PASS
-        left -= 1
-        if not left:
-            end = used()  # what follows the last answer is the worker's end
-    return end.since(begin), passed // times
+
+class Assay:
+    """Supervisor, worker and oracle, as a run has them; the worker stays."""
+
+    def __init__(self, corpus: Path, backend: str, ids: list[str]) -> None:
+        self._store, self._kind, self._ids = Prepared(Corpus(corpus)), backends.get(backend), ids
+        self._supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend))
+        for case_id in ids:
+            self._store.get(case_id)
+
+    def took(self, first: int, last: int, times: int) -> tuple[Used, int]:
+        """For the cases from one place to before another, so many times; how many passed each time."""
+        cases = ((case, case) for case in map(self._store.get, self._ids[first:last] * times))
+        passed, begin = 0, used()
+        for case, execution in self._supervisor.serve(cases):
+            passed += judge(case, execution, self._kind, "bench", "CPU").verdict is Verdict.PASS
+        return used().since(begin), passed // times
+
+    def end(self) -> None:
+        """Ends the worker."""
+        self._supervisor.close()
+
+
+class Turn(NamedTuple):
+    """What both took for the same cases, `count` in all."""
+
+    bare: Floor
+    assay: Used
+    count: int
+
+    @property
+    def costs(self) -> tuple[float, float, float]:
+        """Processor time a case in µs: of the bare loop, of the worker, of the supervisor."""
+        spent = self.bare.processor, self.assay.theirs, self.assay.ours
+        one, two, three = (1e6 * seconds / self.count for seconds in spent)
+        return one, two, three
+
+
+def turns(loop: BareLoop, assay: Assay, cases: int, seconds: float, rounds: int) -> Iterator[Turn]:
+    """Turns of about so many seconds each, `rounds` of them or as many as it takes to have all cases."""
+    probe = min(_PROBE, cases)
+    loop.begin(0, probe, 1)
+    pace = loop.took().wall / probe
+    assay.took(0, probe, 1)  # imports the compiler
+    size = max(1, min(cases, round(seconds / pace)))
+    times = max(1, round(seconds / pace / size))
+    places = [(first, min(first + size, cases)) for first in range(0, cases, size)]
+    for turn in range(max(rounds, len(places))):
+        first, last = places[turn % len(places)]
+        if turn % 2:
+            ours, _ = assay.took(first, last, times)
+        loop.begin(first, last, times)
+        floor = loop.took()
+        if not turn % 2:
+            ours, _ = assay.took(first, last, times)
+        yield Turn(floor, ours, (last - first) * times)
 
 
 def process_per_case(corpus: Path, backend: str, ids: list[str]) -> float:
-    """Seconds for the cases, each in a process of its own."""
+    """Seconds a case, each in a process of its own."""
     store = Corpus(corpus)
     supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend), fresh=True)
     begin = time.perf_counter()
     for _ in supervisor.run((case, case) for case in map(store.get, ids)):
         pass
-    return time.perf_counter() - begin
+    return (time.perf_counter() - begin) / len(ids)
 
 
-def _costs(microseconds: tuple[float, ...]) -> str:
-    floor, worker, supervisor = microseconds
-    return f"bare {floor:.0f}, worker {worker:.0f}, supervisor {supervisor:.0f} µs a case"
+def _measured(corpus: Path, ids: list[str], args: argparse.Namespace) -> tuple[list[Turn], float, int]:
+    """The turns, seconds a case of process-per-case, and how many cases pass."""
+    assay = Assay(corpus, args.backend, ids)
+    sample = ids[:: max(1, len(ids) // args.sample)][: args.sample]
+    with bare_loops(corpus, args.backend, ids, [None]) as [loop]:
+        fresh = [process_per_case(corpus, args.backend, sample[::2])]
+        all_turns = turns(loop, assay, len(ids), args.seconds, args.rounds)
+        found = list(track(all_turns, "taking turns", console=Console(stderr=True), transient=True))
+        fresh.append(process_per_case(corpus, args.backend, sample[1::2] or sample))
+        _, passed = assay.took(0, len(ids), 1)
+    assay.end()
+    return found, statistics.mean(fresh), passed
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints both ratios, round by round and in the median."""
+    """Prints both ratios: the median of the turns, and between which the middle half of them lies."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks harness")
     parser.add_argument("--backend", default="onnxruntime", choices=backends.compilers())
     parser.add_argument("--cases", type=int, default=500)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="what a bare loop should take, at least")
+    parser.add_argument("--rounds", type=int, default=60, help="turns of each, at least")
+    parser.add_argument("--seconds", type=float, default=0.5, help="what a turn should take")
     parser.add_argument("--sample", type=int, default=30, help="cases of process-per-case")
     parser.add_argument("--corpus", type=Path)
     args = parser.parse_args(argv)
@@ -87,35 +140,22 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         corpus = args.corpus or Path(temporary) / "corpus"
         ids = single_operators(corpus, args.cases)
-        overheads, speedups = [], []
-        costs: list[tuple[float, ...]] = []  # µs of processor a case: bare, worker, supervisor
-        sample = ids[:: max(1, len(ids) // args.sample)][: args.sample]
-        times = math.ceil(args.seconds / bare(corpus, args.backend, ids, 1)[0].wall)
-        for turn in range(args.rounds):
-            if turn % 2:
-                ours, passed = assay(corpus, args.backend, ids, times)
-                [floor] = bare(corpus, args.backend, ids, times)
-            else:
-                [floor] = bare(corpus, args.backend, ids, times)
-                ours, passed = assay(corpus, args.backend, ids, times)
-            fresh = process_per_case(corpus, args.backend, sample) / len(sample) * len(ids) * times
-            overheads.append(ours.wall / floor.wall)
-            speedups.append(fresh / ours.wall)
-            costs.append(tuple(1e6 * s / len(ids) / times for s in (floor.processor, ours.theirs, ours.ours)))
-            print(
-                f"bare {floor.wall:.3f} s  assay {ours.wall:.3f} s ({passed} of {len(ids)} pass)  process "
-                f"{fresh:.1f} s  assay/bare {overheads[-1]:.3f}  process/assay {speedups[-1]:.1f}  "
-                f"processor: {_costs(costs[-1])}",
-                flush=True,
-            )
-    print(f"{args.backend}, {len(ids)} cases {times} times, median (least to most) of {args.rounds} rounds:")
-    overhead, speedup = statistics.median(overheads), statistics.median(speedups)
-    print(f"  assay/bare    {overhead:.3f} ({min(overheads):.3f} to {max(overheads):.3f})")
-    print(f"  process/assay {speedup:.1f} ({min(speedups):.1f} to {max(speedups):.1f})")
-    ratios = [(worker / floor, supervisor / worker) for floor, worker, supervisor in costs]
-    print(f"  processor     {_costs(tuple(min(one) for one in zip(*costs, strict=True)))}, the least of each")
-    print(
-        f"  worker/bare   {statistics.median(one for one, _ in ratios):.3f}, "
-        f"supervisor/worker {statistics.median(one for _, one in ratios):.3f}, of processor time"
-    )
-    return verdict(overhead <= 1.10 and speedup >= 20, "assay/bare <= 1.10, process/assay >= 20")
+        found, fresh, passed = _measured(corpus, ids, args)
+    overheads = [turn.assay.wall / turn.bare.wall for turn in found]
+    processors = [turn.assay.theirs / turn.bare.processor for turn in found]
+    ours = sum(turn.assay.wall for turn in found) / sum(turn.count for turn in found)
+    print(f"{args.backend}, {len(ids)} cases, {passed} pass; median (middle half) of {len(found)} turns:")
+    overhead = _print_spread("assay/bare", overheads)
+    _print_spread("worker/bare", processors, "of processor time")
+    costs = zip(*(turn.costs for turn in found), strict=True)
+    bare, worker, supervisor = map(statistics.median, costs)
+    print(f"  processor      bare {bare:.0f}, worker {worker:.0f}, supervisor {supervisor:.0f} µs a case")
+    print(f"  process/assay  {fresh / ours:.1f} ({1e3 * fresh:.0f} ms a case against {1e3 * ours:.2f})")
+    return verdict(overhead <= 1.10 and fresh / ours >= 20, "assay/bare <= 1.10, process/assay >= 20")
+
+
+def _print_spread(name: str, ratios: list[float], of: str = "") -> float:
+    """Prints a ratio; its median."""
+    low, median, high = statistics.quantiles(ratios, n=4)
+    print(f"  {name:14} {median:.3f} ({low:.3f} to {high:.3f}) {of}".rstrip())
+    return median

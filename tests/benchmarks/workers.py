@@ -26,7 +26,8 @@ from fuzzing.execute.prepared import Prepared
 from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.oracles import judge
-from tests.benchmarks._common import bare, machine, single_operators, verdict
+from tests.benchmarks._bare import bare
+from tests.benchmarks._common import machine, single_operators, verdict
 from tests.benchmarks._processor import Used, used
 
 _WARM = "warm"
