@@ -68,17 +68,17 @@ class Assay:
 
 
 class Turn(NamedTuple):
-    """What both took for the same cases, `count` in all."""
+    """What both took for the same cases, so many in all."""
 
     bare: Floor
     assay: Used
-    count: int
+    cases: int
 
     @property
     def costs(self) -> tuple[float, float, float]:
         """Processor time a case in µs: of the bare loop, of the worker, of the supervisor."""
         spent = self.bare.processor, self.assay.theirs, self.assay.ours
-        one, two, three = (1e6 * seconds / self.count for seconds in spent)
+        one, two, three = (1e6 * seconds / self.cases for seconds in spent)
         return one, two, three
 
 
@@ -143,7 +143,7 @@ def main(argv: Sequence[str]) -> int:
         found, fresh, passed = _measured(corpus, ids, args)
     overheads = [turn.assay.wall / turn.bare.wall for turn in found]
     processors = [turn.assay.theirs / turn.bare.processor for turn in found]
-    ours = sum(turn.assay.wall for turn in found) / sum(turn.count for turn in found)
+    ours = sum(turn.assay.wall for turn in found) / sum(turn.cases for turn in found)
     print(f"{args.backend}, {len(ids)} cases, {passed} pass; median (middle half) of {len(found)} turns:")
     overhead = _print_spread("assay/bare", overheads)
     _print_spread("worker/bare", processors, "of processor time")
