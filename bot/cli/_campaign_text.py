@@ -46,11 +46,10 @@ def show(told: dict[str, Any], report: Path | None, here: Callable[[str], str | 
         console.print(f"report: {report / 'report.html'}  reproducers: {report / 'reproducers'}")
     elif told["groups"]:
         console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
-    again = next((group["replay"] for group in told["groups"] if group["replay"]), None)
-    if again and (beside := here(again.split()[2])) is not None:  # of `assay replay ID …`
-        console.print(
-            f"look closer: {escape(again + beside)}, or compare, reduce, localise instead of replay"
-        )
+    again = next((group for group in told["groups"] if group["replay"]), None)
+    if again and (beside := here(again["example"]["case"])) is not None:
+        line = escape(again["replay"] + beside)
+        console.print(f"look closer: {line}, or compare, reduce, localise instead of replay")
 
 
 def _sources(told: dict[str, Any]) -> list[str]:

@@ -186,14 +186,14 @@ def command(
 
 
 def _here(asked: _Asked, case: str) -> str | None:
-    """What `assay replay` must be told of a case beside what a report says, part of its id in it.
+    """What `assay replay` must be told of a case, by its id, beside what a report says.
 
     None where a release had its own place. What a reduction made of the cases of a folder is not in that.
     """
     if asked.release:
         return None
     python = f" --python {shlex.quote(asked.python)}" if asked.python != sys.executable else ""
-    if asked.cases is None or not any(found.startswith(case) for found in Corpus(asked.cases).ids()):
+    if asked.cases is None or not Corpus(asked.cases).folder(case).exists():
         return python
     return f"{python} --corpus {shlex.quote(str(asked.cases))}"
 

@@ -88,7 +88,6 @@ class OnnxRuntime(Backend):
         Pattern("InvalidGraph", r"Unrecognized attribute: (\w+) for operator (\w+)", r"no \1 of \2"),
         Pattern(".*", r"(?m)^(.*(?:is|are) not (?:yet |currently )?(?:registered or )?supported.*)", r"\1"),
         Pattern(".*", r"\b(\w+) operator does not support (\w+) yet", r"no kernel for \1 of \2"),
-        Pattern("Fail", r"Integer division by zero", "no division of integers by 0"),
         # Its Python API, asked for an output.
         Pattern("RuntimeError", r"No corresponding Numpy type for Tensor Type\. (\w+)", r"no \1 outputs"),
         # A matter of the machine: the compiler asks the C library for a locale that is not installed.

@@ -86,7 +86,7 @@ class Appeals:
 def _ruling(appeal: Appeal, witnesses: Witnesses) -> Ruling | None:
     """None if the outcome stands."""
     if trapped(appeal.outcome):
-        return excused(appeal.outcome, witnesses)
+        return excused(witnesses)
     return review(appeal.case, appeal.outputs, witnesses)
 
 

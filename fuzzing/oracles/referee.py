@@ -19,6 +19,7 @@ those of that function, which stand for chance: the fewer elements, the less the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +36,9 @@ from fuzzing.oracles.profiles import DEFAULT, UNREFEREED, Bounds
 from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
 
 Array = np.ndarray[Any, Any]
+
+#: How a runtime says that it looked before it divided (onnxruntime: "Integer division by zero").
+_REFUSED = re.compile(r"integer division by zero", re.IGNORECASE)
 
 #: Units allowed whatever the library does. The default tolerance of float32 allows 22 roundings of a result
 #: (1.3e-6 / 2**-24); this is the next power of two. The half types are computed in float32 and rounded at
@@ -95,20 +99,25 @@ def appealable(outcome: Outcome, profile: str) -> bool:
 
 
 def trapped(outcome: Outcome) -> bool:
-    """Whether the processor ended the program for a division of integers: by 0, or of the least by -1."""
-    ended = outcome.verdict is Verdict.CRASH and outcome.phase is Phase.RUN
-    return ended and outcome.evidence.signal == "SIGFPE"
+    """Whether a division of integers ended the program, by 0 or of the least by -1.
+
+    The processor ends it while it runs, or whoever looks first raises, which may be to fold constants.
+    """
+    if outcome.verdict is not Verdict.CRASH:
+        return False
+    died = outcome.phase is Phase.RUN and outcome.evidence.signal == "SIGFPE"
+    return died or _REFUSED.search(outcome.evidence.message) is not None
 
 
-def excused(outcome: Outcome, witnesses: Witnesses) -> Ruling | None:
+def excused(witnesses: Witnesses) -> Ruling | None:
     """The ruling on an outcome that is `trapped`; None if the program asks for no such division itself."""
     one, other = witnesses.float64, witnesses.refilled
     if one is None or other is None or one == other:
         return None
     return Ruling(
         Verdict.UNSUPPORTED,
-        f"the program's own results are left open, and it died of {outcome.evidence.signal}: a division of "
-        "integers by 0, or of the least by -1",
+        "the program's own results are left open, and it ended over them: a division of integers by 0, or "
+        "of the least by -1",
     )
 
 

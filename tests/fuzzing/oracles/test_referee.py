@@ -177,6 +177,7 @@ def test_what_the_standard_leaves_open_is_not_compared() -> None:
     assert review(case(runs[0]), of([7, 9], "int32"), witnesses).verdict is WRONG
 
 
+RAISED = Evidence(error="Fail", message="element_wise_ops.cc:692 Compute Integer division by zero")
 DIED = Outcome(
     case="c",
     backend="b",
@@ -196,21 +197,22 @@ DIED = Outcome(
         (DIED, "opera", False),
         (replace(DIED, phase=Phase.COMPILE), "default", False),
         (replace(DIED, evidence=Evidence(signal="SIGSEGV")), "default", False),
+        (replace(DIED, evidence=RAISED), "default", True),
+        (replace(DIED, evidence=RAISED, phase=Phase.COMPILE), "default", True),
+        (replace(DIED, evidence=Evidence(error="Fail", message="no more memory")), "default", False),
     ],
 )
-def test_a_division_that_the_processor_refused_is_appealed(
-    outcome: Outcome, profile: str, want: bool
-) -> None:
+def test_a_division_that_is_refused_is_appealed(outcome: Outcome, profile: str, want: bool) -> None:
     assert appealable(outcome, profile) is want
 
 
 def test_a_program_that_asks_for_such_a_division_accuses_nobody() -> None:
     asks = Witnesses(float64=of([0, 8], "int32"), refilled=of([1, 8], "int32"))
-    ruling = excused(DIED, asks)
+    ruling = excused(asks)
     assert ruling is not None
     assert ruling.verdict is Verdict.UNSUPPORTED
-    assert excused(DIED, replace(asks, refilled=asks.float64)) is None, "the division is the compiler's own"
-    assert excused(DIED, replace(asks, refilled=None)) is None, "nobody knows"
+    assert excused(replace(asks, refilled=asks.float64)) is None, "the division is the compiler's own"
+    assert excused(replace(asks, refilled=None)) is None, "nobody knows"
 
 
 def test_a_library_at_odds_with_itself_is_no_judge() -> None:
