@@ -11,15 +11,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from bot import pages
-from bot.compose.service import service as composed
-from bot.service import Background, Compose, Job, Service, Services
+from bot.service import Background, IntervalJob, Service, ServiceParts, Wiring
 from bot.settings import Settings
 from bot.webhooks import router
+from bot.wiring.service import service as default_wiring
 
-__all__ = ["Background", "Job", "Services", "build", "create_app"]
+__all__ = ["Background", "IntervalJob", "ServiceParts", "build", "create_app"]
 
 
-def create_app(settings: Settings, *, services: Compose = composed) -> FastAPI:
+def create_app(settings: Settings, *, services: Wiring = default_wiring) -> FastAPI:
     """The application; everything behind it starts and stops with its lifespan."""
     service = Service(settings, services)
     return build(service)
@@ -32,7 +32,7 @@ def build(service: Service) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(service.open)
         assert service.writer is not None
-        app.state.intake = router.Intake(
+        app.state.webhook_context = router.WebhookContext(
             secrets=service.settings.webhook_secrets,
             max_body_bytes=service.settings.max_body_bytes,
             writer=service.writer,

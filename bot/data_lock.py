@@ -19,9 +19,9 @@ class DataLock:
     who   what its holder is, for whoever is refused
     """
 
-    def __init__(self, data_dir: Path, name: str = "assay", who: str = "Assay service") -> None:
+    def __init__(self, data_dir: Path, name: str = "assay", owner_label: str = "Assay service") -> None:
         self.path = data_dir / f"{name}.lock"
-        self._who = who
+        self._owner_label = owner_label
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
@@ -36,10 +36,10 @@ class DataLock:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = _describe(file)
+            holder = _describe_holder(file)
             file.close()
             raise InfrastructureError(
-                f"another {self._who} works on {self.path.parent}: {holder}; "
+                f"another {self._owner_label} works on {self.path.parent}: {holder}; "
                 "wait for its end or stop it, or give this one a folder of its own with ASSAY_DATA_DIR"
             ) from None
         file.truncate(0)
@@ -55,7 +55,7 @@ class DataLock:
             self._file = None
 
 
-def _describe(file: IO[str]) -> str:
+def _describe_holder(file: IO[str]) -> str:
     file.seek(0)
     try:
         holder = json.load(file)

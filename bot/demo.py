@@ -63,7 +63,7 @@ _IDENTITY = {
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoRepository:
     """The repository: its commits, and the releases they pin."""
 
     base: str
@@ -72,14 +72,14 @@ class Stage:
     head_release: str
 
 
-def make_repository(root: Path, base: str, head: str, config: str = CONFIG) -> Stage:
+def make_repository(root: Path, base: str, head: str, config: str = CONFIG) -> DemoRepository:
     """A bare repository below `root` whose two commits pin the releases `base` and `head`."""
     commits = [
         (f"Pin OpenVINO {release}", {CONFIG_FILE: config, PIN_FILE: f"openvino=={release}\n"})
         for release in (base, head)
     ]
     shas = make_commits(root, commits)
-    return Stage(shas[0], shas[1], base, head)
+    return DemoRepository(shas[0], shas[1], base, head)
 
 
 def make_commits(root: Path, commits: Sequence[tuple[str, Mapping[str, str]]]) -> list[str]:
@@ -115,7 +115,7 @@ def _git(folder: Path, *args: str, day: int = 1) -> str:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningService:
     """A service process and what it takes to speak to it."""
 
     process: subprocess.Popen[str]
@@ -124,7 +124,7 @@ class Running:
 
 
 @contextmanager
-def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> Iterator[Running]:
+def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> Iterator[RunningService]:
     """`assay serve` with its embedded defaults, GitHub in dry-run, on a free port of this machine.
 
     It is told of `variables` besides; its log is added to.
@@ -146,7 +146,7 @@ def service(data_dir: Path, repositories: Path, log: Path, **variables: str) -> 
         ) as process,
     ):
         try:
-            yield Running(process, _address(process, log), secret)
+            yield RunningService(process, _address(process, log), secret)
         finally:
             _stop(process)
 
@@ -174,7 +174,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-def deliver(running: Running, stage: Stage, delivery: str = "") -> str:
+def deliver(running: RunningService, stage: DemoRepository, delivery: str = "") -> str:
     """Delivers a signed `push` as GitHub would; returns the delivery's id, a new one where none is given."""
     body = json.dumps(_payload(stage)).encode()
     delivery = delivery or str(uuid.uuid4())
@@ -196,7 +196,7 @@ def deliver(running: Running, stage: Stage, delivery: str = "") -> str:
     return delivery
 
 
-def _payload(stage: Stage) -> dict[str, Any]:
+def _payload(stage: DemoRepository) -> dict[str, Any]:
     """What GitHub sends for a push, as far as its documentation requires (webhook `push`)."""
     owner, name = TARGET.split("/")
     person = {"name": "Octo", "email": "octo@example.org", "username": "octo"}

@@ -56,15 +56,15 @@ class RefusalError(AssayError):
 
 
 class InfrastructureError(AssayError):
-    """Our machines failed; nothing is said about a compiler. `passing`: it may work if tried again."""
+    """Our machines failed; nothing is said about a compiler. `transient`: it may work if tried again."""
 
-    passing: ClassVar[bool] = True
+    transient: ClassVar[bool] = True
 
 
 class ProvisionError(InfrastructureError):
     """A toolchain cannot be made; the message says what to fix. Trying again would not."""
 
-    passing: ClassVar[bool] = False
+    transient: ClassVar[bool] = False
 
 
 class RunnerError(InfrastructureError):

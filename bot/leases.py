@@ -19,10 +19,10 @@ from datetime import timedelta
 LEASE = timedelta(seconds=60)
 RENEW_S = 15.0
 #: How often work looks whether it must end; a quarter of the second allowed for that.
-LOOK_S = 0.25
+POLL_S = 0.25
 
 
-class Abandoned(Exception):  # noqa: N818  (a signal for the loop, not a failure)
+class LeaseLost(Exception):  # noqa: N818  (a signal for the loop, not a failure)
     """What was worked on is no longer ours: superseded, ended, or its lease went to another process."""
 
 
@@ -55,16 +55,16 @@ class Lease:
     ) -> None:
         self._stop, self._renew, self._check = stop, renew, check
         self._renew_s, self._monotonic = renew_s, monotonic
-        self._looked = self._renewed = monotonic()
+        self._checked = self._renewed = monotonic()
 
-    def look(self) -> None:
+    def heartbeat(self) -> None:
         """Renews it when it is time; raises Abandoned or Interrupted if the work must end now."""
         if self._stop.is_set():
             raise Interrupted
         present = self._monotonic()
-        if present - self._looked < LOOK_S:
+        if present - self._checked < POLL_S:
             return
-        self._looked = present
+        self._checked = present
         if present - self._renewed >= self._renew_s:
             self._renew()
             self._renewed = present

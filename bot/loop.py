@@ -16,31 +16,36 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from bot import errors
-from bot.leases import Abandoned, Interrupted, new_owner
+from bot.leases import Interrupted, LeaseLost, new_owner
 from fuzzing import errors as fuzzing_errors
 
 #: Our machines' trouble, the database's included: what it kept from being done is tried again.
-TROUBLE = (errors.InfrastructureError, fuzzing_errors.InfrastructureError)
+INFRASTRUCTURE_ERRORS = (errors.InfrastructureError, fuzzing_errors.InfrastructureError)
 #: What trying again does not mend.
-FINAL = (errors.UsageError, errors.RefusalError, fuzzing_errors.UsageError, fuzzing_errors.RefusalError)
+PERMANENT_ERRORS = (
+    errors.UsageError,
+    errors.RefusalError,
+    fuzzing_errors.UsageError,
+    fuzzing_errors.RefusalError,
+)
 
 log = structlog.get_logger(__name__)
 
 
-class Turn(Protocol):
+class WorkItem(Protocol):
     """A piece of work that somebody claimed: how it is done, and what is written where it was not done.
 
     All of it may raise Abandoned: it is not ours any more.
     """
 
     @property
-    def about(self) -> Mapping[str, object]:
+    def log_fields(self) -> Mapping[str, object]:
         """What log lines name it by."""
 
     def work(self) -> None:
         """Does it, and writes that it is done."""
 
-    def give_back(self) -> None:
+    def release_lease(self) -> None:
         """Leaves it as if it had not been begun: the process is shutting down."""
 
     def wait(self) -> float | None:
@@ -52,7 +57,7 @@ class Turn(Protocol):
     def fail(self, error: Exception) -> None:
         """Gives it up; the error says why, in words for people."""
 
-    def bury(self, bug: Exception) -> None:
+    def record_internal_error(self, bug: Exception) -> None:
         """Gives it up for a bug of ours, whose traceback is in the log."""
 
 
@@ -86,65 +91,67 @@ class Loop:
             self._awake.clear()
             try:
                 worked = self.run_once(stop)
-            except TROUBLE as error:  # what a turn suffers is dealt with there; this is the database itself
-                log.exception("what is due cannot be known; soon again", name=self.name, reason=str(error))
+            except (
+                INFRASTRUCTURE_ERRORS
+            ) as error:  # what a turn suffers is dealt with there; this is the database itself
+                log.exception("queue.unreadable", name=self.name, reason=str(error))
                 worked = False
             if not worked and not stop.is_set():
                 self._awake.wait(self.idle_s)
 
-    def do(self, turn: Turn) -> None:
+    def process(self, item: WorkItem) -> None:
         """Does a turn, and deals with what goes wrong in it."""
-        with bound_contextvars(**turn.about):
+        with bound_contextvars(**item.log_fields):
             began = time.monotonic()
-            log.info("work_started")
+            log.info("work.started")
             try:
-                turn.work()
-            except Abandoned:
-                log.info("work_abandoned")
+                item.work()
+            except LeaseLost:
+                log.info("work.lease_lost")
             except (Interrupted, KeyboardInterrupt, SystemExit) as signal:
-                _give_back(turn)
+                _release_lease(item)
                 if not isinstance(signal, Interrupted):
                     raise
-            except (*TROUBLE, *FINAL) as error:
-                _settle(turn, error)
+            except (*INFRASTRUCTURE_ERRORS, *PERMANENT_ERRORS) as error:
+                _handle_failure(item, error)
             except Exception as error:
                 log.exception("internal_error")
-                _bury(turn, error)
+                _record_internal_error(item, error)
             else:
-                log.info("work_done", seconds=round(time.monotonic() - began, 3))
+                log.info("work.done", seconds=round(time.monotonic() - began, 3))
 
 
-def _give_back(turn: Turn) -> None:
+def _release_lease(item: WorkItem) -> None:
     try:
-        turn.give_back()
-    except Abandoned:
-        log.info("work_abandoned")
+        item.release_lease()
+    except LeaseLost:
+        log.info("work.lease_lost")
     else:
-        log.info("work_interrupted")
+        log.info("work.interrupted")
 
 
-def _settle(turn: Turn, error: Exception) -> None:
+def _handle_failure(item: WorkItem, error: Exception) -> None:
     """Writes down what went wrong; our own bugs in doing so end the turn, not the loop."""
-    passing = isinstance(error, TROUBLE) and getattr(error, "passing", True)
+    transient = isinstance(error, INFRASTRUCTURE_ERRORS) and getattr(error, "transient", True)
     try:
-        seconds = turn.wait() if passing else None
+        seconds = item.wait() if transient else None
         if seconds is None:
-            turn.fail(error)
-            log.warning("work_failed", error=str(error))
+            item.fail(error)
+            log.warning("work.failed", error=str(error))
         else:
-            turn.postpone(error, seconds)
-            log.warning("work_postponed", retry_in_s=seconds, error=str(error))
-    except Abandoned:
-        log.info("work_abandoned", error=str(error))
-    except TROUBLE:
+            item.postpone(error, seconds)
+            log.warning("work.postponed", retry_in_s=seconds, error=str(error))
+    except LeaseLost:
+        log.info("work.lease_lost", error=str(error))
+    except INFRASTRUCTURE_ERRORS:
         raise  # nothing can be written; the lease runs out and the work is done again
     except Exception as bug:
         log.exception("internal_error")
-        _bury(turn, bug)
+        _record_internal_error(item, bug)
 
 
-def _bury(turn: Turn, bug: Exception) -> None:
+def _record_internal_error(item: WorkItem, bug: Exception) -> None:
     try:
-        turn.bury(bug)
-    except Abandoned:
-        log.info("work_abandoned")
+        item.record_internal_error(bug)
+    except LeaseLost:
+        log.info("work.lease_lost")

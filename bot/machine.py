@@ -20,7 +20,7 @@ from bot.config import names
 from bot.errors import InfrastructureError, ProvisionError
 from bot.toolchains.probe import probe
 from fuzzing import backends
-from fuzzing.execute import gpu
+from fuzzing.execute import gpu_slots
 
 _QUERY_TIMEOUT_S = 20.0  # nvidia-smi takes seconds on a machine with many sleeping GPUs
 
@@ -29,7 +29,7 @@ _QUERY_TIMEOUT_S = 20.0  # nvidia-smi takes seconds on a machine with many sleep
 class Compiler:
     """A backend on one interpreter.
 
-    state      "ready", "missing" (not installed), "broken" (installed, but its import fails) or "idle" (it
+    state      "ready", "missing" (not installed), "broken" (installed, but its import fails) or "no_device" (it
                could be used on another machine: none of its devices is here)
     version    of the compiler's package, "" if missing
     detail     how to get it, or why it does not work
@@ -58,7 +58,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Isolation:
-    """The walls around a case; see `fuzzing.execute.isolation`.
+    """The walls around a case; see `fuzzing.execute.sandbox.isolation`.
 
     level    "namespaces", "landlock" or "none"
     refused  level that this machine does not allow → why
@@ -114,7 +114,7 @@ class Machine:
         return tuple(one for one in self.compilers if one.state == "ready")
 
 
-def examine(python: str = sys.executable) -> Machine:
+def inspect_machine(python: str = sys.executable) -> Machine:
     """Looks at this machine; each compiler is really imported, in a process of its own.
 
     Raises ProvisionError if `python` cannot be started: nothing is known of any compiler then.
@@ -122,7 +122,7 @@ def examine(python: str = sys.executable) -> Machine:
     if not os.access(python, os.X_OK):
         raise ProvisionError(f"{python} is no interpreter; give the path of a python executable")
     kinds = [backends.get(name) for name in backends.compilers()]
-    slots = gpu.slots()
+    slots = gpu_slots.slots()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         compilers = tuple(pool.map(lambda kind: _compiler(python, kind, slots), kinds))
     return Machine(
@@ -138,9 +138,9 @@ def examine(python: str = sys.executable) -> Machine:
     )
 
 
-def absent_of(source: str) -> tuple[str, ...]:
+def missing_packages(source: str) -> tuple[str, ...]:
     """What a case source needs and is not installed beside Assay."""
-    return tuple(name for name in names.source_needs(source) if not _installed(name))
+    return tuple(name for name in names.source_requirements(source) if not _installed(name))
 
 
 def _installed(distribution: str) -> bool:
@@ -151,7 +151,7 @@ def _installed(distribution: str) -> bool:
 
 
 def _source(name: str) -> Source:
-    absent = absent_of(name)
+    absent = missing_packages(name)
     detail = f"{sys.executable} -m pip install {' '.join(absent)}" if absent else ""
     return Source(name, names.source_libraries()[name], absent, detail)
 
@@ -161,8 +161,8 @@ _TOOLS = (("git", "reads the commits of a target"), ("g++", "compiles what induc
 
 def _compiler(python: str, kind: type[backends.Backend], slots: tuple[str, ...]) -> Compiler:
     state, release, detail = _state(python, kind)
-    if state == "ready" and set(kind.devices) == {gpu.DEVICE} and not slots:
-        state, detail = "idle", "it needs a CUDA device, and nvidia-smi lists none here"
+    if state == "ready" and set(kind.devices) == {gpu_slots.CUDA_DEVICE} and not slots:
+        state, detail = "no_device", "it needs a CUDA device, and nvidia-smi lists none here"
     return Compiler(kind.name, state, release, detail, names.frontends(kind.name), kind.devices, kind.options)
 
 
@@ -186,8 +186,8 @@ _ANY = "9999.0.0"
 
 def _isolation() -> Isolation:
     """Asks a process of its own, for walls cannot be left again."""
-    command = [sys.executable, "-P", "-m", "fuzzing.execute.isolation", "--json"]
-    env = processes.scrubbed(*processes.PLAIN)
+    command = [sys.executable, "-P", "-m", "fuzzing.execute.sandbox.isolation", "--json"]
+    env = processes.filtered_environment(*processes.SAFE_VARIABLES)
     try:
         done = processes.run(command, env=env, cwd=Path("/"), timeout=_QUERY_TIMEOUT_S)
         told = json.loads(done.stdout)

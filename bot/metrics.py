@@ -76,7 +76,7 @@ class DatabaseCollector(Collector):
         try:
             gauges = self._count()
         except InfrastructureError as error:
-            log.warning("the database cannot be counted", reason=str(error))
+            log.warning("metrics.unavailable", reason=str(error))
             gauges = []
         up.add_metric([], 1.0 if gauges else 0.0)
         yield up
@@ -89,18 +89,22 @@ class DatabaseCollector(Collector):
             return [
                 GaugeMetricFamily("assay_inbox_backlog", "Deliveries still to be read", value=count),
                 GaugeMetricFamily("assay_inbox_oldest_seconds", "How long the oldest has waited", value=age),
-                _family("assay_inbox", "Deliveries kept", "state", inbox.counts(session), DeliveryState),
-                _family(
+                _gauge_family(
+                    "assay_inbox", "Deliveries kept", "state", inbox.counts(session), DeliveryState
+                ),
+                _gauge_family(
                     "assay_campaigns", "Campaigns", "state", counts.campaigns_by_state(session), CampaignState
                 ),
-                _family(
+                _gauge_family(
                     "assay_outcomes", "Outcomes", "verdict", counts.outcomes_by_verdict(session), Verdict
                 ),
-                _family("assay_effects", "Effects", "state", counts.effects_by_state(session), EffectState),
+                _gauge_family(
+                    "assay_effects", "Effects", "state", counts.effects_by_state(session), EffectState
+                ),
             ]
 
 
-def _family(name: str, what: str, label: str, counted: dict[str, int], values: type[Enum]) -> Metric:
+def _gauge_family(name: str, what: str, label: str, counted: dict[str, int], values: type[Enum]) -> Metric:
     """One gauge for each value that can occur, zeros too: a graph must not lose its line."""
     family = GaugeMetricFamily(name, f"{what}, by {label}", labels=[label])
     for value in sorted({*counted, *(str(member.value) for member in values)}):

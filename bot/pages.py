@@ -13,7 +13,7 @@ from pathlib import Path
 from fastapi import APIRouter
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 
-from bot.reports.templating import render
+from bot.reports.templates import render
 from bot.service import Service
 from bot.settings import Settings, web_url
 from bot.store import Database, Session, now, outbox, overview
@@ -27,12 +27,19 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 #: What GitHub leads back with after an App was registered; anything else is not repeated.
-_CODE = re.compile(r"[A-Za-z0-9]{1,100}")
+_REGISTRATION_CODE = re.compile(r"[A-Za-z0-9]{1,100}")
 MAX_BUGS = 100  # ours: what fits a page; `assay bugs` lists all
 #: Bugs that somebody is concerned with come first.
-_FIRST = [BugState.REPORTED, BugState.HELD, BugState.FIXED, BugState.VERIFIED, BugState.NEW, BugState.CLOSED]
+_STATE_ORDER = [
+    BugState.REPORTED,
+    BugState.HELD,
+    BugState.FIXED,
+    BugState.VERIFIED,
+    BugState.NEW,
+    BugState.CLOSED,
+]
 #: What findings are called on pages.
-STANDINGS = {
+CLASSIFICATION_LABELS = {
     "regression": "new",
     "already_broken": "broken before",
     "support_lost": "no longer supported",
@@ -40,9 +47,9 @@ STANDINGS = {
     "flaky": "did not repeat",
     "flaky_program": "not the same twice",
     "infrastructure": "the machine's doing",
-    "unjudged": "not judged",
+    "inconclusive": "not judged",
 }
-_OFF = """Assay is running. Its pages are switched off.
+_PAGES_DISABLED = """Assay is running. Its pages are switched off.
 
 Set ASSAY_PUBLIC_URL to the address at which people reach this service, and start it again: pages and
 reports of repositories that everybody may read are then shown. On this machine, `assay status` tells the
@@ -67,17 +74,19 @@ def router(service: Service) -> APIRouter:
     @routes.get("/")
     def index(code: str = "") -> Response:
         database = shown()
-        code = code if _CODE.fullmatch(code) else ""
+        code = code if _REGISTRATION_CODE.fullmatch(code) else ""
         if database is None:
             fetch = f"\nThe GitHub App is registered. Next: assay manifest --code {code}\n" if code else ""
-            return PlainTextResponse(_OFF + fetch, headers=_HEADERS)
+            return PlainTextResponse(_PAGES_DISABLED + fetch, headers=_HEADERS)
         with database.reading() as session:
             told = {
                 "rows": overview.watched(session, public=True),
-                "brakes": [one for one in outbox.brakes(session) if one.name == outbox.EVERYTHING],
+                "kill_switches": [
+                    one for one in outbox.kill_switches(session) if one.name == outbox.ALL_TARGETS
+                ],
                 "problems": service.problems(),
                 "code": code,
-                "names": STANDINGS,
+                "names": CLASSIFICATION_LABELS,
             }
             return HTMLResponse(render("pages/index.html.j2", **told), headers=_HEADERS)
 
@@ -89,18 +98,18 @@ def router(service: Service) -> APIRouter:
                 seen = overview.of_target(session, f"{owner}/{name}", now())
                 if seen is not None and not seen.watched.target.private:
                     return HTMLResponse(_page(settings, seen), headers=_HEADERS)
-        return _missing("repository")
+        return _not_found("repository")
 
     @routes.get("/campaigns/{campaign}")
     def report(campaign: int) -> Response:
         path = report_file(settings.data_dir, campaign)
         database = shown()
         if database is None or not path.is_file():
-            return _missing("report")
+            return _not_found("report")
         with database.reading() as session:
             public = _is_public(session, campaign)
         if not public:
-            return _missing("report")
+            return _not_found("report")
         return FileResponse(path, media_type="text/html; charset=utf-8", headers=_HEADERS)
 
     return routes
@@ -111,15 +120,15 @@ def _page(settings: Settings, seen: overview.Overview) -> str:
     return render(
         "pages/repository.html.j2",
         o=seen,
-        bugs=sorted(seen.bugs, key=lambda bug: _FIRST.index(BugState(bug.state))),
+        bugs=sorted(seen.bugs, key=lambda bug: _STATE_ORDER.index(BugState(bug.state))),
         web=web_url(settings.github_api_url),
         reports={number for number in ended if report_file(settings.data_dir, number).is_file()},
         limit=MAX_BUGS,
-        names=STANDINGS,
+        names=CLASSIFICATION_LABELS,
     )
 
 
-def _missing(what: str) -> Response:
+def _not_found(what: str) -> Response:
     """The same for what is not there and for what may not be shown."""
     return PlainTextResponse(f"There is no such {what} here.\n", 404, headers=_HEADERS)
 

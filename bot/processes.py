@@ -16,7 +16,7 @@ from pathlib import Path
 
 #: What every program may see: where programs and libraries lie, the language, the clock's zone, the
 #: temporary folder, and how many threads and which GPUs to use. None of it is secret.
-PLAIN = (
+SAFE_VARIABLES = (
     "PATH",
     "HOME",
     "USER",
@@ -37,7 +37,7 @@ PLAIN = (
 )
 
 #: How a program reaches the network here: proxies and certificate authorities.
-NETWORK = (
+NETWORK_VARIABLES = (
     "http_proxy",
     "https_proxy",
     "all_proxy",
@@ -57,7 +57,7 @@ GRACE_S = 5.0  # between asking a program to stop and killing it
 
 # prctl(PR_SET_PDEATHSIG) is armed by the child itself, because code between fork and exec is not safe in
 # a process with threads. It survives exec. The parent may have died before it was armed: hence getppid.
-_TETHER = """\
+_KILL_WITH_PARENT_SCRIPT = """\
 import ctypes, os, signal, sys
 parent, program = int(sys.argv[1]), sys.argv[2:]
 if ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0) != 0:
@@ -71,7 +71,7 @@ except OSError as error:
 """
 
 
-def scrubbed(*names: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def filtered_environment(*names: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables of `names` that are set here (a trailing * matches any ending), and `extra`."""
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
@@ -83,12 +83,12 @@ def scrubbed(*names: str, extra: Mapping[str, str] | None = None) -> dict[str, s
     return kept | dict(extra or {})
 
 
-def tethered(command: Sequence[str]) -> list[str]:
+def killed_with_parent(command: Sequence[str]) -> list[str]:
     """`command`, so started that the kernel kills it when the thread that started it ends.
 
     The thread, not only the process: start it from one that stays until the program has ended.
     """
-    return [sys.executable, "-I", "-S", "-c", _TETHER, str(os.getpid()), *command]
+    return [sys.executable, "-I", "-S", "-c", _KILL_WITH_PARENT_SCRIPT, str(os.getpid()), *command]
 
 
 def run(
@@ -98,7 +98,7 @@ def run(
     cwd: Path,
     timeout: float,
     stdin: bytes = b"",
-    tether: bool = False,
+    kill_with_parent: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs a program to its end and returns what it printed, whatever its exit status.
 
@@ -106,7 +106,7 @@ def run(
     OSError if it cannot be started.
     """
     with subprocess.Popen(
-        tethered(command) if tether else list(command),
+        killed_with_parent(command) if kill_with_parent else list(command),
         env=dict(env),
         cwd=cwd,
         stdin=subprocess.PIPE,

@@ -20,8 +20,8 @@ from bot.errors import AssayError, InfrastructureError
 from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Database
-from bot.webhooks.reader import Handler, InboxReader
-from bot.webhooks.writer import InboxWriter
+from bot.webhooks.inbox_reader import Handler, InboxReader
+from bot.webhooks.inbox_writer import InboxWriter
 
 #: The inbox is looked through this often even when nobody wakes its reader.
 SWEEP_S = 5.0
@@ -49,7 +49,7 @@ class Background(Protocol):
 
 
 @dataclass(frozen=True)
-class Job:
+class IntervalJob:
     """Something done every so many seconds, never twice at once; it should be short."""
 
     name: str
@@ -58,16 +58,16 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Services:
+class ServiceParts:
     """What the rooms contribute to a process."""
 
     handle: Handler
     backgrounds: tuple[Background, ...] = ()
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[IntervalJob, ...] = ()
 
 
 #: Makes the services once the database is there and migrated.
-Compose = Callable[[Settings, Database], Services]
+Wiring = Callable[[Settings, Database], ServiceParts]
 
 
 class _Thread:
@@ -77,11 +77,11 @@ class _Thread:
         self.name = work.name
         self._work = work
         self.stop = threading.Event()
-        self.died = ""
+        self.failure = ""
         self._metrics = metrics
         self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
 
-    def tell(self) -> None:
+    def request_stop(self) -> None:
         """Has it end."""
         self.stop.set()
         self._work.wake()
@@ -95,24 +95,24 @@ class _Thread:
         try:
             self._work.run_forever(self.stop)
         except Exception as error:
-            self.died = f"{type(error).__name__}: {error}"
+            self.failure = f"{type(error).__name__}: {error}"
             self._metrics.background_failures.labels(name=self.name).inc()
-            log.exception("a background thread died", name=self.name)
+            log.exception("background_thread.failed", name=self.name)
         else:
             if not self.stop.is_set():
-                self.died = "it returned before it was told to"
-                log.error("a background thread ended early", name=self.name)
+                self.failure = "it returned before it was told to"
+                log.error("background_thread.exited", name=self.name)
 
 
 class Service:
     """Opens and closes everything; `problems` says what keeps it from working."""
 
-    def __init__(self, settings: Settings, compose: Compose) -> None:
+    def __init__(self, settings: Settings, wiring: Wiring) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.database: Database | None = None
         self.writer: InboxWriter | None = None
-        self._compose = compose
+        self._wiring = wiring
         self._threads: list[_Thread] = []
         self._open: ExitStack | None = None
 
@@ -132,17 +132,17 @@ class Service:
             stack.callback(database.close)
             database.migrate()
             self.metrics.watch(database)
-            services = self._compose(self.settings, database)
+            services = self._wiring(self.settings, database)
             reader = InboxReader(database, services.handle)
             jobs = (
-                Job("inbox-sweep", SWEEP_S, reader.wake),
-                Job("checkpoint", CHECKPOINT_S, database.checkpoint),
+                IntervalJob("inbox-sweep", SWEEP_S, reader.wake),
+                IntervalJob("checkpoint", CHECKPOINT_S, database.checkpoint),
                 *services.jobs,
             )
             stack.callback(self._stop_threads)
             for work in (reader, *services.backgrounds):
                 self._start_thread(work)
-            stack.callback(self._tell_threads)
+            stack.callback(self._request_stop)
             writer = InboxWriter(database, reader.wake)
             writer.start()
             stack.callback(writer.stop)
@@ -166,7 +166,7 @@ class Service:
         database, writer = self.database, self.writer
         if database is None or writer is None:
             return {"service": "it is not started"}
-        found = {each.name: each.died or "its thread ended" for each in self._threads if each.ended}
+        found = {each.name: each.failure or "its thread ended" for each in self._threads if each.ended}
         if not writer.alive:
             found["inbox-writer"] = "its thread ended"
         try:
@@ -181,19 +181,19 @@ class Service:
         thread.thread.start()
         self._threads.append(thread)
 
-    def _tell_threads(self) -> None:
+    def _request_stop(self) -> None:
         for thread in self._threads:
-            thread.tell()
+            thread.request_stop()
 
     def _stop_threads(self) -> None:
         for thread in self._threads:
-            thread.tell()
+            thread.request_stop()
             thread.thread.join(GRACE_S)
             if thread.thread.is_alive():
-                log.warning("a background thread did not stop in time", name=thread.name)
+                log.warning("background_thread.stop_timed_out", name=thread.name)
         self._threads.clear()
 
-    def _schedule(self, jobs: tuple[Job, ...]) -> BackgroundScheduler:
+    def _schedule(self, jobs: tuple[IntervalJob, ...]) -> BackgroundScheduler:
         scheduler = BackgroundScheduler(
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
@@ -204,11 +204,11 @@ class Service:
         scheduler.start()
         return scheduler
 
-    def _run_job(self, job: Job) -> None:
+    def _run_job(self, job: IntervalJob) -> None:
         try:
             job.run()
         except Exception as error:
             self.metrics.background_failures.labels(name=job.name).inc()
             if not isinstance(error, AssayError):
                 raise  # a bug: APScheduler logs it with its traceback and goes on
-            log.warning("a periodic job failed; it runs again", name=job.name, reason=str(error))
+            log.warning("interval_job.failed", name=job.name, reason=str(error))

@@ -41,13 +41,13 @@ def _absolute(path: Path) -> Path:
     return Path.cwd() / path.expanduser()  # links stay as the operator wrote them
 
 
-def _folder(path: Path) -> Path:
+def _check_folder(path: Path) -> Path:
     if "?" in str(path):
         raise ValueError("the folder's name must not contain '?'")  # it would end the database's URL
     return _absolute(path)
 
 
-def _database(url: str) -> str:
+def _check_database_url(url: str) -> str:
     if not url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
         raise ValueError("no such kind of database")
     if url in ("sqlite:///", "sqlite:///:memory:"):
@@ -55,26 +55,26 @@ def _database(url: str) -> str:
     return url
 
 
-def _http_url(url: str) -> str:
+def _check_http_url(url: str) -> str:
     if not url.startswith(("https://", "http://")):
         raise ValueError("not an http(s) address")
     return url.rstrip("/")
 
 
-def _git_url(url: str) -> str:
+def _check_git_url(url: str) -> str:
     if not url.startswith(("https://", "http://", "file://")):
         raise ValueError("not an address that git can clone from here")
     return url.rstrip("/")
 
 
-def _listed(value: object) -> object:
+def _split_list(value: object) -> object:
     """A comma-separated list, or a TOML list."""
     return (
         tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
     )
 
 
-def _watched(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not _TARGET.fullmatch(name):
             raise ValueError(f"{name!r} is no repository")
@@ -108,11 +108,11 @@ class Settings(BaseSettings):
         validate_default=True,
     )
 
-    data_dir: Annotated[Path, AfterValidator(_folder)] = Field(
+    data_dir: Annotated[Path, AfterValidator(_check_folder)] = Field(
         default_factory=lambda: Path(user_data_dir("assay")),
         description="the folder for everything kept, made if missing",
     )
-    database_url: Annotated[str, AfterValidator(_database)] = Field(
+    database_url: Annotated[str, AfterValidator(_check_database_url)] = Field(
         default_factory=lambda known: f"sqlite:///{known['data_dir']}/assay.db",
         description="sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME",
     )
@@ -125,10 +125,10 @@ class Settings(BaseSettings):
     github_mode: Literal["dry-run", "live"] = Field(
         default="dry-run", description="dry-run (effects become files) or live (they go to GitHub)"
     )
-    github_api_url: Annotated[str, AfterValidator(_http_url)] = Field(
+    github_api_url: Annotated[str, AfterValidator(_check_http_url)] = Field(
         default="https://api.github.com", description="the http(s) address of GitHub's API"
     )
-    git_url: Annotated[str, AfterValidator(_git_url)] = Field(
+    git_url: Annotated[str, AfterValidator(_check_git_url)] = Field(
         default_factory=lambda known: web_url(known["github_api_url"]),
         description="an https, http or file address; {git_url}/{owner}/{name} is cloned",
     )
@@ -139,16 +139,16 @@ class Settings(BaseSettings):
     github_token: SecretStr | None = Field(
         default=None, min_length=1, description="a token, where no GitHub App is used"
     )
-    watch: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_watched)] = Field(
-        default=(), description="owner/name,owner/name: repositories that are polled, webhooks or not"
-    )
-    forget_after_days: int = Field(
+    watch: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(_split_list), AfterValidator(_check_repositories)
+    ] = Field(default=(), description="owner/name,owner/name: repositories that are polled, webhooks or not")
+    delete_after_days: int = Field(
         default=30, ge=0, le=3650, description="0 to 3650 days a repository's data outlive its installation"
     )
     keep_deliveries_days: int = Field(
         default=14, ge=8, le=365, description="8 to 365 days; GitHub may deliver again what is a week old"
     )
-    public_url: Annotated[str, AfterValidator(_http_url)] | None = Field(
+    public_url: Annotated[str, AfterValidator(_check_http_url)] | None = Field(
         default=None, description="the http(s) address people reach this service at; reports are linked there"
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="an address to listen on")
@@ -220,7 +220,7 @@ def load_settings(**overrides: Any) -> Settings:
         raise SettingsError(f"{settings_file()} cannot be read: {error}") from None
 
 
-def check_serving(settings: Settings) -> None:
+def check_service_settings(settings: Settings) -> None:
     """Raises SettingsError where a service could start but not do its work."""
     if not settings.webhook_secrets and not settings.watch:
         raise SettingsError(
@@ -283,7 +283,7 @@ _DERIVED = {
 }
 
 
-def table() -> str:
+def settings_table() -> str:
     """Every setting with what it is and its default, as the Markdown table of the page on installing."""
     rows = ["| setting | is | default |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():

@@ -31,12 +31,12 @@ class Verdict(str, Enum):
     NONDETERMINISTIC = "nondeterministic"
 
     @property
-    def accuses(self) -> bool:
+    def is_failure(self) -> bool:
         """Whether this verdict, once confirmed, blames the compiler."""
-        return self in _ACCUSING
+        return self in _FAILURES
 
 
-_ACCUSING = frozenset({Verdict.CRASH, Verdict.HANG, Verdict.WRONG_RESULT, Verdict.OUT_OF_MEMORY})
+_FAILURES = frozenset({Verdict.CRASH, Verdict.HANG, Verdict.WRONG_RESULT, Verdict.OUT_OF_MEMORY})
 
 #: Longest text kept of a message, a traceback or a log, in characters. syzbot keeps 16 KB of log
 #: inline (service-anchors 2.1); the rest helps nobody inside a report.
@@ -98,7 +98,7 @@ class Evidence:
     native: str = ""
     log: str = ""
     mismatches: tuple[Mismatch, ...] = ()
-    rungs: tuple[tuple[str, str], ...] = ()
+    ablation_runs: tuple[tuple[str, str], ...] = ()
     component: str = ""
 
 
@@ -129,8 +129,11 @@ class Outcome:
         """The outcome as JSON."""
         # Not by `asdict`, which copies each part of it: this runs for each case, most have no evidence, and a
         # case may take no longer than that.
-        seen = self.evidence
-        evidence = {**vars(seen), "mismatches": tuple([asdict(item) for item in seen.mismatches])}
+        evidence_fields = self.evidence
+        evidence = {
+            **vars(evidence_fields),
+            "mismatches": tuple([asdict(item) for item in evidence_fields.mismatches]),
+        }
         changed = {"verdict": self.verdict.value, "phase": self.phase.value, "evidence": evidence}
         return {**vars(self), "durations": dict(self.durations), **changed}
 
@@ -141,11 +144,15 @@ class Outcome:
             fields = dict(obj)
             evidence = dict(fields.pop("evidence"))
             mismatches = tuple(_mismatch(item) for item in evidence.pop("mismatches"))
-            rungs = tuple((str(options), str(verdict)) for options, verdict in evidence.pop("rungs", ()))
+            ablation_runs = tuple(
+                (str(options), str(verdict)) for options, verdict in evidence.pop("ablation_runs", ())
+            )
             trace = tuple(map(str, evidence.pop("traceback")))
             texts = {key: str(value)[:MAX_TEXT] for key, value in evidence.items()}
             return cls(
-                evidence=Evidence(mismatches=mismatches, traceback=trace, rungs=rungs, **texts),
+                evidence=Evidence(
+                    mismatches=mismatches, traceback=trace, ablation_runs=ablation_runs, **texts
+                ),
                 verdict=Verdict(fields.pop("verdict")),
                 phase=Phase(fields.pop("phase")),
                 **fields,

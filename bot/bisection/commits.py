@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.bisection.rule import Counts
-from bot.bisection.search import Answer, Kind, bisect
+from bot.bisection.decision_rule import Counts
+from bot.bisection.search import BisectionResult, ResultKind, bisect
 from fuzzing.outcomes import Outcome
 
-#: What one run showed: "bad" (the bug), "kin" (the bug in other words), "good" (none), "other".
-Word = Callable[[Outcome], str]
+#: What one run showed: "bad" (the bug), "reworded" (the bug in other words), "good" (none), "other".
+Classify = Callable[[Outcome], str]
 #: Runs the case so many times on the build of a commit; None if that build cannot be had.
 Run = Callable[[str, int], Sequence[Outcome] | None]
 
@@ -48,20 +48,20 @@ def revisions(commits: Sequence[str], built: Callable[[str], tuple[str, str] | N
     return found
 
 
-class Probing:
+class CommitProbe:
     """Runs the case on revisions: the probe of `bot.bisection.search`. A build is run once, however many
     revisions have it: a pin may go back to what it was.
     """
 
-    def __init__(self, found: Sequence[Revision], run: Run, word: Word) -> None:
-        self._found, self._run, self._word = found, run, word
+    def __init__(self, found: Sequence[Revision], run: Run, classify: Classify) -> None:
+        self._found, self._run, self._classify = found, run, classify
         self._known: dict[str, list[Outcome]] = {}
-        self._taken: dict[int, int] = {}
+        self._used: dict[int, int] = {}
         self.runs = 0
 
     def __call__(self, revision: int, runs: int) -> Counts:
         """What further `runs` runs of a revision did; no runs if its build cannot be had."""
-        one, begun = self._found[revision], self._taken.get(revision, 0)
+        one, begun = self._found[revision], self._used.get(revision, 0)
         known = self._known.setdefault(one.digest, [])
         missing = begun + runs - len(known)
         if missing > 0:
@@ -71,24 +71,26 @@ class Probing:
             known += fresh
             self.runs += len(fresh)
         seen = known[begun : begun + runs]
-        self._taken[revision] = begun + len(seen)
-        words = [self._word(outcome) for outcome in seen]
-        kin = words.count("kin")
-        return Counts(words.count("bad") + kin, words.count("good"), words.count("other"), kin=kin)
+        self._used[revision] = begun + len(seen)
+        words = [self._classify(outcome) for outcome in seen]
+        reworded = words.count("reworded")
+        return Counts(
+            words.count("bad") + reworded, words.count("good"), words.count("other"), reworded=reworded
+        )
 
 
-def search(found: Sequence[Revision], run: Run, word: Word) -> dict[str, Any]:
+def search(found: Sequence[Revision], run: Run, classify: Classify) -> dict[str, Any]:
     """Asks which of two revisions or more brought the bug, the first being clean and the last not; as JSON.
 
     Of two it is the second: whoever compared them has said all there is to say.
     """
     if len(found) == 2:
-        return told(found, Answer(Kind.FOUND, 0, 1, (), 0.0, 0.0, {}), 0)
-    probing = Probing(found, run, word)
-    return told(found, bisect(len(found), probing), probing.runs)
+        return result_to_json(found, BisectionResult(ResultKind.FOUND, 0, 1, (), 0.0, 0.0, {}), 0)
+    commit_probe = CommitProbe(found, run, classify)
+    return result_to_json(found, bisect(len(found), commit_probe), commit_probe.runs)
 
 
-def told(found: Sequence[Revision], answer: Answer, runs: int) -> dict[str, Any]:
+def result_to_json(found: Sequence[Revision], answer: BisectionResult, runs: int) -> dict[str, Any]:
     """The answer: `commit` brought it, `before` is the last without it; what lies `between` was skipped."""
 
     def of(at: int | None) -> dict[str, str] | None:
@@ -108,7 +110,7 @@ def told(found: Sequence[Revision], answer: Answer, runs: int) -> dict[str, Any]
             {
                 "commit": found[at].commit,
                 "label": found[at].label,
-                "judgement": judged.judgement.value,
+                "judgement": judged.status.value,
                 "bad": judged.counts.bad,
                 "runs": judged.counts.runs,
             }
@@ -117,16 +119,16 @@ def told(found: Sequence[Revision], answer: Answer, runs: int) -> dict[str, Any]
     }
 
 
-def sentence(answer: dict[str, Any]) -> str:
-    """What `told` says, in one sentence."""
-    kind, commit, before = Kind(answer["kind"]), answer["commit"], answer["before"]
-    if kind is Kind.NEVER:
+def describe_result(answer: dict[str, Any]) -> str:
+    """What `result_to_json` says, in one sentence."""
+    kind, commit, before = ResultKind(answer["kind"]), answer["commit"], answer["before"]
+    if kind is ResultKind.NEVER:
         return f"it does not fail at {_named(before)}: there is nothing to look for between these commits"
-    if kind is Kind.HORIZON and commit:
+    if kind is ResultKind.HORIZON and commit:
         return f"{_named(commit)} fails already, and no commit before it was to be judged clean"
     if not (commit and before):
         return "no commit can be named: it fails too seldom, or the commits between could not be judged"
-    doubt = "perhaps " if kind is Kind.UNRELIABLE else ""
+    doubt = "perhaps " if kind is ResultKind.UNRELIABLE else ""
     many = answer["revisions"] - 1
     tried = f"{many} commits between change what is built" if many > 1 else "no other changes what is built"
     if answer["between"]:

@@ -16,9 +16,11 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from bot.errors import UsageError
-from bot.toolchains.installer import environment
+from bot.toolchains.installer import uv_environment
 
-KEPT_S = 24 * 3600.0  # a new release may be missed for a day; asking takes a second for every two releases
+CACHE_TTL_S = (
+    24 * 3600.0
+)  # a new release may be missed for a day; asking takes a second for every two releases
 
 _RANGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*):(.+?)\.\.(.+)")
 _EXAMPLE = "write PACKAGE:OLDEST..NEWEST, such as openvino:2023.0..2026.4"
@@ -27,7 +29,7 @@ _EXAMPLE = "write PACKAGE:OLDEST..NEWEST, such as openvino:2023.0..2026.4"
 class Index(Protocol):
     """Who knows the releases: `bot.toolchains.installer.Installer`."""
 
-    def lowest(self, python: Path, requirement: str, /) -> str | None:
+    def lowest_release(self, python: Path, requirement: str, /) -> str | None:
         """The lowest release that satisfies a requirement; None if none does."""
         ...
 
@@ -53,8 +55,8 @@ class Range:
         if match is None:
             raise UsageError(f"{text!r} is no range of releases; {_EXAMPLE}")
         package, oldest, newest = match.groups()
-        bounds = [_bound(bound, text) for bound in (oldest, newest)]
-        if bounds[0].release > bounds[1].release and not _begins(bounds[0], bounds[1]):
+        bounds = [_parse_bound(bound, text) for bound in (oldest, newest)]
+        if bounds[0].release > bounds[1].release and not _has_prefix(bounds[0], bounds[1]):
             raise UsageError(f"{text!r} begins after its end; {_EXAMPLE}")
         return cls(canonicalize_name(package), oldest, newest)
 
@@ -65,7 +67,7 @@ class Range:
         return ".".join(map(str, (*front, last + 1)))
 
 
-def _bound(text: str, whole: str) -> Version:
+def _parse_bound(text: str, whole: str) -> Version:
     try:
         version = Version(text)
     except InvalidVersion:
@@ -75,7 +77,7 @@ def _bound(text: str, whole: str) -> Version:
     return version
 
 
-def _begins(version: Version, bound: Version) -> bool:
+def _has_prefix(version: Version, bound: Version) -> bool:
     return version.release[: len(bound.release)] == bound.release
 
 
@@ -86,22 +88,22 @@ def releases(wanted: Range, index: Index, cache: Path) -> tuple[str, ...]:
     `cache` for a day. Raises UsageError if there are none, and ProvisionError if the index does not answer.
     """
     file = cache / f"{wanted.package}-{_key(wanted)}.json"
-    known = _kept(file)
+    known = _read_cache(file)
     if known is None:
-        known = _asked(wanted, index)
+        known = _query_index(wanted, index)
         if not known:
             raise UsageError(
                 f"there is no release in {wanted} that can be installed for this interpreter, "
                 f"Python {sys.version_info.major}.{sys.version_info.minor}; name other bounds"
             )
-        _keep(file, {"range": str(wanted), "asked": time.time(), "releases": known})
+        _write_cache(file, {"range": str(wanted), "asked": time.time(), "releases": known})
     return tuple(known)
 
 
-def _asked(wanted: Range, index: Index) -> list[str]:
+def _query_index(wanted: Range, index: Index) -> list[str]:
     found: list[str] = []
     lower = f">={wanted.oldest}"
-    while release := index.lowest(Path(sys.executable), f"{wanted.package}{lower},<{wanted.after}"):
+    while release := index.lowest_release(Path(sys.executable), f"{wanted.package}{lower},<{wanted.after}"):
         found.append(release)
         lower = f">={release},!={release}"  # ">" would leave out its post-releases
     return found
@@ -109,22 +111,22 @@ def _asked(wanted: Range, index: Index) -> list[str]:
 
 def _key(wanted: Range) -> str:
     """What the answer depends on: the range, the interpreter, and which indexes are asked."""
-    indexes = sorted(item for item in environment().items() if item[0].startswith("UV_"))
+    indexes = sorted(item for item in uv_environment().items() if item[0].startswith("UV_"))
     text = json.dumps([str(wanted), sys.version, sys.platform, indexes])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _kept(file: Path) -> list[str] | None:
+def _read_cache(file: Path) -> list[str] | None:
     """What was found within the last day; a clock that was set back is no reason to believe it for longer."""
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
-        fresh = 0 <= time.time() - record["asked"] < KEPT_S
+        fresh = 0 <= time.time() - record["asked"] < CACHE_TTL_S
         return [str(release) for release in record["releases"]] if fresh else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _keep(file: Path, record: dict[str, object]) -> None:
+def _write_cache(file: Path, record: dict[str, object]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(f".part-{os.getpid()}")
     part.write_text(json.dumps(record), encoding="utf-8")

@@ -3,7 +3,7 @@
 Revisions are numbered from the clean side to the failing side: oldest to newest where the question is since
 when a case fails, newest to oldest where it is since when it no longer does.
 
-After the bisection of syzkaller (pkg/bisect; `bot.bisection.rule` has its rule for one revision), with two
+After the bisection of syzkaller (pkg/bisect; `bot.bisection.decision_rule` has its rule for one revision), with two
 differences. Runs are few while all of them agree, so that a bug that always shows costs two runs a revision.
 And the clean revision that the answer rests on, the one before the first failing one, is run in full before
 it is named. It alone carries the claim: a bug that was overlooked anywhere before would be in it, too.
@@ -23,19 +23,19 @@ from functools import reduce
 from itertools import pairwise
 from operator import add
 
-from bot.bisection.rule import Counts, Judgement, Rule
+from bot.bisection.decision_rule import Counts, DecisionRule, RevisionStatus
 
 #: Runs a revision so many times, each in a fresh process. No runs at all: the revision cannot be had.
 Probe = Callable[[int, int], Counts]
 
 #: An answer of less confidence is called unreliable. syzkaller mails none of low confidence; how low is ours.
-SURE = 0.9
+MIN_CONFIDENCE = 0.9
 #: The chance that a failure in other words is the same bug (docs/bisection.md tells how often it was).
-KINSHIP = 0.8
-_TRIES = 3  # of a revision whose runs mostly end in trouble with the machine
+REWORDED_CONFIDENCE = 0.8
+_MAX_TRIES = 3  # of a revision whose runs mostly end in trouble with the machine
 
 
-class Kind(Enum):
+class ResultKind(Enum):
     """What a bisection can come to."""
 
     FOUND = "found"  #: a clean revision and, next to it, a failing one
@@ -47,15 +47,15 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRevision:
     """What is known of one revision."""
 
-    judgement: Judgement
+    status: RevisionStatus
     counts: Counts
 
 
 @dataclass(frozen=True)
-class Answer:
+class BisectionResult:
     """What a bisection found out.
 
     clean       the last revision before the change; None if none was seen
@@ -63,35 +63,35 @@ class Answer:
     between     revisions between the two that could not be judged
     confidence  chance that a bug as frequent as this one would have shown in the runs of `clean`; 0 for none.
                 Where `failing` shows it in other words, times KINSHIP: the chance that it is this bug at all
-    rate        the share of runs that fail, as `Rule.rate` estimates it; 0 if none did
+    rate        the share of runs that fail, as `DecisionRule.rate` estimates it; 0 if none did
     judged      every revision that was asked for
     """
 
-    kind: Kind
+    kind: ResultKind
     clean: int | None
     failing: int | None
     between: tuple[int, ...]
     confidence: float
     rate: float
-    judged: dict[int, Judged]
+    judged: dict[int, JudgedRevision]
 
 
-def most(revisions: int) -> int:
+def max_probed(revisions: int) -> int:
     """How many of so many revisions are asked for at most, where none must be skipped: ceil(log2 n) + 2."""
     return min(revisions, (revisions - 1).bit_length() + 2)
 
 
-def bisect(revisions: int, probe: Probe, rule: Rule | None = None) -> Answer:
+def bisect(revisions: int, probe: Probe, rule: DecisionRule | None = None) -> BisectionResult:
     """Finds the change among `revisions` revisions, at least one; asks `probe` as little as it can.
 
-    Where none is skipped it asks for at most `most(revisions)` of them. Raises ValueError for none.
+    Where none is skipped it asks for at most `max_probed(revisions)` of them. Raises ValueError for none.
     """
     if revisions < 1:
         raise ValueError("there is nothing to bisect")
-    search = _Search(revisions, rule or Rule())
+    search = _Search(revisions, rule or DecisionRule())
     while True:
         step = search.next()
-        if isinstance(step, Answer):
+        if isinstance(step, BisectionResult):
             return step
         revision, runs = step
         search.take(revision, probe(revision, runs))
@@ -105,41 +105,41 @@ class _Search:
     revision may change what the runs of another amount to.
     """
 
-    def __init__(self, revisions: int, rule: Rule) -> None:
+    def __init__(self, revisions: int, rule: DecisionRule) -> None:
         self._size, self._rule = revisions, rule
         self._counts: dict[int, Counts] = {}
-        self._absent: set[int] = set()
-        self._carrying: set[int] = set()  # clean, and perhaps to be named: run in full
-        self._troubles: dict[int, int] = {}
+        self._unavailable: set[int] = set()
+        self._to_confirm: set[int] = set()  # clean, and perhaps to be named: run in full
+        self._retries: dict[int, int] = {}
 
     def take(self, revision: int, counts: Counts) -> None:
         """Learns what some runs of a revision did."""
         if not counts.runs:
-            self._absent.add(revision)
+            self._unavailable.add(revision)
         self._counts[revision] = self._counts.get(revision, Counts()) + counts
 
-    def next(self) -> Answer | _Step:
+    def next(self) -> BisectionResult | _Step:
         """What to run next, and how often; or the answer."""
-        judged: dict[int, Judged] = {}
+        judged: dict[int, JudgedRevision] = {}
         for revision, counts in self._counts.items():
             need = self._need(revision)
-            judgement = self._judge(revision, need)
-            if judgement is None:
+            status = self._judge(revision, need)
+            if status is None:
                 return revision, need - counts.runs
-            judged[revision] = Judged(judgement, counts)
-            if judgement is Judgement.TROUBLE:
-                return self._again(revision, need) or self._answer(Kind.ERROR, None, None, judged)
-        return self._first(judged) or self._between(judged)
+            judged[revision] = JudgedRevision(status, counts)
+            if status is RevisionStatus.TROUBLE:
+                return self._retry(revision, need) or self._answer(ResultKind.ERROR, None, None, judged)
+        return self._find_failing_end(judged) or self._narrow(judged)
 
-    def _judge(self, revision: int, need: int) -> Judgement | None:
-        if revision in self._absent:
-            return Judgement.SKIPPED
+    def _judge(self, revision: int, need: int) -> RevisionStatus | None:
+        if revision in self._unavailable:
+            return RevisionStatus.SKIPPED
         return self._rule.judge(self._counts[revision], need, flaky=self._flaky)
 
     def _need(self, revision: int) -> int:
         """How many runs say what a revision is."""
         mixed = any(not counts.unanimous for counts in self._counts.values())
-        if not mixed and revision not in self._carrying:
+        if not mixed and revision not in self._to_confirm:
             return self._rule.quick
         thorough = revision == self._size - 1 or self._flaky
         return self._rule.thorough if thorough else self._rule.full
@@ -150,68 +150,70 @@ class _Search:
         first = self._counts.get(self._size - 1, Counts())
         return 0 < first.bad < first.good
 
-    def _again(self, revision: int, need: int) -> _Step | None:
+    def _retry(self, revision: int, need: int) -> _Step | None:
         """Forgets runs that say nothing, unless that has happened too often."""
-        self._troubles[revision] = self._troubles.get(revision, 0) + 1
-        if self._troubles[revision] >= _TRIES:
+        self._retries[revision] = self._retries.get(revision, 0) + 1
+        if self._retries[revision] >= _MAX_TRIES:
             return None
         self._counts[revision] = Counts()
         return revision, need
 
     def _confirm(self, revision: int) -> _Step | None:
         """The further runs that a clean revision takes before anything is said of it."""
-        self._carrying.add(revision)
+        self._to_confirm.add(revision)
         missing = self._need(revision) - self._counts[revision].runs
         return (revision, missing) if missing > 0 else None
 
-    def _first(self, judged: dict[int, Judged]) -> Answer | _Step | None:
+    def _find_failing_end(self, judged: dict[int, JudgedRevision]) -> BisectionResult | _Step | None:
         """The failing end, or what can be had next to it; None once it is known to fail."""
         for revision in reversed(range(self._size)):
             if revision not in judged:
                 return revision, self._need(revision)
             found = judged[revision]
-            if found.judgement is Judgement.FAILING:
+            if found.status is RevisionStatus.FAILING:
                 return None
-            if found.judgement is Judgement.CLEAN:
+            if found.status is RevisionStatus.CLEAN:
                 confirm = self._confirm(revision)
-                return confirm or self._answer(Kind.NEVER, revision, None, judged)
+                return confirm or self._answer(ResultKind.NEVER, revision, None, judged)
             if found.counts.bad:
-                return self._answer(Kind.UNRELIABLE, None, None, judged)
-        return self._answer(Kind.ERROR, None, None, judged)
+                return self._answer(ResultKind.UNRELIABLE, None, None, judged)
+        return self._answer(ResultKind.ERROR, None, None, judged)
 
-    def _between(self, judged: dict[int, Judged]) -> Answer | _Step:
-        failing = min(_of(Judgement.FAILING, judged))
-        clean = max((one for one in _of(Judgement.CLEAN, judged) if one < failing), default=None)
+    def _narrow(self, judged: dict[int, JudgedRevision]) -> BisectionResult | _Step:
+        failing = min(_with_status(RevisionStatus.FAILING, judged))
+        clean = max(
+            (one for one in _with_status(RevisionStatus.CLEAN, judged) if one < failing), default=None
+        )
         if clean is None and failing and 0 not in judged:
             return 0, self._need(0)
-        unknown = _middle(-1 if clean is None else clean, failing, judged)
+        unknown = _widest_middle(-1 if clean is None else clean, failing, judged)
         if unknown is not None:
             return unknown, self._need(unknown)
         if clean is None:
-            return self._answer(Kind.HORIZON, None, failing, judged)
+            return self._answer(ResultKind.HORIZON, None, failing, judged)
         confirm = self._confirm(clean)
-        kind = Kind.FOUND if failing - clean == 1 else Kind.RANGE
+        kind = ResultKind.FOUND if failing - clean == 1 else ResultKind.RANGE
         return confirm or self._answer(kind, clean, failing, judged)
 
     def _answer(
-        self, kind: Kind, clean: int | None, failing: int | None, judged: dict[int, Judged]
-    ) -> Answer:
-        shown = [judged[one].counts for one in _of(Judgement.FAILING, judged)]
+        self, kind: ResultKind, clean: int | None, failing: int | None, judged: dict[int, JudgedRevision]
+    ) -> BisectionResult:
+        shown = [judged[one].counts for one in _with_status(RevisionStatus.FAILING, judged)]
         rate = self._rule.rate(reduce(add, shown)) if shown else 0.0
         confidence = 0.0 if clean is None else self._rule.confidence(rate, judged[clean].counts)
-        if failing is not None and judged[failing].counts.doubted:
-            confidence *= KINSHIP
-        if kind in (Kind.FOUND, Kind.RANGE) and confidence < SURE:
-            kind = Kind.UNRELIABLE
+        if failing is not None and judged[failing].counts.mostly_reworded:
+            confidence *= REWORDED_CONFIDENCE
+        if kind in (ResultKind.FOUND, ResultKind.RANGE) and confidence < MIN_CONFIDENCE:
+            kind = ResultKind.UNRELIABLE
         between = () if clean is None or failing is None else tuple(range(clean + 1, failing))
-        return Answer(kind, clean, failing, between, confidence, rate, dict(sorted(judged.items())))
+        return BisectionResult(kind, clean, failing, between, confidence, rate, dict(sorted(judged.items())))
 
 
-def _of(judgement: Judgement, judged: dict[int, Judged]) -> list[int]:
-    return [revision for revision, found in judged.items() if found.judgement is judgement]
+def _with_status(status: RevisionStatus, judged: dict[int, JudgedRevision]) -> list[int]:
+    return [revision for revision, found in judged.items() if found.status is status]
 
 
-def _middle(clean: int, failing: int, judged: dict[int, Judged]) -> int | None:
+def _widest_middle(clean: int, failing: int, judged: dict[int, JudgedRevision]) -> int | None:
     """The middle of the widest stretch of unknown revisions between two others; the failing side's of two.
 
     Where none is skipped there is one stretch, and this is bisection. Where some are, it soon leaves them:

@@ -12,7 +12,7 @@ from bot.campaigns.progress import OnProgress, Progress
 from bot.campaigns.registry import Step
 from bot.campaigns.services import Config, Services, Settings
 from bot.errors import InternalError
-from bot.leases import LEASE, Abandoned, Lease
+from bot.leases import LEASE, Lease, LeaseLost
 from bot.store import Database, campaigns
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, CampaignState
@@ -47,7 +47,7 @@ class Context:
     def transaction(self) -> Iterator[tuple[Session, Campaign]]:
         """A transaction over the campaign, locked; raises Abandoned if it is no longer ours."""
         with self.database.transaction(durable=False) as session:
-            yield session, campaigns.held(session, self.campaign_id, self.owner)
+            yield session, campaigns.lock_held(session, self.campaign_id, self.owner)
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Session, Campaign]]:
@@ -65,21 +65,21 @@ class Context:
             raise InternalError(f"{self.step.state.value} does not lead to {state.value}")
         if self.step.state.value not in campaign.clock:  # steps that run shards charge them as they go
             elapsed = self.services.clock.monotonic() - self._began
-            campaigns.spend(campaign, self.step.state.value, elapsed)
+            campaigns.add_seconds(campaign, self.step.state.value, elapsed)
         campaigns.move(campaign, state, self.services.clock.now(), reason)
 
     def progress(self, done: int, total: int, note: str) -> None:
         """Tells whoever watches."""
         self.on_progress(Progress(self.campaign_id, self.step.state, done, total, note))
 
-    def look(self) -> None:
+    def heartbeat(self) -> None:
         """Renews the lease when it is time; raises Abandoned or Interrupted if the step must end now."""
-        self._lease.look()
+        self._lease.heartbeat()
 
     def _check(self) -> None:
         with self.database.reading() as session:
-            if not campaigns.still_held(session, self.campaign_id, self.owner):
-                raise Abandoned(self.campaign_id)
+            if not campaigns.is_held(session, self.campaign_id, self.owner):
+                raise LeaseLost(self.campaign_id)
 
     def _renew(self) -> None:
         with self.transaction() as (_, campaign):

@@ -15,8 +15,8 @@ import structlog
 from bot import errors
 from bot.campaigns.context import Context
 from bot.campaigns.progress import OnProgress, log_progress
-from bot.campaigns.registry import step_of
-from bot.campaigns.services import Services, Settings, Trouble
+from bot.campaigns.registry import get_step
+from bot.campaigns.services import CampaignProblem, Services, Settings
 from bot.leases import LEASE
 from bot.loop import Loop
 from bot.store import Database, campaigns
@@ -63,16 +63,16 @@ class Engine(Loop):
         self._on_progress, self._on_failure = on_progress, on_failure
         self._backoff = tuple(backoff)
 
-    def start(self, *, steal: bool = False) -> None:
+    def start(self, *, free_other_leases: bool = False) -> None:
         """Call once, before any engine of the process works.
 
-        `steal` frees the leases of everybody else at once, for a process that holds the lock on its data
+        `free_other_leases` frees the leases of everybody else at once, for a process that holds the lock on its data
         folder and so knows their owners to be dead. Without it their leases run out in a minute.
         """
-        if steal:
+        if free_other_leases:
             with self._database.transaction() as session:
-                freed = campaigns.free_others(session, [self.owner])
-            log.info("leases_freed", count=freed)
+                freed = campaigns.release_other_leases(session, [self.owner])
+            log.info("leases.released", count=freed)
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
         """Does the present step of the oldest campaign that is due; False if none is."""
@@ -85,7 +85,7 @@ class Engine(Loop):
         if campaign is None:
             return False
         context = self._context(campaign, stop or threading.Event())
-        self.do(_Turn(context, campaign.delivery, campaign.attempts, self._backoff, self._on_failure))
+        self.process(_StepRun(context, campaign.delivery, campaign.attempts, self._backoff, self._on_failure))
         return True
 
     def _context(self, campaign: Campaign, stop: threading.Event) -> Context:
@@ -93,7 +93,7 @@ class Engine(Loop):
             database=self._database,
             settings=self._settings,
             services=self._services,
-            step=step_of(CampaignState(campaign.state)),
+            step=get_step(CampaignState(campaign.state)),
             campaign_id=campaign.id,
             owner=self.owner,
             stop=stop,
@@ -102,7 +102,7 @@ class Engine(Loop):
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _StepRun:
     """A step of a campaign; `attempts` at it have failed."""
 
     context: Context
@@ -117,7 +117,7 @@ class _Turn:
         return self.context.step.state.value
 
     @property
-    def about(self) -> Mapping[str, object]:
+    def log_fields(self) -> Mapping[str, object]:
         """The campaign, its step, and the delivery that began it."""
         return {"campaign_id": self.context.campaign_id, "state": self.state, "delivery_id": self.delivery}
 
@@ -125,10 +125,10 @@ class _Turn:
         """Does the step."""
         self.context.step.work(self.context)
 
-    def give_back(self) -> None:
+    def release_lease(self) -> None:
         """Frees the campaign."""
         with self.context.database.transaction() as session:
-            campaigns.release(session, self.context.campaign_id, self.context.owner)
+            campaigns.release_lease(session, self.context.campaign_id, self.context.owner)
 
     def wait(self) -> float | None:
         """By the attempts."""
@@ -143,11 +143,11 @@ class _Turn:
     def fail(self, error: Exception) -> None:
         """Fails the campaign, and says so in one neutral check run, in one transaction."""
         kind = next((kind for classes, kind in _KINDS if isinstance(error, classes)), "infrastructure")
-        passing = kind == "infrastructure" and getattr(error, "passing", True)
-        again = f"{self.state} failed {self.attempts + 1} times: " if passing and self.attempts else ""
+        transient = kind == "infrastructure" and getattr(error, "transient", True)
+        again = f"{self.state} failed {self.attempts + 1} times: " if transient and self.attempts else ""
         reason, services = f"{again}{error}", self.context.services
         with self.context.transaction() as (session, campaign):
-            trouble = Trouble(
+            problem = CampaignProblem(
                 campaign_id=campaign.id,
                 target=campaign.target,
                 head=campaign.head,
@@ -156,11 +156,11 @@ class _Turn:
                 kind=kind,
                 reason=reason,
             )
-            services.reports.could_not_test(session, trouble)
+            services.reports.publish_problem(session, problem)
             campaigns.move(campaign, CampaignState.FAILED, services.clock.now(), reason)
-        self._tell(error)
+        self._notify_failure(error)
 
-    def bury(self, bug: Exception) -> None:
+    def record_internal_error(self, bug: Exception) -> None:
         """Fails the campaign; GitHub is told nothing about it."""
         reason = (
             f"internal error in {self.state}: {type(bug).__name__}; "
@@ -168,8 +168,8 @@ class _Turn:
         )
         with self.context.transaction() as (_, campaign):
             campaigns.move(campaign, CampaignState.FAILED, self.context.services.clock.now(), reason)
-        self._tell(bug)
+        self._notify_failure(bug)
 
-    def _tell(self, error: Exception) -> None:
+    def _notify_failure(self, error: Exception) -> None:
         if self.on_failure is not None:
             self.on_failure(self.context.campaign_id, error)

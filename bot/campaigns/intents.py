@@ -44,7 +44,7 @@ class CampaignIntent(Protocol):
         """The pull request it is about."""
 
     @property
-    def asked_by(self) -> str:
+    def requested_by(self) -> str:
         """The login of whoever asked, "" for an event."""
 
     @property
@@ -61,13 +61,13 @@ def handle(
     intent: CampaignIntent,
     *,
     wake: Callable[[], None] | None = None,
-    settle: timedelta = timedelta(0),
+    start_delay: timedelta = timedelta(0),
 ) -> Campaign:
     """The campaign for the intent, made if (target, head, base, trigger) has none yet.
 
     A new one supersedes the older unfinished ones of the same target, trigger and ref. A doubled delivery
     changes nothing; one that brings a branch back to where it was before asks for a new one where the old one
-    was superseded. Work on a new one begins after `settle`, so that a storm of pushes costs one campaign
+    was superseded. Work on a new one begins after `start_delay`, so that a storm of pushes costs one campaign
     and not the beginnings of many; where it may begin at once, `wake` is called when the session's
     transaction is committed.
     """
@@ -81,22 +81,22 @@ def handle(
             ref=intent.ref,
             trigger=intent.trigger,
             pull=intent.pull,
-            asked_by=intent.asked_by,
+            requested_by=intent.requested_by,
             overrides=dict(intent.overrides),
             delivery=intent.delivery,
             state=CampaignState.PLANNING.value,
             seed=_seed(intent.target, intent.head),
-            lease_until=present + settle if settle else None,
+            lease_until=present + start_delay if start_delay else None,
             created_at=present,
             updated_at=present,
         ),
     )
     if not new:
-        log.info("campaign_known", campaign_id=campaign.id, target=intent.target, head=intent.head)
+        log.info("campaign.exists", campaign_id=campaign.id, target=intent.target, head=intent.head)
         return campaign
     superseded = campaigns.supersede(session, campaign, present)
-    log.info("campaign_created", campaign_id=campaign.id, target=intent.target, superseded=superseded)
-    if wake is not None and not settle:  # woken now, an engine would find nothing that is due
+    log.info("campaign.created", campaign_id=campaign.id, target=intent.target, superseded=superseded)
+    if wake is not None and not start_delay:  # woken now, an engine would find nothing that is due
         campaigns.after_commit(session, wake)
     return campaign
 

@@ -33,7 +33,7 @@ OnProgress = Callable[[Progress], None]
 def log_progress(progress: Progress) -> None:
     """Logs it; the default for whoever has no better place to show it."""
     log.debug(
-        "progress",
+        "campaign.progressed",
         state=progress.state.value,
         done=progress.done,
         total=progress.total,

@@ -9,7 +9,7 @@ from sys import intern
 
 from bot.errors import InfrastructureError
 from fuzzing.cases import Corpus
-from fuzzing.cases.programs import kind_named
+from fuzzing.cases.programs import get_kind
 from fuzzing.errors import CaseFormatError
 
 
@@ -32,7 +32,7 @@ class Origin:
     @property
     def frontend(self) -> str:
         """The frontend that loads it, as people call it."""
-        frontend = kind_named(self.kind).frontend
+        frontend = get_kind(self.kind).frontend
         return _FRONTENDS.get(frontend, frontend)
 
 
@@ -53,12 +53,12 @@ def origin(corpus: Path, case_id: str) -> Origin:
     try:
         manifest = Corpus(corpus).manifest(case_id)
         told, size = manifest["provenance"], int(manifest["program"]["size"])
-        kind = kind_named(str(manifest["program"]["kind"])).kind
+        kind = get_kind(str(manifest["program"]["kind"])).kind
         return Origin(
             intern(str(told["source"])), str(told["test"]), intern(str(told["operator"])), size, kind
         )
     except (CaseFormatError, TypeError, KeyError, ValueError) as error:
         raise InfrastructureError(
             f"the corpus has lost a planned case: {case_id}: {error}; "
-            f"delete {corpus / 'catalogues'} to have the sources migrated again"
+            f"delete {corpus / 'catalogs'} to have the sources migrated again"
         ) from None

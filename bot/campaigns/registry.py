@@ -37,6 +37,6 @@ def step(state: CampaignState, to: tuple[CampaignState, ...]) -> Callable[[Work]
     return register
 
 
-def step_of(state: CampaignState) -> Step:
+def get_step(state: CampaignState) -> Step:
     """The step of an unfinished state."""
     return _STEPS.get(state.value)

@@ -20,12 +20,12 @@ from fuzzing.outcomes import Outcome
 from fuzzing.triage.traits import Traits
 
 if TYPE_CHECKING:
-    from bot.campaigns.catalogue import Cases
     from bot.campaigns.context import Context
-    from bot.campaigns.summary import Summary
+    from bot.campaigns.plan.catalog import CaseSource
+    from bot.campaigns.report.summary import Summary
 
 #: Reads a file of one commit; None if it is not there.
-Read = Callable[[str], bytes | None]
+ReadFile = Callable[[str], bytes | None]
 #: Takes one event of a data-plane program.
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -42,7 +42,7 @@ class Settings(Protocol):
         """Worker processes of one shard."""
 
 
-class Reducing(Protocol):
+class ReductionConfig(Protocol):
     """What a configuration says of making failing cases small."""
 
     @property
@@ -97,19 +97,19 @@ class Config(Protocol):
     def repeats(self) -> int:
         """Fresh-process runs behind an accusation, at least 1."""
 
-    def overridden(self, changes: Mapping[str, Any]) -> Config:
+    def with_overrides(self, changes: Mapping[str, Any]) -> Config:
         """The configuration with some fields set otherwise; raises ConfigError if they do not go together."""
 
     @property
-    def reduction(self) -> Reducing:
+    def reduction(self) -> ReductionConfig:
         """How much is spent on making failing cases small."""
 
     def to_json(self) -> dict[str, Any]:
         """The configuration as JSON, which `Services.restore_config` reads back."""
 
 
-class Spec(Protocol):
-    """A toolchain to be made (`bot.toolchains.Spec`)."""
+class ToolchainSpec(Protocol):
+    """A toolchain to be made (`bot.toolchains.ToolchainSpec`)."""
 
     @property
     def provisioner(self) -> str:
@@ -124,11 +124,11 @@ class Spec(Protocol):
         """For people, such as "openvino 2024.0.0"."""
 
 
-class Ready(Protocol):
-    """A toolchain that runs (`bot.toolchains.Ready`)."""
+class ReadyToolchain(Protocol):
+    """A toolchain that runs (`bot.toolchains.ReadyToolchain`)."""
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> ToolchainSpec:
         """What it was made from."""
 
     @property
@@ -194,9 +194,9 @@ class ShardMaker(Protocol):
         repeats: int,
         ablate: bool,
         budget_s: float | None,
-        patience: float = 1.0,
+        limit_factor: float = 1.0,
     ) -> Any:
-        """The shard of these fields, with `patience` times the configuration's limits of time and memory."""
+        """The shard of these fields, with `limit_factor` times the configuration's limits of time and memory."""
 
 
 class Signature(Protocol):
@@ -216,7 +216,7 @@ class Signature(Protocol):
 
 
 class Sign(Protocol):
-    """What makes an outcome the same bug as others (`fuzzing.triage.signature.sign`)."""
+    """What makes an outcome the same bug as others (`fuzzing.triage.signature.compute_signature`)."""
 
     def __call__(
         self, outcome: Outcome, operator: str, frontend: str, reduced: Traits | None = None
@@ -225,7 +225,7 @@ class Sign(Protocol):
 
 
 @dataclass(frozen=True)
-class Trouble:
+class CampaignProblem:
     """Why a campaign could say nothing about the compiler.
 
     kind    "infrastructure" (ours to mend), "configuration" (the repository's) or "refusal" (a platform's)
@@ -260,7 +260,7 @@ class Reports(Protocol):
     def publish(self, session: Session, summary: Summary) -> None:
         """Writes bugs and effects, idempotently by key, in the transaction that ends the campaign."""
 
-    def could_not_test(self, session: Session, trouble: Trouble) -> None:
+    def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
         """Adds one neutral check-run effect that gives the reason, and nothing about the compiler."""
 
 
@@ -297,24 +297,24 @@ class Services:
                Raises ConfigError for words that cannot be read
     own_config the same without the default
     sign       what makes an outcome the same bug as others
-    catalogues the cases of a configuration, by where they come from
+    catalogs the cases of a configuration, by where they come from
     corpus     where they lie; None for the folder in the data folder
     try_script (script, interpreter) → its exit code, in a fresh process that is shut in
     run_tool   runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
     """
 
     repositories: Repositories
-    config_of: Callable[[Read], Config | None]
-    own_config: Callable[[Read], Config | None]
+    config_of: Callable[[ReadFile], Config | None]
+    own_config: Callable[[ReadFile], Config | None]
     restore_config: Callable[[dict[str, Any]], Config]
-    resolve: Callable[[Any, Read], Spec]
-    provision: Callable[[Any, Path, Callable[[str], None]], Ready]
+    resolve: Callable[[Any, ReadFile], ToolchainSpec]
+    provision: Callable[[Any, Path, Callable[[str], None]], ReadyToolchain]
     make_shard: ShardMaker
     runner: Runner
     try_script: Callable[[str, str], int]
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
     sign: Sign
     reports: Reports
-    catalogues: Callable[[Context, Any], Sequence[Cases]]
+    catalogs: Callable[[Context, Any], Sequence[CaseSource]]
     corpus: Path | None = None
     clock: Clock = field(default_factory=SystemClock)

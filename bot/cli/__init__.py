@@ -1,4 +1,4 @@
-"""The `assay` command: each file here that binds `command` is a subcommand of that name.
+"""The `assay` command: each file below this folder that binds `command` is a subcommand of that name.
 
 Help costs nothing: files are parsed, not imported, and the first line of a file's docstring is its
 help; a command's own imports (FastAPI, SQLAlchemy, numpy) are paid by those who run it.
@@ -27,19 +27,21 @@ class LazyGroup(click.Group):
     def __init__(self, *args: object, package: str, folder: Path, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._package = package
-        self._found = find_commands(folder)
+        found = find_commands(folder)
+        self._help_lines = {name: help_line for name, (_, help_line) in found.items()}
+        self._modules = {name: module for name, (module, _) in found.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands' names, sorted."""
         del ctx
-        return sorted(self._found)
+        return sorted(self._help_lines)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports the command, or returns None where there is none of that name."""
         del ctx
-        if cmd_name not in self._found:
+        if cmd_name not in self._help_lines:
             return None
-        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        module = importlib.import_module(f"{self._package}.{self._modules[cmd_name]}")
         command: click.Command = module.command
         return command
 
@@ -47,26 +49,27 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds the command that was typed, or says which one was perhaps meant."""
-        near = difflib.get_close_matches(args[0], self._found, n=1)
-        if args[0] not in self._found and near:
-            ctx.fail(f"no command {args[0]!r}; did you mean {near[0]!r}?")
+        close_matches = difflib.get_close_matches(args[0], self._help_lines, n=1)
+        if args[0] not in self._help_lines and close_matches:
+            ctx.fail(f"no command {args[0]!r}; did you mean {close_matches[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help, without importing anything."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(self._found.items()))
+            formatter.write_dl(sorted(self._help_lines.items()))
 
 
-def find_commands(folder: Path) -> dict[str, str]:
-    """Command name → one line of help, for each file in the folder that binds `command`."""
+def find_commands(folder: Path) -> dict[str, tuple[str, str]]:
+    """Command name → (module below the folder's package, one line of help) of each file that binds `command`."""
     found = {}
-    for path in sorted(folder.glob("[!_]*.py")):
+    for path in sorted(folder.rglob("[!_]*.py")):
         module = ast.parse(path.read_bytes(), filename=str(path))
         if any(_binds_command(node) for node in module.body):
             help_line = (ast.get_docstring(module) or "").partition("\n")[0]
-            found[path.stem.replace("_", "-")] = help_line
+            dotted = ".".join(path.relative_to(folder).with_suffix("").parts)
+            found[path.stem.replace("_", "-")] = (dotted, help_line)
     return found
 
 
@@ -95,4 +98,4 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Runs `assay` and leaves the process with its exit code."""
-    exits.leave(cli, sys.argv[1:] if argv is None else list(argv))
+    exits.run_and_exit(cli, sys.argv[1:] if argv is None else list(argv))

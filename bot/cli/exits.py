@@ -42,7 +42,7 @@ INTERRUPTED = 130
 
 _MAX_WHY = 1000  # characters
 #: Where a disk, or a user's share of it, is full.
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _USAGE = (bot.errors.UsageError, fuzzing.errors.UsageError)
 _REFUSAL = (bot.errors.RefusalError, fuzzing.errors.RefusalError)
@@ -59,30 +59,30 @@ def exit_code(error: BaseException) -> Exit | None:
     return None
 
 
-def leave(command: click.Command, argv: Sequence[str]) -> NoReturn:
+def run_and_exit(command: click.Command, argv: Sequence[str]) -> NoReturn:
     """Runs a command and leaves the process. A command may return its exit code; None is 0."""
     stdout = sys.stdout
     try:
-        code = _ran(command, argv)
+        code = _run(command, argv)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as error:
         # Whoever read our output has enough (`assay … | head`); nothing more must be written to it. Click
         # puts another stdout there, and would end with 1: to say that something was found.
         if isinstance(error, SystemExit) and sys.stdout is stdout:
             raise
-        _hush_stdout()
+        _discard_stdout()
         code = Exit.OK
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _DISK_FULL:
             raise
-        _hush_stdout()
+        _discard_stdout()
         click.echo("assay: nothing more can be written: the disk is full", err=True)
         click.echo("  next: free some space and run again; no compiler was judged", err=True)
         code = Exit.INFRASTRUCTURE
     sys.exit(code)
 
 
-def _ran(command: click.Command, argv: Sequence[str]) -> int:
+def _run(command: click.Command, argv: Sequence[str]) -> int:
     """Runs a command and tells what went wrong; the exit code."""
     as_json = "--json" in argv
     try:
@@ -91,31 +91,31 @@ def _ran(command: click.Command, argv: Sequence[str]) -> int:
         error.show()
         return Exit.USAGE
     except click.ClickException as error:
-        return _tell(error, as_json, what=error.format_message(), advice=_usage_advice(error))
+        return _report_error(error, as_json, what=error.format_message(), advice=_usage_advice(error))
     except _EXPECTED as error:
-        return _tell(error, as_json, what=str(error), advice=_advice(error))
+        return _report_error(error, as_json, what=str(error), advice=_advice(error))
     except (click.Abort, KeyboardInterrupt):
         click.echo("assay: interrupted", err=True)
         return INTERRUPTED
     return result if isinstance(result, int) else Exit.OK
 
 
-def _hush_stdout() -> None:
+def _discard_stdout() -> None:
     """What waits to be written to stdout, and all that follows, goes nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
 
 
-def _tell(error: Exception, as_json: bool, *, what: str, advice: str) -> Exit:
+def _report_error(error: Exception, as_json: bool, *, what: str, advice: str) -> Exit:
     """Says what happened, why and what to do next; the exit code."""
     code = exit_code(error)
     assert code is not None
     cause = error.__cause__
-    why = _short(str(cause)) if cause is not None and str(cause) not in what else ""
+    why = _truncate(str(cause)) if cause is not None and str(cause) not in what else ""
     if as_json:
-        told = {"kind": type(error).__name__, "code": int(code), "what": what, "why": why, "next": advice}
-        click.echo(json.dumps({"error": told}))
+        details = {"kind": type(error).__name__, "code": int(code), "what": what, "why": why, "next": advice}
+        click.echo(json.dumps({"error": details}))
     click.echo(f"assay: {what}", err=True)
     if why:
         click.echo(f"  why: {why}", err=True)
@@ -123,7 +123,7 @@ def _tell(error: Exception, as_json: bool, *, what: str, advice: str) -> Exit:
     return code
 
 
-def _short(text: str) -> str:
+def _truncate(text: str) -> str:
     """As much of a cause as helps: a database's is its statement, with the values of a hundred rows."""
     return text if len(text) <= _MAX_WHY else f"{text[:_MAX_WHY]} …"
 

@@ -29,23 +29,23 @@ class Argument:
     """One argument of a verb.
 
     name      its name; `NAME=VALUE` unless it is a word
-    shown     what stands for its value in a usage line, such as DURATION
+    metavar     what stands for its value in a usage line, such as DURATION
     convert   text → value
-    word      a bare word at its place, such as `#12`
-    rest      everything that is left of the line, spaces and all; only the last argument may be
+    positional      a bare word at its place, such as `#12`
+    remainder      everything that is left of the line, spaces and all; only the last argument may be
     """
 
     name: str
-    shown: str
+    metavar: str
     convert: Convert
     required: bool = False
-    word: bool = False
-    rest: bool = False
+    positional: bool = False
+    remainder: bool = False
 
     @property
     def usage(self) -> str:
         """How it is written."""
-        text = self.shown if self.word or self.rest else f"{self.name}={self.shown}"
+        text = self.metavar if self.positional or self.remainder else f"{self.name}={self.metavar}"
         return text if self.required else f"[{text}]"
 
 
@@ -64,7 +64,7 @@ class Verb:
 
 
 @dataclass(frozen=True)
-class Call:
+class ParsedCommand:
     """A command as it was given. `values` holds the arguments that were, under their names."""
 
     verb: str
@@ -73,19 +73,21 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Mistake:
+class InvalidCommand:
     """A line that begins like a command and is none; `why` says what is wrong and what to write."""
 
     text: str
     why: str
 
 
-def parse(body: str, verbs: Mapping[str, Verb]) -> list[Call | Mistake]:
+def parse(body: str, verbs: Mapping[str, Verb]) -> list[ParsedCommand | InvalidCommand]:
     """The commands of a comment in order, at most MAX_COMMANDS; never raises."""
-    found: list[Call | Mistake] = []
+    found: list[ParsedCommand | InvalidCommand] = []
     for line in _lines(body):
         if len(found) == MAX_COMMANDS:
-            found.append(Mistake(line[:MAX_LINE], f"a comment may hold {MAX_COMMANDS} commands at most"))
+            found.append(
+                InvalidCommand(line[:MAX_LINE], f"a comment may hold {MAX_COMMANDS} commands at most")
+            )
             break
         found.append(_parse_line(line, verbs))
     return found
@@ -101,7 +103,7 @@ def _lines(body: str) -> Iterator[str]:
     for line in body.splitlines():
         mark = _FENCE.match(line)
         if hidden:  # what follows the end of an HTML comment stands at the start of no line
-            hidden = _opens(line.partition("-->")[2]) if "-->" in line else True
+            hidden = _opens_html_comment(line.partition("-->")[2]) if "-->" in line else True
         elif fence:
             if mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
@@ -111,38 +113,38 @@ def _lines(body: str) -> Iterator[str]:
             command = _COMMAND.match(line.partition("<!--")[0])
             if command:
                 yield command[1].rstrip()
-            hidden = _opens(line)
+            hidden = _opens_html_comment(line)
 
 
-def _opens(line: str) -> bool:
+def _opens_html_comment(line: str) -> bool:
     """Whether an HTML comment begins on the line and goes on behind it."""
     return line.rfind("<!--") > line.rfind("-->")
 
 
-def _parse_line(line: str, verbs: Mapping[str, Verb]) -> Call | Mistake:
+def _parse_line(line: str, verbs: Mapping[str, Verb]) -> ParsedCommand | InvalidCommand:
     if len(line) > MAX_LINE:
-        return Mistake(
+        return InvalidCommand(
             line[:MAX_LINE], f"a command has {MAX_LINE} characters at most; this one has {len(line)}"
         )
     name, rest = _split(line.removeprefix(PREFIX))
     if not name:
-        return Mistake(line, f"say what to do: {_listed(verbs)}")
+        return InvalidCommand(line, f"say what to do: {_list_commands(verbs)}")
     verb = verbs.get(name.lower())
     if verb is None:
         near = difflib.get_close_matches(name.lower(), verbs, n=1)
-        meant = f"did you mean `{PREFIX} {near[0]}`?" if near else f"there are {_listed(verbs)}"
-        return Mistake(line, f"`{_safe(name)}` is no command; {meant}")
+        hint = f"did you mean `{PREFIX} {near[0]}`?" if near else f"there are {_list_commands(verbs)}"
+        return InvalidCommand(line, f"`{_sanitize(name)}` is no command; {hint}")
     try:
-        return Call(verb.name, line, _arguments(verb, rest))
+        return ParsedCommand(verb.name, line, _arguments(verb, rest))
     except ValueError as error:
-        return Mistake(line, f"{error}; write `{verb.usage}`")
+        return InvalidCommand(line, f"{error}; write `{verb.usage}`")
 
 
 def _arguments(verb: Verb, rest: str) -> dict[str, Any]:
     """The values given; raises ValueError with what is wrong."""
-    named = {each.name: each for each in verb.arguments if not each.word and not each.rest}
-    words = [each for each in verb.arguments if each.word]
-    ending = next((each for each in verb.arguments if each.rest), None)
+    named = {each.name: each for each in verb.arguments if not each.positional and not each.remainder}
+    words = [each for each in verb.arguments if each.positional]
+    ending = next((each for each in verb.arguments if each.remainder), None)
     values: dict[str, Any] = {}
     while rest:
         first, after = _split(rest)
@@ -173,8 +175,8 @@ def _set(values: dict[str, Any], argument: Argument, text: str) -> None:
 
 def _unexpected(verb: Verb, first: str, name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name.lower(), names, n=1)
-    meant = f"; did you mean `{near[0]}`?" if near else ""
-    return f"`{verb.name}` does not take `{_safe(first)}`{meant}"
+    hint = f"; did you mean `{near[0]}`?" if near else ""
+    return f"`{verb.name}` does not take `{_sanitize(first)}`{hint}"
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -183,10 +185,10 @@ def _split(text: str) -> tuple[str, str]:
     return first, rest[0] if rest else ""
 
 
-def _safe(text: str) -> str:
+def _sanitize(text: str) -> str:
     """A word of a stranger's, fit to stand between backticks."""
     return re.sub(r"[`\s]|[^\x20-\x7e]", "?", text[:40])
 
 
-def _listed(verbs: Mapping[str, Verb]) -> str:
+def _list_commands(verbs: Mapping[str, Verb]) -> str:
     return ", ".join(f"`{name}`" for name in sorted(verbs))

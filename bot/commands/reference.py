@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from bot.commands.asking import Place
-from bot.commands.registry import Action, Need, actions
+from bot.commands.command_context import ThreadKind
+from bot.commands.registry import Action, RequiredRole, actions
 
 
-def table() -> str:
+def render_table() -> str:
     """Every command with what it does, where it may be said and by whom, as a Markdown table."""
     head = ["command", "what it does", "where", "who"]
     rows = [head, ["---"] * len(head), *(_row(action) for action in actions().values())]
@@ -16,14 +16,18 @@ def table() -> str:
 
 
 def _row(action: Action) -> list[str]:
-    places = (
+    thread_kinds = (
         "everywhere"
-        if len(action.places) == len(Place)
-        else ", ".join(sorted(place.value for place in action.places))
+        if len(action.thread_kinds) == len(ThreadKind)
+        else ", ".join(sorted(thread_kind.value for thread_kind in action.thread_kinds))
     )
-    who = "write access" if action.need is Need.WRITER else "triage, or the pull request's author"
-    return [f"`{action.verb.usage}`", action.verb.help, places, who]
+    who = (
+        "write access"
+        if action.required_role is RequiredRole.WRITER
+        else "triage, or the pull request's author"
+    )
+    return [f"`{action.verb.usage}`", action.verb.help, thread_kinds, who]
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table() + "\n")
+    sys.stdout.write(render_table() + "\n")

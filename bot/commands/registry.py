@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
-from bot.commands.asking import Asked, Place, Receipt
+from bot.commands.command_context import CommandContext, CommandResult, ThreadKind
 from bot.commands.grammar import Argument, Verb
 from bot.store import Session
 from fuzzing.registry import Registry
 
-Do = Callable[[Session, Asked], Receipt]
+Handler = Callable[[Session, CommandContext], CommandResult]
 
-EVERYWHERE = frozenset(Place)
-OURS = frozenset({Place.BUG})
-PULLS = frozenset({Place.PULL})
+EVERYWHERE = frozenset(ThreadKind)
+BUG_THREADS = frozenset({ThreadKind.BUG})
+PULL_THREADS = frozenset({ThreadKind.PULL})
 
 
-class Need(Enum):
+class RequiredRole(Enum):
     """Who may give a command. GitHub's roles: read, triage, write, maintain, admin."""
 
     READER = "read"  # whoever may see the repository's issues and has a part in this one: its author, too
@@ -31,9 +31,9 @@ class Action:
     """One command: what may be said, where, by whom, and what is done."""
 
     verb: Verb
-    places: frozenset[Place]
-    need: Need
-    do: Do
+    thread_kinds: frozenset[ThreadKind]
+    required_role: RequiredRole
+    handler: Handler
 
 
 _ACTIONS: Registry[Action] = Registry("command", "bot.commands.actions")
@@ -43,14 +43,14 @@ def action(
     name: str,
     help: str,  # noqa: A002 (what it is)
     *arguments: Argument,
-    places: frozenset[Place] = EVERYWHERE,
-    need: Need = Need.WRITER,
-) -> Callable[[Do], Do]:
+    thread_kinds: frozenset[ThreadKind] = EVERYWHERE,
+    required_role: RequiredRole = RequiredRole.WRITER,
+) -> Callable[[Handler], Handler]:
     """Decorator: makes a function what is done at `/assay NAME …`."""
 
-    def register(do: Do) -> Do:
-        _ACTIONS.add(Action(Verb(name, help, arguments), places, need, do), name)
-        return do
+    def register(handler: Handler) -> Handler:
+        _ACTIONS.add(Action(Verb(name, help, arguments), thread_kinds, required_role, handler), name)
+        return handler
 
     return register
 

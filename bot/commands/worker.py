@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.commands import answers
-from bot.commands.asking import Asked, Place, Receipt, Tools, refused
-from bot.commands.grammar import Call, Mistake, parse
-from bot.commands.registry import Action, Need, actions, verbs
-from bot.loop import TROUBLE, Loop
+from bot.commands import replies
+from bot.commands.command_context import CommandContext, CommandResult, CommandServices, ThreadKind, refuse
+from bot.commands.grammar import InvalidCommand, ParsedCommand, parse
+from bot.commands.registry import Action, RequiredRole, actions, verbs
+from bot.loop import INFRASTRUCTURE_ERRORS, Loop
 from bot.reports import text
 from bot.store import Database, Session, audit, bugs, commands, now
 from bot.store.models import Command, CommandState, Pull
@@ -25,15 +25,15 @@ from bot.store.models import Command, CommandState, Pull
 #: Between two looks when nobody wakes us; commands of other processes are found so.
 IDLE_S = 2.0
 #: How long a comment waits after GitHub could not be asked, and how often that is tried.
-AGAIN = timedelta(seconds=30)
-PATIENCE = timedelta(hours=1)
+RETRY_INTERVAL = timedelta(seconds=30)
+RETRY_LIMIT = timedelta(hours=1)
 
-_WRITERS = frozenset({"write", "maintain", "admin"})
-_READERS = _WRITERS | {"triage"}
+_WRITE_ROLES = frozenset({"write", "maintain", "admin"})
+_TRIAGE_ROLES = _WRITE_ROLES | {"triage"}
 
 
-class Reader(Protocol):
-    """What has to be known of GitHub (`bot.github.reading.Reader`)."""
+class PermissionReader(Protocol):
+    """What has to be known of GitHub (`bot.github.reader.PermissionReader`)."""
 
     def permission(self, target: str, login: str) -> str:
         """The role of a person: none, read, triage, write, maintain, admin."""
@@ -44,7 +44,7 @@ Refresh = Callable[[str, int, datetime], Pull | None]
 
 
 @dataclass(frozen=True)
-class _Known:
+class _GitHubFacts:
     """What GitHub said before the transaction."""
 
     role: str
@@ -60,101 +60,105 @@ class Worker(Loop):
     def __init__(
         self,
         database: Database,
-        reader: Reader,
+        reader: PermissionReader,
         refresh: Refresh,
-        tools: Tools,
+        services: CommandServices,
         clock: Callable[[], datetime] = now,
     ) -> None:
         super().__init__("commands", IDLE_S)
-        self._database, self._reader, self._refresh, self._tools = database, reader, refresh, tools
+        self._database, self._reader, self._refresh, self._services = database, reader, refresh, services
         self._clock = clock
         self._not_before: dict[int, datetime] = {}
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
         """Carries out what waits and is due, one comment after another; False if there was nothing."""
         with self._database.reading() as session:
-            waiting = commands.waiting(session)
-        self._not_before = {one: until for one, until in self._not_before.items() if one in waiting}
-        due = [one for one in waiting if self._not_before.get(one, self._clock()) <= self._clock()]
+            pending_comments = commands.pending_comments(session)
+        self._not_before = {one: until for one, until in self._not_before.items() if one in pending_comments}
+        due = [one for one in pending_comments if self._not_before.get(one, self._clock()) <= self._clock()]
         for comment in due:
             if stop is not None and stop.is_set():
                 break
-            self._comment(comment)
+            self._process_comment(comment)
         return bool(due)
 
-    def _comment(self, comment: int) -> None:
+    def _process_comment(self, comment: int) -> None:
         with self._database.reading() as session:
             rows = commands.of_comment(session, comment)
         if rows:
-            self.do(_Turn(self, rows[0]))
+            self.process(_CommentTask(self, rows[0]))
 
-    def carry_out(self, row: Command) -> None:
+    def execute(self, row: Command) -> None:
         """Carries out the comment that a command is in: asks what must be asked, then acts."""
         role = self._reader.permission(row.target, row.author)
-        known = _Known(role, self._refresh(row.target, row.number, self._clock()) if row.head else None)
+        known = _GitHubFacts(role, self._refresh(row.target, row.number, self._clock()) if row.head else None)
         with self._database.transaction() as session:
-            self._carry_out(session, row, known)
+            self._execute(session, row, known)
 
-    def may_wait(self, row: Command) -> bool:
+    def can_retry(self, row: Command) -> bool:
         """Whether a comment is not too old to be carried out later."""
-        return row.created_at + PATIENCE > self._clock()
+        return row.created_at + RETRY_LIMIT > self._clock()
 
-    def put_off(self, comment: int, seconds: float) -> None:
+    def delay_comment(self, comment: int, seconds: float) -> None:
         """Leaves a comment alone for so long."""
         self._not_before[comment] = self._clock() + timedelta(seconds=seconds)
 
-    def give_up(self, asked: Command, reason: str) -> None:
+    def give_up(self, first: Command, reason: str) -> None:
         """Gives a comment up. Nobody is answered: what keeps us from asking keeps us from answering."""
         present = self._clock()
         with self._database.transaction() as session:
-            for row in _as_asked(session, asked):
-                commands.settle(row, CommandState.FAILED, reason, present)
+            for row in _lock_commands(session, first):
+                commands.complete(row, CommandState.FAILED, reason, present)
                 audit.record(
-                    session, row.target, "failed", f"command:{row.comment}", reason, present, who=row.author
+                    session, row.target, "failed", f"command:{row.comment}", reason, present, actor=row.author
                 )
 
-    def _carry_out(self, session: Session, asked: Command, known: _Known) -> None:
-        rows = _as_asked(session, asked)
+    def _execute(self, session: Session, first: Command, known: _GitHubFacts) -> None:
+        rows = _lock_commands(session, first)
         if not rows:
             return
         present = self._clock()
-        told_before = commands.refused_before(session, rows[0])
-        receipts = [self._one(session, row, known, present) for row in rows]
-        for row, receipt in zip(rows, receipts, strict=True):
-            commands.settle(row, receipt.state, receipt.why, present)
+        refused_before = commands.refused_before(session, rows[0])
+        results = [self._execute_command(session, row, known, present) for row in rows]
+        for row, result in zip(rows, results, strict=True):
+            commands.complete(row, result.state, result.why, present)
             row.role = known.role
-            _record(session, row, receipt, present)
-        answers.post(session, rows[0], _unless_told(receipts, known.role, told_before), present)
+            _record_audit(session, row, result, present)
+        replies.post(session, rows[0], _drop_repeated_refusals(results, known.role, refused_before), present)
 
-    def _one(self, session: Session, row: Command, known: _Known, present: datetime) -> Receipt:
-        (given,) = parse(row.text, verbs()) or [Mistake(row.text, "is no command any more")]
-        if isinstance(given, Mistake):
+    def _execute_command(
+        self, session: Session, row: Command, known: _GitHubFacts, present: datetime
+    ) -> CommandResult:
+        (given,) = parse(row.text, verbs()) or [InvalidCommand(row.text, "is no command any more")]
+        if isinstance(given, InvalidCommand):
             why = given.why if given.why.endswith("?") else f"{given.why}."
-            return refused(text.escaped(why) if known.role in _READERS else "")
+            return refuse(text.escaped(why) if known.role in _TRIAGE_ROLES else "")
         action = actions()[given.verb]
-        asked = self._asked(session, row, given, known, present)
-        if why := _not_allowed(action, asked):
-            return refused(why)
-        if asked.place not in action.places:
-            places = " or ".join(sorted(place.value for place in action.places))
-            return refused(f"`{action.verb.name}` is for {places}.")
-        return action.do(session, asked)
+        context = self._build_context(session, row, given, known, present)
+        if why := _find_permission_error(action, context):
+            return refuse(why)
+        if context.thread_kind not in action.thread_kinds:
+            thread_kinds = " or ".join(sorted(thread_kind.value for thread_kind in action.thread_kinds))
+            return refuse(f"`{action.verb.name}` is for {thread_kinds}.")
+        return action.handler(session, context)
 
-    def _asked(self, session: Session, row: Command, given: Call, known: _Known, at: datetime) -> Asked:
+    def _build_context(
+        self, session: Session, row: Command, given: ParsedCommand, known: _GitHubFacts, at: datetime
+    ) -> CommandContext:
         pull = session.get(Pull, (row.target, row.number)) if row.head else None
         bug = bugs.of_issue(session, row.target, row.number) if pull is None else None
-        place = Place.PULL if pull else Place.BUG if bug else Place.ISSUE
-        return Asked(
+        thread_kind = ThreadKind.PULL if pull else ThreadKind.BUG if bug else ThreadKind.ISSUE
+        return CommandContext(
             target=row.target,
             number=row.number,
             comment=row.comment,
             position=row.position,
             author=row.author,
             role=known.role,
-            place=place,
-            said=row.created_at,
+            thread_kind=thread_kind,
+            commented_at=row.created_at,
             at=at,
-            tools=self._tools,
+            services=self._services,
             values=given.values,
             bug=bug,
             pull=pull,
@@ -163,68 +167,72 @@ class Worker(Loop):
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _CommentTask:
     """A comment; `row` is its first command."""
 
     worker: Worker
     row: Command
 
     @property
-    def about(self) -> Mapping[str, object]:
+    def log_fields(self) -> Mapping[str, object]:
         """The comment."""
         return {"comment": self.row.comment}
 
     def work(self) -> None:
         """Carries it out."""
-        self.worker.carry_out(self.row)
+        self.worker.execute(self.row)
 
-    def give_back(self) -> None:
+    def release_lease(self) -> None:
         """Nothing was written."""
 
     def wait(self) -> float | None:
         """By its age: nobody reads an answer a day later."""
-        return AGAIN.total_seconds() if self.worker.may_wait(self.row) else None
+        return RETRY_INTERVAL.total_seconds() if self.worker.can_retry(self.row) else None
 
     def postpone(self, error: Exception, seconds: float) -> None:
         """Keeps in mind when."""
         del error  # it is in the log
-        self.worker.put_off(self.row.comment, seconds)
+        self.worker.delay_comment(self.row.comment, seconds)
 
     def fail(self, error: Exception) -> None:
         """Gives it up."""
-        why = "GitHub could not be asked: " if isinstance(error, TROUBLE) else ""
+        why = "GitHub could not be asked: " if isinstance(error, INFRASTRUCTURE_ERRORS) else ""
         self.worker.give_up(self.row, f"{why}{error}")
 
-    def bury(self, bug: Exception) -> None:
+    def record_internal_error(self, bug: Exception) -> None:
         """Gives it up; the others are carried out."""
         reason = f"a bug of Assay: {type(bug).__name__}; its log has the traceback"
         self.worker.give_up(self.row, reason)
 
 
-def _as_asked(session: Session, asked: Command) -> Sequence[Command]:
+def _lock_commands(session: Session, first: Command) -> Sequence[Command]:
     """The comment's commands; none where another process was first.
 
     Nor where the repository was renamed while GitHub was asked, which may know nobody under its old name: it
     is asked again.
     """
-    rows = commands.of_comment(session, asked.comment)
-    return rows if rows and rows[0].target == asked.target else ()
+    rows = commands.of_comment(session, first.comment)
+    return rows if rows and rows[0].target == first.target else ()
 
 
-def _not_allowed(action: Action, asked: Asked) -> str:
+def _find_permission_error(action: Action, context: CommandContext) -> str:
     """Why this person may not say this; "" if they may."""
-    if asked.role in _WRITERS:
+    if context.role in _WRITE_ROLES:
         return ""
-    part = asked.role in _READERS or (asked.pull is not None and asked.pull.author == asked.author)
-    if action.need is Need.READER and part:
+    is_participant = context.role in _TRIAGE_ROLES or (
+        context.pull is not None and context.pull.author == context.author
+    )
+    if action.required_role is RequiredRole.READER and is_participant:
         return ""
     return (
-        f"`{action.verb.name}` needs write access to {asked.target}, which you do not have; "
+        f"`{action.verb.name}` needs write access to {context.target}, which you do not have; "
         "a maintainer can say it."
     )
 
 
-def _unless_told(receipts: Sequence[Receipt], role: str, before: Collection[str]) -> list[Receipt]:
+def _drop_repeated_refusals(
+    results: Sequence[CommandResult], role: str, before: Collection[str]
+) -> list[CommandResult]:
     """The receipts, silent where a second answer would be noise.
 
     Maintainers are told each reason once in a thread; others one reason, whatever they try next.
@@ -232,23 +240,23 @@ def _unless_told(receipts: Sequence[Receipt], role: str, before: Collection[str]
     before  why the same person was refused here before
     """
     return [
-        Receipt("", state=each.state, why=each.why)
-        if each.state is CommandState.REFUSED and (each.why in before if role in _WRITERS else before)
+        CommandResult("", state=each.state, why=each.why)
+        if each.state is CommandState.REFUSED and (each.why in before if role in _WRITE_ROLES else before)
         else each
-        for each in receipts
+        for each in results
     ]
 
 
-def _record(session: Session, row: Command, receipt: Receipt, at: datetime) -> None:
-    subject = receipt.subject or f"command:{row.comment}"
-    why = receipt.why or f"asked for: {row.text}"
+def _record_audit(session: Session, row: Command, result: CommandResult, at: datetime) -> None:
+    subject = result.subject or f"command:{row.comment}"
+    why = result.why or f"asked for: {row.text}"
     audit.record(
         session,
         row.target,
-        receipt.state.value,
+        result.state.value,
         subject,
         why,
         at,
-        who=row.author,
+        actor=row.author,
         evidence={"command": row.text, "comment": row.comment, "number": row.number, "role": row.role},
     )

@@ -1,8 +1,8 @@
 """A repository's configuration, `.github/assay.yml`: its model, its reader, its defaults."""
 
-from bot.config.defaults import config_of, default_config, own_config
+from bot.config.defaults import default_config, read_repository_config, resolve_config
 from bot.config.model import RepositoryConfig
-from bot.config.parse import CONFIG_PATH, parse_config
+from bot.config.parser import CONFIG_PATH, parse_config
 from bot.config.problems import InvalidConfigError, Problem
 from bot.config.sections import (
     LimitsConfig,
@@ -24,8 +24,8 @@ __all__ = [
     "RepositoryConfig",
     "ScheduleConfig",
     "ToolchainConfig",
-    "config_of",
     "default_config",
-    "own_config",
     "parse_config",
+    "read_repository_config",
+    "resolve_config",
 ]

@@ -15,7 +15,7 @@ from apscheduler.triggers.cron import CronTrigger
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
-def triggers(line: str) -> list[CronTrigger]:
+def parse_triggers(line: str) -> list[CronTrigger]:
     """What a line of five fields, in UTC, stands for. Raises ValueError that says what is wrong with it."""
     fields = line.split()
     if len(fields) != 5:
@@ -34,7 +34,7 @@ def triggers(line: str) -> list[CronTrigger]:
 def next_time(line: str, after: datetime) -> datetime | None:
     """The first time after `after` that a line names, in UTC; None if there is none (30 February)."""
     begin = after + timedelta(microseconds=1)
-    found = [trigger.get_next_fire_time(None, begin) for trigger in triggers(line)]
+    found = [trigger.get_next_fire_time(None, begin) for trigger in parse_triggers(line)]
     return min((one for one in found if one is not None), default=None)
 
 

@@ -24,7 +24,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from bot.config.problems import Path, Problem, dotted
+from bot.config.problems import Path, Problem, format_path
 
 MAX_BYTES = 64 << 10  # a full configuration is 2 KiB
 MAX_DEPTH = 8  # the model is 3 deep
@@ -45,7 +45,7 @@ _CONVERT: dict[str, Callable[[str], Any]] = {
 
 
 class UnreadableError(Exception):
-    """Nothing can be made of a file; `problem` says why. `bot.config.parse` turns it into a ConfigError."""
+    """Nothing can be made of a file; `problem` says why. `bot.config.parser` turns it into a ConfigError."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -67,7 +67,7 @@ class Document:
     values: dict[Path, tuple[int, int]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
-    def where(self, path: Path, *, key: bool = False) -> tuple[int, int]:
+    def position_of(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """The place of the value at `path` (or of its key), else of the nearest thing around it."""
         for end in range(len(path), -1, -1):
             places = self.keys if key and end == len(path) and end else self.values
@@ -83,7 +83,7 @@ def read_document(content: bytes) -> Document:
         _check_events(text)
         node = YAML(typ="safe", pure=True).compose(text)
     except ReaderError as error:
-        line, column = _place(text, error.position)
+        line, column = _find_position(text, error.position)
         _fail("has a character that YAML does not allow; delete it", line, column)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -103,7 +103,7 @@ def _decode(content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line, column = _place(content[: error.start].decode(errors="replace"), -1)
+        line, column = _find_position(content[: error.start].decode(errors="replace"), -1)
         _fail("is not UTF-8 text; save it as UTF-8", line, column)
     for number, line_text in enumerate(text.splitlines(), 1):
         indent = line_text[: len(line_text) - len(line_text.lstrip())]
@@ -163,7 +163,9 @@ class _Reader:
         convert = _CONVERT.get(str(node.tag))
         if convert is None:
             name = str(node.tag).removeprefix(_TAG)[:50]
-            self._problems.append(Problem(*place, dotted(path), f"has the tag {name!r}; write a plain value"))
+            self._problems.append(
+                Problem(*place, format_path(path), f"has the tag {name!r}; write a plain value")
+            )
             return str(node.value)
         return convert(node.value)
 
@@ -177,14 +179,14 @@ class _Reader:
             if key in data:
                 first = self.keys[*path, key]
                 message = f"is given twice, first on line {first[0]}; delete one"
-                self._problems.append(Problem(*place, dotted((*path, key)), message))
+                self._problems.append(Problem(*place, format_path((*path, key)), message))
                 continue
             self.keys[*path, key] = place
             data[key] = self._value(value_node, (*path, key))
         return data
 
 
-def _place(text: str, position: int) -> tuple[int, int]:
+def _find_position(text: str, position: int) -> tuple[int, int]:
     before = text if position < 0 else text[:position]
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from bot.config import names
-from bot.config.names import backend_name, profile_name, source_name, strategy_name
+from bot.config.names import check_backend_name, check_profile_name, check_source_name, check_strategy_name
 from bot.config.sections import (
     LimitsConfig,
     PullRequestsConfig,
@@ -48,7 +48,7 @@ ScheduleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
 
 #: One mistake inside a field: "unknown_name" if the key is at fault, else "refused"; path, value, message.
-_Wrong = tuple[Literal["unknown_name", "refused"], tuple[str | int, ...], Any, str]
+_FieldError = tuple[Literal["unknown_name", "refused"], tuple[str | int, ...], Any, str]
 
 
 def _frontends(known: dict[str, Any]) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def _devices(known: dict[str, Any]) -> tuple[str, ...]:
     return backends.get(known["backend"]).devices if "backend" in known else ("CPU",)
 
 
-def _refuse(title: str, problems: Iterable[_Wrong]) -> None:
+def _raise_errors(title: str, problems: Iterable[_FieldError]) -> None:
     """Raises a ValidationError for each problem, if there is any."""
     details = [
         InitErrorDetails(type=PydanticCustomError(kind, "{why}", {"why": why}), loc=path, input=value)
@@ -77,14 +77,14 @@ def _refuse(title: str, problems: Iterable[_Wrong]) -> None:
 
 
 #: Fields that make sense beside one backend only.
-_OF_THE_BACKEND = frozenset({"frontend", "sources", "strategy", "device", "options", "toolchain"})
+_BACKEND_FIELDS = frozenset({"frontend", "sources", "strategy", "device", "options", "toolchain"})
 
 
 class RepositoryConfig(Section):
     """All of `.github/assay.yml`."""
 
     version: Literal[1] = Field(description="The version of this file's format.", examples=[1])
-    backend: Annotated[str, AfterValidator(backend_name)] = Field(
+    backend: Annotated[str, AfterValidator(check_backend_name)] = Field(
         description="The compiler under test.", examples=["openvino"]
     )
     frontend: Text | None = Field(
@@ -93,14 +93,14 @@ class RepositoryConfig(Section):
         "Default: whatever the sources need.",
         examples=["onnx"],
     )
-    sources: list[Annotated[str, AfterValidator(source_name)]] = Field(
+    sources: list[Annotated[str, AfterValidator(check_source_name)]] = Field(
         default_factory=_default_sources,
         max_length=20,
         validate_default=True,
         description="Where test cases come from. Default: the tests of the frontend's own library.",
         examples=[["onnx-node-tests"]],
     )
-    strategy: Annotated[str, AfterValidator(strategy_name)] | None = Field(
+    strategy: Annotated[str, AfterValidator(check_strategy_name)] | None = Field(
         None,
         description="What decides which cases run first. Default: `change` where there is a base or a "
         "history, else `opera`.",
@@ -127,7 +127,7 @@ class RepositoryConfig(Section):
         description="How the compiler is set, by option; `assay doctor` lists each backend's.",
         examples=[{"precision": "f16"}],
     )
-    profile: Annotated[Text, AfterValidator(profile_name)] = Field(
+    profile: Annotated[Text, AfterValidator(check_profile_name)] = Field(
         "default", description="The tolerance profile that judges numerical results.", examples=["default"]
     )
     repeats: int = Field(
@@ -153,7 +153,7 @@ class RepositoryConfig(Section):
     @classmethod
     def _frontend(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and "backend" in info.data:
-            names.frontend_name(value, info.data["backend"])
+            names.check_frontend_name(value, info.data["backend"])
         return value
 
     @field_validator("sources")
@@ -169,13 +169,13 @@ class RepositoryConfig(Section):
             for at, source in enumerate(value)
             if libraries[source] in names.all_frontends() and libraries[source] not in wanted
         }
-        _refuse("sources", [("refused", (at,), value[at], message) for at, message in wrong.items()])
+        _raise_errors("sources", [("refused", (at,), value[at], message) for at, message in wrong.items()])
         return value
 
     @field_validator("device")
     @classmethod
     def _device(cls, value: str, info: ValidationInfo) -> str:
-        return names.device_name(value, info.data["backend"]) if "backend" in info.data else value
+        return names.check_device_name(value, info.data["backend"]) if "backend" in info.data else value
 
     @field_validator("options")
     @classmethod
@@ -184,18 +184,18 @@ class RepositoryConfig(Section):
         if "backend" not in info.data:
             return value
         backend = backends.get(info.data["backend"])
-        wrong: list[_Wrong] = []
+        wrong: list[_FieldError] = []
         for name, given in value.items():
             if name not in backend.options:
-                why = f"is no option of {backend.name}; {names.meant(name, backend.options)}"
+                why = f"is no option of {backend.name}; {names.suggestion(name, backend.options)}"
                 wrong.append(("unknown_name", (name,), given, why))
             elif given not in backend.options[name]:
-                why = f"cannot be {given[:50]!r}; {names.meant(given, backend.options[name])}"
+                why = f"cannot be {given[:50]!r}; {names.suggestion(given, backend.options[name])}"
                 wrong.append(("refused", (name,), given, why))
-        _refuse("options", wrong)
+        _raise_errors("options", wrong)
         return {name: given for name, given in sorted(value.items()) if given != backend.options[name][0]}
 
-    def overridden(self, changes: Mapping[str, Any]) -> RepositoryConfig:
+    def with_overrides(self, changes: Mapping[str, Any]) -> RepositoryConfig:
         """The configuration with some fields set otherwise, for one campaign.
 
         Another backend keeps nothing that was said about the one before. Raises ConfigError where the fields
@@ -203,7 +203,7 @@ class RepositoryConfig(Section):
         """
         kept = self.to_json()
         if changes.get("backend", self.backend) != self.backend:
-            kept = {name: value for name, value in kept.items() if name not in _OF_THE_BACKEND}
+            kept = {name: value for name, value in kept.items() if name not in _BACKEND_FIELDS}
         try:
             return RepositoryConfig.model_validate(kept | dict(changes))
         except ValidationError as error:

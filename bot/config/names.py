@@ -12,8 +12,8 @@ from pathlib import Path
 
 import fuzzing
 from fuzzing import backends as adapters
-from fuzzing.cases.programs import kind_named
-from fuzzing.oracles.profiles import profiles
+from fuzzing.cases.programs import get_kind
+from fuzzing.oracles.tolerance_profiles import profiles
 
 #: The sources of a frontend where nobody names one: its library's own tests, as far as they are known here.
 #: Others have to be asked for.
@@ -42,7 +42,7 @@ def backends() -> tuple[str, ...]:
 
 def frontends(backend: str) -> tuple[str, ...]:
     """The frontends of a backend, that of its first program kind first."""
-    return tuple(dict.fromkeys(kind_named(kind).frontend for kind in adapters.get(backend).kinds))
+    return tuple(dict.fromkeys(get_kind(kind).frontend for kind in adapters.get(backend).kinds))
 
 
 def all_frontends() -> tuple[str, ...]:
@@ -69,14 +69,14 @@ def default_sources(frontend: str) -> tuple[str, ...]:
 @cache
 def source_libraries() -> Mapping[str, str]:
     """Each case source, sorted, with the library whose tests it takes."""
-    return {name: one.words.get("library", "") for name, one in _sources().items()}
+    return {name: one.keywords.get("library", "") for name, one in _sources().items()}
 
 
-def source_needs(name: str) -> tuple[str, ...]:
+def source_requirements(name: str) -> tuple[str, ...]:
     """The distributions that a source needs beside Assay: its library, and what its tests import."""
     one = _sources().get(name)
-    words = one.words if one is not None else {}
-    return tuple(filter(None, [words.get("library", ""), *words.get("needs", "").split()]))
+    keywords = one.keywords if one is not None else {}
+    return tuple(filter(None, [keywords.get("library", ""), *keywords.get("needs", "").split()]))
 
 
 def source_parts(name: str) -> int:
@@ -88,34 +88,34 @@ def source_parts(name: str) -> int:
 @cache
 def strategies() -> tuple[str, ...]:
     """Every strategy that ranks cases, sorted."""
-    return tuple(sorted(name for name, _ in _registered("prioritize", _REGISTER_STRATEGY)))
+    return tuple(sorted(name for name, _ in _find_registered("prioritize", _REGISTER_STRATEGY)))
 
 
 @dataclass(frozen=True)
 class _Registered:
     """A function with a decorator that gives it a name.
 
-    words       the decorator's keywords that are plain text
+    keywords       the decorator's keywords that are plain text
     takes_part  whether it has a parameter `part`
     """
 
-    words: Mapping[str, str]
+    keywords: Mapping[str, str]
     takes_part: bool
 
 
 @cache
 def _sources() -> Mapping[str, _Registered]:
-    return dict(sorted(_registered("migrate", _REGISTER_SOURCE)))
+    return dict(sorted(_find_registered("migrate", _REGISTER_SOURCE)))
 
 
-def _registered(room: str, decorator: str) -> list[tuple[str, _Registered]]:
+def _find_registered(room: str, decorator: str) -> list[tuple[str, _Registered]]:
     """What a room of `fuzzing` registers with a decorator, by name.
 
     Read from its files, because the control plane must not import them (law 1).
     """
     folder = Path(next(iter(fuzzing.__path__))) / room
     trees = (_parse(path) for path in sorted(folder.rglob("*.py")))
-    return [found for tree in trees for found in _registrations(tree, decorator)]
+    return [found for tree in trees for found in _find_in_file(tree, decorator)]
 
 
 def _parse(path: Path) -> ast.Module:
@@ -123,7 +123,7 @@ def _parse(path: Path) -> ast.Module:
         return ast.parse(path.read_bytes())
 
 
-def _registrations(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Registered]]:
+def _find_in_file(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Registered]]:
     """What a file registers: `@decorator("…", library="…")`, or names bound to such texts."""
     constants = {
         target.id: node.value
@@ -141,22 +141,22 @@ def _registrations(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Reg
         for call in getattr(node, "decorator_list", ()):
             if not (isinstance(call, ast.Call) and ast.unparse(call.func).endswith(decorator)):
                 continue
-            words = {word.arg: told for word in call.keywords if word.arg and (told := text(word.value))}
+            keywords = {word.arg: told for word in call.keywords if word.arg and (told := text(word.value))}
             takes_part = isinstance(node, ast.FunctionDef) and any(
                 argument.arg == "part" for argument in (*node.args.args, *node.args.kwonlyargs)
             )
             for name in filter(None, map(text, call.args)):
-                yield name, _Registered(words, takes_part)
+                yield name, _Registered(keywords, takes_part)
 
 
 def provisioners() -> tuple[str, ...]:
     """Every provisioner that a repository may ask for."""
-    from bot.toolchains.registry import offered  # here, because toolchains read configurations
+    from bot.toolchains.registry import configurable  # here, because toolchains read configurations
 
-    return offered()
+    return configurable()
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known: Iterable[str]) -> str:
     """What to say after an unknown word: the likeliest one it was meant to be, and all there are."""
     names = list(known)
     close = get_close_matches(word, names, n=1, cutoff=0.6)
@@ -164,14 +164,14 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}? T{there}" if close else f"t{there}"
 
 
-def backend_name(word: str) -> str:
+def check_backend_name(word: str) -> str:
     """Checks the name of a backend."""
-    return _one_of("backend", word, backends())
+    return _check_name("backend", word, backends())
 
 
-def source_name(word: str) -> str:
+def check_source_name(word: str) -> str:
     """Checks the name of a case source."""
-    return _one_of("case source", word, sources())
+    return _check_name("case source", word, sources())
 
 
 @cache
@@ -187,37 +187,37 @@ def _registers_recorder(path: Path) -> bool:
     return any(name.endswith(_REGISTER_RECORDER) for name in named)
 
 
-def library_name(word: str) -> str:
+def check_library_name(word: str) -> str:
     """Checks the name of a library whose calls are to be recorded."""
-    return _one_of("library that can be recorded", word, recorded_libraries())
+    return _check_name("library that can be recorded", word, recorded_libraries())
 
 
-def strategy_name(word: str) -> str:
+def check_strategy_name(word: str) -> str:
     """Checks the name of a strategy that ranks cases."""
-    return _one_of("strategy", word, strategies())
+    return _check_name("strategy", word, strategies())
 
 
-def profile_name(word: str) -> str:
+def check_profile_name(word: str) -> str:
     """Checks the name of a tolerance profile."""
-    return _one_of("tolerance profile", word, profiles())
+    return _check_name("tolerance profile", word, profiles())
 
 
-def frontend_name(word: str, backend: str) -> str:
+def check_frontend_name(word: str, backend: str) -> str:
     """Checks that a backend has this frontend."""
-    return _one_of(f"frontend of {backend}", word, frontends(backend))
+    return _check_name(f"frontend of {backend}", word, frontends(backend))
 
 
-def device_name(word: str, backend: str) -> str:
+def check_device_name(word: str, backend: str) -> str:
     """Checks that a backend has this device."""
-    return _one_of(f"device of {backend}", word, adapters.get(backend).devices)
+    return _check_name(f"device of {backend}", word, adapters.get(backend).devices)
 
 
-def provisioner_name(word: str) -> str:
+def check_provisioner_name(word: str) -> str:
     """Checks the name of a provisioner."""
-    return _one_of("provisioner for repositories", word, provisioners())
+    return _check_name("provisioner for repositories", word, provisioners())
 
 
-def _one_of(kind: str, word: str, known: tuple[str, ...]) -> str:
+def _check_name(kind: str, word: str, known: tuple[str, ...]) -> str:
     if word not in known:
-        raise ValueError(f"{word[:50]!r} is no {kind}; {meant(word, known)}")
+        raise ValueError(f"{word[:50]!r} is no {kind}; {suggestion(word, known)}")
     return word

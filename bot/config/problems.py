@@ -39,7 +39,7 @@ class InvalidConfigError(ConfigError):
         self.line, self.column, self.key = first.line, first.column, first.key
 
 
-def dotted(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A path as people write it: toolchain.extra[0]."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")

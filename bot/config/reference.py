@@ -11,20 +11,20 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.config.model import RepositoryConfig
-from bot.config.parse import sections
+from bot.config.parser import iterate_sections
 from bot.config.units import show_duration, show_size
 
 _HEAD = ("key", "what it says", "default", "example")
 
 
-def table() -> str:
+def render_table() -> str:
     """Every key with its meaning, default and an example, as a Markdown table."""
     rows = [_HEAD, ("---",) * len(_HEAD), *_rows(RepositoryConfig, "")]
     return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in rows)
 
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, ...]]:
-    inner = dict(sections(model))
+    inner = dict(iterate_sections(model))
     for name, field in model.model_fields.items():
         key = field.alias or name
         if key in inner:
@@ -66,4 +66,4 @@ def _yaml(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table() + "\n")
+    sys.stdout.write(render_table() + "\n")

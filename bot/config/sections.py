@@ -8,8 +8,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from bot.config.cron import triggers
-from bot.config.names import provisioner_name, source_name
+from bot.config.cron import parse_triggers
+from bot.config.names import check_provisioner_name, check_source_name
 from bot.config.units import Duration, Size
 
 
@@ -57,7 +57,7 @@ def _project(text: str) -> str:
 
 def _cron(text: str) -> str:
     try:
-        triggers(text)
+        parse_triggers(text)
     except ValueError as error:
         raise ValueError(f"is no cron line: {error}; write five fields, such as 0 3 * * *") from None
     return text
@@ -105,7 +105,7 @@ class LimitsConfig(Section):
 class ToolchainConfig(Section):
     """`toolchain`: how to get a runnable build of the compiler at a commit."""
 
-    provisioner: Annotated[str, AfterValidator(provisioner_name)] = Field(
+    provisioner: Annotated[str, AfterValidator(check_provisioner_name)] = Field(
         "release", description="How a toolchain is made.", examples=["release"]
     )
     package: Project | None = Field(
@@ -145,11 +145,11 @@ class ReportsConfig(Section):
     close: bool = Field(
         True, description="Whether we close our own issues once a fix is verified.", examples=[False]
     )
-    bisect: Literal["auto", "asked"] = Field(
+    bisect: Literal["auto", "manual"] = Field(
         "auto",
         description="`auto` looks for the release in which a filed bug began, for no longer than `budget`, "
-        "and tells its issue; `asked` waits for `/assay bisect`. For compilers that are tested as releases.",
-        examples=["asked"],
+        "and tells its issue; `manual` waits for `/assay bisect`. For compilers that are tested as releases.",
+        examples=["manual"],
     )
 
 
@@ -193,6 +193,6 @@ class ScheduleConfig(Section):
     budget: Duration | None = Field(
         None, description="Time it may run tests. Default: `budget`.", examples=["1h"]
     )
-    sources: list[Annotated[str, AfterValidator(source_name)]] | None = Field(
+    sources: list[Annotated[str, AfterValidator(check_source_name)]] | None = Field(
         None, max_length=20, description="Where its cases come from. Default: `sources`.", examples=[["isra"]]
     )

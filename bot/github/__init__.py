@@ -1,1 +1,1 @@
-"""GitHub: the only room that talks to it."""
+"""GitHubSink: the only room that talks to it."""

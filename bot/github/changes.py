@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bot.errors import UsageError
-from bot.github.git import DamagedError, Git
+from bot.github.git import CorruptMirrorError, Git
 
 #: Files of one change that are read. A merge of months touches thousands, and then the diff says nothing.
 MAX_FILES = 300
@@ -26,11 +26,11 @@ _CHUNK = 100  # objects asked for at a time
 
 _SOURCES = re.compile(r"\.(py[ix]?|c|cc|cpp|cxx|h|hh|hpp|cuh?|inc|inl|td|mlir|def|rs)", re.IGNORECASE)
 _FILE_MODES = frozenset({"100644", "100755"})
-_NOTHING = re.compile("0+")
+_NULL_ID = re.compile("0+")
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 #: Runs git on what is here; returns what it printed.
-Local = Callable[..., bytes]
+RunGit = Callable[..., bytes]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ class Entry:
     old_path: str | None = None
 
 
-def read_change(local: Local, fetch: Callable[[Sequence[str]], None], base: str, head: str) -> dict[str, Any]:
+def read_change(
+    local: RunGit, fetch: Callable[[Sequence[str]], None], base: str, head: str
+) -> dict[str, Any]:
     """The change from commit `base` to `head`.
 
     local  runs git in a repository that holds both commits: (arguments, stdin) → output
@@ -65,7 +67,7 @@ def read_change(local: Local, fetch: Callable[[Sequence[str]], None], base: str,
     return {"base": base, "head": head, "files": files, "truncated": truncated}
 
 
-def range_of(folder: Path, text: str) -> tuple[str, str]:
+def resolve_range(folder: Path, text: str) -> tuple[str, str]:
     """The commits that BASE..HEAD names in a repository of this machine.
 
     Raises UsageError: it is no range, or no repository.
@@ -87,7 +89,7 @@ def range_of(folder: Path, text: str) -> tuple[str, str]:
     return resolve(base), resolve(head)
 
 
-def change_here(folder: Path, base: str, head: str) -> dict[str, Any]:
+def read_local_change(folder: Path, base: str, head: str) -> dict[str, Any]:
     """The change between two commits of a repository of this machine; raises UsageError if it is damaged."""
     git = Git(folder.absolute().as_uri(), None)
 
@@ -115,7 +117,7 @@ def _entries(raw: str) -> Iterator[Entry]:
 
 
 def _id(mode: str, name: str) -> str:
-    return name if mode in _FILE_MODES and not _NOTHING.fullmatch(name) else ""
+    return name if mode in _FILE_MODES and not _NULL_ID.fullmatch(name) else ""
 
 
 def _moved(entries: Iterator[Entry]) -> Iterator[Entry]:
@@ -141,7 +143,7 @@ def _is_source(path: str) -> bool:
     return _SOURCES.fullmatch(PurePosixPath(path).suffix) is not None
 
 
-def _contents(local: Local, entries: Sequence[Entry]) -> tuple[dict[str, bytes], bool]:
+def _contents(local: RunGit, entries: Sequence[Entry]) -> tuple[dict[str, bytes], bool]:
     """Content by id, sources first, and whether the limits left nothing out."""
     ids = [one for entry in _by_worth(entries) for one in (entry.old, entry.new) if one]
     chosen, spent = [], 0
@@ -157,7 +159,7 @@ def _by_worth(entries: Sequence[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda entry: not _is_source(entry.path))
 
 
-def _sizes(local: Local, ids: Sequence[str]) -> dict[str, int]:
+def _sizes(local: RunGit, ids: Sequence[str]) -> dict[str, int]:
     if not ids:
         return {}
     told = local(
@@ -167,7 +169,7 @@ def _sizes(local: Local, ids: Sequence[str]) -> dict[str, int]:
     return {name: int(size) for name, size in rows}
 
 
-def _batch(local: Local, ids: Sequence[str]) -> dict[str, bytes]:
+def _batch(local: RunGit, ids: Sequence[str]) -> dict[str, bytes]:
     if not ids:
         return {}
     told, at, found = local("cat-file", "--batch", stdin="\n".join(ids).encode() + b"\n"), 0, {}
@@ -184,7 +186,7 @@ def _both(entry: Entry, contents: Mapping[str, bytes]) -> bool:
     return there and entry.old != entry.new
 
 
-def _hunks(local: Local, base: str, head: str, entries: Sequence[Entry]) -> dict[str, list[list[int]]]:
+def _hunks(local: RunGit, base: str, head: str, entries: Sequence[Entry]) -> dict[str, list[list[int]]]:
     """Path → hunks, for files that are in both commits: one patch, whose files come in the entries' order."""
     if not entries:
         return {}
@@ -196,18 +198,20 @@ def _hunks(local: Local, base: str, head: str, entries: Sequence[Entry]) -> dict
         if line.startswith("diff --git "):  # in a hunk every line begins with another character
             found.append([])
         elif (match := _HUNK.match(line)) and found:
-            found[-1].append(hunk_of(match))
+            found[-1].append(parse_hunk(match))
     if len(found) != len(paths):
-        raise DamagedError(f"git tells of {len(found)} files between {base} and {head}, not of {len(paths)}")
+        raise CorruptMirrorError(
+            f"git tells of {len(found)} files between {base} and {head}, not of {len(paths)}"
+        )
     return dict(zip(paths, found, strict=True))
 
 
-def hunk_of(match: re.Match[str]) -> list[int]:
+def parse_hunk(match: re.Match[str]) -> list[int]:
     """A hunk's four numbers; a count that is not written is 1."""
     return [1 if number is None else int(number) for number in match.groups()]
 
 
-def hunk_line(line: str) -> re.Match[str] | None:
+def match_hunk(line: str) -> re.Match[str] | None:
     """The header of a hunk, if the line is one."""
     return _HUNK.match(line)
 

@@ -1,4 +1,4 @@
-"""One account's view of GitHub: requests signed, kept within the limits, their failures made our errors."""
+"""One account's view of GitHubSink: requests signed, kept within the limits, their failures made our errors."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from urllib.parse import urlencode
 from requests.utils import parse_header_links
 
 from bot.errors import InternalError
-from bot.github.answers import Answer, MissingError, error_of, throttled
-from bot.github.governor import MAX_KEPT, SEARCH, Governor
+from bot.github.rate_limiter import MAX_CACHED_BYTES, SEARCH, RateLimiter
 from bot.github.requests import Request
+from bot.github.responses import ApiResponse, NotFoundError, make_error, make_throttled_error
 
-PER_PAGE = 100  # the most GitHub gives at once
+PER_PAGE = 100  # the most GitHubSink gives at once
 _REPOSITORY = re.compile(r"/repos/([^/]+/[^/]+)")
 
 
-class Carrier(Protocol):
+class TransportProtocol(Protocol):
     """What carries requests: `bot.github.transport.Transport`."""
 
     def request(
@@ -31,7 +31,7 @@ class Carrier(Protocol):
         body: object = None,
         parameters: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> ApiResponse:
         """The answer, whatever its status."""
         ...
 
@@ -40,7 +40,7 @@ class Carrier(Protocol):
         ...
 
 
-class Signer(Protocol):
+class Authenticator(Protocol):
     """Signs one account in."""
 
     @property
@@ -52,7 +52,7 @@ class Signer(Protocol):
         """The header's value."""
         ...
 
-    def renew(self) -> bool:
+    def refresh(self) -> bool:
         """Forgets what was just refused; False if nothing better can be had."""
         ...
 
@@ -64,23 +64,32 @@ class Client:
     """
 
     def __init__(
-        self, transport: Carrier, signer: Signer, governor: Governor | None, clock: Callable[[], datetime]
+        self,
+        transport: TransportProtocol,
+        authenticator: Authenticator,
+        rate_limiter: RateLimiter | None,
+        clock: Callable[[], datetime],
     ) -> None:
-        self._transport, self._signer, self._governor, self._clock = transport, signer, governor, clock
+        self._transport, self._authenticator, self._rate_limiter, self._clock = (
+            transport,
+            authenticator,
+            rate_limiter,
+            clock,
+        )
 
     def get(self, path: str, /, **parameters: Any) -> Any:
-        """What is there. Raises MissingError, RefusalError, ThrottledError, InfrastructureError."""
+        """What is there. Raises NotFoundError, RefusalError, ThrottledError, InfrastructureError."""
         return self._get(path, parameters)["value"]
 
-    def maybe(self, path: str, /, **parameters: Any) -> Any | None:
+    def get_or_none(self, path: str, /, **parameters: Any) -> Any | None:
         """What is there, None for nothing."""
         try:
             return self.get(path, **parameters)
-        except MissingError:
+        except NotFoundError:
             return None
 
     def pages(self, path: str, /, key: str = "", **parameters: Any) -> Iterator[Any]:
-        """The items of a list, page by page as they are wanted; `key` names it where GitHub wraps it."""
+        """The items of a list, page by page as they are wanted; `key` names it where GitHubSink wraps it."""
         page = self._get(path, {"per_page": PER_PAGE, **parameters})
         while True:
             yield from page["value"][key] if key else page["value"]
@@ -88,77 +97,79 @@ class Client:
                 return
             page = self._get(page["next"], {})
 
-    def send(self, request: Request, need: str = "") -> Answer:
-        """Carries out a request that changes something; `need` is the permission it takes."""
-        if self._governor is not None:
-            self._governor.before_write(self._signer.account, creates=request.method == "POST")
-        answer = self._signed(request.method, request.path, request.body, None, {})
-        self._mind(answer, self._signer.account)
+    def send(self, request: Request, permission: str = "") -> ApiResponse:
+        """Carries out a request that changes something; `permission` is the permission it takes."""
+        if self._rate_limiter is not None:
+            self._rate_limiter.acquire_write(
+                self._authenticator.account, creates_content=request.method == "POST"
+            )
+        answer = self._request_authenticated(request.method, request.path, request.body, None, {})
+        self._check_limits(answer, self._authenticator.account)
         if answer.status >= 300:
-            raise error_of(answer, _about(request.path), need, self._clock())
+            raise make_error(answer, _request_subject(request.path), permission, self._clock())
         return answer
 
     def _get(self, path: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """The answer's `value`, and the address of the `next` page, "" for none."""
-        account, search = self._signer.account, path.startswith("/search/")
+        account, search = self._authenticator.account, path.startswith("/search/")
         url = f"{account} {path}?{urlencode(sorted(parameters.items()))}"
-        kept = self._before(account, url, search=search)
-        headers = {"If-None-Match": kept[0]} if kept else {}
-        answer = self._signed("GET", path, None, parameters, headers)
-        self._mind(answer, account + SEARCH if search else account)
-        if answer.status == 304 and kept:
-            return kept[1]
+        cached_response = self._before(account, url, search=search)
+        headers = {"If-None-Match": cached_response[0]} if cached_response else {}
+        answer = self._request_authenticated("GET", path, None, parameters, headers)
+        self._check_limits(answer, account + SEARCH if search else account)
+        if answer.status == 304 and cached_response:
+            return cached_response[1]
         if answer.status >= 300:
-            raise error_of(answer, _about(path), "", self._clock())
-        told = {"value": answer.data, "next": _next(answer)}
+            raise make_error(answer, _request_subject(path), "", self._clock())
+        page_data = {"value": answer.data, "next": _next_page(answer)}
         etag = answer.headers.get("etag", "")
         size = int(answer.headers.get("content-length", "0") or 0)
-        if self._governor is not None and etag and size <= MAX_KEPT and not search:
-            self._governor.keep(url, etag, told)
-        return told
+        if self._rate_limiter is not None and etag and size <= MAX_CACHED_BYTES and not search:
+            self._rate_limiter.store_response(url, etag, page_data)
+        return page_data
 
     def _before(self, account: str, url: str, *, search: bool) -> tuple[str, dict[str, Any]] | None:
-        if self._governor is None:
+        if self._rate_limiter is None:
             return None
         if search:
-            self._governor.before_search(account)
+            self._rate_limiter.acquire_search(account)
             return None
-        self._governor.before_read(account)
-        return self._governor.kept(url)
+        self._rate_limiter.check_pause(account)
+        return self._rate_limiter.cached_response(url)
 
-    def _signed(
+    def _request_authenticated(
         self, method: str, path: str, body: object, parameters: dict[str, Any] | None, headers: dict[str, str]
-    ) -> Answer:
+    ) -> ApiResponse:
         """The answer; a token that expired or was revoked in the middle is renewed once."""
         for last in (False, True):
             answer = self._transport.request(
                 method,
                 path,
-                self._signer.authorization(),
+                self._authenticator.authorization(),
                 body=body,
                 parameters=parameters,
                 headers=headers,
             )
-            if answer.status != 401 or last or not self._signer.renew():
+            if answer.status != 401 or last or not self._authenticator.refresh():
                 return answer
         raise InternalError("unreachable")
 
-    def _mind(self, answer: Answer, account: str) -> None:
-        """Passes on to everybody that GitHub wants this account to wait."""
-        if not answer.throttles and not answer.spent:
+    def _check_limits(self, answer: ApiResponse, account: str) -> None:
+        """Passes on to everybody that GitHubSink wants this account to wait."""
+        if not answer.is_throttled and not answer.is_exhausted:
             return
-        error = throttled(answer, self._clock())
-        if self._governor is not None:
-            self._governor.pause(account, error.wait_s, str(error))
-        if answer.throttles:
+        error = make_throttled_error(answer, self._clock())
+        if self._rate_limiter is not None:
+            self._rate_limiter.pause(account, error.wait_s, str(error))
+        if answer.is_throttled:
             raise error
 
 
-def _next(answer: Answer) -> str:
+def _next_page(answer: ApiResponse) -> str:
     links = parse_header_links(answer.headers.get("link", ""))
     return next((str(link["url"]) for link in links if link.get("rel") == "next"), "")
 
 
-def _about(path: str) -> str:
+def _request_subject(path: str) -> str:
     match = _REPOSITORY.search(path)
     return match[1] if match else path.partition("?")[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.errors import UsageError
-from bot.github.changes import MAX_FILES, hunk_line, hunk_of
+from bot.github.changes import MAX_FILES, match_hunk, parse_hunk
 
 _NO_FILE = "/dev/null"
 #: A hunk beyond this line is no source file's, and would make a text of as many empty lines.
@@ -34,7 +34,7 @@ class _File:
     def path(self) -> str:
         return self.new_path or self.old_path or (self.named if self.binary else "")
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         path = self.path
         moved = bool(self.new_path and self.old_path) and self.old_path != self.new_path
         return {
@@ -47,9 +47,9 @@ class _File:
         }
 
 
-def change_of_diff(text: str) -> dict[str, Any]:
+def parse_unified_diff(text: str) -> dict[str, Any]:
     """The change that a unified diff tells; raises UsageError if it tells none."""
-    files = [one.told() for one in _files(text) if one.path]
+    files = [one.to_json() for one in _files(text) if one.path]
     if not files:
         raise UsageError("this is no unified diff: it names no file; make one with: git diff BASE HEAD")
     return {"base": "", "head": "", "files": files[:MAX_FILES], "truncated": len(files) > MAX_FILES}
@@ -62,7 +62,7 @@ def _files(text: str) -> Iterator[_File]:
         if line.startswith("diff --git "):
             if present is not None:
                 yield present
-            present = _File(named=_twice(line.removeprefix("diff --git ")))
+            present = _File(named=_doubled_path(line.removeprefix("diff --git ")))
         elif line.startswith("--- "):
             if present is None or present.hunks:
                 if present is not None:
@@ -85,14 +85,14 @@ def _header(file: _File, line: str, lines: Iterator[str]) -> None:
         file.new_path = line.split(" ", 2)[2]
     elif line.startswith(("Binary files ", "GIT binary patch")):
         file.binary = True
-    elif (match := hunk_line(line)) is not None:
-        hunk = hunk_of(match)
+    elif (match := match_hunk(line)) is not None:
+        hunk = parse_hunk(match)
         if max(hunk) > _MAX_LINE:
             raise UsageError(f"a hunk of {file.new_path or file.old_path} begins behind line {_MAX_LINE}")
-        _take(file, hunk, lines)
+        _read_hunk(file, hunk, lines)
 
 
-def _take(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
+def _read_hunk(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
     """Reads a hunk's lines; keeps its numbers without the context around what differs."""
     at_old, old_left, at_new, new_left = hunk
     at_old, at_new = at_old + (not old_left), at_new + (not new_left)  # an empty side is at the line before
@@ -112,10 +112,10 @@ def _take(file: _File, hunk: list[int], lines: Iterator[str]) -> None:
             if not gone:
                 file.new[at_new] = content
                 at_new, new_left = at_new + 1, new_left - 1
-    file.hunks += _tight(touched)
+    file.hunks += _hunks_without_context(touched)
 
 
-def _tight(touched: list[tuple[int, int, bool, bool]]) -> list[list[int]]:
+def _hunks_without_context(touched: list[tuple[int, int, bool, bool]]) -> list[list[int]]:
     """Hunks without context, one for each run of lines that differ."""
     hunks: list[list[int]] = []
     for old, new, gone, come in touched:
@@ -136,7 +136,7 @@ def _path(line: str) -> str:
     return path[2:] if path.startswith(("a/", "b/")) else path
 
 
-def _twice(text: str) -> str:
+def _doubled_path(text: str) -> str:
     """The path in "a/path b/path"."""
     half = len(text) // 2
     return text[2:half] if text[2:half] == text[half + 3 :] else ""

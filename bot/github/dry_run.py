@@ -11,13 +11,13 @@ from typing import Any
 from bot.errors import InfrastructureError
 from bot.github.effects import kind_of
 from bot.github.requests import Request, Sent, checked_target
-from bot.store.outbox import Claimed
+from bot.store.outbox import ClaimedEffect
 
-#: Stands in a request's path for the id that GitHub would have given.
+#: Stands in a request's path for the id that GitHubSink would have given.
 UNKNOWN_ID = "{id}"
 
 
-class DryRun:
+class DryRunSink:
     """Writes `FOLDER/owner/name/KIND-KEY.json` and `.md`; writing again changes nothing.
 
     Later contents of a living effect are files of their own, `KIND-KEY.2.json` and so on.
@@ -28,26 +28,26 @@ class DryRun:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def send(self, effect: Claimed) -> Sent:
+    def send(self, effect: ClaimedEffect) -> Sent:
         """Writes both files, the request last, so that an effect with a request is complete."""
         path = self._path(effect)
         kind = kind_of(effect.kind)
-        made = kind.living and effect.revision > 1 and self._made(path, effect)
-        requests = kind.requests(replace(effect, remote=UNKNOWN_ID if made else ""))
+        made = kind.editable and effect.revision > 1 and self._was_written(path, effect)
+        requests = kind.requests(replace(effect, remote_id=UNKNOWN_ID if made else ""))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if effect.resumed:  # whoever began it died, perhaps inside a file
                 for part in path.parent.glob(f".{path.stem}.*"):
                     part.unlink(missing_ok=True)
             _write(path.with_suffix(".md"), readable(requests[0]))
-            _write(path, json.dumps(_told(requests), indent=2, ensure_ascii=False) + "\n")
+            _write(path, json.dumps(_to_json(requests), indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise InfrastructureError(
                 f"cannot write {path}: {error.strerror}; check the folder's permissions and the disk"
             ) from error
         return Sent(path.resolve().as_uri())
 
-    def find(self, effect: Claimed) -> Sent | None:
+    def find(self, effect: ClaimedEffect) -> Sent | None:
         """The effect if its request was written."""
         path = self._path(effect)
         return Sent(path.resolve().as_uri()) if path.is_file() else None
@@ -57,18 +57,18 @@ class DryRun:
         del target
         return ""
 
-    def _path(self, effect: Claimed) -> Path:
+    def _path(self, effect: ClaimedEffect) -> Path:
         revision = f".{effect.revision}" if effect.revision > 1 else ""
         return self.folder / checked_target(effect.target) / f"{effect.kind}-{effect.key}{revision}.json"
 
-    def _made(self, path: Path, effect: Claimed) -> bool:
+    def _was_written(self, path: Path, effect: ClaimedEffect) -> bool:
         """Whether an earlier content was written."""
         stem = f"{effect.kind}-{effect.key}"
         return any(other != path for other in path.parent.glob(f"{stem}*.json"))
 
 
 def readable(request: Request) -> str:
-    """The request's body as people would read it on GitHub; the request itself where it has no text."""
+    """The request's body as people would read it on GitHubSink; the request itself where it has no text."""
     body = request.body or {}
     output: dict[str, Any] = body.get("output", {})
     parts = [body.get("body", ""), output.get("summary", ""), output.get("text", "")]
@@ -83,7 +83,7 @@ def readable(request: Request) -> str:
     return "\n\n".join([*head, *(part.strip("\n") for part in parts if part)]) + "\n"
 
 
-def _told(requests: list[Request]) -> dict[str, Any]:
+def _to_json(requests: list[Request]) -> dict[str, Any]:
     """The first request, and those that follow it under `then`."""
     first, *rest = [{"method": one.method, "path": one.path, "body": one.body} for one in requests]
     return {**first, "then": rest} if rest else first

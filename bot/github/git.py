@@ -60,7 +60,7 @@ class NoSuchCommitError(RefusalError):
     """The server does not give out this commit."""
 
 
-class DamagedError(InfrastructureError):
+class CorruptMirrorError(InfrastructureError):
     """git cannot work with a mirror; making it anew may help."""
 
 
@@ -87,17 +87,17 @@ class Git:
         """Runs a command that talks to the server about `target`; returns what it printed.
 
         Raises RefusalError if the repository is gone or closed to us, NoSuchCommitError if the server
-        does not give out the commit, InfrastructureError on network trouble, and DamagedError else.
+        does not give out the commit, InfrastructureError on network trouble, and CorruptMirrorError else.
         """
         try:
-            done = self._run(arguments, cwd, FETCH_TIMEOUT_S, self._online(target), tether=True)
+            done = self._run(arguments, cwd, FETCH_TIMEOUT_S, self._online(target), kill_with_parent=True)
         except subprocess.TimeoutExpired:
             raise InfrastructureError(
                 f"fetching {target} from {self.url} did not end within {FETCH_TIMEOUT_S:g} s; "
                 "check the network"
             ) from None
         if done.returncode:
-            raise self._explained(target, done.stderr)
+            raise self._classify_error(target, done.stderr)
         return done.stdout
 
     def local(self, *arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -118,14 +118,19 @@ class Git:
         extra: Mapping[str, str],
         *,
         stdin: bytes = b"",
-        tether: bool = False,
+        kill_with_parent: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
-        env = processes.scrubbed(
-            "PATH", "TMPDIR", *processes.NETWORK, extra=_base_environment() | dict(extra)
+        env = processes.filtered_environment(
+            "PATH", "TMPDIR", *processes.NETWORK_VARIABLES, extra=_base_environment() | dict(extra)
         )
         try:
             return processes.run(
-                ["git", *arguments], env=env, cwd=cwd, timeout=timeout, stdin=stdin, tether=tether
+                ["git", *arguments],
+                env=env,
+                cwd=cwd,
+                timeout=timeout,
+                stdin=stdin,
+                kill_with_parent=kill_with_parent,
             )
         except OSError as error:
             raise InfrastructureError(
@@ -140,12 +145,12 @@ class Git:
             settings[f"http.{self.url}/.extraHeader"] = f"Authorization: Basic {credentials}"
         return _configuration(settings) | {"GIT_ALLOW_PROTOCOL": self._scheme}
 
-    def _explained(self, target: str, stderr: bytes) -> Exception:
+    def _classify_error(self, target: str, stderr: bytes) -> Exception:
         text = processes.tail(stderr)
         told = [line for line in text.splitlines() if line.startswith(("fatal:", "error:", "remote:"))]
         said = "; ".join(told[:3])[:600] or text[:600] or "nothing"
         if _DAMAGED.search(text):
-            return DamagedError(f"git cannot work with the mirror of {target}: {said}")
+            return CorruptMirrorError(f"git cannot work with the mirror of {target}: {said}")
         if _NO_COMMIT.search(text):
             return NoSuchCommitError(f"{target}: {said}")
         if _GONE.search(text):
@@ -158,7 +163,7 @@ class Git:
                 f"{target} cannot be fetched from {self.url}; check the network, the proxies and the disk. "
                 f"git said: {said}"
             )
-        return DamagedError(f"git failed on {target}: {said}")
+        return CorruptMirrorError(f"git failed on {target}: {said}")
 
 
 def _base_environment() -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""Who we are on GitHub: an App with its installations, or, for trying out, the owner of a token.
+"""Who we are on GitHubSink: an App with its installations, or, for trying out, the owner of a token.
 
-An installation's token can do only what its job needs (`Job`), for an hour; it is kept until shortly before
+An installation's token can do only what its job needs (`TokenScope`), for an hour; it is kept until shortly before
 that, given back at the end, and never written anywhere.
 """
 
@@ -20,40 +20,42 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth
 
 from bot.errors import AssayError, InternalError, RefusalError, SettingsError
-from bot.github.answers import MissingError
-from bot.github.client import Client, Signer
-from bot.github.facts import time_of
+from bot.github.client import Authenticator, Client
 from bot.github.requests import Request, checked_target
+from bot.github.resources import parse_time
+from bot.github.responses import NotFoundError
 
 TOKEN_ACCOUNT = "token"  # whose limits a token uses up
 APP_ACCOUNT = "app"
 #: A token that ends within this time is not handed out any more: a fetch or a report may take minutes.
-RENEW_BEFORE = timedelta(minutes=5)
+REFRESH_MARGIN = timedelta(minutes=5)
 #: So long an installation is believed to have a repository: it may be transferred, or the App installed anew.
-ASK_AGAIN = timedelta(minutes=10)
+INSTALLATION_TTL = timedelta(minutes=10)
 NEVER = datetime.min.replace(tzinfo=UTC)  # when was asked what may not be believed any more
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Job:
+class TokenScope:
     """What a token is for, and what it may do for that."""
 
     name: str
     permissions: Mapping[str, str] = field(hash=False)
 
 
-READER = Job("reader", {"contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read"})
-REPORTER = Job(
+READER = TokenScope(
+    "reader", {"contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read"}
+)
+REPORTER = TokenScope(
     "reporter", {"checks": "write", "issues": "write", "metadata": "read", "pull_requests": "write"}
 )
-PROPOSER = Job("proposer", {"contents": "write", "metadata": "read", "pull_requests": "write"})
-JOBS = (READER, REPORTER, PROPOSER)
+PROPOSER = TokenScope("proposer", {"contents": "write", "metadata": "read", "pull_requests": "write"})
+TOKEN_SCOPES = (READER, REPORTER, PROPOSER)
 
 
 class Credentials:
-    """Who we are on GitHub: a token, or an App with its private key (PEM text)."""
+    """Who we are on GitHubSink: a token, or an App with its private key (PEM text)."""
 
     def __init__(self, *, token: str = "", app_id: str = "", private_key: str = "") -> None:
         if not token and not (app_id and private_key):
@@ -69,11 +71,11 @@ class Identity(Protocol):
 
     is_app: bool
 
-    def client(self, target: str, job: Job) -> Client:
-        """A client that may do `job` for a repository. Raises RefusalError if we are not let in there."""
+    def client(self, target: str, scope: TokenScope) -> Client:
+        """A client that may do `scope` for a repository. Raises RefusalError if we are not let in there."""
         ...
 
-    def token(self, target: str, job: Job) -> str:
+    def token(self, target: str, scope: TokenScope) -> str:
         """A token for git."""
         ...
 
@@ -81,7 +83,7 @@ class Identity(Protocol):
         """Whose limits count there, "" while nobody has asked."""
         ...
 
-    def moved(self, target: str) -> bool:
+    def installation_changed(self, target: str) -> bool:
         """Whether somebody else lets us in there by now: what was not found may be asked for again."""
         ...
 
@@ -95,11 +97,11 @@ class Identity(Protocol):
 
 
 #: Makes a client of a signer.
-Connect = Callable[[Signer], Client]
+Connect = Callable[[Authenticator], Client]
 
 
 @dataclass(frozen=True)
-class TokenSigner:
+class TokenAuthenticator:
     """Signs in with a token as it is."""
 
     value: str = field(repr=False)
@@ -109,13 +111,13 @@ class TokenSigner:
         """The header's value."""
         return f"token {self.value}"
 
-    def renew(self) -> bool:
+    def refresh(self) -> bool:
         """There is no other token."""
         return False
 
 
 @dataclass(frozen=True)
-class AppSigner:
+class AppAuthenticator:
     """Signs in as the App itself, with a JWT of a few minutes."""
 
     auth: Auth.AppAuth
@@ -125,7 +127,7 @@ class AppSigner:
         """The header's value. Raises SettingsError: the private key is none."""
         return f"Bearer {self.auth.token}"
 
-    def renew(self) -> bool:
+    def refresh(self) -> bool:
         """A JWT is new each time: if it is refused, the key or the clock is wrong."""
         return False
 
@@ -159,17 +161,17 @@ class TokenIdentity:
 
     def __init__(self, token: str, connect: Connect) -> None:
         self._token, self._login = token, ""
-        self._client = connect(TokenSigner(token))
+        self._client = connect(TokenAuthenticator(token))
 
-    def client(self, target: str, job: Job) -> Client:
+    def client(self, target: str, scope: TokenScope) -> Client:
         """The same client for everything: a token cannot be narrowed."""
-        del job
+        del scope
         checked_target(target)
         return self._client
 
-    def token(self, target: str, job: Job) -> str:
+    def token(self, target: str, scope: TokenScope) -> str:
         """The token itself."""
-        del target, job
+        del target, scope
         return self._token
 
     def account(self, target: str) -> str:
@@ -177,7 +179,7 @@ class TokenIdentity:
         del target
         return TOKEN_ACCOUNT
 
-    def moved(self, target: str) -> bool:
+    def installation_changed(self, target: str) -> bool:
         """Never: a token is its owner's."""
         del target
         return False
@@ -195,7 +197,7 @@ class TokenIdentity:
 @dataclass(frozen=True)
 class _Token:
     value: str = field(repr=False)
-    ends: datetime
+    expires_at: datetime
 
 
 class AppIdentity:
@@ -204,26 +206,26 @@ class AppIdentity:
     is_app = True
 
     def __init__(self, auth: Auth.AppAuth, connect: Connect, clock: Callable[[], datetime]) -> None:
-        self.app = connect(AppSigner(auth))
+        self.app = connect(AppAuthenticator(auth))
         self._connect, self._clock = connect, clock
         self._login = ""
         self._installations: dict[str, tuple[int, datetime]] = {}  # and when we asked
         self._tokens: dict[tuple[int, str, tuple[int, ...]], _Token] = {}
         self._lock = threading.RLock()
 
-    def client(self, target: str, job: Job) -> Client:
+    def client(self, target: str, scope: TokenScope) -> Client:
         """A client of the target's installation; a proposer's reaches that repository alone."""
         installation = self.installation(target)
-        repositories = (self._repository(target, installation),) if job is PROPOSER else ()
-        return self._connect(InstallationSigner(self, installation, job, repositories, target))
+        repositories = (self._repository(target, installation),) if scope is PROPOSER else ()
+        return self._connect(InstallationAuthenticator(self, installation, scope, repositories, target))
 
-    def of_installation(self, installation: int, job: Job) -> Client:
+    def client_for_installation(self, installation: int, scope: TokenScope) -> Client:
         """A client for all repositories of an installation."""
-        return self._connect(InstallationSigner(self, installation, job))
+        return self._connect(InstallationAuthenticator(self, installation, scope))
 
-    def token(self, target: str, job: Job) -> str:
+    def token(self, target: str, scope: TokenScope) -> str:
         """A token for git, good for some minutes at least."""
-        return InstallationSigner(self, self.installation(target), job, target=target).token()
+        return InstallationAuthenticator(self, self.installation(target), scope, target=target).token()
 
     def account(self, target: str) -> str:
         """The installation's id, as far as it is known."""
@@ -241,10 +243,10 @@ class AppIdentity:
         with self._lock:
             tokens, self._tokens = self._tokens, {}
         for one in tokens.values():
-            if one.ends <= self._clock():
+            if one.expires_at <= self._clock():
                 continue
             try:
-                self._connect(TokenSigner(one.value, APP_ACCOUNT)).send(
+                self._connect(TokenAuthenticator(one.value, APP_ACCOUNT)).send(
                     Request("DELETE", "/installation/token", None)
                 )
             except AssayError as error:
@@ -254,44 +256,44 @@ class AppIdentity:
         """The App's installation in a repository. Raises RefusalError if there is none."""
         name, at = checked_target(target).lower(), self._clock()
         known = self._installations.get(name)
-        if known is None or known[1] + ASK_AGAIN <= at:
+        if known is None or known[1] + INSTALLATION_TTL <= at:
             known = (int(self.app.get(f"/repos/{target}/installation")["id"]), at)
             self._installations[name] = known
         return known[0]
 
-    def moved(self, target: str) -> bool:
+    def installation_changed(self, target: str) -> bool:
         """Whether another installation has the repository by now: it was transferred, or installed anew."""
         before = self._installations.pop(checked_target(target).lower(), None)
         return before is not None and self.installation(target) != before[0]
 
-    def installed_anew(self, target: str, before: int) -> int | None:
+    def find_new_installation(self, target: str, before: int) -> int | None:
         """The installation that has the repository instead of this one, which is gone; None for none."""
         self._installations.pop(checked_target(target).lower(), None)
         try:
             present = self.installation(target)
-        except MissingError:
+        except NotFoundError:
             return None
         return present if present != before else None
 
-    def mint(self, installation: int, job: Job, repositories: tuple[int, ...] = ()) -> str:
+    def create_token(self, installation: int, scope: TokenScope, repositories: tuple[int, ...] = ()) -> str:
         """A token for a job, from the cache while it is good."""
-        key = (installation, job.name, repositories)
+        key = (installation, scope.name, repositories)
         with self._lock:
             there = self._tokens.get(key)
-            if there is None or there.ends - RENEW_BEFORE <= self._clock():
-                there = self._tokens[key] = self._minted(installation, job, repositories)
+            if there is None or there.expires_at - REFRESH_MARGIN <= self._clock():
+                there = self._tokens[key] = self._request_token(installation, scope, repositories)
             return there.value
 
-    def forget(self, installation: int, value: str) -> None:
-        """A token that GitHub refused; its installation may have been made anew, too."""
+    def discard_token(self, installation: int, value: str) -> None:
+        """A token that GitHubSink refused; its installation may have been made anew, too."""
         with self._lock:
             self._tokens = {key: one for key, one in self._tokens.items() if one.value != value}
             for name, one in list(self._installations.items()):
                 if one[0] == installation:
                     self._installations[name] = (installation, NEVER)
 
-    def _minted(self, installation: int, job: Job, repositories: tuple[int, ...]) -> _Token:
-        body: dict[str, Any] = {"permissions": dict(job.permissions)}
+    def _request_token(self, installation: int, scope: TokenScope, repositories: tuple[int, ...]) -> _Token:
+        body: dict[str, Any] = {"permissions": dict(scope.permissions)}
         if repositories:
             body["repository_ids"] = list(repositories)
         path = f"/app/installations/{installation}/access_tokens"
@@ -299,20 +301,20 @@ class AppIdentity:
             made = self.app.send(Request("POST", path, body)).data
         except RefusalError:
             granted = self.app.get(f"/app/installations/{installation}").get("permissions") or {}
-            body["permissions"] = _allowed(job, granted)
-            if body["permissions"] == job.permissions:
+            body["permissions"] = _granted_permissions(scope, granted)
+            if body["permissions"] == scope.permissions:
                 raise  # it was not for want of a permission
-            lacking = sorted(set(job.permissions.items()) - set(body["permissions"].items()))
-            log.warning("an installation lacks permissions", installation=installation, lacking=lacking)
+            missing = sorted(set(scope.permissions.items()) - set(body["permissions"].items()))
+            log.warning("an installation lacks permissions", installation=installation, missing=missing)
             made = self.app.send(Request("POST", path, body)).data
-        return _Token(str(made["token"]), time_of(made["expires_at"]))
+        return _Token(str(made["token"]), parse_time(made["expires_at"]))
 
     def _repository(self, target: str, installation: int) -> int:
-        reader = self.of_installation(installation, READER)
+        reader = self.client_for_installation(installation, READER)
         return int(reader.get(f"/repos/{checked_target(target)}")["id"])
 
 
-class InstallationSigner:
+class InstallationAuthenticator:
     """Signs in as one installation for one job.
 
     target   the repository it is for, which another installation may have by now; "" for all of this one's
@@ -322,13 +324,13 @@ class InstallationSigner:
         self,
         identity: AppIdentity,
         installation: int,
-        job: Job,
+        scope: TokenScope,
         repositories: tuple[int, ...] = (),
         target: str = "",
     ) -> None:
         self.account = str(installation)
         self._identity, self._installation = identity, installation
-        self._job, self._repositories, self._target = job, repositories, target
+        self._scope, self._repositories, self._target = scope, repositories, target
         self._used = ""
 
     def authorization(self) -> str:
@@ -338,28 +340,30 @@ class InstallationSigner:
     def token(self) -> str:
         """The token itself; of the present installation, where the App was removed and installed anew."""
         try:
-            self._used = self._identity.mint(self._installation, self._job, self._repositories)
-        except MissingError:
+            self._used = self._identity.create_token(self._installation, self._scope, self._repositories)
+        except NotFoundError:
             present = (
-                self._identity.installed_anew(self._target, self._installation) if self._target else None
+                self._identity.find_new_installation(self._target, self._installation)
+                if self._target
+                else None
             )
             if present is None:
                 raise
             self._installation, self.account = present, str(present)
-            self._used = self._identity.mint(present, self._job, self._repositories)
+            self._used = self._identity.create_token(present, self._scope, self._repositories)
         return self._used
 
-    def renew(self) -> bool:
+    def refresh(self) -> bool:
         """The next token is another one."""
-        self._identity.forget(self._installation, self._used)
+        self._identity.discard_token(self._installation, self._used)
         return True
 
 
-def _allowed(job: Job, granted: Mapping[str, str]) -> dict[str, str]:
+def _granted_permissions(scope: TokenScope, granted: Mapping[str, str]) -> dict[str, str]:
     """What of a job's permissions an installation has granted."""
     rank = {"read": 1, "write": 2, "admin": 3}
     found = {}
-    for name, wanted in job.permissions.items():
+    for name, wanted in scope.permissions.items():
         has = granted.get(name, "")
         if rank.get(has, 0) >= rank[wanted]:
             found[name] = wanted

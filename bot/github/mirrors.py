@@ -1,6 +1,6 @@
 """Where the git mirrors of repositories lie, and how one goes.
 
-ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHub does not tell case apart
+ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHubSink does not tell case apart
 ROOT/<owner>/<name>.lock  held while the mirror is used; it stays, as somebody may be waiting for it
 """
 
@@ -12,21 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 
 from bot.errors import InfrastructureError
-from bot.locks import locked
+from bot.file_lock import file_lock
 
 
-def mirror_of(root: Path, target: str) -> Path:
+def mirror_path(root: Path, target: str) -> Path:
     """The folder of a repository's mirror; `target` is owner/name."""
     owner, _, name = target.lower().partition("/")
     return root / owner / f"{name}.git"
 
 
-def lock_of(mirror: Path) -> Path:
+def lock_path(mirror: Path) -> Path:
     """What is locked while the mirror is used."""
     return mirror.with_suffix(".lock")
 
 
-def partial_of(mirror: Path) -> Path:
+def partial_path(mirror: Path) -> Path:
     """Where it is made, by whoever holds its lock."""
     return mirror.with_suffix(".partial")
 
@@ -36,11 +36,11 @@ def delete_mirror(root: Path, target: str) -> bool:
 
     Raises InfrastructureError: a file cannot be deleted.
     """
-    mirror = mirror_of(root, target)
-    parts = [mirror, partial_of(mirror)]
+    mirror = mirror_path(root, target)
+    parts = [mirror, partial_path(mirror)]
     if not any(part.exists() for part in parts):
         return False
-    with locked(lock_of(mirror)):
+    with file_lock(lock_path(mirror)):
         there = mirror.exists()
         delete(parts)
     return there

@@ -1,8 +1,8 @@
 """The publisher: takes effects out of the outbox, one at a time, and makes each exactly once.
 
 A row is `sending` from before the request until after the answer is stored. Whatever ends the process in
-between, the next sender finds the row, looks for the effect's marker on GitHub, and sends only what is
-not there. Where GitHub cannot be asked it waits: missing is better than double.
+between, the next sender finds the row, looks for the effect's marker on GitHubSink, and sends only what is
+not there. Where GitHubSink cannot be asked it waits: missing is better than double.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from urllib.parse import urlsplit
 import structlog
 
 from bot.errors import InfrastructureError, InternalError, RefusalError
-from bot.github.answers import ShutError
 from bot.github.effects import kind_of
 from bot.github.limits import ThrottledError
 from bot.github.requests import Sent, Sink
+from bot.github.responses import RepositoryUnavailableError
 from bot.loop import Loop
-from bot.store import audit, outbox, spending
+from bot.store import audit, outbox, rate_usage
 from bot.store.database import Database, now
-from bot.store.models import Cause
-from bot.store.outbox import Claimed
+from bot.store.models import SuppressionCause
+from bot.store.outbox import ClaimedEffect
 
 #: How long one effect may take; well over all time limits of the live sink together.
 LEASE = timedelta(minutes=5)
-#: Between tries: 30 s, doubling to an hour, as GitHub's best practices ask for ("exponentially").
+#: Between tries: 30 s, doubling to an hour, as GitHubSink's best practices ask for ("exponentially").
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
 #: Tries before a person is asked: with the waits above about half a day.
@@ -51,28 +51,28 @@ class Publisher(Loop):
         database: Database,
         sink: Sink,
         clock: Callable[[], datetime] = now,
-        rehearsal: Sink | None = None,
+        dry_run: Sink | None = None,
     ) -> None:
-        if rehearsal is None and sink.live:
+        if dry_run is None and sink.live:
             raise InternalError("a live publisher needs a sink for targets in dry-run mode")
         super().__init__("publisher", IDLE_S)
         self.database, self.sink, self.clock = database, sink, clock
-        self.rehearsal = rehearsal or sink
+        self.dry_run = dry_run or sink
 
-    def start(self, *, steal: bool = False) -> None:
-        """Call once before it works. `steal`: this process knows that no other sends."""
-        if steal:
+    def start(self, *, free_other_leases: bool = False) -> None:
+        """Call once before it works. `free_other_leases`: this process knows that no other sends."""
+        if free_other_leases:
             with self.database.transaction() as session:
-                outbox.free_senders(session)
+                outbox.release_senders(session)
 
     def run_once(self, _stop: threading.Event | None = None, /) -> bool:
         """Handles one effect that is due; False if there is none, or a brake is set."""
         with self.database.reading() as session:
-            if not outbox.has_open(session):
+            if not outbox.has_unsent(session):
                 return False
         with self.database.transaction() as session:
             at = self.clock()
-            paused = spending.pauses(session, at)
+            paused = rate_usage.pauses(session, at)
             effect = outbox.claim(
                 session,
                 at,
@@ -82,12 +82,12 @@ class Publisher(Loop):
             )
         if effect is None:
             return False
-        sink = self.rehearsal if effect.rehearsal else self.sink
+        sink = self.dry_run if effect.dry_run else self.sink
         told = log.bind(effect=effect.key, kind=effect.kind, target=effect.target, attempt=effect.attempts)
         try:
-            sent = _make(sink, effect)
+            sent = _send_once(sink, effect)
             if sent is None:
-                self._keep(effect)
+                self._hold(effect)
                 told.info("effect withdrawn", reason=effect.withdrawn)
                 return True
         except RefusalError as error:
@@ -98,72 +98,72 @@ class Publisher(Loop):
             self._wait(effect, error)
         except InfrastructureError as error:
             told.warning("effect failed", reason=str(error))
-            self._again(effect, error, unsent=not sink.live)
+            self._retry(effect, error, unsent=not sink.live)
         else:
-            self._finish(effect, sent, seen=sink.live)
+            self._finish(effect, sent, live=sink.live)
             told.info("effect sent", url=sent.url, resumed=effect.resumed)
         return True
 
-    def _finish(self, effect: Claimed, sent: Sent, *, seen: bool) -> None:
+    def _finish(self, effect: ClaimedEffect, sent: Sent, *, live: bool) -> None:
         at = self.clock()
         with self.database.transaction() as session:
-            outbox.finish(
+            outbox.mark_sent(
                 session,
                 effect.key,
                 sent.url,
                 sent.number,
                 at,
-                remote=sent.remote,
+                remote_id=sent.remote_id,
                 revision=effect.revision,
             )
-            if seen:
-                why = f"{effect.kind} {'changed' if effect.remote else 'published'}"
-                evidence = {"url": sent.url, "revision": effect.revision} | _moved(sent, effect.target)
+            if live:
+                why = f"{effect.kind} {'changed' if effect.remote_id else 'published'}"
+                evidence = {"url": sent.url, "revision": effect.revision} | _new_name(sent, effect.target)
                 audit.record(
                     session, effect.target, "sent", f"effect:{effect.key}", why, at, evidence=evidence
                 )
 
-    def _keep(self, effect: Claimed) -> None:
+    def _hold(self, effect: ClaimedEffect) -> None:
         with self.database.transaction() as session:
-            if outbox.in_hand(session, effect):
-                outbox.keep(session, effect.key)
+            if outbox.is_still_claimed(session, effect):
+                outbox.hold_withdrawn(session, effect.key)
 
-    def _refuse(self, effect: Claimed, error: RefusalError) -> None:
+    def _refuse(self, effect: ClaimedEffect, error: RefusalError) -> None:
         at, reason = self.clock(), str(error)
-        cause = error.cause if isinstance(error, ShutError) else Cause.NONE
+        cause = error.cause if isinstance(error, RepositoryUnavailableError) else SuppressionCause.NONE
         with self.database.transaction() as session:
             if outbox.refuse(session, effect, reason, cause, at):
                 audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
 
-    def _give_up(self, effect: Claimed, reason: str) -> None:
+    def _give_up(self, effect: ClaimedEffect, reason: str) -> None:
         at = self.clock()
         with self.database.transaction() as session:
-            if not outbox.in_hand(session, effect):
+            if not outbox.is_still_claimed(session, effect):
                 return
             outbox.give_up(session, effect.key, reason, self.clock())
             audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
 
-    def _wait(self, effect: Claimed, error: ThrottledError) -> None:
-        """GitHub's limits are no fault of the effect's: it may wait for its turn as often as it must."""
+    def _wait(self, effect: ClaimedEffect, error: ThrottledError) -> None:
+        """GitHubSink's limits are no fault of the effect's: it may wait for its turn as often as it must."""
         with self.database.transaction() as session:
-            if not outbox.in_hand(session, effect):
+            if not outbox.is_still_claimed(session, effect):
                 return
             outbox.retry(
                 session,
                 effect.key,
                 str(error),
                 self.clock() + timedelta(seconds=error.wait_s),
-                unsent=not error.begun and not effect.resumed,
-                tried=False,
+                unsent=not error.partially_sent and not effect.resumed,
+                counts_as_attempt=False,
             )
 
-    def _again(self, effect: Claimed, error: InfrastructureError, *, unsent: bool) -> None:
+    def _retry(self, effect: ClaimedEffect, error: InfrastructureError, *, unsent: bool) -> None:
         if effect.attempts >= MAX_ATTEMPTS:
             self._give_up(effect, f"given up after {effect.attempts} tries: {error}")
             return
         wait = min(FIRST_WAIT * 2 ** (effect.attempts - 1), LONGEST_WAIT)
         with self.database.transaction() as session:
-            if not outbox.in_hand(session, effect):
+            if not outbox.is_still_claimed(session, effect):
                 return
             # A resumed effect may have arrived in an earlier try, whatever happened in this one.
             outbox.retry(
@@ -175,19 +175,19 @@ class Publisher(Loop):
             )
 
 
-def _make(sink: Sink, effect: Claimed) -> Sent | None:
+def _send_once(sink: Sink, effect: ClaimedEffect) -> Sent | None:
     """Makes it; None where it is not out and not wanted any more."""
     kind = kind_of(effect.kind)
-    if kind.living and effect.remote:  # a change made twice is made once: there is nothing to look for
+    if kind.editable and effect.remote_id:  # a change made twice is made once: there is nothing to look for
         return sink.send(effect)
-    there = sink.find(effect) if effect.resumed or kind.seeks else None
+    there = sink.find(effect) if effect.resumed or kind.always_search else None
     if there is None:
         return None if effect.withdrawn else sink.send(effect)
-    return there if kind.settled(effect) else sink.send(replace(effect, remote=there.remote))
+    return there if kind.is_complete(effect) else sink.send(replace(effect, remote_id=there.remote_id))
 
 
-def _moved(sent: Sent, target: str) -> dict[str, str]:
-    """What GitHub calls the target now, where that is another name: it was renamed or transferred."""
+def _new_name(sent: Sent, target: str) -> dict[str, str]:
+    """What GitHubSink calls the target now, where that is another name: it was renamed or transferred."""
     parts = urlsplit(sent.url).path.split("/")
     name = "/".join(parts[1:3])
     page = len(parts) > 3 and parts[1] not in ("repos", "api")  # not an address of the API

@@ -16,15 +16,15 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from bot.errors import RefusalError, UsageError
+from bot.file_lock import file_lock
 from bot.github.changes import read_change
-from bot.github.git import DamagedError, Git, NoSuchCommitError, TokenFor
-from bot.github.mirrors import lock_of, mirror_of, partial_of
-from bot.locks import locked
+from bot.github.git import CorruptMirrorError, Git, NoSuchCommitError, TokenFor
+from bot.github.mirrors import lock_path, mirror_path, partial_path
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
-MAX_CHANGED_FILES = 3_000  # what GitHub's own list of a pull request's files stops at
+MAX_CHANGED_FILES = 3_000  # what GitHubSink's own list of a pull request's files stops at
 
-# GitHub's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
+# GitHubSink's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
 _TARGET = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38})/([A-Za-z0-9._-]{1,100})")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*"
@@ -46,26 +46,26 @@ class Repositories:
         the repository or the commit is not to be had, InfrastructureError if the network fails.
         """
         _check_path(path)
-        return self._at(target, sha, lambda mirror: self._read(target, mirror, sha, path))
+        return self._with_commit(target, sha, lambda mirror: self._read(target, mirror, sha, path))
 
     def has(self, target: str, sha: str) -> bool:
         """Whether the repository has this commit; fetches it."""
         try:
-            return self._at(target, sha, lambda _: True)
+            return self._with_commit(target, sha, lambda _: True)
         except NoSuchCommitError:
             return False
 
     def changed_files(self, target: str, base: str, head: str) -> tuple[str, ...]:
         """The paths that differ between two commits, sorted; at most MAX_CHANGED_FILES of them."""
         _check_sha(base)
-        self._at(target, base, lambda _: None)
-        return self._at(target, head, lambda mirror: self._changed(target, mirror, base, head))
+        self._with_commit(target, base, lambda _: None)
+        return self._with_commit(target, head, lambda mirror: self._changed(target, mirror, base, head))
 
     def change(self, target: str, base: str, head: str) -> dict[str, Any]:
         """What differs between two commits: see `bot.github.changes`. Raises as `read` does."""
         _check_sha(base)
-        self._at(target, base, lambda _: None)
-        return self._at(target, head, lambda mirror: self._change(target, mirror, base, head))
+        self._with_commit(target, base, lambda _: None)
+        return self._with_commit(target, head, lambda mirror: self._change(target, mirror, base, head))
 
     def commits(self, target: str, base: str, head: str, paths: Sequence[str]) -> tuple[str, ...]:
         """The commits after base up to head that change one of these files, oldest first.
@@ -75,14 +75,16 @@ class Repositories:
         _check_sha(base)
         for path in paths:
             _check_path(path)
-        self._at(target, base, lambda _: None)
-        return self._at(target, head, lambda mirror: self._commits(target, mirror, base, head, paths))
+        self._with_commit(target, base, lambda _: None)
+        return self._with_commit(
+            target, head, lambda mirror: self._commits(target, mirror, base, head, paths)
+        )
 
     def merge_base(self, target: str, base: str, head: str) -> str:
         """The commit at which two parted; "" if they have no history in common. Raises as `read` does."""
         _check_sha(base)
-        self._at(target, base, lambda _: None)
-        return self._at(target, head, lambda mirror: self._merge_base(target, mirror, base, head))
+        self._with_commit(target, base, lambda _: None)
+        return self._with_commit(target, head, lambda mirror: self._merge_base(target, mirror, base, head))
 
     def default_branch(self, target: str) -> str:
         """The branch that HEAD stands for; raises RefusalError if the repository is empty."""
@@ -95,22 +97,22 @@ class Repositories:
             raise RefusalError(f"{target} has no default branch: it is empty; push a commit first")
         return match[1].decode(errors="replace")
 
-    def _at(self, target: str, sha: str, use: Callable[[Path], Result]) -> Result:
+    def _with_commit(self, target: str, sha: str, use: Callable[[Path], Result]) -> Result:
         """Calls `use` on the mirror once it holds the commit; a damaged mirror is made anew, once."""
         _check_sha(sha)
         mirror = self._mirror(target)
-        with locked(lock_of(mirror)):
+        with file_lock(lock_path(mirror)):
             try:
                 self._fetch(target, mirror, sha)
                 return use(mirror)
-            except DamagedError:
+            except CorruptMirrorError:
                 shutil.rmtree(mirror, ignore_errors=True)
                 self._fetch(target, mirror, sha)
                 return use(mirror)
 
     def _fetch(self, target: str, mirror: Path, sha: str) -> None:
         self._prepare(target, mirror)
-        if self._holds(mirror, sha):
+        if self._has_commit(mirror, sha):
             return
         # The commit itself first: it brings its history and nothing else. A reference keeps it from
         # being collected, and tells the server next time what is here already.
@@ -118,7 +120,7 @@ class Repositories:
             self._fetch_refs(target, mirror, f"+{sha}:refs/assay/commits/{sha}")
         except NoSuchCommitError:
             self._fetch_refs(target, mirror, _ALL_BRANCHES)
-        if not self._holds(mirror, sha):
+        if not self._has_commit(mirror, sha):
             raise NoSuchCommitError(
                 f"{target} has no commit {sha}; a forced push may have removed it: push it again, or test a "
                 "newer one"
@@ -131,7 +133,7 @@ class Repositories:
     def _prepare(self, target: str, mirror: Path) -> None:
         if (mirror / "HEAD").is_file():
             return
-        partial = partial_of(mirror)  # we hold the lock: it is nobody else's
+        partial = partial_path(mirror)  # we hold the lock: it is nobody else's
         for stale in (mirror, partial):
             shutil.rmtree(stale, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -146,14 +148,14 @@ class Repositories:
             self._local(target, "config", key, value, cwd=partial)
         partial.rename(mirror)
 
-    def _holds(self, mirror: Path, sha: str) -> bool:
+    def _has_commit(self, mirror: Path, sha: str) -> bool:
         return self._git.local("cat-file", "-e", f"{sha}^{{commit}}", cwd=mirror).returncode == 0
 
     def _read(self, target: str, mirror: Path, sha: str, path: str) -> bytes | None:
         blob = self._blob(target, mirror, sha, path)
         if blob is None:
             return None
-        if not self._here(mirror, blob):
+        if not self._has_blob(mirror, blob):
             self._git.remote(
                 target, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin", blob, cwd=mirror
             )
@@ -162,7 +164,7 @@ class Repositories:
             raise UsageError(f"{path} of {target} is {size} bytes long; at most {MAX_FILE_BYTES} are read")
         return self._local(target, "cat-file", "blob", blob, cwd=mirror)
 
-    def _here(self, mirror: Path, blob: str) -> bool:
+    def _has_blob(self, mirror: Path, blob: str) -> bool:
         return self._git.local("cat-file", "-e", blob, cwd=mirror).returncode == 0
 
     def _blob(self, target: str, mirror: Path, sha: str, path: str) -> str | None:
@@ -192,7 +194,7 @@ class Repositories:
             return ""
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()[-600:]
-            raise DamagedError(f"the mirror of {target} in {mirror} cannot be used: {said}")
+            raise CorruptMirrorError(f"the mirror of {target} in {mirror} cannot be used: {said}")
         return done.stdout.decode().strip()
 
     def _commits(
@@ -212,12 +214,12 @@ class Repositories:
         done = self._git.local(*arguments, cwd=cwd, stdin=stdin)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()[-600:]
-            raise DamagedError(f"the mirror of {target} in {cwd} cannot be used: {said}")
+            raise CorruptMirrorError(f"the mirror of {target} in {cwd} cannot be used: {said}")
         return done.stdout
 
     def _mirror(self, target: str) -> Path:
         _check_target(target)
-        return mirror_of(self._root, target)
+        return mirror_path(self._root, target)
 
     def _url(self, target: str) -> str:
         url = f"{self._git.url}/{target}"

@@ -1,4 +1,4 @@
-"""What is asked of GitHub's REST API, what comes of it, and where it goes."""
+"""What is asked of GitHubSink's REST API, what comes of it, and where it goes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.errors import InternalError
-from bot.store.outbox import Claimed
+from bot.store.outbox import ClaimedEffect
 
 _TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
@@ -23,11 +23,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Sent:
-    """What GitHub made of an effect: where it is, its number if it is an issue, and its id there."""
+    """What GitHubSink made of an effect: where it is, its number if it is an issue, and its id there."""
 
     url: str
     number: int | None = None
-    remote: str = ""
+    remote_id: str = ""
 
 
 class Sink(Protocol):
@@ -38,14 +38,14 @@ class Sink(Protocol):
 
     live: bool
 
-    def send(self, effect: Claimed) -> Sent:
-        """Makes the effect, or gives it its present content where `effect.remote` is known.
+    def send(self, effect: ClaimedEffect) -> Sent:
+        """Makes the effect, or gives it its present content where `effect.remote_id` is known.
 
         Raises RefusalError if trying again is no use, ThrottledError if it was not carried out, and any
         other InfrastructureError if nobody knows whether it arrived.
         """
 
-    def find(self, effect: Claimed) -> Sent | None:
+    def find(self, effect: ClaimedEffect) -> Sent | None:
         """The effect if it was made before; None if it surely was not. Raises as `send` does."""
 
     def account(self, target: str) -> str:

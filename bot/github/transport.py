@@ -1,7 +1,7 @@
 """Requests over HTTP to one server's REST API, and nothing of what they mean.
 
 Not PyGithub's own requester: it follows redirects without the query, which makes a list of a renamed
-repository's issues another list; it takes 307, GitHub's answer to a POST there, for success; it sleeps
+repository's issues another list; it takes 307, GitHubSink's answer to a POST there, for success; it sleeps
 through `retry-after`; and it is not for two threads. Signing in is PyGithub's part (`bot.github.identity`).
 """
 
@@ -18,14 +18,14 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from bot.errors import InfrastructureError, RefusalError
-from bot.github.answers import Answer
 from bot.github.limits import TIMEOUT_S
+from bot.github.responses import ApiResponse
 
 USER_AGENT = "assay (https://docs.github.com/rest)"
-#: The version we were written for. GitHub's own site alone is asked for it: others' servers may be older.
+#: The version we were written for. GitHubSink's own site alone is asked for it: others' servers may be older.
 PUBLIC_API, API_VERSION = "https://api.github.com", "2022-11-28"
 _REDIRECTS = frozenset({301, 302, 307, 308})
-_MAX_REDIRECTS = 3  # GitHub: "clients should follow", renames of renames lead straight to the last name
+_MAX_REDIRECTS = 3  # GitHubSink: "clients should follow", renames of renames lead straight to the last name
 #: Only what changes nothing is repeated at once, after 0.5 and 1 s; `retry-after` is the governor's business.
 _RETRY = Retry(
     total=3,
@@ -43,7 +43,7 @@ class Transport:
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
         self.url = url.rstrip("/")
         self._timeout = timeout_s
-        self._own = threading.local()
+        self._local = threading.local()
         self._sessions: list[requests.Session] = []
         self._lock = threading.Lock()
 
@@ -56,10 +56,10 @@ class Transport:
         body: object = None,
         parameters: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> ApiResponse:
         """The answer, whatever its status, redirects followed with method and body as they are.
 
-        path  below the API's root, or an address that GitHub gave
+        path  below the API's root, or an address that GitHubSink gave
         Raises InfrastructureError if there is no answer, RefusalError if it leads to another server.
         """
         url = path if path.startswith(f"{self.url}/") else self.url + path
@@ -67,11 +67,11 @@ class Transport:
         sent = {"Authorization": authorization, **(headers or {})} | (
             {"Content-Type": "application/json"} if data else {}
         )
-        for hop in range(_MAX_REDIRECTS + 1):
-            answer = self._once(method, url, data, parameters if not hop else None, sent)
+        for redirect_count in range(_MAX_REDIRECTS + 1):
+            answer = self._once(method, url, data, parameters if not redirect_count else None, sent)
             if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
-                return _answer(answer, moved=hop > 0)
-            url = self._followed(answer.headers["location"])
+                return _to_response(answer, redirected=redirect_count > 0)
+            url = self._resolve_redirect(answer.headers["location"])
         raise InfrastructureError(f"{url} leads in circles; tried again later")
 
     def close(self) -> None:
@@ -105,22 +105,22 @@ class Transport:
             ) from error
 
     def _session(self) -> requests.Session:
-        session: requests.Session | None = getattr(self._own, "session", None)
+        session: requests.Session | None = getattr(self._local, "session", None)
         if session is None:
             session = requests.Session()
-            session.auth = _as_it_is
+            session.auth = _no_auth
             session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/vnd.github+json"})
             if self.url == PUBLIC_API:
                 session.headers["X-GitHub-Api-Version"] = API_VERSION
             adapter = HTTPAdapter(max_retries=_RETRY)
             session.mount("https://", adapter)
             session.mount("http://", adapter)
-            self._own.session = session
+            self._local.session = session
             with self._lock:
                 self._sessions.append(session)
         return session
 
-    def _followed(self, location: str) -> str:
+    def _resolve_redirect(self, location: str) -> str:
         """The address a redirect leads to; our credentials go to no other server."""
         here, there = urlsplit(self.url), urlsplit(location)
         if not there.netloc:
@@ -133,14 +133,14 @@ class Transport:
         return location
 
 
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
     """No authentication but the header: without this, requests would look into ~/.netrc."""
     return request
 
 
-def _answer(response: requests.Response, *, moved: bool) -> Answer:
+def _to_response(response: requests.Response, *, redirected: bool) -> ApiResponse:
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(response.status_code, headers, _data(response), moved)
+    return ApiResponse(response.status_code, headers, _data(response), redirected)
 
 
 def _data(response: requests.Response) -> Any:

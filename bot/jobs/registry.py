@@ -12,13 +12,13 @@ from fuzzing.registry import Registry
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bot.jobs.doing import Doing
+    from bot.jobs.job_context import JobContext
     from bot.store import Session
     from bot.store.models import Job
 
-Work = Callable[["Doing"], None]
+Work = Callable[["JobContext"], None]
 #: What it means for the rows a job was about that it is given up, and why; in the transaction that says so.
-GivenUp = Callable[["Session", "Job", str, "datetime"], None]
+OnGivenUp = Callable[["Session", "Job", str, "datetime"], None]
 
 
 class Lane(Enum):
@@ -29,41 +29,41 @@ class Lane(Enum):
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One kind of job.
+class JobKind:
+    """One job kind.
 
-    work      settles it, as `Doing.done` does, or raises
-    given_up  follows where it raised
+    work      settles it, as `JobContext.done` does, or raises
+    on_given_up  follows where it raised
     answers   whether a person who asked for it in a thread is told there if it is given up
     """
 
     name: str
     lane: Lane
     work: Work
-    given_up: GivenUp | None = None
+    on_given_up: OnGivenUp | None = None
     answers: bool = True
 
 
-_KINDS: Registry[Kind] = Registry("kind of job", "bot.jobs.kinds")
+_KINDS: Registry[JobKind] = Registry("job kind", "bot.bugs.jobs", "bot.pulls.jobs", "bot.targets.jobs")
 
 
-def kind(
-    name: str, lane: Lane = Lane.LONG, *, given_up: GivenUp | None = None, answers: bool = True
+def job_kind(
+    name: str, lane: Lane = Lane.LONG, *, on_given_up: OnGivenUp | None = None, answers: bool = True
 ) -> Callable[[Work], Work]:
     """Decorator: makes a function the work of the jobs of this kind."""
 
     def register(work: Work) -> Work:
-        _KINDS.add(Kind(name, lane, work, given_up, answers), name)
+        _KINDS.add(JobKind(name, lane, work, on_given_up, answers), name)
         return work
 
     return register
 
 
-def kind_of(name: str) -> Kind:
+def get_job_kind(name: str) -> JobKind:
     """The kind of that name."""
     return _KINDS.get(name)
 
 
-def of_lane(lane: Lane) -> tuple[str, ...]:
+def kinds_in_lane(lane: Lane) -> tuple[str, ...]:
     """The names of the kinds of a lane. Imports every file."""
     return tuple(name for name in _KINDS.names() if _KINDS.get(name).lane is lane)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.campaigns.services import Services, Settings
-from bot.jobs.answering import settled
-from bot.jobs.doing import Doing, Errand, Forge
-from bot.jobs.registry import Kind, Lane, kind_of, of_lane
+from bot.jobs.job_context import GitHubReader, JobContext, JobSpec
+from bot.jobs.job_reply import finish_job
+from bot.jobs.registry import JobKind, Lane, get_job_kind, kinds_in_lane
 from bot.leases import LEASE
 from bot.loop import Loop
 from bot.store import Database, Session, campaigns, jobs
@@ -23,7 +23,7 @@ BACKOFF_S = {Lane.QUICK: (5.0, 15.0, 60.0, 240.0), Lane.LONG: (15.0, 60.0, 300.0
 IDLE_S = {Lane.QUICK: 0.5, Lane.LONG: 1.0}
 #: Long jobs run compilers on the same machine as campaigns do, whose results people wait for. One that has
 #: waited so long takes its turn all the same, or a busy target would never see a fix verified.
-PATIENCE = timedelta(minutes=15)
+MAX_WAIT = timedelta(minutes=15)
 
 
 class Worker(Loop):
@@ -36,34 +36,34 @@ class Worker(Loop):
         services: Services,
         lane: Lane,
         *,
-        forge: Forge | None = None,
+        github_reader: GitHubReader | None = None,
         wake: Callable[[], None] = lambda: None,
         backoff: Sequence[float] | None = None,
     ) -> None:
         super().__init__(f"jobs-{lane.value}", IDLE_S[lane])
         self._database, self._settings, self._services = database, settings, services
-        self._lane, self._kinds, self._forge, self._on_work = lane, of_lane(lane), forge, wake
+        self._lane, self._kinds, self._forge, self._on_work = lane, kinds_in_lane(lane), github_reader, wake
         self._backoff = tuple(BACKOFF_S[lane] if backoff is None else backoff)
 
-    def start(self, *, steal: bool = False) -> None:
-        """Call once before it works. `steal` frees what dead processes were at: this one is alone."""
-        if steal:
+    def start(self, *, free_other_leases: bool = False) -> None:
+        """Call once before it works. `free_other_leases` frees what dead processes were at: this one is alone."""
+        if free_other_leases:
             with self._database.transaction() as session:
-                jobs.free_others(session, self._kinds, self.owner)
+                jobs.release_other_leases(session, self._kinds, self.owner)
 
     def run_once(self, stop: threading.Event | None = None, /) -> bool:
         """Does the job of the lane that has waited longest; False if none is due."""
         present = self._services.clock.now()
         with self._database.reading() as session:
-            if not jobs.any_due(session, self._kinds, present) or self._gives_way(session):
+            if not jobs.any_due(session, self._kinds, present) or self._yields_to_campaign(session):
                 return False
         with self._database.transaction(durable=False) as session:
             job = jobs.claim(session, self._kinds, self.owner, present, present + LEASE)
             if job is None:
                 return False
-            errand, attempts = Errand.of(job), job.attempts
-        doing = Doing(
-            errand,
+            job_spec, attempts = JobSpec.of(job), job.attempts
+        job_context = JobContext(
+            job_spec,
             self._database,
             self._settings,
             self._services,
@@ -72,41 +72,41 @@ class Worker(Loop):
             self._forge,
             self._on_work,
         )
-        self.do(_Turn(doing, kind_of(errand.kind), attempts, self._backoff))
+        self.process(_JobRun(job_context, get_job_kind(job_spec.kind), attempts, self._backoff))
         return True
 
-    def _gives_way(self, session: Session) -> bool:
+    def _yields_to_campaign(self, session: Session) -> bool:
         """Whether a campaign wants the machine, and no job of ours has waited too long."""
         present = self._services.clock.now()
         if self._lane is not Lane.LONG or not campaigns.any_unfinished(session):
             return False
         oldest = jobs.oldest_due(session, self._kinds, present)
-        return oldest is None or present - oldest < PATIENCE
+        return oldest is None or present - oldest < MAX_WAIT
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _JobRun:
     """A job, begun for the `attempts`-th time."""
 
-    doing: Doing
-    kind: Kind
+    job_context: JobContext
+    kind: JobKind
     attempts: int
     backoff: Sequence[float]
 
     @property
-    def about(self) -> Mapping[str, object]:
+    def log_fields(self) -> Mapping[str, object]:
         """The job."""
-        errand = self.doing.errand
-        return {"job_id": errand.id, "kind": errand.kind, "key": errand.key}
+        job_spec = self.job_context.job_spec
+        return {"job_id": job_spec.id, "kind": job_spec.kind, "key": job_spec.key}
 
     def work(self) -> None:
         """Does the job."""
-        self.kind.work(self.doing)
+        self.kind.work(self.job_context)
 
-    def give_back(self) -> None:
+    def release_lease(self) -> None:
         """Leaves it pending."""
-        with self.doing.transaction() as (_, job):
-            jobs.release(job)
+        with self.job_context.transaction() as (_, job):
+            jobs.release_lease(job)
 
     def wait(self) -> float | None:
         """By the attempts."""
@@ -114,21 +114,21 @@ class _Turn:
 
     def postpone(self, error: Exception, seconds: float) -> None:
         """Leaves it pending until then, with the reason."""
-        until = self.doing.services.clock.now() + timedelta(seconds=seconds)
-        with self.doing.transaction() as (_, job):
+        until = self.job_context.services.clock.now() + timedelta(seconds=seconds)
+        with self.job_context.transaction() as (_, job):
             jobs.postpone(job, str(error), until)
 
     def fail(self, error: Exception) -> None:
         """Gives it up with what that means for what it is about."""
         self._fail(f"failed {self.attempts} times: {error}" if self.attempts > 1 else str(error))
 
-    def bury(self, bug: Exception) -> None:
+    def record_internal_error(self, bug: Exception) -> None:
         """The same, without the words of the bug: they may hold anything."""
         self._fail(f"a bug of Assay: {type(bug).__name__}; its log has the traceback")
 
     def _fail(self, reason: str) -> None:
-        present = self.doing.services.clock.now()
-        with self.doing.transaction() as (session, job):
-            settled(session, job, JobState.FAILED, reason, {}, present, answers=self.kind.answers)
-            if self.kind.given_up is not None:
-                self.kind.given_up(session, job, reason, present)
+        present = self.job_context.services.clock.now()
+        with self.job_context.transaction() as (session, job):
+            finish_job(session, job, JobState.FAILED, reason, {}, present, answers=self.kind.answers)
+            if self.kind.on_given_up is not None:
+                self.kind.on_given_up(session, job, reason, present)

@@ -14,19 +14,19 @@ from typing import Any
 
 from bot.reports import text
 from bot.reports.report import Group
-from bot.reports.templating import counted
+from bot.reports.templates import pluralize
 
 MAX_TITLE = 255  # of an annotation, and 64 KB of its message: GitHub's REST API, checks
 _MESSAGE = 4_000  # ours: what is read beside a line of a diff
-_LONGEST_PATH = 1_000  # characters; ours
-_LEAST_NAME = 6  # letters of a pass's name that may be looked for in a sentence
+_MAX_PATH = 1_000  # characters; ours
+_MIN_NAME_LENGTH = 6  # letters of a pass's name that may be looked for in a sentence
 _LETTERS = re.compile(r"[^a-z0-9]")
 #: What a file does, in the words of a sentence; a compiler's own tests are not where its bugs come from.
 _ROLES = {"converter": "converter", "kernel": "kernel", "pass": "pass", "other": "code"}
 
 
 @dataclass(frozen=True)
-class Spot:
+class ChangedLine:
     """A changed line at head, and why a finding is told there."""
 
     path: str
@@ -34,33 +34,39 @@ class Spot:
     why: str
 
 
-class Touches:
+class TouchedCode:
     """What a change touches, as a ranking keeps it."""
 
     def __init__(self, touched: Iterable[Mapping[str, Any]]) -> None:
-        self._operators: dict[str, list[Spot]] = {}
-        self._passes: dict[str, list[Spot]] = {}
+        self._operators: dict[str, list[ChangedLine]] = {}
+        self._passes: dict[str, list[ChangedLine]] = {}
         for one in touched:
             if "operator" in one:
                 name = str(one["operator"])
-                self._operators[name] = list(_spots(one, f" of {name}"))
+                self._operators[name] = list(_changed_lines(one, f" of {name}"))
             elif "pass" in one:
                 name = str(one["pass"])
-                self._passes[name] = list(_spots(one, f" {name}"))
+                self._passes[name] = list(_changed_lines(one, f" {name}"))
 
-    def spot(self, group: Group) -> Spot | None:
+    def changed_line(self, group: Group) -> ChangedLine | None:
         """The line that a group of findings most likely comes from; None where the diff does not tell."""
         outcome = group.example.outcome
-        component = _letters(outcome.evidence.component) if outcome is not None else ""
-        for name, spots in self._passes.items():
-            if spots and len(_letters(name)) >= _LEAST_NAME and _letters(name) in component:
-                return spots[0]
+        component = _normalize_name(outcome.evidence.component) if outcome is not None else ""
+        for name, changed_lines in self._passes.items():
+            if (
+                changed_lines
+                and len(_normalize_name(name)) >= _MIN_NAME_LENGTH
+                and _normalize_name(name) in component
+            ):
+                return changed_lines[0]
         operators = dict.fromkeys([group.example.operator, *(row.operator for row in group.shown)])
-        return next((spot for name in operators for spot in self._operators.get(name, ())), None)
+        return next(
+            (changed_line for name in operators for changed_line in self._operators.get(name, ())), None
+        )
 
 
-def beside_lines(
-    groups: Sequence[Group], touches: Touches, command: Callable[[Group], str], *, gate: bool
+def build_annotations(
+    groups: Sequence[Group], touched_code: TouchedCode, command: Callable[[Group], str], *, gate: bool
 ) -> list[dict[str, Any]]:
     """The annotations of these groups, one each at most, as GitHub's API describes them.
 
@@ -69,41 +75,41 @@ def beside_lines(
     """
     made = []
     for group in groups:
-        spot = touches.spot(group)
-        if spot is not None:
-            made.append(_annotation(group, spot, command(group), "failure" if gate else "warning"))
+        changed_line = touched_code.changed_line(group)
+        if changed_line is not None:
+            made.append(_annotation(group, changed_line, command(group), "failure" if gate else "warning"))
     return made
 
 
-def _annotation(group: Group, spot: Spot, command: str, level: str) -> dict[str, Any]:
+def _annotation(group: Group, changed_line: ChangedLine, command: str, level: str) -> dict[str, Any]:
     head, base = group.example.head_runs, group.example.base_runs
     lines = [
-        f"{counted(group.cases, 'case')} of {group.example.operator or 'several operators'} "
+        f"{pluralize(group.cases, 'case')} of {group.example.operator or 'several operators'} "
         f"{'fails' if group.cases == 1 else 'fail'} since this change: "
         f"{head.failed} of {head.runs} runs at head, {base.failed} of {base.runs} at base.",
-        f"Told here because {spot.why}.",
+        f"Told here because {changed_line.why}.",
         *([f"Again: {command}"] if command else []),
     ]
     # Shown as it is, without Markdown; what mentions or links all the same is broken as in a title.
     message = "\n".join(text.title(line, _MESSAGE // len(lines)) for line in lines)
     return {
-        "path": spot.path,
-        "start_line": spot.line,
-        "end_line": spot.line,
+        "path": changed_line.path,
+        "start_line": changed_line.line,
+        "end_line": changed_line.line,
         "annotation_level": level,
         "title": text.title(group.title, MAX_TITLE),
         "message": message,
     }
 
 
-def _spots(one: Mapping[str, Any], whose: str) -> Iterator[Spot]:
+def _changed_lines(one: Mapping[str, Any], owner: str) -> Iterator[ChangedLine]:
     for place in one.get("places", ()):
         role = _ROLES.get(str(place["role"]))
         path = str(place["path"])
         # A name that git could not spell, or nobody can read, would have GitHub refuse the whole check run.
-        if role is not None and path.isprintable() and "\ufffd" not in path and len(path) <= _LONGEST_PATH:
-            yield Spot(path, int(place["line"]), f"the {role}{whose} was changed on this line")
+        if role is not None and path.isprintable() and "\ufffd" not in path and len(path) <= _MAX_PATH:
+            yield ChangedLine(path, int(place["line"]), f"the {role}{owner} was changed on this line")
 
 
-def _letters(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return _LETTERS.sub("", name.lower())

@@ -9,10 +9,10 @@ from typing import Any
 
 from bot.reports import reproducer
 from bot.reports.bug_page import BugFacts, Run
-from bot.reports.campaign import history_of
-from bot.reports.references import completed
-from bot.reports.view import ToolchainView
-from bot.store import Session, audit, evidence, findings
+from bot.reports.campaign_reports import describe_reduction
+from bot.reports.campaign_view import ToolchainView
+from bot.reports.reference_outputs import add_reference_outputs
+from bot.store import Session, audit, bug_details, findings
 from bot.store.models import Bug, Toolchain
 from fuzzing.cases import Corpus, TestCase
 from fuzzing.outcomes import Outcome
@@ -21,40 +21,40 @@ from fuzzing.outcomes import Outcome
 RunTool = Callable[[str, Sequence[str], Callable[[dict[str, Any]], None]], None]
 
 
-def gather(session: Session, bug: Bug, corpus: Path) -> BugFacts:
+def collect_bug_facts(session: Session, bug: Bug, corpus: Path) -> BugFacts:
     """What the rows and the corpus tell.
 
     The outcome shown is that of the latest head at which the case fails, else of the oldest toolchain.
     """
-    case_id = bug.case_id or evidence.example(session, bug)
-    runs, case = evidence.runs(session, bug, case_id), _kept(corpus, case_id)
-    reduction = evidence.reduction(session, bug)
-    retests = evidence.retests(session, bug)
+    case_id = bug.case_id or bug_details.example_case(session, bug)
+    runs, case = bug_details.runs(session, bug, case_id), _read_case(corpus, case_id)
+    reduction = bug_details.reduction(session, bug)
+    retests = bug_details.retests(session, bug)
     facts = BugFacts(
         bug=bug,
         case=case,
         reduced=bool(bug.case_id),
-        history=history_of(reduction.body) if reduction else "",
+        history=describe_reduction(reduction.body) if reduction else "",
         unreduced="" if bug.case_id else findings.unreduced(session, bug.id),
         runs=[Run(toolchain.label, outcome) for toolchain, outcome in runs],
-        sightings=evidence.sightings(session, bug),
+        sightings=bug_details.sightings(session, bug),
         retests=retests,
-        acts=audit.of(session, bug.target, f"bug:{bug.id}"),
-        labels=evidence.labels(session, [one.toolchain for one in retests]),
+        audit_events=audit.of(session, bug.target, f"bug:{bug.id}"),
+        labels=bug_details.labels(session, [one.toolchain for one in retests]),
     )
-    failing = [(toolchain, outcome) for toolchain, outcome in runs if outcome.verdict.accuses]
+    failing = [(toolchain, outcome) for toolchain, outcome in runs if outcome.verdict.is_failure]
     heads = [one.campaign.head_toolchain for one in facts.sightings]
     failing.sort(key=lambda run: heads.index(run[0].digest) if run[0].digest in heads else len(heads))
-    return _shown(facts, *failing[0], corpus) if failing and case else facts
+    return _add_outcome(facts, *failing[0], corpus) if failing and case else facts
 
 
-def _kept(corpus: Path, case_id: str) -> TestCase | None:
+def _read_case(corpus: Path, case_id: str) -> TestCase | None:
     """The case, None where the corpus has it no more."""
     store = Corpus(corpus)
     return store.get(case_id) if case_id and store.folder(case_id).exists() else None
 
 
-def _shown(facts: BugFacts, toolchain: Toolchain, outcome: Outcome, corpus: Path) -> BugFacts:
+def _add_outcome(facts: BugFacts, toolchain: Toolchain, outcome: Outcome, corpus: Path) -> BugFacts:
     assert facts.case is not None
     view = ToolchainView(
         toolchain.label,
@@ -62,16 +62,16 @@ def _shown(facts: BugFacts, toolchain: Toolchain, outcome: Outcome, corpus: Path
         tuple(map(str, toolchain.requirements)),
     )
     script = ""
-    if reproducer.can_render(outcome.backend, facts.case.program.frontend):
-        script = reproducer.render(completed(facts.case, corpus), outcome, view)
+    if reproducer.has_template(outcome.backend, facts.case.program.frontend):
+        script = reproducer.render(add_reference_outputs(facts.case, corpus), outcome, view)
     replay = reproducer.replay_command(outcome, facts.case.id[:16])
     return replace(facts, outcome=outcome, toolchain=view, script=script, replay=replay)
 
 
-def described(facts: BugFacts, corpus: Path, run_tool: RunTool) -> BugFacts:
+def add_program_text(facts: BugFacts, corpus: Path, run_tool: RunTool) -> BugFacts:
     """The facts with the program's text."""
     if facts.case is None:
         return facts
-    told: list[dict[str, Any]] = []
-    run_tool("fuzzing.triage.describe", ["--corpus", str(corpus), facts.case.id], told.append)
-    return replace(facts, program="".join(str(one["program"]) for one in told))
+    events: list[dict[str, Any]] = []
+    run_tool("fuzzing.triage.program_text", ["--corpus", str(corpus), facts.case.id], events.append)
+    return replace(facts, program="".join(str(one["program"]) for one in events))

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.reports.bug_plots import Plot, plots
-from bot.reports.reproducer import pip_line
-from bot.reports.templating import render
-from bot.reports.view import ToolchainView
-from bot.store.evidence import Sighting
-from bot.store.models import Act, Bug, Retest
+from bot.reports.campaign_view import ToolchainView
+from bot.reports.reproducer import pip_command
+from bot.reports.templates import render
+from bot.store.bug_details import BugSighting
+from bot.store.models import AuditEvent, Bug, Retest
 from fuzzing.cases import TestCase
 from fuzzing.outcomes import Outcome
 
@@ -36,8 +36,8 @@ class BugFacts:
     unreduced   why it is not, "" where nobody has tried
     toolchain   the one that `outcome` was made on
     runs        what the case did elsewhere, the oldest toolchain first
-    numbers     its outputs element by element: the events of `fuzzing.execute.outputs`
-    comparison  rows of `fuzzing.execute.comparison`
+    numbers     its outputs element by element: the events of `fuzzing.execute.output_values`
+    comparison  rows of `fuzzing.execute.compiler_comparison`
     """
 
     bug: Bug
@@ -53,9 +53,9 @@ class BugFacts:
     runs: Sequence[Run] = ()
     numbers: Sequence[Mapping[str, Any]] = ()
     comparison: Sequence[Mapping[str, Any]] = ()
-    sightings: Sequence[Sighting] = ()
+    sightings: Sequence[BugSighting] = ()
     retests: Sequence[Retest] = ()
-    acts: Sequence[Act] = ()
+    audit_events: Sequence[AuditEvent] = ()
     labels: Mapping[str, str] = field(default_factory=dict)  # toolchain → label, for retests
 
 
@@ -63,13 +63,15 @@ def page(facts: BugFacts) -> str:
     """The page."""
     outcome, toolchain, case = facts.outcome, facts.toolchain, facts.case
     pip = (
-        pip_line(toolchain, outcome.backend, case.program.frontend) if toolchain and outcome and case else ""
+        pip_command(toolchain, outcome.backend, case.program.frontend)
+        if toolchain and outcome and case
+        else ""
     )
     pictures: list[Plot] = plots(facts.numbers)
     return render("bugs/bug.html.j2", facts=facts, bug=facts.bug, o=outcome, pip=pip, plots=pictures)
 
 
-def brief(bug: Bug) -> dict[str, Any]:
+def summarize_bug(bug: Bug) -> dict[str, Any]:
     """A bug as programs are told of it in a list: which it is, and how it stands."""
     return {
         "id": bug.id,
@@ -87,8 +89,8 @@ def brief(bug: Bug) -> dict[str, Any]:
 def as_json(facts: BugFacts) -> dict[str, Any]:
     """The same as the page for programs."""
     bug = facts.bug
-    return brief(bug) | {
-        "ruling": bug.ruling,
+    return summarize_bug(bug) | {
+        "resolution": bug.resolution,
         "duplicate_of": bug.duplicate_of,
         "fixed_by": bug.fixed_by,
         "first_seen": bug.first_seen.isoformat(),
@@ -109,7 +111,7 @@ def as_json(facts: BugFacts) -> dict[str, Any]:
                 "campaign": one.campaign.id,
                 "head": one.campaign.head,
                 "trigger": one.campaign.trigger,
-                "standing": one.standing,
+                "classification": one.classification,
                 "cases": one.cases,
             }
             for one in facts.sightings
@@ -121,11 +123,14 @@ def as_json(facts: BugFacts) -> dict[str, Any]:
                 "toolchain": one.toolchain,
                 "failed": one.failed,
                 "runs": one.runs,
-                "healthy": one.healthy,
+                "control_passed": one.control_passed,
                 "at": one.at.isoformat(),
             }
             for one in facts.retests
         ],
-        "acts": [{"at": a.at.isoformat(), "who": a.who, "what": a.what, "why": a.why} for a in facts.acts],
+        "audit_events": [
+            {"at": a.at.isoformat(), "who": a.actor, "what": a.action, "why": a.reason}
+            for a in facts.audit_events
+        ],
         "facts": {name: value for name, value in bug.facts.items() if name != "signature"},
     }

@@ -1,6 +1,6 @@
 """The plot of an output: what was given beside what was expected, element by element.
 
-Geometry only; colours and type lie in `templates/bugs/numbers.svg.j2` and the page's style sheet.
+Geometry only; colours and type lie in `templates/bugs/output_plot.svg.j2` and the page's style sheet.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 WIDTH, HEIGHT = 960, 240
 #: The strip below the numbers that shows how far each is off: its zero, and half its height.
-ERROR_ZERO, ERROR_ROOM = 292, 34
+ERROR_ZERO, ERROR_HALF_HEIGHT = 292, 34
 LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 30
 #: Where NaN and infinities are drawn: above all numbers.
-ODD = TOP
+NON_FINITE_Y = TOP
 _TICKS = 4
 #: Above this the scale is symmetric logarithmic: a few of 1e30 must not flatten all others.
-_SPREAD = 1e4
+_MAX_LINEAR_RATIO = 1e4
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class Plot:
     scale: str
     marks: tuple[Mark, ...]
     ticks: tuple[Tick, ...]
-    odd: bool
+    non_finite: bool
     error: str
     width: int = WIDTH
-    height: int = ERROR_ZERO + ERROR_ROOM + 10
+    height: int = ERROR_ZERO + ERROR_HALF_HEIGHT + 10
     zero: int = ERROR_ZERO
     left: int = LEFT
     right: int = WIDTH - RIGHT
@@ -80,42 +80,42 @@ class Plot:
 
 
 def plots(numbers: Iterable[Mapping[str, Any]]) -> list[Plot]:
-    """A plot for each output of which there are numbers: events of `fuzzing.execute.outputs`."""
+    """A plot for each output of which there are numbers: events of `fuzzing.execute.output_values`."""
     return [_plot(one) for one in numbers if one["at"]]
 
 
-def _plot(told: Mapping[str, Any]) -> Plot:
-    want, got = ([float(number) for number in told[name]] for name in ("want", "got"))
+def _plot(event: Mapping[str, Any]) -> Plot:
+    want, got = ([float(number) for number in event[name]] for name in ("want", "got"))
     finite = [number for number in (*want, *got) if math.isfinite(number)]
-    odd = len(finite) < len(want) + len(got)
-    scale = _Scale(finite, HEIGHT - BOTTOM, TOP + (24 if odd else 4))
+    non_finite = len(finite) < len(want) + len(got)
+    scale = _Scale(finite, HEIGHT - BOTTOM, TOP + (24 if non_finite else 4))
     errors = [mine - reference for mine, reference in zip(got, want, strict=True)]
     largest = max((abs(error) for error in errors if math.isfinite(error)), default=0.0)
     bars = [_bar(error, largest) for error in errors]
     step = (WIDTH - LEFT - RIGHT) / len(want)
     marks = [
         Mark(
-            at=int(told["at"][n]),
+            at=int(event["at"][n]),
             want=_text(want[n]),
             got=_text(got[n]),
             x=round(LEFT + step * (n + 0.5), 1),
-            want_y=scale.place(want[n]),
-            got_y=scale.place(got[n]),
-            wrong=bool(told["wrong"][n]),
+            want_y=scale.to_y(want[n]),
+            got_y=scale.to_y(got[n]),
+            wrong=bool(event["wrong"][n]),
             error_y=bars[n][0],
             error_height=bars[n][1],
         )
         for n in range(len(want))
     ]
     return Plot(
-        output=str(told["output"]),
-        dtype=str(told["dtype"]),
-        shape=tuple(told["shape"]),
-        elements=int(told["elements"]),
+        output=str(event["output"]),
+        dtype=str(event["dtype"]),
+        shape=tuple(event["shape"]),
+        elements=int(event["elements"]),
         scale="logarithmic" if scale.logarithmic else "linear",
         marks=tuple(marks),
         ticks=tuple(scale.ticks()),
-        odd=odd,
+        non_finite=non_finite,
         error=f"{largest:.3g}" if largest else "",
     )
 
@@ -124,7 +124,7 @@ def _bar(error: float, largest: float) -> tuple[float, float]:
     """Where the bar of a difference begins, and how high it is."""
     if not math.isfinite(error) or not largest:
         return float(ERROR_ZERO), 0.0
-    height = round(abs(error) / largest * ERROR_ROOM, 1)
+    height = round(abs(error) / largest * ERROR_HALF_HEIGHT, 1)
     return round(ERROR_ZERO - height, 1) if error > 0 else float(ERROR_ZERO), height
 
 
@@ -135,35 +135,35 @@ class _Scale:
         self._low, self._high = low, high
         sizes = sorted(abs(number) for number in numbers if number)
         self._unit = sizes[0] if sizes else 1.0
-        self.logarithmic = bool(sizes) and sizes[-1] / max(self._unit, 1e-300) > _SPREAD
-        places = [self._bent(number) for number in numbers] or [0.0]
+        self.logarithmic = bool(sizes) and sizes[-1] / max(self._unit, 1e-300) > _MAX_LINEAR_RATIO
+        places = [self._to_scale(number) for number in numbers] or [0.0]
         self._from, self._to = min(places), max(places)
         if self._from == self._to:
             self._from, self._to = self._from - 1, self._to + 1
 
-    def _bent(self, number: float) -> float:
+    def _to_scale(self, number: float) -> float:
         if not self.logarithmic:
             return number
         return math.copysign(math.log10(1 + abs(number) / self._unit), number)
 
-    def _straight(self, place: float) -> float:
+    def _from_scale(self, to_y: float) -> float:
         if not self.logarithmic:
-            return place
-        return math.copysign(self._unit * (10 ** abs(place) - 1), place)
+            return to_y
+        return math.copysign(self._unit * (10 ** abs(to_y) - 1), to_y)
 
-    def place(self, number: float) -> float:
+    def to_y(self, number: float) -> float:
         """The height of a number, in user units from the top; NaN and infinities have one of their own."""
         if not math.isfinite(number):
-            return float(ODD)
-        share = (self._bent(number) / 2 - self._from / 2) / (self._to / 2 - self._from / 2)
+            return float(NON_FINITE_Y)
+        share = (self._to_scale(number) / 2 - self._from / 2) / (self._to / 2 - self._from / 2)
         return round(self._low - share * (self._low - self._high), 1)
 
     def ticks(self) -> list[Tick]:
         """A few lines of the scale, from the lowest number to the highest."""
         values = [
-            self._straight(self._from + (self._to - self._from) * n / _TICKS) for n in range(_TICKS + 1)
+            self._from_scale(self._from + (self._to - self._from) * n / _TICKS) for n in range(_TICKS + 1)
         ]
-        return [Tick(f"{value:.3g}", self.place(value)) for value in values]
+        return [Tick(f"{value:.3g}", self.to_y(value)) for value in values]
 
 
 def _text(number: float) -> str:

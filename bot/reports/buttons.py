@@ -1,5 +1,5 @@
 """The buttons of our check runs. Who presses one is checked, and what it does is done, by
-`bot.pulls.pressing`.
+`bot.pulls.check_run_actions`.
 
 GitHub's bounds (REST API, checks, `actions`): at most three, a label of 20 characters, a description of 40,
 an identifier of 20; longer ones are refused with a 5xx by some servers, so they are checked here.

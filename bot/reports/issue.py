@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from bot.errors import InternalError
 from bot.github.limits import BODY_BUDGET, marker
 from bot.reports import text
-from bot.reports.forms import Form, form_of
+from bot.reports.issue_templates import IssueTemplate, template_for
 from bot.reports.report import Group, Report, key
-from bot.reports.reproducer import REDUCED, pip_line
-from bot.reports.templating import render
+from bot.reports.reproducer import REDUCED, pip_command
+from bot.reports.templates import render
 from bot.store.outbox import ISSUE
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
@@ -21,24 +21,24 @@ LABELS = ("assay",)
 _SIZES = ((4_000, 6_000, 20), (3_000, 3_000, 10), (1_500, 1_500, 5))
 
 
-def issue_key(known_as: str, signature: str) -> str:
+def issue_key(stable_name: str, signature: str) -> str:
     """One bug of one target has one issue, whichever campaign finds it."""
-    return key(ISSUE, known_as, signature)
+    return key(ISSUE, stable_name, signature)
 
 
 def issue_title(group: Group) -> str:
     """The signature's title, which names backend, phase and fault, as the backend's form begins titles."""
-    prefix = _form(group).prefix
+    prefix = _template_for(group).prefix
     return prefix + text.title(group.title, MAX_TITLE - len(prefix))
 
 
-def issue_labels(report: Report, group: Group, wanted: Sequence[str] = LABELS) -> list[str]:
+def issue_labels(report: Report, group: Group, configured_labels: Sequence[str] = LABELS) -> list[str]:
     """The labels that the repository wants, and those of the backend's form."""
-    return list(dict.fromkeys([*wanted, *_form(group).labels(report, group)]))
+    return list(dict.fromkeys([*configured_labels, *_template_for(group).labels(report, group)]))
 
 
-def _form(group: Group) -> Form:
-    return form_of(group.example.head.backend if group.example.head is not None else "")
+def _template_for(group: Group) -> IssueTemplate:
+    return template_for(group.example.head.backend if group.example.head is not None else "")
 
 
 def issue_body(report: Report, group: Group) -> str:
@@ -62,14 +62,14 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
     toolchain = view.head_toolchain
     how = f"python {group.filename}" if group.script or not group.replay else group.replay
     if toolchain:
-        how = f"{pip_line(toolchain, outcome.backend, group.frontend)}\n{how}"
-    form = _form(group)
+        how = f"{pip_command(toolchain, outcome.backend, group.frontend)}\n{how}"
+    issue_template = _template_for(group)
     body = render(
-        form.template,
-        **form.fields(report, group),
+        issue_template.template,
+        **issue_template.fields(report, group),
         report=report,
         group=group,
-        what=what_happens(outcome, group.example.operator),
+        what=describe_failure(outcome, group.example.operator),
         expected=_expected(outcome),
         program=text.cut(text.clean(group.program), program),
         script=script,
@@ -80,13 +80,13 @@ def _body(report: Report, group: Group, script: str, message: int, program: int,
         message_limit=message,
         rows=rows,
     )
-    return f"{tidy(body)}\n{marker(issue_key(view.known_as, group.signature))}\n"
+    return f"{collapse_blank_lines(body)}\n{marker(issue_key(view.stable_name, group.signature))}\n"
 
 
-def what_happens(outcome: Outcome, operator: str) -> str:
+def describe_failure(outcome: Outcome, operator: str) -> str:
     """What the compiler does, as the end of a sentence that begins with its name."""
     subject = f"a model with {text.code(operator)}" if operator else "a model"
-    doing = {
+    when = {
         Phase.IMPORT: "while it is imported",
         Phase.CONVERT: f"while it reads {subject}",
         Phase.COMPILE: f"while it compiles {subject}",
@@ -96,12 +96,12 @@ def what_happens(outcome: Outcome, operator: str) -> str:
     if outcome.verdict is Verdict.WRONG_RESULT:
         return f"gives a wrong result for {subject}"
     if outcome.verdict is Verdict.HANG:
-        return f"does not end {doing}"
+        return f"does not end {when}"
     if outcome.verdict is Verdict.OUT_OF_MEMORY:
-        return f"runs out of memory {doing}"
+        return f"runs out of memory {when}"
     if evidence.signal:
-        return f"dies of {text.code(evidence.signal)} {doing}"
-    return f"raises {text.code(evidence.error) if evidence.error else 'an error'} {doing}"
+        return f"dies of {text.code(evidence.signal)} {when}"
+    return f"raises {text.code(evidence.error) if evidence.error else 'an error'} {when}"
 
 
 def _expected(outcome: Outcome) -> str:
@@ -126,21 +126,21 @@ def _origin(group: Group) -> str:
     origin = group.origin
     if origin is None:
         return f"Test {text.code(group.example.test)}."
-    licence = f", under its licence {text.code(group.licence)}" if group.licence else ""
+    license_name = f", under its licence {text.code(group.license_name)}" if group.license_name else ""
     seed = f", seed {origin.seed}" if origin.seed is not None else ""
     made = ", made small by Assay" if origin.test.endswith(REDUCED) else ""
     return (
         f"{text.code(origin.test.removesuffix(REDUCED))} of "
-        f"{text.code(f'{origin.library} {origin.version}')}{licence}, "
+        f"{text.code(f'{origin.library} {origin.version}')}{license_name}, "
         f"taken over by Assay's source {text.code(origin.source)}{seed}{made}."
-        f"{_MET if group.met == group.cases else ''}"
+        f"{_FOUND_WHILE_REDUCING if group.found_by_reduction == group.cases else ''}"
     )
 
 
-_MET = " Assay met it while it made a case of that test small, which failed otherwise."
+_FOUND_WHILE_REDUCING = " Assay met it while it made a case of that test small, which failed otherwise."
 
 
-def tidy(markdown: str) -> str:
+def collapse_blank_lines(markdown: str) -> str:
     """Markdown without the runs of blank lines that templates leave, outside fenced blocks."""
     lines: list[str] = []
     fence = ""

@@ -51,13 +51,13 @@ def _uniform(value: Tensor) -> str:
     ):
         return ""
     source = f"np.full({value.shape!r}, {first.tolist()[0]!r}, np.{_name(value)})"
-    return source if _same(source, value) else ""
+    return source if _is_exact(source, value) else ""
 
 
 def _numbers(value: Tensor, indent: int) -> str:
     """A nested list of numbers, "" where it would be unreadable or not exact."""
     array = value.array()
-    if value.dtype in RAW_DTYPES or array.size > READABLE_ELEMENTS or not _spelled(array):
+    if value.dtype in RAW_DTYPES or array.size > READABLE_ELEMENTS or not _has_literals(array):
         return ""
     body = np.array2string(
         array,
@@ -70,10 +70,10 @@ def _numbers(value: Tensor, indent: int) -> str:
     )
     shape = f".reshape({value.shape!r})" if array.size == 0 else ""
     source = f"np.array({body if array.size else '[]'}, np.{_name(value)}){shape}"
-    return source if _same(source, value) else ""
+    return source if _is_exact(source, value) else ""
 
 
-def _spelled(array: np.ndarray[Any, Any]) -> bool:
+def _has_literals(array: np.ndarray[Any, Any]) -> bool:
     """Whether Python can spell the numbers: it has no literal for a complex NaN or infinity."""
     return array.dtype.kind != "c" or bool(np.isfinite(array).all())
 
@@ -95,7 +95,7 @@ def _name(value: Tensor) -> str:
     return "bool_" if name == "bool" else name
 
 
-def _same(source: str, value: Tensor) -> bool:
+def _is_exact(source: str, value: Tensor) -> bool:
     """Whether `source`, which is ours and holds nothing but numbers, gives the tensor's bits."""
     names = {"np": np, "nan": float("nan"), "inf": float("inf")}
     try:

@@ -8,23 +8,30 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.reports import reproducer
-from bot.reports.view import CampaignView, FindingView, Tally
-from bot.store.models import Side, Standing
+from bot.reports.campaign_view import CampaignView, FindingView, Tally
+from bot.store.models import Classification, Side
 from fuzzing.cases import Provenance, TestCase
 from fuzzing.outcomes import Verdict
 
 #: Findings of one group that are listed by name; the others are counted.
-SHOWN = 200
+MAX_LISTED_CASES = 200
 #: Standings whose example gets a reproducer: a flaky one would disappoint, a fixed one has nothing to show.
-REPRODUCED = frozenset({Standing.REGRESSION, Standing.ALREADY_BROKEN, Standing.UNJUDGED})
+WITH_REPRODUCER = frozenset(
+    {Classification.REGRESSION, Classification.ALREADY_BROKEN, Classification.INCONCLUSIVE}
+)
 
 #: Standings of which nothing is claimed, neither that head is at fault nor that it is not.
-OPEN = (Standing.FLAKY, Standing.FLAKY_PROGRAM, Standing.INFRASTRUCTURE, Standing.UNJUDGED)
+UNDECIDED = (
+    Classification.FLAKY,
+    Classification.FLAKY_PROGRAM,
+    Classification.INFRASTRUCTURE,
+    Classification.INCONCLUSIVE,
+)
 #: The exit code of a reproducer that shows its bug.
-SHOWS = 1
+BUG_SHOWN = 1
 
 #: Licences of the libraries whose tests we migrate, as their own packages state them.
-LICENCES: Mapping[str, str] = {"onnx": "Apache-2.0", "torch": "BSD-3-Clause", "keras": "Apache-2.0"}
+LICENSES: Mapping[str, str] = {"onnx": "Apache-2.0", "torch": "BSD-3-Clause", "keras": "Apache-2.0"}
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,9 @@ class CaseRow:
 
 @dataclass(frozen=True)
 class Group:
-    """The findings of one standing that share a signature: one bug, as far as we can tell.
+    """The findings of one classification that share a signature: one bug, as far as we can tell.
 
-    cases     how many findings there are, `met` of them with cases that were not planned
+    cases     how many findings there are, `found_by_reduction` of them with cases that were not planned
     shown     up to SHOWN of them, the smallest first
     example   the finding whose program is the smallest, as its reduced case shows it if it has one
     found     the case of the example as it was found; its id is the example's where it was not reduced
@@ -61,12 +68,12 @@ class Group:
 
     signature: str
     title: str
-    standing: Standing
+    classification: Classification
     cases: int
     shown: tuple[CaseRow, ...]
     example: FindingView
     found: str = ""
-    met: int = 0
+    found_by_reduction: int = 0
     history: str = ""
     program: str = ""
     script: str = ""
@@ -89,22 +96,22 @@ class Group:
 
     @property
     def _stem(self) -> str:
-        return f"{self.signature}{'' if self.standing is Standing.REGRESSION else '-' + self.standing.value}"
+        return f"{self.signature}{'' if self.classification is Classification.REGRESSION else '-' + self.classification.value}"
 
     @property
-    def licence(self) -> str:
+    def license_name(self) -> str:
         """The licence of the test the example descends from, "" if we do not know it."""
-        return LICENCES.get(self.origin.library, "") if self.origin else ""
+        return LICENSES.get(self.origin.library, "") if self.origin else ""
 
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """The counts of one operator: verdict → cases, on both sides, and findings by standing."""
+    """The counts of one operator: verdict → cases, on both sides, and findings by classification."""
 
     operator: str
     head: Mapping[Verdict, int]
     base: Mapping[Verdict, int]
-    standings: Mapping[Standing, int]
+    standings: Mapping[Classification, int]
 
 
 @dataclass(frozen=True)
@@ -115,13 +122,13 @@ class Report:
     groups: tuple[Group, ...]
     operators: tuple[OperatorRow, ...]
 
-    def of(self, *standings: Standing) -> tuple[Group, ...]:
+    def of(self, *standings: Classification) -> tuple[Group, ...]:
         """The groups of these standings, the largest first."""
-        return tuple(group for group in self.groups if group.standing in standings)
+        return tuple(group for group in self.groups if group.classification in standings)
 
-    def cases(self, *standings: Standing) -> int:
+    def cases(self, *standings: Classification) -> int:
         """How many planned cases became findings of one of these standings."""
-        return sum(group.cases - group.met for group in self.of(*standings))
+        return sum(group.cases - group.found_by_reduction for group in self.of(*standings))
 
     def verdicts(self, side: Side) -> dict[Verdict, int]:
         """Cases by verdict on one side, in the order of `Verdict`."""
@@ -143,40 +150,42 @@ class Report:
     @property
     def headline(self) -> str:
         """The report in one line, for a check run's title."""
-        return self.headed(self.of(Standing.REGRESSION))
+        return self.headline_for(self.of(Classification.REGRESSION))
 
-    def headed(self, new: Sequence[Group]) -> str:
+    def headline_for(self, new: Sequence[Group]) -> str:
         """The same where only these groups are news: as many bugs as groups, as many cases as are in them."""
         bugs = f"{len(new)} new bug{'' if len(new) == 1 else 's'}"
-        met = sum(group.met for group in new)  # while other cases were made small: none of those that ran
-        cases = sum(group.cases for group in new) - met
+        found_by_reduction = sum(
+            group.found_by_reduction for group in new
+        )  # while other cases were made small: none of those that ran
+        cases = sum(group.cases for group in new) - found_by_reduction
         ran = f"{self.ran():,} case{'' if self.ran() == 1 else 's'}"
         if cases:
-            more = f"; {met} more met while they were made small" if met else ""
+            more = f"; {found_by_reduction} more met while they were made small" if found_by_reduction else ""
             return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base{more}"
         if not self.ran():
             return "No case was run"
-        if met:
+        if found_by_reduction:
             return f"{bugs}, met while other cases were made small; {ran} ran"
-        failing = self.of(Standing.UNJUDGED)
+        failing = self.of(Classification.INCONCLUSIVE)
         if not self.view.base and failing:
             kinds = f"{len(failing)} kind{'' if len(failing) == 1 else 's'} of failure"
-            return f"{kinds}: {self.cases(Standing.UNJUDGED)} of {ran} fail"
-        old = self.cases(Standing.ALREADY_BROKEN)
-        open_ = self.cases(*OPEN)
+            return f"{kinds}: {self.cases(Classification.INCONCLUSIVE)} of {ran} fail"
+        old = self.cases(Classification.ALREADY_BROKEN)
+        open_ = self.cases(*UNDECIDED)
         if not self.view.base and not old and not open_:
             return f"Nothing fails in {ran}"
         rest = [f"{old} already broken at base"] * bool(old) + [f"{open_} not judged"] * bool(open_)
         return f"Nothing new in {ran}" + (f"; {', '.join(rest)}" if rest else "")
 
 
-Describe = Callable[[Collection[str]], Mapping[str, str]]
+DescribePrograms = Callable[[Collection[str]], Mapping[str, str]]
 
 
-def build(
+def build_report(
     view: CampaignView,
     find_case: Callable[[str], TestCase] | None = None,
-    describe: Describe = lambda _: {},
+    describe: DescribePrograms = lambda _: {},
     complete: Callable[[TestCase], TestCase] = lambda case: case,
 ) -> Report:
     """The report of a campaign that has ended.
@@ -185,15 +194,15 @@ def build(
     describe   case ids → models as text; called once, with the ids of all examples
     complete   a case with the outputs it must give, where it ships none and they are known
     """
-    drafts: dict[tuple[Standing, str], _Draft] = {}
-    standings: dict[str, Counter[Standing]] = {}
+    builders: dict[tuple[Classification, str], _GroupBuilder] = {}
+    standings: dict[str, Counter[Classification]] = {}
     for finding in view.findings:
-        drafts.setdefault((finding.standing, finding.signature), _Draft(finding)).add(finding)
-        standings.setdefault(finding.operator, Counter())[finding.standing] += 1
-    order = list(Standing)
+        builders.setdefault((finding.classification, finding.signature), _GroupBuilder(finding)).add(finding)
+        standings.setdefault(finding.operator, Counter())[finding.classification] += 1
+    order = list(Classification)
     groups = sorted(
-        (draft.group(view.tried) for draft in drafts.values()),
-        key=lambda group: (order.index(group.standing), -group.cases, group.title, group.signature),
+        (builder.group(view.tried) for builder in builders.values()),
+        key=lambda group: (order.index(group.classification), -group.cases, group.title, group.signature),
     )
     programs = describe([group.example.case for group in groups]) if groups else {}
     view = replace(view, findings=())
@@ -201,17 +210,17 @@ def build(
     return Report(view, full, _operators(view, standings))
 
 
-class _Draft:
+class _GroupBuilder:
     """A group while findings stream by: a count, the smallest example, the smallest rows."""
 
     def __init__(self, first: FindingView) -> None:
-        self.example, self.cases, self.met = first, 0, 0
+        self.example, self.cases, self.found_by_reduction = first, 0, 0
         self.rows: list[CaseRow] = []
 
     def add(self, finding: FindingView) -> None:
         self.cases += 1
-        self.met += finding.met
-        if _interest(finding) < _interest(self.example):
+        self.found_by_reduction += finding.found_by_reduction
+        if _example_sort_key(finding) < _example_sort_key(self.example):
             self.example = finding
         self.rows.append(
             CaseRow(
@@ -224,35 +233,35 @@ class _Draft:
                 finding.size,
             )
         )
-        if len(self.rows) >= 2 * SHOWN:
+        if len(self.rows) >= 2 * MAX_LISTED_CASES:
             self._trim()
 
     def _trim(self) -> None:
-        self.rows = sorted(self.rows, key=lambda row: (row.size, row.test, row.case))[:SHOWN]
+        self.rows = sorted(self.rows, key=lambda row: (row.size, row.test, row.case))[:MAX_LISTED_CASES]
 
     def group(self, tried: Mapping[str, int]) -> Group:
         """The group; what was reduced is shown unless its script was tried and did not show the bug."""
         self._trim()
         of = self.example
-        small = of.small if tried.get(of.small.case, SHOWS) == SHOWS else of
-        history = of.reduced.history if of.reduced and small is not of else ""
+        smallest = of.smallest if tried.get(of.smallest.case, BUG_SHOWN) == BUG_SHOWN else of
+        history = of.reduced.history if of.reduced and smallest is not of else ""
         return Group(
             of.signature,
             of.title,
-            of.standing,
+            of.classification,
             self.cases,
             tuple(self.rows),
-            small,
+            smallest,
             found=of.case,
-            met=self.met,
+            found_by_reduction=self.found_by_reduction,
             history=history,
         )
 
 
-def _interest(finding: FindingView) -> tuple[bool, int, str, str]:
+def _example_sort_key(finding: FindingView) -> tuple[bool, int, str, str]:
     """What was reduced first, then what is small."""
-    small = finding.small
-    return finding.reduced is None, small.size, finding.test, finding.case
+    smallest = finding.smallest
+    return finding.reduced is None, smallest.size, finding.test, finding.case
 
 
 def _with_evidence(
@@ -267,22 +276,24 @@ def _with_evidence(
         return replace(group, program=program)
     case = find_case(group.example.case)
     frontend = case.program.frontend
-    told = replace(group, program=program, origin=case.provenance, frontend=frontend)
+    described = replace(group, program=program, origin=case.provenance, frontend=frontend)
     outcome, toolchain = group.example.head, view.head_toolchain
     if outcome is None or toolchain is None:
-        return told
+        return described
     tried = view.tried.get(case.id)
-    told = replace(told, replay=reproducer.replay_command(outcome, case.id[:16]), tried=tried)
-    if group.standing not in REPRODUCED or not outcome.verdict.accuses:
-        return told
-    if reproducer.can_render(outcome.backend, frontend) and tried in (None, SHOWS):
+    described = replace(described, replay=reproducer.replay_command(outcome, case.id[:16]), tried=tried)
+    if group.classification not in WITH_REPRODUCER or not outcome.verdict.is_failure:
+        return described
+    if reproducer.has_template(outcome.backend, frontend) and tried in (None, BUG_SHOWN):
         case = complete(case)
-        return replace(told, script=reproducer.render(case, outcome, toolchain, filename=group.filename))
-    page = reproducer.replay_page(case, outcome, toolchain, group.folder)
-    return replace(told, page=page, kept=case.files())
+        return replace(described, script=reproducer.render(case, outcome, toolchain, filename=group.filename))
+    page = reproducer.render_replay_instructions(case, outcome, toolchain, group.folder)
+    return replace(described, page=page, kept=case.files())
 
 
-def _operators(view: CampaignView, standings: Mapping[str, Counter[Standing]]) -> tuple[OperatorRow, ...]:
+def _operators(
+    view: CampaignView, standings: Mapping[str, Counter[Classification]]
+) -> tuple[OperatorRow, ...]:
     """One row for each operator, the most interesting first."""
     sides: dict[Side, dict[str, Counter[Verdict]]] = {Side.HEAD: {}, Side.BASE: {}}
     for count in view.counts:
@@ -297,15 +308,15 @@ def _operators(view: CampaignView, standings: Mapping[str, Counter[Standing]]) -
         )
         for name in names
     ]
-    return tuple(sorted(rows, key=_row_interest))
+    return tuple(sorted(rows, key=_operator_sort_key))
 
 
-def _row_interest(row: OperatorRow) -> tuple[int, int, int, int, str]:
+def _operator_sort_key(row: OperatorRow) -> tuple[int, int, int, int, str]:
     """What is new first, then what is fixed, then what fails most; names decide ties."""
-    failing = sum(cases for verdict, cases in row.head.items() if verdict.accuses)
+    failing = sum(cases for verdict, cases in row.head.items() if verdict.is_failure)
     return (
-        -row.standings.get(Standing.REGRESSION, 0),
-        -row.standings.get(Standing.FIXED, 0),
+        -row.standings.get(Classification.REGRESSION, 0),
+        -row.standings.get(Classification.FIXED, 0),
         -failing,
         -row.head.get(Verdict.UNSUPPORTED, 0),
         row.operator,

@@ -3,7 +3,7 @@
 What drives a compiler lies in `templates/reproducers/BACKEND.FRONTEND.py.j2`, what makes a frontend's
 programs run in `templates/reproducers/programs/FRONTEND.py.j2`, the rest in `base.py.j2`. A new backend
 brings one file for each of its frontends, with a `compiler` block that defines load, versions, convert,
-build and run. Until it does, its bugs are told with how to replay them (`replay_page`).
+build and run. Until it does, its bugs are told with how to replay them (`render_replay_instructions`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from packaging.utils import canonicalize_name
 
 from bot.errors import InternalError
 from bot.reports import text
+from bot.reports.campaign_view import InstalledToolchain
 from bot.reports.literals import base64_lines, literal, text_literal
-from bot.reports.templating import environment
-from bot.reports.view import Installed
+from bot.reports.templates import environment
 from fuzzing import backends
 from fuzzing.cases import Sequence, Tensor, TestCase, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES
 from fuzzing.errors import UnknownNameError
-from fuzzing.oracles.compare import bounds_of
-from fuzzing.oracles.profiles import DEFAULT, EXACT, Bounds, profile_named
+from fuzzing.oracles.output_comparison import bounds_for
+from fuzzing.oracles.tolerance_profiles import DEFAULT, EXACT, Bounds, get_profile
 from fuzzing.outcomes import Outcome, Verdict
 
 #: Seconds a phase may take; the defaults of `fuzzing.execute.limits`.
@@ -41,20 +41,22 @@ REDUCED = " (reduced)"
 PACKED_BYTES = 4096
 
 #: What a program of a frontend needs beside the compiler: only then is it named in a `pip install`.
-_BESIDE: Mapping[str, frozenset[str]] = {
+_FRONTEND_PACKAGES: Mapping[str, frozenset[str]] = {
     "torch": frozenset({"torch"}),
     "keras": frozenset({"keras", "torch", "onnxscript"}),
 }
-_SOMETIMES = frozenset().union(*_BESIDE.values(), {"triton"})
+_OPTIONAL_PACKAGES = frozenset().union(*_FRONTEND_PACKAGES.values(), {"triton"})
 
 
-def pip_line(toolchain: Installed, backend: str = "", frontend: str = "") -> str:
+def pip_command(toolchain: InstalledToolchain, backend: str = "", frontend: str = "") -> str:
     """The command that installs what is needed; with a backend and a frontend, only for such a case."""
     wanted = toolchain.requirements
     if backend:
         own = canonicalize_name(backends.get(backend).package) if backend in backends.names() else ""
-        extra = _BESIDE.get(frontend, frozenset())
-        wanted = [item for item in wanted if _name(item) == own or _name(item) not in _SOMETIMES - extra]
+        extra = _FRONTEND_PACKAGES.get(frontend, frozenset())
+        wanted = [
+            item for item in wanted if _name(item) == own or _name(item) not in _OPTIONAL_PACKAGES - extra
+        ]
         given = {_name(item) for item in wanted}
         wanted = [*wanted, *sorted(extra - given - {"onnxscript"})]
     return "pip install " + " ".join(shlex.quote(text.one_line(item)) for item in wanted)
@@ -67,7 +69,7 @@ def _name(requirement: str) -> str:
         return requirement
 
 
-def can_render(backend: str, frontend: str) -> bool:
+def has_template(backend: str, frontend: str) -> bool:
     """Whether there is a template for bugs of this backend in programs of this frontend."""
     try:
         environment().get_template(_template(backend, frontend))
@@ -80,7 +82,7 @@ def can_render(backend: str, frontend: str) -> bool:
 def render(
     case: TestCase,
     outcome: Outcome,
-    toolchain: Installed,
+    toolchain: InstalledToolchain,
     *,
     filename: str = "reproducer.py",
     limits: Mapping[str, float] = LIMITS_S,
@@ -88,19 +90,19 @@ def render(
 ) -> str:
     """The reproducer of an accusing `outcome` of `case`, as the text of one Python file.
 
-    Raises InternalError for a verdict that accuses nobody, and where `can_render` says no.
+    Raises InternalError for a verdict that accuses nobody, and where `has_template` says no.
     """
-    if not outcome.verdict.accuses:
+    if not outcome.verdict.is_failure:
         raise InternalError(f"{outcome.verdict.value} is no bug to reproduce")
     frontend = case.program.frontend
-    if not can_render(outcome.backend, frontend):
+    if not has_template(outcome.backend, frontend):
         raise InternalError(f"no reproducer for {outcome.backend}: {_template(outcome.backend, frontend)}")
-    options, profile = _configuration(outcome)
+    options, profile = _full_configuration(outcome)
     inputs = [(name, _dtype(value), literal(value, 8)) for name, value in case.values()]
     return environment().get_template(_template(outcome.backend, frontend)).render(
         header=_header(case, outcome, toolchain),
         provenance=_provenance(case),
-        pip=pip_line(toolchain, outcome.backend, frontend),
+        pip=pip_command(toolchain, outcome.backend, frontend),
         needs=", but the first run of inductor needs a C++ compiler" if outcome.backend == "inductor" else "",
         filename=filename,
         frontend=frontend,
@@ -118,17 +120,19 @@ def render(
         known=case.expected is not None,
         expected=_expected(case, profile),
         bounds=_all_bounds(case, profile),
-        rule=profile_named(profile)("float32", case.tolerance),
+        rule=get_profile(profile)("float32", case.tolerance),
         **_program(case),
     )  # fmt: skip
 
 
-def replay_page(case: TestCase, outcome: Outcome, toolchain: Installed, folder: str) -> str:
+def render_replay_instructions(
+    case: TestCase, outcome: Outcome, toolchain: InstalledToolchain, folder: str
+) -> str:
     """How to see a bug for which there is no script: the case is kept as a folder, `folder`."""
     return environment().get_template("reproducers/replay.txt.j2").render(
         header=_header(case, outcome, toolchain),
         provenance=_provenance(case),
-        pip=pip_line(toolchain, outcome.backend, case.program.frontend),
+        pip=pip_command(toolchain, outcome.backend, case.program.frontend),
         command=replay_command(outcome, folder),
         folder=folder,
     )  # fmt: skip
@@ -136,7 +140,7 @@ def replay_page(case: TestCase, outcome: Outcome, toolchain: Installed, folder: 
 
 def replay_command(outcome: Outcome, case: str) -> str:
     """`assay replay` for an outcome, under its configuration."""
-    options, profile = settings_of(outcome)
+    options, profile = options_and_profile(outcome)
     words = ["assay", "replay", case, "--backend", outcome.backend, "--device", outcome.device]
     for name, value in options.items():
         words += ["--option", f"{name}={value}"]
@@ -147,17 +151,17 @@ def _template(backend: str, frontend: str) -> str:
     return f"reproducers/{backend}.{frontend}.py.j2"
 
 
-def settings_of(outcome: Outcome) -> tuple[dict[str, str], str]:
+def options_and_profile(outcome: Outcome) -> tuple[dict[str, str], str]:
     """The options and the profile that a configuration names, see `fuzzing.oracles.configuration`."""
     options = dict(word.split("=", 1) for word in outcome.configuration.split() if "=" in word)
     return options, options.pop("profile", DEFAULT)
 
 
-def _configuration(outcome: Outcome) -> tuple[dict[str, str], str]:
+def _full_configuration(outcome: Outcome) -> tuple[dict[str, str], str]:
     """All options, those at their default too, and the profile."""
-    options, profile = settings_of(outcome)
+    options, profile = options_and_profile(outcome)
     try:
-        return backends.get(outcome.backend).settle(options), profile
+        return backends.get(outcome.backend).resolve_options(options), profile
     except UnknownNameError:  # a backend that is no part of this Assay
         return options, profile
 
@@ -174,7 +178,7 @@ def _program(case: TestCase) -> dict[str, Any]:
     return {"packed": False, "text": text_literal(program.source()), "names": names}
 
 
-def _header(case: TestCase, outcome: Outcome, toolchain: Installed) -> str:
+def _header(case: TestCase, outcome: Outcome, toolchain: InstalledToolchain) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in toolchain.versions.items())
     phase = outcome.phase.value
     what = {
@@ -218,13 +222,13 @@ def _expected(case: TestCase, profile: str) -> list[tuple[str, str, str, float, 
 def _bounds(value: Value, case: TestCase, profile: str) -> Bounds:
     """One bound for a whole output: a sequence's is its loosest item's."""
     if isinstance(value, Sequence):
-        each = [bounds_of(item, case.tolerance, profile) for item in value.items]
+        each = [bounds_for(item, case.tolerance, profile) for item in value.items]
         return max(each, key=lambda one: (one.rtol, one.atol), default=Bounds())
-    return bounds_of(value, case.tolerance, profile) if isinstance(value, Tensor) else Bounds()
+    return bounds_for(value, case.tolerance, profile) if isinstance(value, Tensor) else Bounds()
 
 
 def _all_bounds(case: TestCase, profile: str) -> list[tuple[str, float, float]]:
     """The bounds for every element type that has any, for outputs that are computed when the script runs."""
-    rule = profile_named(profile)
+    rule = get_profile(profile)
     found = ((dtype, rule(dtype, case.tolerance)) for dtype in sorted(CARRIERS))
     return [(dtype, bounds.rtol, bounds.atol) for dtype, bounds in found if bounds != EXACT]

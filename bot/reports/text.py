@@ -5,7 +5,7 @@ they are, they could mention people, link other issues, hide content or leak a s
 way out has one filter:
 
     clean   what every other filter begins with: no control characters, secrets or home folders
-    hushed  reasons of ours, without the folders of our machine
+    redact_paths  reasons of ours, without the folders of our machine
     plain   a run of Markdown text on one line
     escaped the same where HTML surrounds it
     code    an inline code span; cell, the same in a table
@@ -73,7 +73,7 @@ def clean(text: str) -> str:
     return _WINDOWS_HOMES.sub("~", _HOMES.sub("~", _SECRETS.sub(REDACTED, text)))
 
 
-def hushed(text: str) -> str:
+def redact_paths(text: str) -> str:
     """A reason of ours without the folders of our machine: they are nobody's business."""
     return _FILES.sub("a file of the service", text)
 
@@ -142,7 +142,7 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def tail(text: str, limit: int) -> str:
+def cut_start(text: str, limit: int) -> str:
     """The last `limit` characters of `text`, where logs say what happened; begins with "…" if cut."""
     return text if len(text) <= limit else "…" + text[len(text) - limit + 1 :]
 

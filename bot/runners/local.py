@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import IO
 
 from bot.errors import RunnerError, UsageError
-from bot.runners.events import ShardEvents
+from bot.runners.process_stream import stream
 from bot.runners.protocol import Event, OnEvent, Shard, runner
-from bot.runners.stream import stream
+from bot.runners.shard_events import ShardEventValidator
 
 #: How the data plane is started. -P keeps the working folder out of the module path: it may hold anything.
 PYTHON_MODULE = (sys.executable, "-P", "-m")
 SHARD_PROGRAM = (*PYTHON_MODULE, "fuzzing.execute.shard")
-_TICK_S = 0.2  # how soon a stop is noticed while waiting for a slot
+_POLL_S = 0.2  # how soon a stop is noticed while waiting for a slot
 
 
 @runner("local")
@@ -43,11 +43,11 @@ class LocalRunner:
                 return
             file = Path(folder) / "shard.json"
             file.write_text(json.dumps(shard.to_json()), encoding="utf-8")
-            events = ShardEvents(shard, on_event)
-            ending = stream("the shard", (*self._program, str(file)), events.take, stop, cwd=Path(folder))
-            if not ending.stopped and not (events.ended and ending.status == 0):
+            events = ShardEventValidator(shard, on_event)
+            result = stream("the shard", (*self._program, str(file)), events.take, stop, cwd=Path(folder))
+            if not result.stopped and not (events.ended and result.status == 0):
                 told = "after" if events.ended else "before"
-                raise RunnerError(f"the shard's process stopped {told} its end event: it {ending.describe()}")
+                raise RunnerError(f"the shard's process stopped {told} its end event: it {result.describe()}")
 
     @contextmanager
     def _slot(self, stop: threading.Event) -> Iterator[bool]:
@@ -55,7 +55,7 @@ class LocalRunner:
         taken = False
         try:
             while not stop.is_set() and not taken:
-                taken = self._slots.acquire(timeout=_TICK_S)
+                taken = self._slots.acquire(timeout=_POLL_S)
             yield taken
         finally:
             if taken:
@@ -87,7 +87,7 @@ def run_tool(
         on_event(event)
 
     with tempfile.TemporaryDirectory(prefix="assay-tool-") as folder:
-        ending = stream(
+        result = stream(
             module,
             (*program, module, *args),
             take,
@@ -96,12 +96,12 @@ def run_tool(
             env=env,
             echo=_Echo(module, echo) if echo is not None else None,
         )
-    if not ending.stopped and ending.status:
-        raise RunnerError(f"{module} {ending.describe()}")
+    if not result.stopped and result.status:
+        raise RunnerError(f"{module} {result.describe()}")
 
 
 class _Echo:
-    """Passes on whole lines of a log, until the program says what it could not do (`fuzzing.program`)."""
+    """Passes on whole lines of a log, until the program says what it could not do (`fuzzing.entry_point`)."""
 
     def __init__(self, module: str, out: IO[bytes]) -> None:
         self._last, self._out = f"python -m {module}: ".encode(), out

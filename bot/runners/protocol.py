@@ -17,7 +17,7 @@ Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
 
 
-class ToolchainTrouble(RunnerError):  # noqa: N818 - said as the maintainers of a target will read it
+class ToolchainError(RunnerError):
     """The toolchain of a shard does not start: not the runner's fault, and not yet the compiler's."""
 
 
@@ -61,21 +61,21 @@ class Runner(Protocol):
         """Executes `shard`, handing each event on as it comes, from the calling thread.
 
         Returns when the shard has ended, or soon after `stop` is set, with what was done by then handed
-        on. Raises RunnerError on trouble with the machine and ToolchainTrouble on trouble with the
+        on. Raises RunnerError on trouble with the machine and ToolchainError on trouble with the
         toolchain. What `on_event` raises ends the shard and is passed on.
         """
         ...
 
 
-Make = Callable[[int], Runner]
-_MAKERS: dict[str, Make] = {}
+RunnerFactory = Callable[[int], Runner]
+_FACTORIES: dict[str, RunnerFactory] = {}
 
 
-def runner(name: str) -> Callable[[Make], Make]:
+def runner(name: str) -> Callable[[RunnerFactory], RunnerFactory]:
     """Registers what makes a runner with a number of slots."""
 
-    def register(make: Make) -> Make:
-        _MAKERS[name] = make
+    def register(make: RunnerFactory) -> RunnerFactory:
+        _FACTORIES[name] = make
         return make
 
     return register
@@ -86,6 +86,6 @@ def make_runner(name: str, slots: int) -> Runner:
     package = import_module("bot.runners")
     for module in iter_modules(package.__path__):
         import_module(f"bot.runners.{module.name}")
-    if name not in _MAKERS:
-        raise UsageError(f"{name!r} is no runner; there are: {', '.join(sorted(_MAKERS))}")
-    return _MAKERS[name](slots)
+    if name not in _FACTORIES:
+        raise UsageError(f"{name!r} is no runner; there are: {', '.join(sorted(_FACTORIES))}")
+    return _FACTORIES[name](slots)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from bot.store.models import Act
+from bot.store.models import AuditEvent
 
 ASSAY = "assay"  # who, where no person asked for it
 
@@ -17,12 +17,12 @@ ASSAY = "assay"  # who, where no person asked for it
 def record(
     session: Session,
     target: str,
-    what: str,
+    action: str,
     subject: str,
-    why: str,
+    reason: str,
     at: datetime,
     *,
-    who: str = ASSAY,
+    actor: str = ASSAY,
     evidence: Mapping[str, Any] | None = None,
 ) -> None:
     """Adds one row, in the transaction of what it tells of.
@@ -31,26 +31,34 @@ def record(
     subject  "bug:12", "campaign:4", "pull:7", "effect:KEY", "command:COMMENT", "target"
     why      one sentence for people
     """
-    act = Act(
-        at=at, target=target, who=who, what=what, subject=subject, why=why, evidence=dict(evidence or {})
+    event = AuditEvent(
+        at=at,
+        target=target,
+        actor=actor,
+        action=action,
+        subject=subject,
+        reason=reason,
+        evidence=dict(evidence or {}),
     )
-    session.add(act)
+    session.add(event)
     session.flush()
 
 
-def of(session: Session, target: str, subject: str, limit: int = 100) -> Sequence[Act]:
+def of(session: Session, target: str, subject: str, limit: int = 100) -> Sequence[AuditEvent]:
     """The last acts about one subject, oldest first."""
-    query = select(Act).where(Act.target == target, Act.subject == subject)
-    return session.scalars(query.order_by(Act.id.desc()).limit(limit)).all()[::-1]
+    query = select(AuditEvent).where(AuditEvent.target == target, AuditEvent.subject == subject)
+    return session.scalars(query.order_by(AuditEvent.id.desc()).limit(limit)).all()[::-1]
 
 
-def last(session: Session, target: str, subject: str, what: str) -> Act | None:
+def last(session: Session, target: str, subject: str, action: str) -> AuditEvent | None:
     """The last act of one kind about one subject."""
-    query = select(Act).where(Act.target == target, Act.subject == subject, Act.what == what)
-    return session.scalars(query.order_by(Act.id.desc()).limit(1)).first()
+    query = select(AuditEvent).where(
+        AuditEvent.target == target, AuditEvent.subject == subject, AuditEvent.action == action
+    )
+    return session.scalars(query.order_by(AuditEvent.id.desc()).limit(1)).first()
 
 
-def of_target(session: Session, target: str, limit: int = 100) -> Sequence[Act]:
+def of_target(session: Session, target: str, limit: int = 100) -> Sequence[AuditEvent]:
     """The last acts about anything of a target, the newest first."""
-    query = select(Act).where(Act.target == target)
-    return session.scalars(query.order_by(Act.id.desc()).limit(limit)).all()
+    query = select(AuditEvent).where(AuditEvent.target == target)
+    return session.scalars(query.order_by(AuditEvent.id.desc()).limit(limit)).all()

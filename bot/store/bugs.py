@@ -14,14 +14,14 @@ from sqlalchemy.orm import Session
 from bot.errors import UsageError
 from bot.store import audit
 from bot.store.audit import ASSAY
+from bot.store.bug_states import RESOLVED, Event, after
 from bot.store.campaigns import find as find_campaign
 from bot.store.campaigns import on_branch
-from bot.store.life import OVER, Event, after
-from bot.store.models import Bug, BugState, Campaign, Finding, Standing
+from bot.store.models import Bug, BugState, Campaign, Classification, Finding
 
 _WAITING = (BugState.NEW, BugState.HELD, BugState.REPORTED)
-#: The fact that counts a bug's lives.
-_LIVES = "lives"
+#: The fact that counts a bug's occurrence.
+_OCCURRENCE = "occurrence"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def find(session: Session, target: str, signature: str) -> Bug | None:
     return session.scalars(query).one_or_none()
 
 
-def see(
+def record_sighting(
     session: Session,
     target: str,
     signature: str,
@@ -72,11 +72,11 @@ def see(
     elif by is not None and by.pull:
         return bug
     if by is not None:
-        _tell(bug, by)
-        sighted(bug, by.campaign, at)
+        _update_case(bug, by)
+        mark_seen(bug, by.campaign, at)
     bug.last_seen = max(bug.last_seen, at)
     before = bug.state
-    if not bug.ruling:
+    if not bug.resolution:
         why, campaign = (
             f"seen again after it was {before}",
             session.get(Campaign, by.campaign) if by else None,
@@ -84,7 +84,7 @@ def see(
         again(session, bug, why, campaign, at)
     if reason and bug.state == BugState.NEW.value and bug.reason != reason:
         bug.reason = reason
-        audit.record(session, target, "silent", subject(bug), reason, at)
+        audit.record(session, target, "silent", audit_subject(bug), reason, at)
     return bug
 
 
@@ -93,19 +93,23 @@ def again(session: Session, bug: Bug, why: str, by: Campaign | None, at: datetim
 
     A campaign may take hours, and a fix is pushed, or its issue closed, while it runs.
     """
-    over = audit.last(session, bug.target, subject(bug), bug.state) if BugState(bug.state) in OVER else None
+    over = (
+        audit.last(session, bug.target, audit_subject(bug), bug.state)
+        if BugState(bug.state) in RESOLVED
+        else None
+    )
     if over is None or by is None or by.created_at >= over.at:
-        move(session, bug, Event.FAILED, why, at)
+        apply_event(session, bug, Event.FAILED, why, at)
 
 
-def move(
+def apply_event(
     session: Session,
     bug: Bug,
     event: Event,
     reason: str,
     at: datetime,
     *,
-    who: str = ASSAY,
+    actor: str = ASSAY,
     evidence: Mapping[str, Any] | None = None,
 ) -> bool:
     """Lets something happen to a bug; whether its state is another one now.
@@ -117,25 +121,25 @@ def move(
     if now is before:
         return False
     bug.state, bug.reason = now.value, reason
-    if before in OVER and now not in OVER:
-        _live_again(bug)
+    if before in RESOLVED and now not in RESOLVED:
+        _start_occurrence(bug)
     facts = {"from": before.value, "event": event.value, **(evidence or {})}
-    audit.record(session, bug.target, now.value, subject(bug), reason, at, who=who, evidence=facts)
+    audit.record(session, bug.target, now.value, audit_subject(bug), reason, at, actor=actor, evidence=facts)
     return True
 
 
-def lives(bug: Bug) -> int:
-    """Which of its lives the bug leads: 2 after it was over and came back."""
-    return int(bug.facts.get(_LIVES, 1))
+def occurrence(bug: Bug) -> int:
+    """Which of its occurrence the bug leads: 2 after it was over and came back."""
+    return int(bug.facts.get(_OCCURRENCE, 1))
 
 
-def _live_again(bug: Bug) -> None:
+def _start_occurrence(bug: Bug) -> None:
     """Begins its next life: when and by which commit the last one began says nothing of this one."""
     kept = {name: value for name, value in bug.facts.items() if name != "bisection"}
-    bug.facts = kept | {_LIVES: lives(bug) + 1}
+    bug.facts = kept | {_OCCURRENCE: occurrence(bug) + 1}
 
 
-def subject(bug: Bug) -> str:
+def audit_subject(bug: Bug) -> str:
     """A bug in the audit."""
     return f"bug:{bug.id}"
 
@@ -148,19 +152,19 @@ def _add(session: Session, target: str, signature: str, title: str, at: datetime
             session.add(bug)
     except IntegrityError:  # another campaign of this target was first
         return session.scalars(select(Bug).where(Bug.target == target, Bug.signature == signature)).one()
-    audit.record(session, target, bug.state, subject(bug), f"found: {title}", at)
+    audit.record(session, target, bug.state, audit_subject(bug), f"found: {title}", at)
     return bug
 
 
-def _tell(bug: Bug, by: Sighting) -> None:
+def _update_case(bug: Bug, by: Sighting) -> None:
     """What the campaign knows of the bug; its case, if none that is known needs as little."""
     if by.fields and "signature" not in bug.facts:
         bug.facts = bug.facts | {"signature": dict(by.fields)}
-    if by.case and (not bug.case_id or _needs(by.traits) < _needs(bug.traits)):
-        _take(bug, by)
+    if by.case and (not bug.case_id or _count_needs(by.traits) < _count_needs(bug.traits)):
+        _set_case(bug, by)
 
 
-def sighted(bug: Bug, campaign: int, at: datetime) -> None:
+def mark_seen(bug: Bug, campaign: int, at: datetime) -> None:
     """A campaign showed the bug, or a duplicate of it.
 
     One that was asked for earlier, and ends later, leaves the other the last that saw it.
@@ -170,39 +174,43 @@ def sighted(bug: Bug, campaign: int, at: datetime) -> None:
     bug.last_seen = max(bug.last_seen, at)
 
 
-def _take(bug: Bug, by: Sighting) -> None:
+def _set_case(bug: Bug, by: Sighting) -> None:
     bug.case_id, bug.backend, bug.device = by.case, by.backend, by.device
     bug.configuration, bug.traits = by.configuration, dict(by.traits)
     bug.facts = bug.facts | {"signature": dict(by.fields)}
 
 
-def _needs(traits: Mapping[str, Any]) -> int:
+def _count_needs(traits: Mapping[str, Any]) -> int:
     return len(traits.get("needs", ()))
 
 
 def hold(session: Session, bug_id: int, reason: str, at: datetime) -> None:
     """The bug's issue waits; `reason` says for what."""
-    _of_issue(session, session.get_one(Bug, bug_id), Event.HELD, reason, at)
+    _apply_issue_event(session, session.get_one(Bug, bug_id), Event.HELD, reason, at)
 
 
-def reported(session: Session, bug_id: int, issue: int | None, reason: str, at: datetime) -> None:
+def mark_reported(session: Session, bug_id: int, issue: int | None, reason: str, at: datetime) -> None:
     """The bug's issue is out; `issue` is its number on GitHub, None for a rehearsal."""
     bug = session.get_one(Bug, bug_id)
     bug.issue = issue if issue is not None else bug.issue
-    _of_issue(session, bug, Event.REPORTED, reason, at)
+    _apply_issue_event(session, bug, Event.REPORTED, reason, at)
 
 
-def unreported(session: Session, bug_id: int, reason: str, at: datetime) -> None:
+def mark_unreported(session: Session, bug_id: int, reason: str, at: datetime) -> None:
     """The bug's issue could not be sent, or must be sent again; `reason` says why."""
-    _of_issue(session, session.get_one(Bug, bug_id), Event.UNSENT, reason, at)
+    _apply_issue_event(session, session.get_one(Bug, bug_id), Event.UNSENT, reason, at)
 
 
-def _of_issue(session: Session, bug: Bug, event: Event, reason: str, at: datetime) -> None:
+def _apply_issue_event(session: Session, bug: Bug, event: Event, reason: str, at: datetime) -> None:
     """What its issue does is a bug's reason even where its state stays; unless it is over, and says why."""
-    if move(session, bug, event, reason, at) or BugState(bug.state) in OVER or bug.reason == reason:
+    if (
+        apply_event(session, bug, event, reason, at)
+        or BugState(bug.state) in RESOLVED
+        or bug.reason == reason
+    ):
         return
     bug.reason = reason
-    audit.record(session, bug.target, bug.state, subject(bug), reason, at)
+    audit.record(session, bug.target, bug.state, audit_subject(bug), reason, at)
 
 
 def of_target(session: Session, target: str) -> list[Bug]:
@@ -211,22 +219,22 @@ def of_target(session: Session, target: str) -> list[Bug]:
     return list(session.scalars(query))
 
 
-def unheard(session: Session, found: Iterable[Bug]) -> Iterator[str]:
+def signatures_to_announce(session: Session, found: Iterable[Bug]) -> Iterator[str]:
     """The signatures of those that are over, or that no campaign on a branch has seen."""
     for bug in found:
         by = session.get(Campaign, bug.campaign_id) if bug.campaign_id is not None else None
-        if BugState(bug.state) in OVER or (by is not None and not on_branch(by.pull, by.ref)):
+        if BugState(bug.state) in RESOLVED or (by is not None and not on_branch(by.pull, by.ref)):
             yield bug.signature
 
 
-def quiet_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
+def unseen_since(session: Session, at: datetime, after: int, limit: int) -> list[Bug]:
     """Bugs that wait for something and were not seen since; of ids above `after`, in their order.
 
     Those that people ruled on, and duplicates, wait for nothing.
     """
     waiting = [state.value for state in (*_WAITING, BugState.FIXED)]
     query = select(Bug).where(Bug.state.in_(waiting), Bug.last_seen < at, Bug.id > after)
-    query = query.where(Bug.ruling == "", Bug.duplicate_of.is_(None))
+    query = query.where(Bug.resolution == "", Bug.duplicate_of.is_(None))
     return list(session.scalars(query.order_by(Bug.id).limit(limit)))
 
 
@@ -235,18 +243,18 @@ def of_issue(session: Session, target: str, issue: int) -> Bug | None:
     return session.scalars(select(Bug).where(Bug.target == target, Bug.issue == issue)).first()
 
 
-def learn(session: Session, bug: Bug, what: str, facts: Any) -> None:
+def set_fact(session: Session, bug: Bug, what: str, facts: Any) -> None:
     """Keeps what was found out about a bug, under a name, in place of what was known before."""
     bug.facts = {**bug.facts, what: facts}
     session.flush()
 
 
-def make_smaller(session: Session, bug: Bug, by: Sighting) -> bool:
+def replace_case(session: Session, bug: Bug, by: Sighting) -> bool:
     """Takes a case that shows the bug and is smaller than what is known, unless it needs more; whether so."""
-    if bug.case_id and bug.traits and _needs(by.traits) > _needs(bug.traits):
+    if bug.case_id and bug.traits and _count_needs(by.traits) > _count_needs(bug.traits):
         return False
     before = bug.case_id
-    _take(bug, by)
+    _set_case(bug, by)
     session.flush()
     return bug.case_id != before
 
@@ -256,9 +264,9 @@ def of_id(session: Session, bug_id: int | None) -> Bug | None:
     return session.get(Bug, bug_id) if bug_id is not None else None
 
 
-def rule(session: Session, bug: Bug, ruling: str, reason: str) -> None:
+def set_resolution(session: Session, bug: Bug, resolution: str, reason: str) -> None:
     """A person decides what the bug is: "invalid", or "" to take that back."""
-    bug.ruling, bug.reason = ruling, reason
+    bug.resolution, bug.reason = resolution, reason
     session.flush()
 
 
@@ -279,12 +287,12 @@ def duplicate(session: Session, bug: Bug, of: Bug | None, reason: str) -> None:
         first = canonical(session, of)
         if first.id == bug.id:
             raise UsageError("that one is a duplicate of this one already; `/assay undup` there first")
-        _seen_last(session, first, bug)
+        _copy_last_sighting(session, first, bug)
     bug.duplicate_of, bug.reason = (of.id if of is not None else None), reason
     session.flush()
 
 
-def _seen_last(session: Session, first: Bug, duplicate: Bug) -> None:
+def _copy_last_sighting(session: Session, first: Bug, duplicate: Bug) -> None:
     """Takes over the last sight of a duplicate, unless only a pull request showed it.
 
     How many campaigns saw either is not told anew: some may have seen both.
@@ -306,7 +314,7 @@ def of_pull(session: Session, target: str, pull: int) -> list[Bug]:
         .scalar_subquery()
     )
     found = select(Finding.signature).where(
-        Finding.campaign_id == newest, Finding.standing == Standing.REGRESSION.value
+        Finding.campaign_id == newest, Finding.classification == Classification.REGRESSION.value
     )
     query = select(Bug).where(Bug.target == target, Bug.signature.in_(found))
     return list(session.scalars(query.order_by(Bug.id)))

@@ -1,7 +1,7 @@
 """Campaigns in the database: creating, claiming, renewing, moving on.
 
 A lease is (`owner`, `lease_until`). A campaign is due when it has not ended and its lease is empty or
-over; a back-off is a lease that nobody owns. Every write of a step goes through `held`, which refuses
+over; a back-off is a lease that nobody owns. Every write of a step goes through `lock_held`, which refuses
 when the lease or the campaign was taken away meanwhile.
 """
 
@@ -18,9 +18,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session as Session
 
 from bot.errors import InternalError
-from bot.leases import Abandoned
+from bot.leases import LeaseLost
 from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
-from bot.store.work import Work
+from bot.store.step_cost import StepCost
 
 #: Rows of one INSERT; bounds memory, far below SQLite's 32,766 bound variables.
 CHUNK = 500
@@ -73,24 +73,24 @@ def create(session: Session, row: Campaign) -> tuple[Campaign, bool]:
         for name in ("target", "head", "base", "trigger")
     ]
     found = session.scalars(select(Campaign).where(*same)).one()
-    if found.state == CampaignState.SUPERSEDED.value and not _is_doubled(row, found):
-        _make_room(session, found)
+    if found.state == CampaignState.SUPERSEDED.value and not _is_same_delivery(row, found):
+        _free_trigger(session, found)
         made = _insert(session, values)
     return made or found, made is not None
 
 
 def _insert(session: Session, values: dict[str, Any]) -> Campaign | None:
     """The campaign's row as it is in the database now; None where there is one for the same."""
-    insertion = insert_new(session.get_bind().dialect.name, Campaign).returning(Campaign)
+    insertion = insert_ignoring_conflicts(session.get_bind().dialect.name, Campaign).returning(Campaign)
     return session.scalars(insertion, [values]).one_or_none()
 
 
-def _is_doubled(row: Campaign, known: Campaign) -> bool:
+def _is_same_delivery(row: Campaign, known: Campaign) -> bool:
     """Whether one delivery asks for both; what was found out by looking has none, and is looked for once."""
     return bool(row.delivery) and row.delivery == known.delivery
 
 
-def _make_room(session: Session, campaign: Campaign) -> None:
+def _free_trigger(session: Session, campaign: Campaign) -> None:
     """Gives what asked for the campaign a name of its own: it is unique, with target and commits."""
     own = f":{campaign.id}"
     campaign.trigger = campaign.trigger[: _TRIGGER - len(own)] + own
@@ -106,12 +106,12 @@ def get(session: Session, campaign_id: int) -> Campaign:
 
 
 #: Branches that a merge queue makes and drops: like a pull request's, their commits may never be merged.
-QUEUE = "refs/heads/gh-readonly-queue/"
+MERGE_QUEUE_PREFIX = "refs/heads/gh-readonly-queue/"
 
 
 def on_branch(pull: int | None, ref: str) -> bool:
     """Whether a campaign tested a commit that is in a branch for good, not one that might be merged."""
-    return pull is None and not ref.startswith(QUEUE)
+    return pull is None and not ref.startswith(MERGE_QUEUE_PREFIX)
 
 
 def find(session: Session, campaign_id: int | None) -> Campaign | None:
@@ -127,7 +127,7 @@ def newest(session: Session, target: str, commit: str, ref: str = "") -> Campaig
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull.is_(None),
-        Campaign.ref.not_like(f"{QUEUE}%"),
+        Campaign.ref.not_like(f"{MERGE_QUEUE_PREFIX}%"),
         Campaign.head_toolchain.is_not(None),
         Campaign.head.startswith(commit, autoescape=True),
     )
@@ -171,7 +171,7 @@ def any_unfinished(session: Session) -> bool:
     return session.scalar(select(Campaign.id).where(Campaign.state.in_(_UNFINISHED)).limit(1)) is not None
 
 
-def still_held(session: Session, campaign_id: int, owner: str) -> bool:
+def is_held(session: Session, campaign_id: int, owner: str) -> bool:
     """Whether `owner` may go on working on the campaign; needs no write lock."""
     alive = select(Campaign.id).where(
         Campaign.id == campaign_id, Campaign.owner == owner, Campaign.state.in_(_UNFINISHED)
@@ -179,7 +179,7 @@ def still_held(session: Session, campaign_id: int, owner: str) -> bool:
     return session.scalar(alive) is not None
 
 
-def if_held(session: Session, campaign_id: int, owner: str) -> Campaign | None:
+def find_held(session: Session, campaign_id: int, owner: str) -> Campaign | None:
     """The campaign, locked, if `owner` still holds it."""
     query = select(Campaign).where(
         Campaign.id == campaign_id, Campaign.owner == owner, Campaign.state.in_(_UNFINISHED)
@@ -187,11 +187,11 @@ def if_held(session: Session, campaign_id: int, owner: str) -> Campaign | None:
     return session.scalars(query.with_for_update()).one_or_none()
 
 
-def held(session: Session, campaign_id: int, owner: str) -> Campaign:
+def lock_held(session: Session, campaign_id: int, owner: str) -> Campaign:
     """The campaign, locked, if `owner` still holds it; raises Abandoned otherwise."""
-    campaign = if_held(session, campaign_id, owner)
+    campaign = find_held(session, campaign_id, owner)
     if campaign is None:
-        raise Abandoned(campaign_id)
+        raise LeaseLost(campaign_id)
     return campaign
 
 
@@ -210,7 +210,7 @@ def postpone(campaign: Campaign, until: datetime) -> None:
     campaign.owner, campaign.lease_until = "", until
 
 
-def release(session: Session, campaign_id: int, owner: str) -> None:
+def release_lease(session: Session, campaign_id: int, owner: str) -> None:
     """Gives the lease back, nothing else changed."""
     session.execute(
         update(Campaign)
@@ -219,7 +219,7 @@ def release(session: Session, campaign_id: int, owner: str) -> None:
     )
 
 
-def free_others(session: Session, owners: Collection[str]) -> int:
+def release_other_leases(session: Session, owners: Collection[str]) -> int:
     """Frees every lease held by anybody but `owners`; for a process that knows itself to be alone.
 
     Back-offs, which nobody owns, stay.
@@ -229,39 +229,39 @@ def free_others(session: Session, owners: Collection[str]) -> int:
         .where(Campaign.owner != "", Campaign.owner.not_in(owners))
         .values(owner="", lease_until=None)
     )
-    return _rows(result)
+    return _row_count(result)
 
 
-def spend(campaign: Campaign, step: str, seconds: float, at_least: float = 0.0) -> float:
+def add_seconds(campaign: Campaign, step: str, seconds: float, at_least: float = 0.0) -> float:
     """Adds to the clock of a step and returns its sum, raised to `at_least`."""
-    total = max(spent(campaign, step) + seconds, at_least)
+    total = max(seconds_spent(campaign, step) + seconds, at_least)
     campaign.clock = campaign.clock | {step: total}
     return total
 
 
-def spent(campaign: Campaign, step: str) -> float:
+def seconds_spent(campaign: Campaign, step: str) -> float:
     """Seconds the campaign has spent in a step, over all restarts."""
     return float(campaign.clock.get(step, 0.0))
 
 
-def attempted(campaign: Campaign) -> dict[str, str]:
+def attempted_reductions(campaign: Campaign) -> dict[str, str]:
     """The cases whose reduction it had, over all restarts: case → why there is none, "" where there is."""
     return dict(campaign.plan.get("reductions", {}))
 
 
-def attempt(campaign: Campaign, case_id: str, trouble: str) -> None:
+def record_reduction(campaign: Campaign, case_id: str, trouble: str) -> None:
     """Adds one to them."""
-    campaign.plan = campaign.plan | {"reductions": attempted(campaign) | {case_id: trouble}}
+    campaign.plan = campaign.plan | {"reductions": attempted_reductions(campaign) | {case_id: trouble}}
 
 
-def charge(campaign: Campaign, step: str, work: Work) -> None:
+def add_cost(campaign: Campaign, step: str, costs: StepCost) -> None:
     """Adds what a shard cost to the work of a step."""
-    campaign.work = campaign.work | {step: (worked(campaign, step) + work).to_json()}
+    campaign.costs = campaign.costs | {step: (step_cost(campaign, step) + costs).to_json()}
 
 
-def worked(campaign: Campaign, step: str) -> Work:
+def step_cost(campaign: Campaign, step: str) -> StepCost:
     """What the shards of a step cost, over all restarts."""
-    return Work.from_json(campaign.work.get(step, {}))
+    return StepCost.from_json(campaign.costs.get(step, {}))
 
 
 def write_plan(session: Session, campaign_id: int, cases: Iterable[str]) -> int:
@@ -353,12 +353,12 @@ def insert_missing(session: Session, table: type[Base], rows: Iterable[dict[str,
     key = next(iter(table.__table__.primary_key))
     # Counted by what comes back: psycopg does not say how many rows such an INSERT made. The rows are
     # parameters and no part of the statement, which SQLAlchemy then compiles once and not each time.
-    insertion = insert_new(session.get_bind().dialect.name, table.__table__).returning(key)
+    insertion = insert_ignoring_conflicts(session.get_bind().dialect.name, table.__table__).returning(key)
     return sum(len(session.execute(insertion, chunk).all()) for chunk in chunks(rows))
 
 
 @functools.cache
-def insert_new(dialect: str, table: Any) -> Any:
+def insert_ignoring_conflicts(dialect: str, table: Any) -> Any:
     """An INSERT that passes over rows whose keys are there already.
 
     table   the table, or its class where the new rows are wanted as objects
@@ -379,6 +379,6 @@ def _due(at: datetime) -> Any:
     return Campaign.state.in_(_UNFINISHED) & free
 
 
-def _rows(result: Any) -> int:
+def _row_count(result: Any) -> int:
     assert isinstance(result, CursorResult)
     return result.rowcount

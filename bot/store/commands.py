@@ -19,7 +19,7 @@ def store(session: Session, rows: Iterable[Command]) -> int:
     return insert_missing(session, Command, given)
 
 
-def waiting(session: Session) -> list[int]:
+def pending_comments(session: Session) -> list[int]:
     """The comments that hold commands still to be carried out, the oldest first."""
     query = (
         select(Command.comment)
@@ -61,6 +61,6 @@ def said(session: Session, target: str, number: int, state: CommandState) -> lis
     return [(row.created_at, row.text) for row in session.execute(query)]
 
 
-def settle(row: Command, state: CommandState, reason: str, at: datetime) -> None:
+def complete(row: Command, state: CommandState, reason: str, at: datetime) -> None:
     """What became of a command."""
     row.state, row.reason, row.done_at = state.value, reason, at

@@ -34,10 +34,10 @@ BUSY_TIMEOUT_S = 30  # how long a writer waits for another before the database g
 #: How long a writer may do nothing before PostgreSQL ends it, and others have their turn: a lease's length.
 IDLE_TIMEOUT_S = 60
 #: Any number that no other program uses for a lock in the same PostgreSQL database, nor our migrations.
-_TURN = 1095979863
+_WRITE_LOCK_ID = 1095979863
 #: A connection that was idle for so many seconds is tried before it is used. Whoever works all the time meets
 #: a server that starts again at work anyhow; to try each time is a tenth of all that is asked of it.
-TRIED_AFTER_S = 1.0
+PING_AFTER_IDLE_S = 1.0
 CHECKPOINT_PAGES = 16_384  # 64 MiB of log, should nobody call `checkpoint`
 
 
@@ -71,24 +71,24 @@ class Database:
             event.listen(self.engine, "connect", _set_pragmas)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
-            event.listen(self.engine, "checkin", _remember_when)
-            event.listen(self.engine, "checkout", functools.partial(_try, self.engine.dialect))
+            event.listen(self.engine, "checkin", _record_use)
+            event.listen(self.engine, "checkout", functools.partial(_ping_idle, self.engine.dialect))
             event.listen(self.engine, "begin", _begin_postgresql)
-        self._sessions = self._maker(begin=_take_turn(durable=True))
-        self._quick_sessions = self._maker(begin=_take_turn(durable=False), durable=False)
+        self._sessions = self._sessionmaker(begin=_begin_exclusive(durable=True))
+        self._quick_sessions = self._sessionmaker(begin=_begin_exclusive(durable=False), durable=False)
         # By default PostgreSQL would show a reader what others commit meanwhile.
-        self._readers = self._maker(begin="begin isolation level repeatable read", read_only=True)
-        self._adders = self._maker(begin="")
+        self._readers = self._sessionmaker(begin="begin isolation level repeatable read", read_only=True)
+        self._autocommit_sessions = self._sessionmaker(begin="")
         # SQLite lets one writer in and makes the others poll, 100 ms at a time in the end. The threads
         # of this process queue here instead, and are woken at once. On PostgreSQL they take one connection.
-        self._turn = threading.RLock()
+        self._write_lock = threading.RLock()
 
     @property
     def is_sqlite(self) -> bool:
         """Whether the embedded database is used."""
         return self.url.get_backend_name() == "sqlite"
 
-    def _maker(self, **options: object) -> sessionmaker[Session]:
+    def _sessionmaker(self, **options: object) -> sessionmaker[Session]:
         """Makes sessions whose transactions begin as the options say."""
         return sessionmaker(self.engine.execution_options(**options), expire_on_commit=False)
 
@@ -105,13 +105,13 @@ class Database:
         their log, never its middle. What would only be done again need not wait for the disk.
         """
         sessions = self._sessions if durable else self._quick_sessions
-        with self._explained(), self._turn, sessions() as session, session.begin():
+        with self._translated_errors(), self._write_lock, sessions() as session, session.begin():
             if not self.is_sqlite:
                 session.connection()  # takes the turn now, not with the first statement
             yield session
 
     @contextmanager
-    def adding(self) -> Iterator[Session]:
+    def autocommit(self) -> Iterator[Session]:
         """A session for one statement, which adds rows that nobody else changes, and is durable.
 
         On PostgreSQL it waits for no turn, and the statement is a transaction of its own: one message and its
@@ -121,26 +121,26 @@ class Database:
             with self.transaction() as session:
                 yield session
         else:
-            with self._explained(), self._adders() as session:
+            with self._translated_errors(), self._autocommit_sessions() as session:
                 yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that only reads, from one snapshot, and waits for no writer."""
-        with self._explained(), self._readers() as session:
+        with self._translated_errors(), self._readers() as session:
             yield session
 
     def migrate(self) -> None:
         """Brings the tables up to date; safe to call at every start, by several processes at once."""
         config = migrations()
         config.attributes["connection"] = self.engine
-        with self._explained(), self._turn:
+        with self._translated_errors(), self._write_lock:
             command.upgrade(config, "head")
 
     def is_migrated(self) -> bool:
         """Whether the tables are those that this version of Assay works on."""
-        with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision() == _newest()
+        with self._translated_errors(), self.engine.execution_options(read_only=True).connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision() == _head_revision()
 
     def checkpoint(self) -> None:
         """Moves SQLite's log into its file, beside readers and writers; a service does so now and then.
@@ -149,7 +149,7 @@ class Database:
         """
         if not self.is_sqlite:
             return
-        with self._explained():
+        with self._translated_errors():
             connection = self.engine.raw_connection()
             try:
                 connection.cursor().execute("pragma wal_checkpoint(passive)")
@@ -158,7 +158,7 @@ class Database:
 
     def ping(self) -> None:
         """Raises InfrastructureError if the database cannot be read."""
-        with self._explained(), self.engine.execution_options(read_only=True).connect() as connection:
+        with self._translated_errors(), self.engine.execution_options(read_only=True).connect() as connection:
             connection.execute(text("select 1"))
 
     def close(self) -> None:
@@ -166,20 +166,20 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except DatabaseError as error:
             # Its other subclasses (IntegrityError, ProgrammingError, ...) are bugs of ours, unless PostgreSQL
             # has ended the connection: to one whose process was stopped for long in its turn it says so.
-            trouble = type(error) in (DatabaseError, InterfaceError, OperationalError)
-            if not trouble and not error.connection_invalidated:
+            is_infrastructure = type(error) in (DatabaseError, InterfaceError, OperationalError)
+            if not is_infrastructure and not error.connection_invalidated:
                 raise
-            raise self._trouble(str(error.orig)) from error
+            raise self._database_error(str(error.orig)) from error
         except PoolTimeout as error:
-            raise self._trouble("every connection is in use") from error
+            raise self._database_error("every connection is in use") from error
 
-    def _trouble(self, why: str) -> InfrastructureError:
+    def _database_error(self, why: str) -> InfrastructureError:
         return InfrastructureError(
             f"the database {self.url.render_as_string()} does not work: {why}; "
             "check ASSAY_DATABASE_URL, the disk and its permissions"
@@ -231,7 +231,7 @@ def migrations() -> Config:
 
 
 @functools.cache
-def _newest() -> str | None:
+def _head_revision() -> str | None:
     """The newest revision of this version of Assay; /readyz asks for it all the time."""
     return ScriptDirectory.from_config(migrations()).get_current_head()
 
@@ -279,7 +279,7 @@ def _begin_postgresql(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
 
 
-def _take_turn(*, durable: bool) -> str:
+def _begin_exclusive(*, durable: bool) -> str:
     """Begins a transaction on PostgreSQL that is alone, in one message."""
     return "; ".join(
         (
@@ -287,19 +287,19 @@ def _take_turn(*, durable: bool) -> str:
             *(() if durable else ("set local synchronous_commit = off",)),
             f"set local lock_timeout = '{BUSY_TIMEOUT_S * 1000:.0f}ms'",
             f"set local idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S * 1000:.0f}ms'",
-            f"select pg_advisory_xact_lock({_TURN})",
+            f"select pg_advisory_xact_lock({_WRITE_LOCK_ID})",
         )
     )
 
 
-def _remember_when(_connection: Any, record: ConnectionPoolEntry) -> None:
+def _record_use(_connection: Any, record: ConnectionPoolEntry) -> None:
     record.info["used"] = time.monotonic()
 
 
-def _try(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+def _ping_idle(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
     """Has the pool open another connection where this one, idle for a while, has died."""
     used = record.info.get("used")
-    if used is None or time.monotonic() - used < TRIED_AFTER_S:
+    if used is None or time.monotonic() - used < PING_AFTER_IDLE_S:
         return
     try:
         dialect.do_ping(connection)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from sqlalchemy import delete, func, select, update
 
 from bot.store.campaigns import CHUNK, Session, chunks
-from bot.store.models import Finding, Standing
+from bot.store.models import Classification, Finding
 
 #: What stands in a finding's reason before why its case was not made small.
-UNREDUCED = "; not reduced: "
+NOT_REDUCED = "; not reduced: "
 
 
 def replace(session: Session, campaign_id: int, rows: Iterable[Finding]) -> int:
@@ -43,7 +43,7 @@ def copies(session: Session, campaign_id: int) -> list[Finding]:
     ]
 
 
-def belong(session: Session, campaign_id: int, signature: str, bug_id: int) -> None:
+def assign_bug(session: Session, campaign_id: int, signature: str, bug_id: int) -> None:
     """Names the bug that the campaign's findings of this signature belong to."""
     session.execute(
         update(Finding)
@@ -52,20 +52,20 @@ def belong(session: Session, campaign_id: int, signature: str, bug_id: int) -> N
     )
 
 
-def counts(session: Session, campaign_id: int) -> dict[Standing, int]:
-    """How many findings of the campaign have each standing; standings that none has are left out."""
+def counts(session: Session, campaign_id: int) -> dict[Classification, int]:
+    """How many findings of the campaign have each classification; standings that none has are left out."""
     query = (
-        select(Finding.standing, func.count())
+        select(Finding.classification, func.count())
         .where(Finding.campaign_id == campaign_id)
-        .group_by(Finding.standing)
+        .group_by(Finding.classification)
     )
-    return {Standing(standing): count for standing, count in session.execute(query)}
+    return {Classification(classification): count for classification, count in session.execute(query)}
 
 
-def regressed(session: Session, campaign_id: int, bug_id: int) -> bool:
+def is_regression(session: Session, campaign_id: int, bug_id: int) -> bool:
     """Whether the campaign's base was free of the bug."""
     query = select(Finding.case_id).where(Finding.campaign_id == campaign_id, Finding.bug_id == bug_id)
-    query = query.where(Finding.standing == Standing.REGRESSION.value)
+    query = query.where(Finding.classification == Classification.REGRESSION.value)
     return session.scalar(query.limit(1)) is not None
 
 
@@ -73,8 +73,8 @@ def unreduced(session: Session, bug_id: int) -> str:
     """Why no case of the bug was made small, as the newest campaign that saw it tells; "" if it does not."""
     newest = select(func.max(Finding.campaign_id)).where(Finding.bug_id == bug_id).scalar_subquery()
     query = select(Finding.reason).where(Finding.bug_id == bug_id, Finding.campaign_id == newest)
-    query = query.where(Finding.reason.contains(UNREDUCED, autoescape=True)).order_by(Finding.case_id)
-    return (session.scalar(query.limit(1)) or "").partition(UNREDUCED)[2]
+    query = query.where(Finding.reason.contains(NOT_REDUCED, autoescape=True)).order_by(Finding.case_id)
+    return (session.scalar(query.limit(1)) or "").partition(NOT_REDUCED)[2]
 
 
 def case_of(session: Session, bug_id: int) -> str:

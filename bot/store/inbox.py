@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import bindparam, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from bot.store.campaigns import chunks, insert_new
+from bot.store.campaigns import chunks, insert_ignoring_conflicts
 from bot.store.models import Delivery, DeliveryState
 
 # Made once, as every delivery needs them: to put a statement together costs more than to run it.
@@ -18,7 +18,7 @@ _CLAIM = (
     .where(Delivery.id == bindparam("delivery"), Delivery.state == DeliveryState.PENDING.value)
     .with_for_update(skip_locked=True)  # for PostgreSQL; SQLite has one writer anyway
 )
-_SETTLE = (
+_RECORD_RESULT = (
     update(Delivery)
     .where(Delivery.id == bindparam("delivery"))
     .values(state=bindparam("now"), reason=bindparam("why"))
@@ -27,7 +27,7 @@ _SETTLE = (
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ReceivedDelivery:
     """A verified delivery: its id and event, the raw body, when it was received (UTC)."""
 
     id: str
@@ -37,14 +37,14 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Place:
+class InboxPosition:
     """A delivery's place in the order of arrival."""
 
     received_at: datetime
     id: str
 
 
-def store(session: Session, arrivals: Sequence[Arrival]) -> list[bool]:
+def store(session: Session, arrivals: Sequence[ReceivedDelivery]) -> list[bool]:
     """Stores deliveries by one statement; of each, whether its id was neither there nor before it."""
     rows = [
         {
@@ -59,7 +59,7 @@ def store(session: Session, arrivals: Sequence[Arrival]) -> list[bool]:
         for arrival in arrivals
     ]
     table = Delivery.__table__
-    insertion = insert_new(session.get_bind().dialect.name, table).returning(table.c.id)
+    insertion = insert_ignoring_conflicts(session.get_bind().dialect.name, table).returning(table.c.id)
     fresh = set(session.scalars(insertion, rows))
     stored = []
     for arrival in arrivals:
@@ -68,24 +68,24 @@ def store(session: Session, arrivals: Sequence[Arrival]) -> list[bool]:
     return stored
 
 
-def pending(session: Session, after: Place | None, limit: int) -> list[Place]:
+def pending(session: Session, after: InboxPosition | None, limit: int) -> list[InboxPosition]:
     """The places of deliveries still to be read, oldest first, those after `after` only."""
     query = select(Delivery.received_at, Delivery.id).where(Delivery.state == DeliveryState.PENDING.value)
     order = (Delivery.received_at, Delivery.id)
     if after is not None:
         query = query.where(tuple_(*order) > (after.received_at, after.id))
-    return [Place(*row) for row in session.execute(query.order_by(*order).limit(limit))]
+    return [InboxPosition(*row) for row in session.execute(query.order_by(*order).limit(limit))]
 
 
-def claim(session: Session, delivery: str) -> Arrival | None:
+def claim(session: Session, delivery: str) -> ReceivedDelivery | None:
     """The delivery, locked until the transaction ends; None if it is read already or being read."""
     row = session.execute(_CLAIM, {"delivery": delivery}).one_or_none()
-    return None if row is None else Arrival(*row)
+    return None if row is None else ReceivedDelivery(*row)
 
 
-def settle(session: Session, delivery: str, state: DeliveryState, reason: str = "") -> None:
+def record_result(session: Session, delivery: str, state: DeliveryState, reason: str = "") -> None:
     """Records what became of a delivery."""
-    session.execute(_SETTLE, {"delivery": delivery, "now": state.value, "why": reason})
+    session.execute(_RECORD_RESULT, {"delivery": delivery, "now": state.value, "why": reason})
 
 
 def count_attempt(session: Session, delivery: str, reason: str) -> int:
@@ -129,7 +129,7 @@ def payloads(session: Session, after: str, limit: int) -> list[tuple[str, bytes]
     return [(row.id, row.payload) for row in session.execute(query.order_by(Delivery.id).limit(limit))]
 
 
-def blank(session: Session, ids: Iterable[str], reason: str) -> None:
+def clear_payloads(session: Session, ids: Iterable[str], reason: str) -> None:
     """Takes the payloads away, and keeps that the deliveries came: a second one changes nothing still."""
     for chunk in chunks(ids):
         here = update(Delivery).where(Delivery.id.in_(chunk))

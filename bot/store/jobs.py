@@ -2,7 +2,7 @@
 
 A job has a key: asked for again under it, a job that waits or runs stays one job, and one that is over is set
 going again only where that is wanted. While it is pending, `lease_until` is when it is due; while it runs,
-when its worker is given up. Its `turn` counts how often it was set going: whose turn is over changes nothing.
+when its worker is given up. Its `run_number` counts how often it was set going: whose run_number is over changes nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from bot.store.models import Job, JobState
 #: A key is 64 characters at most.
 MAX_KEY = 64
 #: How the reason of a job begins that a bug of ours has ended: trying again would end alike.
-OUR_BUG = "a bug of Assay"
+INTERNAL_ERROR = "a bug of Assay"
 
-_AT_WORK = (JobState.PENDING.value, JobState.RUNNING.value)
+_UNFINISHED = (JobState.PENDING.value, JobState.RUNNING.value)
 
 
-def ask(
+def enqueue(
     session: Session,
     kind: str,
     target: str,
@@ -37,12 +37,12 @@ def ask(
     bug_id: int | None = None,
     campaign_id: int | None = None,
     arguments: Mapping[str, Any] | None = None,
-    asked_by: str = "",
+    requested_by: str = "",
 ) -> Job:
     """The job of this key, made if there is none.
 
     due    when it may begin, None for at once
-    again  whether one that waits, runs or is over is set going anew, with these arguments and a new turn
+    again  whether one that waits, runs or is over is set going anew, with these arguments and a new run_number
     """
     fresh = {
         "key": key,
@@ -50,8 +50,8 @@ def ask(
         "target": target,
         "bug_id": bug_id,
         "campaign_id": campaign_id,
-        "arguments": {**(arguments or {}), "turn": 1},
-        "asked_by": asked_by,
+        "arguments": {**(arguments or {}), "run_number": 1},
+        "requested_by": requested_by,
         "state": JobState.PENDING.value,
         "reason": "",
         "result": {},
@@ -63,21 +63,23 @@ def ask(
     new = insert_missing(session, Job, [fresh])
     job = session.scalars(select(Job).where(Job.key == key).with_for_update()).one()
     if again and not new:
-        before = "" if job.state == JobState.DONE.value else job.asked_by  # what was done, nobody waits for
-        job.arguments = {**(arguments or {}), "turn": turn(job) + 1}
+        before = (
+            "" if job.state == JobState.DONE.value else job.requested_by
+        )  # what was done, nobody waits for
+        job.arguments = {**(arguments or {}), "run_number": run_number(job) + 1}
         job.state, job.owner, job.lease_until, job.attempts = JobState.PENDING.value, "", due, 0
-        job.done_at, job.target, job.asked_by = None, target, asked_by or before
+        job.done_at, job.target, job.requested_by = None, target, requested_by or before
     return job
 
 
-def at_work(job: Job) -> bool:
+def is_unfinished(job: Job) -> bool:
     """Whether the job waits or runs."""
-    return job.state in _AT_WORK
+    return job.state in _UNFINISHED
 
 
-def turn(job: Job) -> int:
+def run_number(job: Job) -> int:
     """How often the job was set going."""
-    return int(job.arguments.get("turn", 1))
+    return int(job.arguments.get("run_number", 1))
 
 
 def any_due(session: Session, kinds: Collection[str], at: datetime) -> bool:
@@ -101,15 +103,20 @@ def claim(session: Session, kinds: Collection[str], owner: str, at: datetime, un
     return job
 
 
-def held(session: Session, job_id: int, owner: str, of_turn: int) -> Job | None:
-    """The job, locked, if `owner` still has it and it was not set going again since `of_turn`."""
+def lock_held(session: Session, job_id: int, owner: str, expected_run: int) -> Job | None:
+    """The job, locked, if `owner` still has it and it was not set going again since `expected_run`."""
     job = session.get(Job, job_id, with_for_update=True, populate_existing=True)
-    if job is None or job.owner != owner or turn(job) != of_turn or job.state != JobState.RUNNING.value:
+    if (
+        job is None
+        or job.owner != owner
+        or run_number(job) != expected_run
+        or job.state != JobState.RUNNING.value
+    ):
         return None
     return job
 
 
-def settle(job: Job, state: JobState, reason: str, result: Mapping[str, Any], at: datetime) -> None:
+def complete(job: Job, state: JobState, reason: str, result: Mapping[str, Any], at: datetime) -> None:
     """The job is done, or given up; `reason` says what came of it."""
     job.state, job.reason, job.result = state.value, reason, dict(result)
     job.owner, job.lease_until, job.done_at = "", None, at
@@ -120,13 +127,13 @@ def postpone(job: Job, reason: str, until: datetime) -> None:
     job.state, job.reason, job.owner, job.lease_until = JobState.PENDING.value, reason, "", until
 
 
-def release(job: Job) -> None:
+def release_lease(job: Job) -> None:
     """Gives the job back as if it had not been begun."""
     job.state, job.owner, job.lease_until = JobState.PENDING.value, "", None
     job.attempts -= 1
 
 
-def free_others(session: Session, kinds: Collection[str], owner: str) -> None:
+def release_other_leases(session: Session, kinds: Collection[str], owner: str) -> None:
     """Frees jobs of these kinds leased to anybody but `owner`, who knows that the others are dead."""
     session.execute(
         update(Job)
@@ -148,4 +155,4 @@ def last_of(session: Session, kind: str, bug_id: int, state: JobState) -> Job | 
 
 def _due(kinds: Collection[str], at: datetime) -> Any:
     free = or_(Job.lease_until.is_(None), Job.lease_until <= at)
-    return Job.kind.in_(tuple(kinds)) & Job.state.in_(_AT_WORK) & free
+    return Job.kind.in_(tuple(kinds)) & Job.state.in_(_UNFINISHED) & free

@@ -37,7 +37,7 @@ def in_force(session: Session, target: str, at: datetime) -> list[Mute]:
     return list(session.scalars(query))
 
 
-def over(session: Session, target: str, operator: str, at: datetime) -> Mute | None:
+def find_covering(session: Session, target: str, operator: str, at: datetime) -> Mute | None:
     """The mute that covers an operator at that time, if one does."""
     found = (one for one in in_force(session, target, at) if fnmatchcase(operator, one.operator))
     return next(found, None)

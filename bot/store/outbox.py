@@ -1,15 +1,15 @@
 """The outbox: every effect on GitHub is a row first (DESIGN 3), and the brake that stops them all.
 
-    intended ──claim──▶ sending ──finish──▶ sent
+    pending ──claim──▶ sending ──finish──▶ sent
         ▲                  │ ├──give_up──▶ failed     GitHub refuses it; a person must act
         └────── retry ─────┘ └──retry──▶ sending      nobody knows whether it arrived: looked up first
-    held ──release──▶ intended
+    held ──release──▶ pending
 
 While a sender has an effect in hand, others may decide about it: its target is left, its bug is found mended,
-its rows are forgotten. That it is out is recorded all the same; that it is tried again is not (`in_hand`).
+its rows are forgotten. That it is out is recorded all the same; that it is tried again is not (`is_still_claimed`).
 While a row is `sending`, `not_before` is the end of its sender's lease.
 
-A living effect (`Draft.living`: a check run, the one comment of a pull request) is changed in place. Posting
+A living effect (`EffectDraft.editable`: a check run, the one comment of a pull request) is changed in place. Posting
 it with other content raises its `revision` and sends it again, however many revisions were passed over: only
 the last one matters.
 """
@@ -26,21 +26,21 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, defer
 
 from bot.errors import InternalError, UsageError
-from bot.store import bugs, withheld
-from bot.store.models import Brake, Bug, BugState, Campaign, Cause, Effect, EffectState
-from bot.store.withheld import ISSUE as ISSUE
+from bot.store import bugs, suppression
+from bot.store.models import Bug, BugState, Campaign, Effect, EffectState, KillSwitch, SuppressionCause
+from bot.store.suppression import ISSUE as ISSUE
 
-EVERYTHING = "all"  # the brake that stops every target
-REHEARSAL = "dry-run"  # reports.mode of a target that hears nothing yet
+ALL_TARGETS = "all"  # the brake that stops every target
+DRY_RUN = "dry-run"  # reports.mode of a target that hears nothing yet
 
-_COUNTED = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.SENT.value)
-_OPEN = (EffectState.INTENDED.value, EffectState.SENDING.value)
+_COUNTED = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.SENT.value)
+_OPEN = (EffectState.PENDING.value, EffectState.SENDING.value)
 _SENDING = EffectState.SENDING.value
-_AT_FIRST = 64  # rows looked at before more are read
+_FIRST_PAGE = 64  # rows looked at before more are read
 
 
 @dataclass(frozen=True)
-class Draft:
+class EffectDraft:
     """An effect to be.
 
     key        idempotency key: equal keys are one effect, however often it is posted
@@ -48,7 +48,7 @@ class Draft:
     signature  of the bug an issue is about, "" for other kinds
     hold       why it must wait, "" if it need not
     cause      for what it waits where that is no maintainer
-    number     the issue or pull request it belongs to; None for what stands alone, and where `after` is the
+    number     the issue or pull request it belongs to; None for what stands alone, and where `depends_on` is the
                issue, whose number is not known yet
     after      the key of the effect that must be out before, "" for none
     living     changed in place when it is posted again
@@ -63,27 +63,27 @@ class Draft:
     payload: dict[str, Any]
     signature: str = ""
     hold: str = ""
-    cause: Cause = Cause.NONE
+    cause: SuppressionCause = SuppressionCause.NONE
     number: int | None = None
-    after: str = ""
-    living: bool = False
+    depends_on: str = ""
+    editable: bool = False
     urgent: bool = False
     mode: str = ""
     bug_id: int | None = None
 
 
 @dataclass(frozen=True)
-class Posted:
+class PostResult:
     """What became of a draft; state is None where nothing will be sent, and `reason` and `cause` say why."""
 
     key: str
     state: EffectState | None
     reason: str
-    cause: Cause = Cause.NONE
+    cause: SuppressionCause = SuppressionCause.NONE
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimedEffect:
     """An effect that one sender works on.
 
     rehearsal  its target is in dry-run mode: it may be written down, not sent
@@ -100,23 +100,23 @@ class Claimed:
     target: str
     payload: dict[str, Any]
     created_at: datetime
-    rehearsal: bool
+    dry_run: bool
     resumed: bool
     attempts: int
     number: int | None = None
-    remote: str = ""
+    remote_id: str = ""
     revision: int = 1
     withdrawn: str = ""
 
 
 def post(
     session: Session,
-    drafts: Iterable[Draft],
+    drafts: Iterable[EffectDraft],
     *,
     campaign_id: int | None,
     issues_per_day: int,
     at: datetime,
-) -> list[Posted]:
+) -> list[PostResult]:
     """Adds the drafts that are new, in order; posting again what is there changes nothing.
 
     The bug of an issue must have been seen (`bugs.see`) before; a bug that has its issue gets no
@@ -125,54 +125,62 @@ def post(
     return [_post(session, draft, campaign_id, issues_per_day, at) for draft in drafts]
 
 
-def _post(session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime) -> Posted:
+def _post(
+    session: Session, draft: EffectDraft, campaign_id: int | None, per_day: int, at: datetime
+) -> PostResult:
     if draft.kind == ISSUE:
         return _post_issue(session, draft, campaign_id, per_day, at)
     effect = _add(session, draft, campaign_id, draft.bug_id, at)
     if effect is None:
         effect = session.get_one(Effect, draft.key)
-        if draft.living and effect.payload != draft.payload:
+        if draft.editable and effect.payload != draft.payload:
             _revise(effect, draft, campaign_id)
     return _posted(effect)
 
 
-def _posted(effect: Effect, reason: str = "") -> Posted:
-    return Posted(effect.key, EffectState(effect.state), reason or effect.reason, Cause(effect.cause))
+def _posted(effect: Effect, reason: str = "") -> PostResult:
+    return PostResult(
+        effect.key, EffectState(effect.state), reason or effect.reason, SuppressionCause(effect.cause)
+    )
 
 
 def _post_issue(
-    session: Session, draft: Draft, campaign_id: int | None, per_day: int, at: datetime
-) -> Posted:
+    session: Session, draft: EffectDraft, campaign_id: int | None, per_day: int, at: datetime
+) -> PostResult:
     bug = bugs.find(session, draft.target, draft.signature)
     if bug is None:
         raise InternalError(f"an issue about the unknown bug {draft.signature} of {draft.target}")
     there = session.get(Effect, draft.key)
     if there is None and bug.issue is not None:
-        return Posted(draft.key, None, f"known: reported as #{bug.issue}")
+        return PostResult(draft.key, None, f"known: reported as #{bug.issue}")
     if not draft.hold:
         hold = over_quota(session, draft.target, per_day, at, draft.key)
-        draft = replace(draft, hold=hold, cause=Cause.OVER_QUOTA if hold else Cause.NONE)
+        draft = replace(
+            draft, hold=hold, cause=SuppressionCause.OVER_QUOTA if hold else SuppressionCause.NONE
+        )
     if there is None:
         there = _add(session, draft, campaign_id, bug.id, at)
         if there is None:
-            return Posted(draft.key, None, "known: another campaign has just posted its issue")
+            return PostResult(draft.key, None, "known: another campaign has just posted its issue")
     elif (
-        _waits_for_quota(there) or _leaves_rehearsal(session, there, campaign_id) or _begins_anew(there, bug)
+        _waits_for_quota(there)
+        or _leaves_dry_run(session, there, campaign_id)
+        or _is_new_occurrence(there, bug)
     ):
         _renew(there, draft, campaign_id, at)
     else:
-        if there.state == _SENDING and withheld.is_kept(there, Cause.WITHDRAWN):
-            withheld.forget(there)  # it is so again
+        if there.state == _SENDING and suppression.has_cause(there, SuppressionCause.WITHDRAWN):
+            suppression.clear_reason(there)  # it is so again
         return _posted(there, _known(there, bug))
     if draft.hold:
         bugs.hold(session, bug.id, draft.hold, at)
     else:
-        bugs.unreported(session, bug.id, "its issue is in the outbox", at)
+        bugs.mark_unreported(session, bug.id, "its issue is in the outbox", at)
     return _posted(there)
 
 
 def _add(
-    session: Session, draft: Draft, campaign_id: int | None, bug_id: int | None, at: datetime
+    session: Session, draft: EffectDraft, campaign_id: int | None, bug_id: int | None, at: datetime
 ) -> Effect | None:
     """Adds the row; None if the key is taken."""
     if session.get(Effect, draft.key) is not None:
@@ -184,14 +192,14 @@ def _add(
         campaign_id=campaign_id,
         bug_id=bug_id,
         number=draft.number,
-        after=draft.after,
+        depends_on=draft.depends_on,
         urgent=draft.urgent,
         mode=draft.mode,
         payload=draft.payload,
-        state=_begins(draft),
+        state=_initial_state(draft),
         created_at=at,
     )
-    withheld.note(effect, draft.hold, draft.cause)
+    suppression.set_reason(effect, draft.hold, draft.cause)
     try:
         with session.begin_nested():
             session.add(effect)
@@ -200,46 +208,48 @@ def _add(
     return effect
 
 
-def _begins(draft: Draft) -> str:
-    state = EffectState.HELD if draft.hold else EffectState.INTENDED
+def _initial_state(draft: EffectDraft) -> str:
+    state = EffectState.HELD if draft.hold else EffectState.PENDING
     return state.value
 
 
-def _renew(effect: Effect, draft: Draft, campaign_id: int | None, at: datetime) -> None:
+def _renew(effect: Effect, draft: EffectDraft, campaign_id: int | None, at: datetime) -> None:
     """What nobody has seen yet counts from now, with what the latest campaign knows."""
     effect.payload, effect.created_at = draft.payload, at
     effect.campaign_id, effect.attempts, effect.url, effect.sent_at = campaign_id, 0, "", None
-    effect.state = _begins(draft)
-    withheld.note(effect, draft.hold, draft.cause)
+    effect.state = _initial_state(draft)
+    suppression.set_reason(effect, draft.hold, draft.cause)
 
 
-def _revise(effect: Effect, draft: Draft, campaign_id: int | None) -> None:
+def _revise(effect: Effect, draft: EffectDraft, campaign_id: int | None) -> None:
     """Other content for what lives. What was refused stays so: GitHub is not asked again for each change."""
-    effect.payload, effect.revision, effect.after = draft.payload, effect.revision + 1, draft.after
+    effect.payload, effect.revision, effect.depends_on = draft.payload, effect.revision + 1, draft.depends_on
     effect.campaign_id = campaign_id if campaign_id is not None else effect.campaign_id
     if effect.state == EffectState.SENT.value:
-        effect.state, effect.attempts, effect.not_before = EffectState.INTENDED.value, 0, None
+        effect.state, effect.attempts, effect.not_before = EffectState.PENDING.value, 0, None
 
 
 def _waits_for_quota(effect: Effect) -> bool:
-    return effect.state == EffectState.HELD.value and withheld.is_kept(effect, Cause.OVER_QUOTA)
+    return effect.state == EffectState.HELD.value and suppression.has_cause(
+        effect, SuppressionCause.OVER_QUOTA
+    )
 
 
-def _leaves_rehearsal(session: Session, effect: Effect, campaign_id: int | None) -> bool:
+def _leaves_dry_run(session: Session, effect: Effect, campaign_id: int | None) -> bool:
     """Whether an issue was only written down, in dry-run mode, which its target has left since."""
-    if effect.state != EffectState.SENT.value or not _rehearsed(effect):
+    if effect.state != EffectState.SENT.value or not _is_dry_run(effect):
         return False
     modes = [_mode_of(session, number) for number in (effect.campaign_id, campaign_id)]
-    return modes[0] == REHEARSAL != modes[1]
+    return modes[0] == DRY_RUN != modes[1]
 
 
-def _begins_anew(effect: Effect, bug: Bug) -> bool:
+def _is_new_occurrence(effect: Effect, bug: Bug) -> bool:
     """Whether what nobody has seen yet was about an earlier life of the bug, which was mended before."""
-    unseen = effect.state == EffectState.HELD.value or _rehearsed(effect)
+    unseen = effect.state == EffectState.HELD.value or _is_dry_run(effect)
     return unseen and bug.state == BugState.NEW.value
 
 
-def _rehearsed(effect: Effect) -> bool:
+def _is_dry_run(effect: Effect) -> bool:
     return effect.url.startswith("file:")
 
 
@@ -275,7 +285,7 @@ def over_quota(session: Session, target: str, per_day: int, at: datetime, key: s
     )
 
 
-def has_open(session: Session) -> bool:
+def has_unsent(session: Session) -> bool:
     """Whether any effect waits to be sent; for those who look often and must not lock."""
     return session.scalar(select(Effect.key).where(Effect.state.in_(_OPEN)).limit(1)) is not None
 
@@ -287,7 +297,7 @@ def claim(
     *,
     live: bool,
     paused: Callable[[str], bool] = lambda _target: False,
-) -> Claimed | None:
+) -> ClaimedEffect | None:
     """Takes the oldest effect that is due and not braked, the urgent ones first, for `lease`; None if there
     is none.
 
@@ -295,8 +305,8 @@ def claim(
             rehearsal that was left half-way is taken at once, without waiting for its lease to end.
     paused  whether GitHub has asked for a pause where this target is: its effects are passed over
     """
-    stopped = {brake.name for brake in brakes(session)}
-    if EVERYTHING in stopped:
+    stopped = {kill_switch.name for kill_switch in kill_switches(session)}
+    if ALL_TARGETS in stopped:
         return None
     query = (
         select(Effect, Campaign.config["reports"]["mode"].as_string())
@@ -309,39 +319,39 @@ def claim(
     )
     if stopped:
         query = query.where(Effect.target.not_in(stopped))
-    for effect, mode in _by_and_by(session, query):
+    for effect, mode in _in_pages(session, query):
         number = _number(session, effect)
-        if effect.after and number is None:
+        if effect.depends_on and number is None:
             continue
-        rehearsal = (effect.mode or mode or REHEARSAL) == REHEARSAL
+        dry_run = (effect.mode or mode or DRY_RUN) == DRY_RUN
         resumed = effect.state == EffectState.SENDING.value
         waits = effect.not_before is not None and effect.not_before > at
-        if waits and not (resumed and (rehearsal or not live)):
+        if waits and not (resumed and (dry_run or not live)):
             continue
-        if live and not rehearsal and paused(effect.target):
+        if live and not dry_run and paused(effect.target):
             continue
         effect.state, effect.not_before = EffectState.SENDING.value, at + lease
         effect.attempts += 1
-        return Claimed(
+        return ClaimedEffect(
             key=effect.key,
             kind=effect.kind,
             target=effect.target,
             payload=effect.payload,
             created_at=effect.created_at,
-            rehearsal=rehearsal,
+            dry_run=dry_run,
             resumed=resumed,
             attempts=effect.attempts,
             number=number,
-            remote=effect.remote,
+            remote_id=effect.remote_id,
             revision=effect.revision,
-            withdrawn=effect.reason if withheld.is_kept(effect, Cause.WITHDRAWN) else "",
+            withdrawn=effect.reason if suppression.has_cause(effect, SuppressionCause.WITHDRAWN) else "",
         )
     return None
 
 
-def _by_and_by(session: Session, query: Select[Any]) -> Iterator[Any]:
+def _in_pages(session: Session, query: Select[Any]) -> Iterator[Any]:
     """The rows a few at a time: nearly always one of the first is taken."""
-    offset, count = 0, _AT_FIRST
+    offset, count = 0, _FIRST_PAGE
     while rows := session.execute(query.limit(count).offset(offset)).all():
         yield from rows
         offset, count = offset + count, count * 4
@@ -349,9 +359,9 @@ def _by_and_by(session: Session, query: Select[Any]) -> Iterator[Any]:
 
 def _number(session: Session, effect: Effect) -> int | None:
     """The issue or pull request of an effect; None while the effect before it is not out."""
-    if not effect.after:
+    if not effect.depends_on:
         return effect.number
-    before = session.get(Effect, effect.after)
+    before = session.get(Effect, effect.depends_on)
     if before is None or before.sent_revision == 0:
         return None
     return effect.number if effect.number is not None else before.number or 0
@@ -359,17 +369,17 @@ def _number(session: Session, effect: Effect) -> int | None:
 
 def _mode(config: dict[str, Any] | None) -> str:
     """`reports.mode` of a campaign's configuration; a target that states none hears nothing."""
-    return str(((config or {}).get("reports") or {}).get("mode", REHEARSAL))
+    return str(((config or {}).get("reports") or {}).get("mode", DRY_RUN))
 
 
-def finish(
+def mark_sent(
     session: Session,
     key: str,
     url: str,
     number: int | None,
     at: datetime,
     *,
-    remote: str = "",
+    remote_id: str = "",
     revision: int = 1,
 ) -> None:
     """The effect is out, at `url`.
@@ -383,32 +393,38 @@ def finish(
         return  # forgotten meanwhile
     later = effect.revision > revision
     if not (later and effect.state == EffectState.FAILED.value):  # else its target is watched no more
-        effect.state = (EffectState.INTENDED if later else EffectState.SENT).value
-        withheld.forget(effect)
+        effect.state = (EffectState.PENDING if later else EffectState.SENT).value
+        suppression.clear_reason(effect)
     effect.url, effect.sent_at, effect.sent_revision = url, at, revision
-    effect.not_before, effect.remote = None, remote or effect.remote
+    effect.not_before, effect.remote_id = None, remote_id or effect.remote_id
     effect.number = number if number is not None else effect.number
     if later:
         effect.attempts = 0
     if effect.kind == ISSUE and effect.bug_id is not None:
-        said = "written down, not sent" if _rehearsed(effect) else "reported"
-        bugs.reported(session, effect.bug_id, number, f"{said}: {url}", at)
+        said = "written down, not sent" if _is_dry_run(effect) else "reported"
+        bugs.mark_reported(session, effect.bug_id, number, f"{said}: {url}", at)
 
 
-def in_hand(session: Session, effect: Claimed) -> bool:
+def is_still_claimed(session: Session, effect: ClaimedEffect) -> bool:
     """Whether the effect is still its sender's: nobody has given it up, released or forgotten it since."""
     row = session.get(Effect, effect.key, with_for_update=True)
     return row is not None and row.state == _SENDING and row.attempts == effect.attempts
 
 
-def keep(session: Session, key: str) -> None:
+def hold_withdrawn(session: Session, key: str) -> None:
     """The effect was withdrawn and is not out: it stays here."""
     effect = session.get_one(Effect, key)
     effect.state, effect.not_before = EffectState.HELD.value, None
 
 
 def retry(
-    session: Session, key: str, reason: str, not_before: datetime, *, unsent: bool, tried: bool = True
+    session: Session,
+    key: str,
+    reason: str,
+    not_before: datetime,
+    *,
+    unsent: bool,
+    counts_as_attempt: bool = True,
 ) -> None:
     """The effect is tried again at `not_before`.
 
@@ -416,17 +432,19 @@ def retry(
     tried   False if it only waited for its turn, which is no attempt
     """
     effect = session.get_one(Effect, key)
-    effect.attempts -= 0 if tried else 1
+    effect.attempts -= 0 if counts_as_attempt else 1
     effect.not_before = not_before
-    if withheld.is_kept(effect, Cause.WITHDRAWN):
+    if suppression.has_cause(effect, SuppressionCause.WITHDRAWN):
         if unsent:
             effect.state, effect.not_before = EffectState.HELD.value, None
         return
-    effect.state = (EffectState.INTENDED if unsent else EffectState.SENDING).value
-    withheld.note(effect, reason)
+    effect.state = (EffectState.PENDING if unsent else EffectState.SENDING).value
+    suppression.set_reason(effect, reason)
 
 
-def refuse(session: Session, claimed: Claimed, reason: str, cause: Cause, at: datetime) -> bool:
+def refuse(
+    session: Session, claimed: ClaimedEffect, reason: str, cause: SuppressionCause, at: datetime
+) -> bool:
     """GitHub refuses the effect; False if it was given up or forgotten meanwhile.
 
     One that nobody tried before has surely not arrived. Where its repository takes it some day, it goes on as
@@ -438,33 +456,37 @@ def refuse(session: Session, claimed: Claimed, reason: str, cause: Cause, at: da
     ours = effect.state == _SENDING
     if ours:
         give_up(session, claimed.key, reason, at, cause)
-    shut = any(withheld.is_kept(effect, one) for one in (Cause.UNWATCHED, Cause.NO_ISSUES))
+    shut = any(
+        suppression.has_cause(effect, one) for one in (SuppressionCause.UNWATCHED, SuppressionCause.NO_ISSUES)
+    )
     if shut and effect.state == EffectState.FAILED.value and not claimed.resumed:
         effect.attempts = 0
     return ours
 
 
-def give_up(session: Session, key: str, reason: str, at: datetime, cause: Cause = Cause.NONE) -> None:
+def give_up(
+    session: Session, key: str, reason: str, at: datetime, cause: SuppressionCause = SuppressionCause.NONE
+) -> None:
     """The effect is not sent unless a person releases it or the cause ends; `reason` says what to do."""
     effect = session.get_one(Effect, key)
-    withheld.fail(effect, reason, cause)
+    suppression.fail(effect, reason, cause)
     if effect.kind == ISSUE and effect.bug_id is not None:
-        bugs.unreported(session, effect.bug_id, f"its issue could not be sent: {reason}", at)
+        bugs.mark_unreported(session, effect.bug_id, f"its issue could not be sent: {reason}", at)
 
 
-def release(session: Session, key: str) -> None:
+def approve(session: Session, key: str) -> None:
     """A person wants the effect sent: what is held, failed or only rehearsed. Raises UsageError."""
     effect = session.get(Effect, key)
     if effect is None:
         raise UsageError(f"there is no effect {key}")
-    if effect.state not in (EffectState.HELD.value, EffectState.FAILED.value) and not _rehearsed(effect):
+    if effect.state not in (EffectState.HELD.value, EffectState.FAILED.value) and not _is_dry_run(effect):
         raise UsageError(f"effect {key} is {effect.state}; only held and failed ones can be released")
     # A failed one may have arrived all the same, so it is looked up first.
     failed = effect.state == EffectState.FAILED.value
-    effect.state = (EffectState.SENDING if failed else EffectState.INTENDED).value
-    withheld.forget(effect)
+    effect.state = (EffectState.SENDING if failed else EffectState.PENDING).value
+    suppression.clear_reason(effect)
     effect.not_before, effect.attempts, effect.url = None, 0, ""
-    effect.remote = ""  # what it was changed as may be deleted; if it is not, its marker leads to it
+    effect.remote_id = ""  # what it was changed as may be deleted; if it is not, its marker leads to it
 
 
 def withdraw(session: Session, bug_id: int, reason: str) -> None:
@@ -476,12 +498,12 @@ def withdraw(session: Session, bug_id: int, reason: str) -> None:
     query = select(Effect).where(Effect.kind == ISSUE, Effect.bug_id == bug_id, Effect.state.in_(waiting))
     for effect in session.scalars(query):
         if effect.state == _SENDING:
-            withheld.note(effect, reason, Cause.WITHDRAWN)
+            suppression.set_reason(effect, reason, SuppressionCause.WITHDRAWN)
         else:
-            withheld.hold(effect, reason, Cause.WITHDRAWN)
+            suppression.hold(effect, reason, SuppressionCause.WITHDRAWN)
 
 
-def overtaken(session: Session, key: str, payload: dict[str, Any]) -> None:
+def set_remote_content(session: Session, key: str, payload: dict[str, Any]) -> None:
     """Somebody else has given what lives on GitHub another content: ours is to be sent again when it differs.
 
     What waits to be sent stays: it is newer than what that person saw.
@@ -491,7 +513,7 @@ def overtaken(session: Session, key: str, payload: dict[str, Any]) -> None:
         effect.payload = payload
 
 
-def under_way(session: Session, key: str, since: datetime) -> bool:
+def is_in_flight(session: Session, key: str, since: datetime) -> bool:
     """Whether an effect waits to be sent, or was sent since then: GitHub's answer may not show it yet."""
     effect = session.get(Effect, key)
     if effect is None:
@@ -500,7 +522,7 @@ def under_way(session: Session, key: str, since: datetime) -> bool:
 
 
 def of_campaign(session: Session, campaign_id: int) -> Sequence[Effect]:
-    """The effects a campaign intended, in order."""
+    """The effects a campaign pending, in order."""
     query = select(Effect).where(Effect.campaign_id == campaign_id)
     return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
 
@@ -521,7 +543,7 @@ def held_by(session: Session, campaign_id: int) -> list[Effect]:
     return list(session.scalars(query.order_by(Effect.created_at, Effect.key)))
 
 
-def free_senders(session: Session) -> None:
+def release_senders(session: Session) -> None:
     """What dead senders were at may be looked up at once; for a process that knows itself to be alone."""
     session.execute(update(Effect).where(Effect.state == EffectState.SENDING.value).values(not_before=None))
 
@@ -532,25 +554,25 @@ def in_state(session: Session, state: EffectState) -> Sequence[Effect]:
     return session.scalars(query.order_by(Effect.created_at, Effect.key)).all()
 
 
-def set_brake(session: Session, name: str, reason: str, at: datetime) -> None:
+def enable_kill_switch(session: Session, name: str, reason: str, at: datetime) -> None:
     """Stops all sending to the target `name`, or to everybody for "all"."""
-    brake = session.get(Brake, name)
-    if brake is None:
-        session.add(Brake(name=name, reason=reason, set_at=at))
+    kill_switch = session.get(KillSwitch, name)
+    if kill_switch is None:
+        session.add(KillSwitch(name=name, reason=reason, set_at=at))
     else:
-        brake.reason, brake.set_at = reason, at
+        kill_switch.reason, kill_switch.set_at = reason, at
 
 
-def clear_brake(session: Session, name: str) -> bool:
+def disable_kill_switch(session: Session, name: str) -> bool:
     """Takes the brake off; False if none was set."""
-    brake = session.get(Brake, name)
-    if brake is None:
+    kill_switch = session.get(KillSwitch, name)
+    if kill_switch is None:
         return False
-    session.delete(brake)
+    session.delete(kill_switch)
     session.flush()
     return True
 
 
-def brakes(session: Session) -> Sequence[Brake]:
+def kill_switches(session: Session) -> Sequence[KillSwitch]:
     """The brakes that are set."""
-    return session.scalars(select(Brake).order_by(Brake.name)).all()
+    return session.scalars(select(KillSwitch).order_by(KillSwitch.name)).all()

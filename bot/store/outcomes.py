@@ -17,7 +17,7 @@ from sqlalchemy.orm import aliased
 
 from bot.store.campaigns import CHUNK, Session, chunks, insert_missing
 from bot.store.models import Campaign, CampaignCase, OutcomeRow, Repeat, Side
-from fuzzing.oracles.profiles import configuration
+from fuzzing.oracles.tolerance_profiles import configuration
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
@@ -174,7 +174,9 @@ def verdicts(session: Session, campaign_id: int, key: CacheKey) -> Iterator[tupl
         yield case_id, Verdict(verdict)
 
 
-def having(session: Session, campaign_id: int, key: CacheKey, verdicts: Collection[Verdict]) -> list[str]:
+def cases_with_verdict(
+    session: Session, campaign_id: int, key: CacheKey, verdicts: Collection[Verdict]
+) -> list[str]:
     """The planned cases whose outcome under `key` is one of `verdicts`, in rank order."""
     query = (
         select(CampaignCase.case_id)
@@ -188,7 +190,7 @@ def having(session: Session, campaign_id: int, key: CacheKey, verdicts: Collecti
     return list(session.scalars(query))
 
 
-def pairs(
+def outcome_pairs(
     session: Session, campaign_id: int, head: CacheKey, base: CacheKey | None
 ) -> Iterator[tuple[Outcome, Outcome | None]]:
     """(head, base) outcomes of the planned cases worth a word, streamed in rank order.
@@ -212,20 +214,20 @@ def missing_repeats(
         )
         for case_id, number in session.execute(query):
             have[case_id].add(number)
-    lacking = {case_id: [n for n in range(repeats) if n not in seen] for case_id, seen in have.items()}
-    return {case_id: numbers for case_id, numbers in lacking.items() if numbers}
+    missing = {case_id: [n for n in range(repeats) if n not in seen] for case_id, seen in have.items()}
+    return {case_id: numbers for case_id, numbers in missing.items() if numbers}
 
 
-def repeats_elsewhere(
-    session: Session, campaign_id: int, key: CacheKey, lacking: Mapping[str, Collection[int]]
+def repeats_of_other_campaigns(
+    session: Session, campaign_id: int, key: CacheKey, missing: Mapping[str, Collection[int]]
 ) -> list[tuple[int, Outcome]]:
     """The fresh-process runs, by number, that other campaigns made under `key` of what each case lacks."""
-    most = max((number for numbers in lacking.values() for number in numbers), default=-1) + 1
+    most = max((number for numbers in missing.values() for number in numbers), default=-1) + 1
     found = []
-    for chunk in chunks(lacking):
-        for body, number in session.execute(_repeats_elsewhere(campaign_id, key, chunk, most)):
+    for chunk in chunks(missing):
+        for body, number in session.execute(_repeats_of_other_campaigns_query(campaign_id, key, chunk, most)):
             outcome = Outcome.from_json(body)
-            if number in lacking[outcome.case]:
+            if number in missing[outcome.case]:
                 found.append((number, outcome))
     return found
 
@@ -288,7 +290,7 @@ def noise(session: Session, campaign_id: int, key: CacheKey) -> tuple[int, int]:
     return int(differ or 0), int(runs)
 
 
-def forget(session: Session, campaign_id: int, key: CacheKey, cases: Collection[str]) -> None:
+def delete_outcomes(session: Session, campaign_id: int, key: CacheKey, cases: Collection[str]) -> None:
     """Takes away what these cases did under `key`, and the campaign's repeats at head: they tell nothing."""
     for chunk in chunks(cases):
         session.execute(
@@ -309,11 +311,13 @@ def forget(session: Session, campaign_id: int, key: CacheKey, cases: Collection[
         )
 
 
-def blamed(session: Session, campaign_id: int, side: Side, outcome: Outcome) -> Outcome:
+def with_component(session: Session, campaign_id: int, side: Side, outcome: Outcome) -> Outcome:
     """The outcome with the part of the compiler that the first repeat which looked for it found to blame."""
     for evidence in (again.evidence for again in repeats(session, campaign_id, side, outcome.case)):
-        if evidence.rungs:
-            found = replace(outcome.evidence, rungs=evidence.rungs, component=evidence.component)
+        if evidence.ablation_runs:
+            found = replace(
+                outcome.evidence, ablation_runs=evidence.ablation_runs, component=evidence.component
+            )
             return replace(outcome, evidence=found)
     return outcome
 
@@ -335,7 +339,7 @@ def _at(row: type[OutcomeRow], key: CacheKey) -> ColumnElement[bool]:
 
 
 def _pairs_query(campaign_id: int, head: CacheKey, base: CacheKey | None) -> Select[Any]:
-    accusing = [verdict.value for verdict in Verdict if verdict.accuses]
+    accusing = [verdict.value for verdict in Verdict if verdict.is_failure]
     at_head = aliased(OutcomeRow)
     bad: ColumnElement[bool] = at_head.verdict.in_([*accusing, Verdict.UNSUPPORTED.value])
     if base is None:
@@ -352,7 +356,9 @@ def _pairs_query(campaign_id: int, head: CacheKey, base: CacheKey | None) -> Sel
     return query.where(CampaignCase.campaign_id == campaign_id, bad).order_by(CampaignCase.rank)
 
 
-def _repeats_elsewhere(campaign_id: int, key: CacheKey, cases: list[str], repeats: int) -> Select[Any]:
+def _repeats_of_other_campaigns_query(
+    campaign_id: int, key: CacheKey, cases: list[str], repeats: int
+) -> Select[Any]:
     side_is_key = ((Repeat.side == Side.HEAD.value) & (Campaign.head_toolchain == key.toolchain)) | (
         (Repeat.side == Side.BASE.value) & (Campaign.base_toolchain == key.toolchain)
     )

@@ -10,29 +10,29 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from bot.store import audit, evidence, findings, outbox, progress, status
-from bot.store.life import OVER
+from bot.store import audit, bug_details, findings, outbox, progress, status
+from bot.store.bug_states import RESOLVED
 from bot.store.models import (
-    Act,
-    Brake,
+    AuditEvent,
     Bug,
     Campaign,
     CampaignState,
+    Classification,
     Effect,
     EffectState,
-    Standing,
+    KillSwitch,
     Target,
 )
 
 #: Ours: what somebody still reads on a page. The tables keep everything.
-MAX_CAMPAIGNS, MAX_ACTS, MAX_EFFECTS = 20, 60, 30
+MAX_CAMPAIGNS, MAX_AUDIT_EVENTS, MAX_EFFECTS = 20, 60, 30
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 _SENT = "sent"  # acts that GitHub itself shows
-_OVER = tuple(state.value for state in OVER)
+_RESOLVED = tuple(state.value for state in RESOLVED)
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningCampaign:
     """A campaign that has not ended.
 
     waiting      whether nobody has begun it
@@ -47,15 +47,15 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A campaign that has ended: how many of its findings have each standing, what is new first."""
+class EndedCampaign:
+    """A campaign that has ended: how many of its findings have each classification, what is new first."""
 
     campaign: Campaign
-    counts: Mapping[Standing, int]
+    counts: Mapping[Classification, int]
 
 
 @dataclass(frozen=True)
-class Watched:
+class TargetSummary:
     """A repository in one line.
 
     mode      `reports.mode` of its last campaign, "" before there was one
@@ -67,7 +67,7 @@ class Watched:
     mode: str
     running: int
     bugs: int
-    last: Ended | None
+    last: EndedCampaign | None
 
 
 @dataclass(frozen=True)
@@ -79,18 +79,18 @@ class Overview:
                   which GitHub shows
     """
 
-    watched: Watched
-    status: status.Status
-    running: Sequence[Running]
-    ended: Sequence[Ended]
+    watched: TargetSummary
+    status: status.TargetStatus
+    running: Sequence[RunningCampaign]
+    ended: Sequence[EndedCampaign]
     bugs: Sequence[Bug]
     held: list[Effect]
     failed: list[Effect]
-    brakes: Sequence[Brake]
-    acts: Sequence[Act]
+    kill_switches: Sequence[KillSwitch]
+    audit_events: Sequence[AuditEvent]
 
 
-def watched(session: Session, *, public: bool) -> list[Watched]:
+def watched(session: Session, *, public: bool) -> list[TargetSummary]:
     """The repositories that the service knows, by name; only those that everybody may read if `public`."""
     query = select(Target).order_by(Target.name)
     if public:
@@ -108,22 +108,26 @@ def of_target(session: Session, name: str, at: datetime) -> Overview | None:
         status=status.of_target(session, name, at),
         running=[_running(session, one) for one in _campaigns(session, name, ended=False)],
         ended=[_ended(session, one) for one in _campaigns(session, name, ended=True)],
-        bugs=evidence.all_bugs(session, name, ""),
+        bugs=bug_details.all_bugs(session, name, ""),
         held=_effects(session, name, EffectState.HELD),
         failed=_effects(session, name, EffectState.FAILED),
-        brakes=[one for one in outbox.brakes(session) if one.name in (outbox.EVERYTHING, name)],
-        acts=[act for act in audit.of_target(session, name, 3 * MAX_ACTS) if act.what != _SENT][:MAX_ACTS],
+        kill_switches=[
+            one for one in outbox.kill_switches(session) if one.name in (outbox.ALL_TARGETS, name)
+        ],
+        audit_events=[
+            event for event in audit.of_target(session, name, 3 * MAX_AUDIT_EVENTS) if event.action != _SENT
+        ][:MAX_AUDIT_EVENTS],
     )
 
 
-def _watched(session: Session, target: Target) -> Watched:
+def _watched(session: Session, target: Target) -> TargetSummary:
     last = _campaigns(session, target.name, ended=True, limit=1)
     newest = select(Campaign.config).where(Campaign.target == target.name).order_by(Campaign.id.desc())
     # The newest may not have read its configuration yet.
     config: dict[str, Any] = next(filter(None, session.scalars(newest.limit(MAX_CAMPAIGNS))), {})
     unfinished = (Campaign.target == target.name, Campaign.state.in_(_UNFINISHED))
-    alive = (Bug.target == target.name, Bug.state.not_in(_OVER))
-    return Watched(
+    alive = (Bug.target == target.name, Bug.state.not_in(_RESOLVED))
+    return TargetSummary(
         target=target,
         mode=str((config.get("reports") or {}).get("mode", "")),
         running=session.scalar(select(func.count(Campaign.id)).where(*unfinished)) or 0,
@@ -139,14 +143,14 @@ def _campaigns(session: Session, name: str, *, ended: bool, limit: int = MAX_CAM
     return list(session.scalars(query.order_by(Campaign.id.desc()).limit(limit)))
 
 
-def _running(session: Session, campaign: Campaign) -> Running:
+def _running(session: Session, campaign: Campaign) -> RunningCampaign:
     done, total, note = progress.step(session, campaign)
-    return Running(campaign, not campaign.owner, done, total, note)
+    return RunningCampaign(campaign, not campaign.owner, done, total, note)
 
 
-def _ended(session: Session, campaign: Campaign) -> Ended:
+def _ended(session: Session, campaign: Campaign) -> EndedCampaign:
     counts = findings.counts(session, campaign.id)
-    return Ended(campaign, {one: counts[one] for one in Standing if one in counts})
+    return EndedCampaign(campaign, {one: counts[one] for one in Classification if one in counts})
 
 
 def _effects(session: Session, name: str, state: EffectState) -> list[Effect]:

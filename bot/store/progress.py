@@ -11,11 +11,11 @@ from bot.store import campaigns, outcomes
 from bot.store.models import Campaign, CampaignState, Effect, EffectState, Reduction, Repeat, Side
 from bot.store.outcomes import CacheKey
 
-_UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value)
+_UNSENT = (EffectState.PENDING.value, EffectState.SENDING.value)
 
 
 @dataclass(frozen=True)
-class Seen:
+class CampaignProgress:
     """A campaign as it stands.
 
     done, total  cases or runs of the present step; total is 0 where it is not known
@@ -31,7 +31,7 @@ class Seen:
     unsent: int
 
 
-def of_delivery(session: Session, delivery: str) -> Seen | None:
+def of_delivery(session: Session, delivery: str) -> CampaignProgress | None:
     """The campaign that a delivery brought; None while there is none."""
     campaign = session.scalars(select(Campaign).where(Campaign.delivery == delivery)).first()
     if campaign is None:
@@ -39,26 +39,28 @@ def of_delivery(session: Session, delivery: str) -> Seen | None:
     state = CampaignState(campaign.state)
     done, total, note = step(session, campaign)
     unsent = select(func.count()).where(Effect.campaign_id == campaign.id, Effect.state.in_(_UNSENT))
-    return Seen(campaign.id, state, campaign.reason, done, total, note, session.scalar(unsent) or 0)
+    return CampaignProgress(
+        campaign.id, state, campaign.reason, done, total, note, session.scalar(unsent) or 0
+    )
 
 
 def step(session: Session, campaign: Campaign) -> tuple[int, int, str]:
-    """(done, total, note) of the campaign's present step, as in `Seen`."""
+    """(done, total, note) of the campaign's present step, as in `CampaignProgress`."""
     state = CampaignState(campaign.state)
     if state is CampaignState.RUNNING:
-        return _ran(session, campaign, Side.HEAD)
+        return _outcome_progress(session, campaign, Side.HEAD)
     if state is CampaignState.COMPARING:
-        return _ran(session, campaign, Side.BASE)
+        return _outcome_progress(session, campaign, Side.BASE)
     if state is CampaignState.CONFIRMING:
         runs = session.scalar(select(func.count()).where(Repeat.campaign_id == campaign.id)) or 0
         return runs, 0, f"{runs} runs"
     if state is CampaignState.REDUCING:
-        small = session.scalar(_small(campaign)) or 0
+        small = session.scalar(_count_reduced(campaign)) or 0
         return small, 0, f"{small} so far"
     return 0, 0, ""
 
 
-def _small(campaign: Campaign) -> Select[int]:
+def _count_reduced(campaign: Campaign) -> Select[int]:
     """How many cases were made small at the campaign's head since it began."""
     return select(func.count()).where(
         Reduction.toolchain == (campaign.head_toolchain or ""),
@@ -67,7 +69,7 @@ def _small(campaign: Campaign) -> Select[int]:
     )
 
 
-def _ran(session: Session, campaign: Campaign, side: Side) -> tuple[int, int, str]:
+def _outcome_progress(session: Session, campaign: Campaign, side: Side) -> tuple[int, int, str]:
     digest = campaign.head_toolchain if side is Side.HEAD else campaign.base_toolchain
     if digest is None:
         return 0, 0, ""

@@ -15,16 +15,16 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from bot.store.campaigns import insert_missing
-from bot.store.jobs import OUR_BUG
-from bot.store.models import Act, Campaign, CampaignState, Effect, Job, JobState, Pull
+from bot.store.jobs import INTERNAL_ERROR
+from bot.store.models import AuditEvent, Campaign, CampaignState, Effect, Job, JobState, Pull
 
-LOOK, PRESS = "pull", "press"
+EVALUATE_PULL, CHECK_RUN_ACTION = "pull", "press"
 OPEN = "open"  # Pull.state
 CHECK_RUN = "check_run"
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 #: Fields that GitHub tells; approval is ours.
-_TOLD = (
+_GITHUB_FIELDS = (
     "head",
     "base",
     "base_ref",
@@ -41,7 +41,7 @@ _TOLD = (
 _DECISIVE = ("head", "base_ref", "draft", "state")
 
 
-class Told(Protocol):
+class PullRequestData(Protocol):
     """A pull request as an event or GitHub's answer tells it; fields as in its row."""
 
     @property
@@ -86,7 +86,7 @@ class Told(Protocol):
 
 
 @dataclass(frozen=True)
-class Remembered:
+class UpdateResult:
     """What became of something that was told of a pull request.
 
     stale    it is older than what is known, and changed nothing
@@ -96,8 +96,8 @@ class Remembered:
 
     pull: Pull
     stale: bool = False
-    unclear: bool = False
-    voided: str = ""
+    ambiguous: bool = False
+    revoked_approver: str = ""
 
 
 def get(session: Session, target: str, number: int) -> Pull | None:
@@ -105,60 +105,64 @@ def get(session: Session, target: str, number: int) -> Pull | None:
     return session.get(Pull, (target, number))
 
 
-def row(target: str, told: Told) -> Pull:
+def row(target: str, data: PullRequestData) -> Pull:
     """The row that says what was told, not yet in the database."""
-    return Pull(target=target, number=told.number, **{name: getattr(told, name) for name in _TOLD})
+    return Pull(target=target, number=data.number, **{name: getattr(data, name) for name in _GITHUB_FIELDS})
 
 
-def note(session: Session, told: Pull) -> bool:
+def insert_if_new(session: Session, data: Pull) -> bool:
     """Keeps what was told if nothing is known yet; whether that was so."""
-    return insert_missing(session, Pull, [_values(told)]) == 1
+    return insert_missing(session, Pull, [_values(data)]) == 1
 
 
-def remember(session: Session, told: Pull) -> Remembered:
+def update_if_newer(session: Session, data: Pull) -> UpdateResult:
     """Keeps what was told, unless something later is known.
 
     Another head ends the approval of the last one, and that it was stopped.
     """
-    note(session, told)
-    known = session.get_one(Pull, (told.target, told.number), with_for_update=True)
-    if told.updated_at < known.updated_at:
-        return Remembered(known, stale=True)
-    unclear = has_news(told, known) and told.updated_at == known.updated_at
-    voided = ""
-    if known.head != told.head:
-        voided, known.approved_head, known.approved_by = known.approved_by, "", ""
+    insert_if_new(session, data)
+    known = session.get_one(Pull, (data.target, data.number), with_for_update=True)
+    if data.updated_at < known.updated_at:
+        return UpdateResult(known, stale=True)
+    ambiguous = has_relevant_change(data, known) and data.updated_at == known.updated_at
+    revoked_approver = ""
+    if known.head != data.head:
+        revoked_approver, known.approved_head, known.approved_by = known.approved_by, "", ""
         known.stopped_head = ""
-    for name in _TOLD:
-        if (value := getattr(told, name)) is not None:
+    for name in _GITHUB_FIELDS:
+        if (value := getattr(data, name)) is not None:
             setattr(known, name, value)
-    return Remembered(known, unclear=unclear, voided=voided)
+    return UpdateResult(known, ambiguous=ambiguous, revoked_approver=revoked_approver)
 
 
-def has_news(told: Pull, known: Pull) -> bool:
+def has_relevant_change(data: Pull, known: Pull) -> bool:
     """Whether something else is to be done about a pull request, perhaps, than by what is known."""
-    return any(getattr(told, name) != getattr(known, name) for name in _DECISIVE)
+    return any(getattr(data, name) != getattr(known, name) for name in _DECISIVE)
 
 
-def alike(one: Pull, other: Pull) -> bool:
+def has_same_data(one: Pull, other: Pull) -> bool:
     """Whether the same was told of both."""
-    return all(getattr(one, name) == getattr(other, name) for name in _TOLD)
+    return all(getattr(one, name) == getattr(other, name) for name in _GITHUB_FIELDS)
 
 
-def gave_up(session: Session, target: str, number: int) -> bool:
+def last_evaluation_failed(session: Session, target: str, number: int) -> bool:
     """Whether the last look at a pull request came to nothing, for a trouble that may have passed by now."""
     about = Job.arguments["number"].as_integer() == number
-    query = select(Job).where(Job.kind == LOOK, Job.target == target, about)
+    query = select(Job).where(Job.kind == EVALUATE_PULL, Job.target == target, about)
     last = session.scalars(query.order_by(Job.id.desc()).limit(1)).first()
-    return last is not None and last.state == JobState.FAILED.value and not last.reason.startswith(OUR_BUG)
+    return (
+        last is not None
+        and last.state == JobState.FAILED.value
+        and not last.reason.startswith(INTERNAL_ERROR)
+    )
 
 
-def _values(told: Pull) -> dict[str, Any]:
+def _values(data: Pull) -> dict[str, Any]:
     names = [column.key for column in Pull.__table__.columns]
-    return {name: value for name in names if (value := getattr(told, name)) is not None}
+    return {name: value for name in names if (value := getattr(data, name)) is not None}
 
 
-def presses(
+def pending_actions(
     session: Session, target: str, number: int, actions: Collection[str], until: datetime
 ) -> Sequence[Job]:
     """Presses that wait or are under way, locked: of these buttons, of a pull request's check runs.
@@ -170,7 +174,7 @@ def presses(
         .join(Effect, Effect.key == Job.arguments["check"].as_string())
         .outerjoin(Campaign, Campaign.id == Effect.campaign_id)
         .where(
-            Job.kind == PRESS,
+            Job.kind == CHECK_RUN_ACTION,
             Job.target == target,
             Job.state.in_((JobState.PENDING.value, JobState.RUNNING.value)),
             Job.created_at <= until,
@@ -190,13 +194,13 @@ def campaigns_of(session: Session, target: str, number: int, head: str, base: st
     return session.scalars(query.order_by(Campaign.id)).all()
 
 
-def at_work(session: Session) -> Sequence[Campaign]:
+def unfinished_campaigns(session: Session) -> Sequence[Campaign]:
     """The campaigns of pull requests that have not ended, oldest first."""
     query = select(Campaign).where(Campaign.pull.is_not(None), Campaign.state.in_(_UNFINISHED))
     return session.scalars(query.order_by(Campaign.id)).all()
 
 
-def unended(session: Session, campaign_id: int) -> Campaign | None:
+def lock_unfinished(session: Session, campaign_id: int) -> Campaign | None:
     """The campaign, locked against its end, if it has not come yet."""
     query = select(Campaign).where(Campaign.id == campaign_id, Campaign.state.in_(_UNFINISHED))
     return session.scalars(query.with_for_update()).one_or_none()
@@ -208,17 +212,17 @@ def before(session: Session, campaign: Campaign) -> int:
     return len(session.scalars(query).all())
 
 
-def end(
-    session: Session, target: str, number: int, reason: str, at: datetime, *, sparing: str = ""
+def supersede_campaigns(
+    session: Session, target: str, number: int, reason: str, at: datetime, *, except_head: str = ""
 ) -> list[int]:
-    """Ends the unfinished campaigns of a pull request, but those of the head `sparing`; returns their ids.
+    """Ends the unfinished campaigns of a pull request, but those of the head `except_head`; returns their ids.
 
     Their outcomes stay: a verdict is true whatever became of the campaign that asked for it.
     """
     query = select(Campaign).where(
         Campaign.target == target,
         Campaign.pull == number,
-        Campaign.head != sparing,
+        Campaign.head != except_head,
         Campaign.state.in_(_UNFINISHED),
     )
     ended = session.scalars(query.with_for_update()).all()
@@ -229,7 +233,7 @@ def end(
     return [campaign.id for campaign in ended]
 
 
-def unsaid(session: Session, since: datetime) -> Sequence[Campaign]:
+def ended_with_open_check_run(session: Session, since: datetime) -> Sequence[Campaign]:
     """Campaigns of pull requests, ended since then, whose check run still says that they are at work."""
     query = (
         select(Campaign)
@@ -246,13 +250,15 @@ def unsaid(session: Session, since: datetime) -> Sequence[Campaign]:
     return session.scalars(query).all()
 
 
-def last_act(session: Session, target: str, subject: str, what: str) -> Act | None:
+def last_audit_event(session: Session, target: str, subject: str, action: str) -> AuditEvent | None:
     """The latest act of one kind about one subject."""
-    query = select(Act).where(Act.target == target, Act.subject == subject, Act.what == what)
-    return session.scalars(query.order_by(Act.id.desc()).limit(1)).first()
+    query = select(AuditEvent).where(
+        AuditEvent.target == target, AuditEvent.subject == subject, AuditEvent.action == action
+    )
+    return session.scalars(query.order_by(AuditEvent.id.desc()).limit(1)).first()
 
 
-def checks_of(session: Session, target: str, head: str, external_id: str) -> list[Effect]:
+def find_check_runs(session: Session, target: str, head: str, external_id: str) -> list[Effect]:
     """The check run of ours that an external id names, or without one the latest of a commit; [] for none."""
     ours = select(Effect).where(Effect.kind == CHECK_RUN, Effect.target == target)
     if external_id:

@@ -17,7 +17,7 @@ def get(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
     return session.get(Reduction, (case_id, *astuple(key)))
 
 
-def elsewhere(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
+def find_on_other_toolchain(session: Session, case_id: str, key: CacheKey) -> Reduction | None:
     """The latest that worked on another toolchain, all else alike; None if there is none.
 
     Another build mostly fails as its forerunner did: its small case is worth a run before one is sought anew.

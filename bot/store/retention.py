@@ -8,10 +8,10 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from bot.store.models import Answer, Delivery, DeliveryState, Spending
+from bot.store.models import CachedResponse, Delivery, DeliveryState, RateUsage
 
 #: (session, those before, at most) → how many were dropped
-Drop = Callable[[Session, datetime, int], int]
+Prune = Callable[[Session, datetime, int], int]
 
 
 def deliveries(session: Session, before: datetime, limit: int) -> int:
@@ -21,13 +21,17 @@ def deliveries(session: Session, before: datetime, limit: int) -> int:
     return len(session.execute(delete(Delivery).where(Delivery.id.in_(old)).returning(Delivery.id)).all())
 
 
-def spending(session: Session, before: datetime, limit: int) -> int:
+def prune_rate_usage(session: Session, before: datetime, limit: int) -> int:
     """Drops what was spent of GitHub's limits before then."""
-    old = select(Spending.id).where(Spending.at < before).limit(limit)
-    return len(session.execute(delete(Spending).where(Spending.id.in_(old)).returning(Spending.id)).all())
+    old = select(RateUsage.id).where(RateUsage.at < before).limit(limit)
+    return len(session.execute(delete(RateUsage).where(RateUsage.id.in_(old)).returning(RateUsage.id)).all())
 
 
-def answers(session: Session, before: datetime, limit: int) -> int:
+def prune_responses(session: Session, before: datetime, limit: int) -> int:
     """Drops GitHub's answers that were last used before then."""
-    old = select(Answer.url).where(Answer.at < before).limit(limit)
-    return len(session.execute(delete(Answer).where(Answer.url.in_(old)).returning(Answer.url)).all())
+    old = select(CachedResponse.url).where(CachedResponse.at < before).limit(limit)
+    return len(
+        session.execute(
+            delete(CachedResponse).where(CachedResponse.url.in_(old)).returning(CachedResponse.url)
+        ).all()
+    )

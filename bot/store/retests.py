@@ -12,7 +12,7 @@ from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Verdict
 
 #: States in which it is worth asking whether a bug still fails.
-_ASKED = (BugState.NEW.value, BugState.HELD.value, BugState.REPORTED.value, BugState.FIXED.value)
+_RETESTABLE = (BugState.NEW.value, BugState.HELD.value, BugState.REPORTED.value, BugState.FIXED.value)
 
 
 def add(session: Session, row: Retest) -> None:
@@ -30,12 +30,12 @@ def of_bug(session: Session, bug_id: int) -> Sequence[Retest]:
 
 def passed(row: Retest) -> bool:
     """Whether it shows that the bug is not on that build."""
-    return row.healthy and row.runs > 0 and row.failed == 0
+    return row.control_passed and row.runs > 0 and row.failed == 0
 
 
-def passed_since(session: Session, bug_id: int, *, but: int = -1) -> list[Retest]:
-    """The retests that passed since the bug last failed one, that of the number `but` aside, oldest first."""
-    rows = [row for row in of_bug(session, bug_id) if row.number != but]
+def passed_since(session: Session, bug_id: int, *, excluding: int = -1) -> list[Retest]:
+    """The retests that passed since the bug last failed one, that of the number `excluding` aside, oldest first."""
+    rows = [row for row in of_bug(session, bug_id) if row.number != excluding]
     failed = [row.number for row in rows if row.failed]
     return [row for row in rows if passed(row) and row.number > max(failed, default=-1)]
 
@@ -56,9 +56,9 @@ def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
             Bug.target == campaign.target,
             Campaign.ref == campaign.ref,
             Campaign.pull.is_(None),
-            Bug.state.in_(_ASKED),
+            Bug.state.in_(_RETESTABLE),
             or_(Bug.case_id != "", shown),
-            Bug.ruling == "",
+            Bug.resolution == "",
             Bug.duplicate_of.is_(None),
             Bug.campaign_id != campaign.id,  # which has seen it, or a duplicate of it
             Bug.id.not_in(seen),
@@ -70,14 +70,14 @@ def wanted(session: Session, campaign: Campaign, limit: int) -> list[Bug]:
     return list(session.scalars(query))
 
 
-def control(session: Session, campaign_id: int, key: CacheKey, but: str) -> str:
+def control(session: Session, campaign_id: int, key: CacheKey, excluding: str) -> str:
     """A case that the campaign's head passed, the first it ran; "" where it passed none."""
     query = (
         select(CampaignCase.case_id)
         .join(OutcomeRow, OutcomeRow.case_id == CampaignCase.case_id)
         .where(
             CampaignCase.campaign_id == campaign_id,
-            CampaignCase.case_id != but,
+            CampaignCase.case_id != excluding,
             OutcomeRow.toolchain == key.toolchain,
             OutcomeRow.backend == key.backend,
             OutcomeRow.device == key.device,

@@ -9,22 +9,13 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from bot.store import mutes
-from bot.store.models import (
-    Campaign,
-    CampaignState,
-    Effect,
-    EffectState,
-    Job,
-    JobState,
-    Mute,
-    Target,
-)
+from bot.store.models import Campaign, CampaignState, Effect, EffectState, Job, JobState, Mute, Target
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
 
 
 @dataclass(frozen=True)
-class Status:
+class TargetStatus:
     """What goes on about a target.
 
     working, ahead  campaigns that somebody works on, and that wait
@@ -41,17 +32,17 @@ class Status:
     mutes: tuple[Mute, ...]
 
 
-def of_target(session: Session, target: str, at: datetime) -> Status:
+def of_target(session: Session, target: str, at: datetime) -> TargetStatus:
     """How the target stands at that time."""
     unfinished = (Campaign.target == target, Campaign.state.in_(_UNFINISHED))
     row = session.get(Target, target)
     open_jobs = Job.state.in_((JobState.PENDING.value, JobState.RUNNING.value))
-    return Status(
+    return TargetStatus(
         last_event=row.last_event_at if row else None,
         working=_count(session, Campaign.id, *unfinished, Campaign.owner != ""),
         ahead=_count(session, Campaign.id, *unfinished, Campaign.owner == ""),
         jobs=_count(session, Job.id, Job.target == target, open_jobs),
-        unsent=_effects(session, target, EffectState.INTENDED, EffectState.SENDING),
+        unsent=_effects(session, target, EffectState.PENDING, EffectState.SENDING),
         held=_effects(session, target, EffectState.HELD),
         mutes=tuple(mutes.in_force(session, target, at)),
     )

@@ -1,7 +1,7 @@
 """Targets and installations in the database: finding them, what state they are in, what follows from it.
 
 GitHub's id of a repository is what it is; its name is only what it is called now. Rows of other tables
-name a target by `Target.name`, which `bot.store.moving` changes everywhere at once.
+name a target by `Target.name`, which `bot.store.target_rename` changes everywhere at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain, count
 from sqlalchemy import bindparam, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from bot.store import withheld
+from bot.store import suppression
 from bot.store.campaigns import insert_missing
 from bot.store.models import (
     Bug,
@@ -33,8 +33,8 @@ from bot.store.models import (
 LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 _UNFINISHED = tuple(state.value for state in CampaignState if not state.ended)
-_UNSENT = (EffectState.INTENDED.value, EffectState.SENDING.value, EffectState.HELD.value)
-_UNDONE = (JobState.PENDING.value, JobState.RUNNING.value)
+_UNSENT = (EffectState.PENDING.value, EffectState.SENDING.value, EffectState.HELD.value)
+_UNFINISHED_JOBS = (JobState.PENDING.value, JobState.RUNNING.value)
 
 # Made once, as every delivery needs it.
 _LOCK = (
@@ -72,28 +72,31 @@ def ensure(session: Session, name: str) -> tuple[Target, bool]:
     target = lock(session, name)
     if target is not None:
         return target, False
-    made = insert_missing(session, Target, [{"name": name, "known_as": _unused(session, name)}])
+    made = insert_missing(session, Target, [{"name": name, "stable_name": _unique_name(session, name)}])
     target = lock(session, name)
     assert target is not None
     return target, made == 1
 
 
-def _unused(session: Session, name: str) -> str:
+def _unique_name(session: Session, name: str) -> str:
     """The name itself, unless another repository had it first and was renamed since."""
-    mine = or_(Target.known_as == name, Target.known_as.startswith(f"{name}#", autoescape=True))
-    taken = set(session.scalars(select(Target.known_as).where(mine)))
+    mine = or_(Target.stable_name == name, Target.stable_name.startswith(f"{name}#", autoescape=True))
+    taken = set(session.scalars(select(Target.stable_name).where(mine)))
     names = (f"{name}#{number}" for number in count(2))
     return next(free for free in chain([name], names) if free not in taken)
 
 
-def told(session: Session) -> dict[str, int]:
+def event_count(session: Session) -> dict[str, int]:
     """How often we were told of each target, by what it is known as."""
-    return {row.known_as: row.told for row in session.execute(select(Target.known_as, Target.told))}
+    return {
+        row.stable_name: row.event_count
+        for row in session.execute(select(Target.stable_name, Target.event_count))
+    }
 
 
-def known_as(session: Session, name: str) -> str:
+def stable_name(session: Session, name: str) -> str:
     """What idempotency keys call the target: the same before and after renames."""
-    query = select(Target.known_as).where(Target.name == name)
+    query = select(Target.stable_name).where(Target.name == name)
     return session.scalar(query) or name
 
 
@@ -144,7 +147,7 @@ def of_owner(session: Session, owner: str) -> Sequence[Target]:
     return session.scalars(query.order_by(Target.name).with_for_update()).all()
 
 
-def refusal(session: Session, name: str) -> str:
+def unwatched_reason(session: Session, name: str) -> str:
     """Why nothing is tested or said for this target; "" if it is watched, or nothing is known of it."""
     target = session.get(Target, name)
     if target is None or target.state == TargetState.WATCHED.value:
@@ -152,13 +155,13 @@ def refusal(session: Session, name: str) -> str:
     return f"{name} is {target.state}: {target.reason}"
 
 
-def due(session: Session, before: datetime, limit: int, *, hooked: bool) -> list[str]:
+def due_for_reconciliation(session: Session, before: datetime, limit: int, *, has_webhook: bool) -> list[str]:
     """The targets that were last asked about before this time, those that waited longest first.
 
     hooked   those that an installation sends webhooks for, else the others, which are polled
     """
     waited = or_(Target.reconciled_at.is_(None), Target.reconciled_at < before)
-    through = Target.installation_id.is_not(None) if hooked else Target.installation_id.is_(None)
+    through = Target.installation_id.is_not(None) if has_webhook else Target.installation_id.is_(None)
     asked = Target.state.in_((TargetState.WATCHED.value, TargetState.ARCHIVED.value))
     query = select(Target.name).where(waited, through, asked)
     return list(session.scalars(query.order_by(Target.reconciled_at.nulls_first(), Target.name).limit(limit)))
@@ -184,7 +187,7 @@ def unwatched_with_effects(session: Session) -> list[Target]:
     return list(session.scalars(query.order_by(Target.name)))
 
 
-def tested(session: Session, target: str, ref: str, head: str) -> bool:
+def is_tested(session: Session, target: str, ref: str, head: str) -> bool:
     """Whether a push of this commit to this ref has its campaign."""
     same = (Campaign.target == target, Campaign.ref == ref, Campaign.head == head)
     query = select(Campaign.id).where(*same, Campaign.trigger == "push").limit(1)
@@ -216,7 +219,7 @@ def reported_bugs(session: Session, target: str, limit: int = 100) -> Sequence[B
     return session.scalars(query.order_by(Bug.last_seen.desc(), Bug.id).limit(limit)).all()
 
 
-def stop(session: Session, target: str, reason: str, at: datetime) -> dict[str, int]:
+def stop_work(session: Session, target: str, reason: str, at: datetime) -> dict[str, int]:
     """Ends what is under way for a target; returns how many campaigns, effects and jobs.
 
     What a sender has in hand at this moment may still arrive, and is then recorded as sent.
@@ -231,9 +234,9 @@ def stop(session: Session, target: str, reason: str, at: datetime) -> dict[str, 
     )
     left = session.execute(
         update(Job)
-        .where(Job.target == target, Job.state.in_(_UNDONE))
+        .where(Job.target == target, Job.state.in_(_UNFINISHED_JOBS))
         .values(state=JobState.FAILED.value, reason=reason, owner="", lease_until=None, done_at=at)
         .returning(Job.id)
     )
-    given_up = withheld.give_up_all(session, target, reason)
+    given_up = suppression.fail_all(session, target, reason)
     return {"campaigns": len(ended.all()), "effects": given_up, "jobs": len(left.all())}

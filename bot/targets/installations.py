@@ -11,8 +11,8 @@ from datetime import datetime
 
 from bot.store import Session, now, targets
 from bot.store.models import Installation, Target, TargetState
-from bot.targets import watching
-from bot.webhooks.intents import Ignored, InstallationIntent, Named
+from bot.targets import target_lifecycle
+from bot.webhooks.intents import Ignored, InstallationIntent, RepositoryRef
 
 UNINSTALLED = "the GitHub App was uninstalled"
 SUSPENDED = "the GitHub App is suspended"
@@ -26,9 +26,9 @@ def handle(
     """Carries out what an event tells of an installation."""
     at = clock()
     row, new = targets.ensure_installation(session, intent.id, intent.account, targets.LONG_AGO)
-    watching.read_installation_again(session, row)
+    target_lifecycle.request_installation_sync(session, row)
     if intent.action == "deleted":
-        remove(session, row, at)
+        remove_installation(session, row, at)
         return None
     if row.state == TargetState.REMOVED.value:
         return Ignored(f"installation {intent.id} was removed")
@@ -36,58 +36,58 @@ def handle(
         _rename(session, row, intent, at)
         return None
     if intent.action in _LISTS:
-        _list(session, row, intent, at)
+        _apply_lists(session, row, intent, at)
         return None
     if not new and intent.updated_at is not None and intent.updated_at < row.changed_at:
         return Ignored(f"installation {intent.id} has changed since")
     row.changed_at = intent.updated_at or row.changed_at
     row.account, row.permissions, row.events = intent.account, dict(intent.permissions), list(intent.events)
-    suspend(session, row, intent.action == "suspend", at)
-    _list(session, row, intent, at)
+    set_suspended(session, row, intent.action == "suspend", at)
+    _apply_lists(session, row, intent, at)
     return None
 
 
-def adopt(session: Session, named: Named, installation_id: int, at: datetime) -> Target:
+def attach_repository(session: Session, named: RepositoryRef, installation_id: int, at: datetime) -> Target:
     """The repository is the installation's: under watch, whatever it was before."""
-    target = watching.recognise(session, named.name, named.github_id, at)
+    target = target_lifecycle.get_or_create(session, named.name, named.github_id, at)
     target.private = named.private
     target.installation_id = installation_id
     if target.state in (TargetState.REMOVED.value, TargetState.GONE.value):
-        watching.watch(session, target, "the GitHub App is installed there again", at)
+        target_lifecycle.start_watching(session, target, "the GitHub App is installed there again", at)
     return target
 
 
-def remove(session: Session, row: Installation, at: datetime) -> None:
+def remove_installation(session: Session, row: Installation, at: datetime) -> None:
     """The installation is gone, and its repositories with it."""
     row.state, row.changed_at = TargetState.REMOVED.value, max(row.changed_at, at)
     for target in targets.of_installation(session, row.id):
-        watching.leave(session, target, TargetState.REMOVED, UNINSTALLED, at)
+        target_lifecycle.stop_watching(session, target, TargetState.REMOVED, UNINSTALLED, at)
 
 
-def suspend(session: Session, row: Installation, suspended: bool, at: datetime) -> None:
+def set_suspended(session: Session, row: Installation, suspended: bool, at: datetime) -> None:
     """The installation is suspended, or is not."""
     row.state = (TargetState.SUSPENDED if suspended else TargetState.WATCHED).value
     for target in targets.of_installation(session, row.id):
         if suspended and target.state in (TargetState.WATCHED.value, TargetState.ARCHIVED.value):
-            watching.leave(session, target, TargetState.SUSPENDED, SUSPENDED, at)
+            target_lifecycle.stop_watching(session, target, TargetState.SUSPENDED, SUSPENDED, at)
         elif not suspended and target.state == TargetState.SUSPENDED.value:
-            watching.watch(session, target, "the GitHub App is no longer suspended", at)
+            target_lifecycle.start_watching(session, target, "the GitHub App is no longer suspended", at)
 
 
-def drop(session: Session, target: Target, at: datetime) -> None:
+def detach_repository(session: Session, target: Target, at: datetime) -> None:
     """The installation may see the repository no more."""
-    watching.leave(session, target, TargetState.REMOVED, DESELECTED, at)
+    target_lifecycle.stop_watching(session, target, TargetState.REMOVED, DESELECTED, at)
 
 
-def _list(session: Session, row: Installation, intent: InstallationIntent, at: datetime) -> None:
+def _apply_lists(session: Session, row: Installation, intent: InstallationIntent, at: datetime) -> None:
     for named in intent.added:
-        target = adopt(session, named, row.id, at)
+        target = attach_repository(session, named, row.id, at)
         if row.state == TargetState.SUSPENDED.value:
-            watching.leave(session, target, TargetState.SUSPENDED, SUSPENDED, at)
+            target_lifecycle.stop_watching(session, target, TargetState.SUSPENDED, SUSPENDED, at)
     for named in intent.removed:
         gone = targets.of_github_id(session, named.github_id) or targets.lock(session, named.name)
         if gone is not None and gone.installation_id == row.id:
-            drop(session, gone, at)
+            detach_repository(session, gone, at)
 
 
 def _rename(session: Session, row: Installation, intent: InstallationIntent, at: datetime) -> None:
@@ -95,4 +95,4 @@ def _rename(session: Session, row: Installation, intent: InstallationIntent, at:
     for target in targets.of_owner(session, intent.before):
         if target.installation_id == row.id:
             name = target.name.partition("/")[2]
-            watching.rename(session, target, f"{intent.account}/{name}", at)
+            target_lifecycle.rename(session, target, f"{intent.account}/{name}", at)

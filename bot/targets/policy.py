@@ -54,7 +54,7 @@ class Config(Protocol):
         """The schedules, by name."""
 
 
-def policy(config: Config | None, commit: str) -> dict[str, Any]:
+def build_policy(config: Config | None, commit: str) -> dict[str, Any]:
     """What rows keep of a configuration, read at `commit`; None is a repository that has none."""
     branches = config.branches if config is not None else None
     return {
@@ -64,16 +64,16 @@ def policy(config: Config | None, commit: str) -> dict[str, Any]:
     }
 
 
-def schedules(
+def build_schedules(
     config: Config | None, known: Sequence[Mapping[str, Any]], at: datetime
 ) -> list[dict[str, Any]]:
     """The schedules as rows keep them: those whose cron line is as before keep their next time."""
     before = {(one["name"], one["cron"]): one["next"] for one in known}
     found = config.schedules if config is not None else {}
-    return [_schedule(name, found[name], before, at) for name in sorted(found)]
+    return [_build_schedule(name, found[name], before, at) for name in sorted(found)]
 
 
-def _schedule(
+def _build_schedule(
     name: str, schedule: Schedule, before: Mapping[tuple[str, str], str], at: datetime
 ) -> dict[str, Any]:
     return {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bot.bugs import telling
+from bot.bugs import issue_updates
 from bot.errors import RefusalError
-from bot.github.facts import CommentFacts, IssueFacts
+from bot.github.resources import CommentInfo, IssueInfo
 from bot.store import Session, outbox, targets
 from bot.store import bugs as rows
 from bot.store.models import Bug, BugState, Target, TargetState
-from bot.targets.duties import Work
-from bot.webhooks.events.issue_comment import is_ours
+from bot.targets.periodic_tasks import TaskContext
+from bot.webhooks.events.issue_comment import is_own_comment
 from bot.webhooks.intents import CommentIntent, Intent, IssueIntent
 
 COMMENTS, ISSUES = "issue_comment", "issues"
@@ -19,10 +19,10 @@ EVENTS = frozenset({COMMENTS, ISSUES})
 #: Asked for once more each time: clocks differ, and a comment is a row of its own however often it is told.
 OVERLAP = timedelta(minutes=5)
 #: How far back at most: what is older was read, or nobody waits for it any more.
-FAR_BACK = timedelta(days=1)
+MAX_LOOKBACK = timedelta(days=1)
 
 
-def unheard(session: Session, target: Target) -> frozenset[str]:
+def list_events_to_poll(session: Session, target: Target) -> frozenset[str]:
     """The events below of which no webhook tells: all without an App, else those it did not ask for."""
     if target.installation_id is None:
         return EVENTS
@@ -32,55 +32,59 @@ def unheard(session: Session, target: Target) -> frozenset[str]:
     return EVENTS - frozenset(row.events)
 
 
-def poll(work: Work, name: str, last: datetime, events: frozenset[str]) -> None:
+def poll(context: TaskContext, name: str, last: datetime, events: frozenset[str]) -> None:
     """Asks for what happened since the `last` look. Raises what reading GitHub raises."""
-    with work.world.database.reading() as session:
+    with context.dependencies.database.reading() as session:
         target = targets.find(session, name)
         bugs = targets.reported_bugs(session, name) if ISSUES in events else ()
     if target is None or target.state != TargetState.WATCHED.value:
         return
-    since = max(work.at - FAR_BACK, last - OVERLAP)
+    since = max(context.at - MAX_LOOKBACK, last - OVERLAP)
     if COMMENTS in events:
-        for comment in work.world.hub.comments_since(target.name, since):
-            if comment.created_at >= since and not is_ours(comment.body):
-                _carry_out(work, _comment(target, comment))
+        for comment in context.dependencies.github_api.comments_since(target.name, since):
+            if comment.created_at >= since and not is_own_comment(comment.body):
+                _handle_intent(context, _comment_intent(target, comment))
     for bug in bugs:
-        work.look()
-        asked = work.world.clock()
-        issue = _issue(work, target, bug)
+        context.heartbeat()
+        asked = context.dependencies.clock()
+        issue = _read_issue(context, target, bug)
         if issue is not None and issue.updated_at >= since:
-            _look_at(work, target, bug, issue, asked)
+            _handle_issue(context, target, bug, issue, asked)
 
 
-def _carry_out(work: Work, intent: Intent) -> None:
-    with work.world.database.transaction() as session:
-        work.world.carry_out(session, intent)
+def _handle_intent(context: TaskContext, intent: Intent) -> None:
+    with context.dependencies.database.transaction() as session:
+        context.dependencies.handle_intent(session, intent)
 
 
-def _look_at(work: Work, target: Target, bug: Bug, issue: IssueFacts, asked: datetime) -> None:
+def _handle_issue(context: TaskContext, target: Target, bug: Bug, issue: IssueInfo, asked: datetime) -> None:
     """Carries out what people did to a bug's issue.
 
     Where something has happened to the bug since GitHub was asked, or we are about to open or close its issue
     ourselves, the answer tells nothing of people: the next one will.
     """
-    with work.world.database.transaction() as session:
+    with context.dependencies.database.transaction() as session:
         row = rows.of_id(session, bug.id)
-        if row is None or (row.state, row.issue, row.told_at) != (bug.state, bug.issue, bug.told_at):
+        if row is None or (row.state, row.issue, row.issue_updated_at) != (
+            bug.state,
+            bug.issue,
+            bug.issue_updated_at,
+        ):
             return
-        action = _happened(row, issue)
-        if action and not outbox.under_way(session, telling.state_key(session, row), asked):
-            work.world.carry_out(session, _changed(target, issue, action))
+        action = _find_action(row, issue)
+        if action and not outbox.is_in_flight(session, issue_updates.issue_state_key(session, row), asked):
+            context.dependencies.handle_intent(session, _issue_intent(target, issue, action))
 
 
-def _issue(work: Work, target: Target, bug: Bug) -> IssueFacts | None:
+def _read_issue(context: TaskContext, target: Target, bug: Bug) -> IssueInfo | None:
     assert bug.issue is not None
     try:
-        return work.world.hub.issue(target.name, bug.issue)
+        return context.dependencies.github_api.issue(target.name, bug.issue)
     except RefusalError:
         return None  # deleted or hidden; whoever next has something to say there is told so
 
 
-def _happened(bug: Bug, issue: IssueFacts) -> str:
+def _find_action(bug: Bug, issue: IssueInfo) -> str:
     """What happened to a bug's issue without our hearing of it, as the webhook's action; "" for nothing."""
     closed = bug.state == BugState.CLOSED.value
     if issue.state == "closed":
@@ -88,7 +92,7 @@ def _happened(bug: Bug, issue: IssueFacts) -> str:
     return "reopened" if closed else ""
 
 
-def _comment(target: Target, facts: CommentFacts) -> CommentIntent:
+def _comment_intent(target: Target, facts: CommentInfo) -> CommentIntent:
     return CommentIntent(
         target=target.name,
         github_id=target.github_id,
@@ -102,7 +106,7 @@ def _comment(target: Target, facts: CommentFacts) -> CommentIntent:
     )
 
 
-def _changed(target: Target, facts: IssueFacts, action: str) -> IssueIntent:
+def _issue_intent(target: Target, facts: IssueInfo, action: str) -> IssueIntent:
     """Who did it, GitHub does not tell here."""
     return IssueIntent(
         target=target.name,

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from bot.store import Session, now, targets
 from bot.store.models import Target, TargetState
-from bot.targets import watching
+from bot.targets import target_lifecycle
 from bot.webhooks.intents import Ignored, RepositoryIntent
 
 DELETED = "the repository was deleted"
@@ -19,12 +19,12 @@ DELETED = "the repository was deleted"
 def handle(session: Session, intent: RepositoryIntent, clock: Callable[[], datetime] = now) -> Ignored | None:
     """Carries out what an event tells of a repository."""
     at = clock()
-    target = _known(session, intent)
+    target = _find_target(session, intent)
     if target is None:
         return Ignored(f"{intent.target} is not under watch")
-    watching.read_again(target)
+    target_lifecycle.request_sync(target)
     if intent.action == "deleted":
-        watching.leave(session, target, TargetState.GONE, DELETED, at)
+        target_lifecycle.stop_watching(session, target, TargetState.GONE, DELETED, at)
         return None
     if intent.before:
         return _rename(session, target, intent, at)
@@ -32,12 +32,12 @@ def handle(session: Session, intent: RepositoryIntent, clock: Callable[[], datet
         return Ignored(f"{intent.target} is called {target.name}, or was; GitHub is asked soon")
     target.default_branch = intent.default_branch or target.default_branch
     target.private = intent.private
-    watching.set_issues(session, target, intent.has_issues, at)
-    watching.set_archived(session, target, intent.archived, at)
+    target_lifecycle.set_issues(session, target, intent.has_issues, at)
+    target_lifecycle.set_archived(session, target, intent.archived, at)
     return None
 
 
-def _known(session: Session, intent: RepositoryIntent) -> Target | None:
+def _find_target(session: Session, intent: RepositoryIntent) -> Target | None:
     """The row of the repository, by its id, else by the name it had or has; one of another id is not it."""
     target = targets.of_github_id(session, intent.github_id)
     for name in (intent.before, intent.target):
@@ -54,5 +54,5 @@ def _rename(session: Session, target: Target, intent: RepositoryIntent, at: date
         return Ignored(f"known as {intent.target} already")
     if target.name != intent.before:
         return Ignored(f"{intent.before} is called {target.name} since; GitHub is asked soon")
-    watching.rename(session, target, intent.target, at)
+    target_lifecycle.rename(session, target, intent.target, at)
     return None

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from bot.config import RepositoryConfig
 from bot.toolchains import registry
-from bot.toolchains.registry import Progress, Read, Ready, Spec
+from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec
 
-__all__ = ["Ready", "Spec", "provision", "resolve"]
+__all__ = ["ReadyToolchain", "ToolchainSpec", "provision", "resolve"]
 
 
-def resolve(config: RepositoryConfig, read: Read) -> Spec:
+def resolve(config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
     """The toolchain that a repository's configuration asks for at one commit.
 
     `read` gives the content of a file at that commit, None if it is not there. Raises ConfigError that
@@ -20,7 +20,7 @@ def resolve(config: RepositoryConfig, read: Read) -> Spec:
     return registry.get(config.toolchain.provisioner).resolve(config, read)
 
 
-def provision(spec: Spec, data_dir: Path, progress: Progress) -> Ready:
+def provision(spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
     """Makes a toolchain, or finds it made; `progress` gets a line at each step.
 
     Safe for several threads and processes at once. Raises ProvisionError that says what to fix.

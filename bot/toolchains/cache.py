@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.locks import locked
+from bot.file_lock import file_lock
 
 
 def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path], None]) -> bool:
@@ -22,13 +22,13 @@ def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path
     `make` fills an empty folder beside the place, which is then renamed into it, so what it makes must
     bear being moved. Whatever it raises leaves nothing behind.
     """
-    with locked(folder.with_name(folder.name + ".lock")):
+    with file_lock(folder.with_name(folder.name + ".lock")):
         for stale in folder.parent.glob(f"{folder.name}.partial-*"):
             shutil.rmtree(stale)
         if folder.exists():
             if usable(folder):
                 return False
-            shutil.rmtree(_aside(folder))
+            shutil.rmtree(_move_aside(folder))
         partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-{os.getpid()}-", dir=folder.parent))
         try:
             partial.chmod(0o755)
@@ -40,7 +40,7 @@ def make_once(folder: Path, usable: Callable[[Path], bool], make: Callable[[Path
     return True
 
 
-def _aside(folder: Path) -> Path:
+def _move_aside(folder: Path) -> Path:
     """Renames a broken folder first: a removal that is interrupted must not leave half of it in place."""
     place = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-{os.getpid()}-", dir=folder.parent))
     folder.rename(place / "broken")

@@ -17,34 +17,34 @@ from packaging.utils import canonicalize_name
 from bot.config import RepositoryConfig
 from bot.errors import ProvisionError, UsageError
 from bot.toolchains.probe import probe
-from bot.toolchains.registry import Progress, Read, Ready, Spec, provisioner
+from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
 from fuzzing import backends
 
 
-def existing_spec(backend_name: str, python: str = sys.executable) -> Spec:
+def existing_spec(backend_name: str, python: str = sys.executable) -> ToolchainSpec:
     """The toolchain that an interpreter of this machine is."""
     # Absolute, for it is started elsewhere; links are kept, for a venv's interpreter is one.
     path = str(Path(python).absolute())
-    return Spec("existing", backend_name, (), f"{backend_name} of {path}", python=path)
+    return ToolchainSpec("existing", backend_name, (), f"{backend_name} of {path}", python=path)
 
 
-def public(version: str) -> str:
+def public_version(version: str) -> str:
     """A version as the index knows it: 2.13.0 for the build 2.13.0+cpu."""
     return version.partition("+")[0]
 
 
-@provisioner("existing", offered=False)
-class Existing:
+@provisioner("existing", configurable=False)
+class ExistingProvisioner:
     """Takes an interpreter as it is; its digest changes with every file of the packages in it.
 
     Verdicts are kept by digest, so an upgraded package, or one edited in place, must give another.
     """
 
-    def resolve(self, _config: RepositoryConfig, _read: Read) -> Spec:
+    def resolve(self, _config: RepositoryConfig, _read: ReadFile) -> ToolchainSpec:
         """Raises UsageError: no configuration can name an interpreter."""
         raise UsageError("a repository cannot choose an interpreter of this machine; use 'release'")
 
-    def provision(self, spec: Spec, _data_dir: Path, progress: Progress) -> Ready:
+    def provision(self, spec: ToolchainSpec, _data_dir: Path, progress: OnProgress) -> ReadyToolchain:
         """Probes the interpreter; raises ProvisionError if the compiler is not in it."""
         adapter = backends.get(spec.backend)
         if not os.access(spec.python, os.X_OK):
@@ -52,7 +52,7 @@ class Existing:
         progress(f"{adapter.name}: importing it once with {spec.python}")
         modules = [adapter.import_name, *(name.replace("-", "_") for name in adapter.packages)]
         try:
-            found = probe(Path(spec.python), adapter.import_name, beside=modules)
+            found = probe(Path(spec.python), adapter.import_name, extra_modules=modules)
         except ProvisionError as error:
             error.add_note(f"`assay doctor --python {spec.python}` says what to install for {adapter.name}")
             raise
@@ -62,8 +62,8 @@ class Existing:
             json.dumps([spec.digest, found.python, found.packages, found.content]).encode()
         ).hexdigest()
         versions = {"python": found.python} | {name: found.packages[name] for name in packages}
-        requirements = tuple(f"{name}=={public(found.packages[name])}" for name in packages)
+        requirements = tuple(f"{name}=={public_version(found.packages[name])}" for name in packages)
         release = found.packages.get(canonicalize_name(adapter.package), "")
         # Reports go from hand to hand: they tell the release, and no path of this machine.
-        told = replace(spec, label=f"{adapter.name} {release}".rstrip())
-        return Ready(told, digest, spec.python, versions, requirements)
+        labeled_spec = replace(spec, label=f"{adapter.name} {release}".rstrip())
+        return ReadyToolchain(labeled_spec, digest, spec.python, versions, requirements)

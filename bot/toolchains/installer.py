@@ -23,7 +23,7 @@ INSTALL_TIMEOUT_S = 1800.0  # gigabytes of GPU libraries over a slow line
 _QUERY_TIMEOUT_S = 60.0
 
 #: uv settings that would install elsewhere, with another Python, or from source.
-_FOREIGN = (
+_REMOVED_UV_SETTINGS = (
     "UV_PYTHON",
     "UV_SYSTEM_PYTHON",
     "UV_PROJECT",
@@ -42,14 +42,20 @@ _PIP_TO_UV = {
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
 }
-_OFFLINE = ("Request failed", "Failed to fetch", "network was disabled", "Could not connect", "dns error")
-_NOISE = re.compile(r"^(Using Python|Resolved|Prepared|Downloading|Downloaded|warning:|\s*$)")
+_OFFLINE_MESSAGES = (
+    "Request failed",
+    "Failed to fetch",
+    "network was disabled",
+    "Could not connect",
+    "dns error",
+)
+_IGNORED_LINES = re.compile(r"^(Using Python|Resolved|Prepared|Downloading|Downloaded|warning:|\s*$)")
 
 
 class IndexUnreachableError(ProvisionError):
     """Nothing can be said about a release: the package index does not answer."""
 
-    passing: ClassVar[bool] = True
+    transient: ClassVar[bool] = True
 
 
 class Installer:
@@ -57,7 +63,7 @@ class Installer:
 
     def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
-        self._env = environment()
+        self._env = uv_environment()
 
     def make_venv(self, folder: Path) -> Path:
         """Makes a relocatable venv for the interpreter Assay runs on; returns its interpreter."""
@@ -78,13 +84,13 @@ class Installer:
             *requirements,
         )
 
-    def neighbours(self, python: Path, package: str, version: str) -> tuple[str, ...]:
+    def nearest_releases(self, python: Path, package: str, version: str) -> tuple[str, ...]:
         """The releases of a package nearest to `version` that can be installed: one older, one newer."""
         older = self._best(python, f"{package}<{version}", "highest")
         newer = self._best(python, f"{package}>{version}", "lowest-direct")
         return tuple(found for found in (older, newer) if found)
 
-    def lowest(self, python: Path, requirement: str) -> str | None:
+    def lowest_release(self, python: Path, requirement: str) -> str | None:
         """The lowest release that satisfies `requirement`, such as "openvino>2023.0"; None if none does.
 
         Pre-releases and releases without a wheel for this interpreter do not count. Raises
@@ -92,7 +98,7 @@ class Installer:
         """
         done = self._query(python, requirement, "lowest-direct", "--prerelease", "disallow")
         stderr = "" if done is None else done.stderr.decode(errors="replace")
-        if done is None or any(mark in stderr for mark in _OFFLINE):
+        if done is None or any(mark in stderr for mark in _OFFLINE_MESSAGES):
             why = reason(stderr) if stderr else f"uv did not answer within {_QUERY_TIMEOUT_S:g} s"
             raise IndexUnreachableError(f"cannot tell which releases satisfy {requirement}: {why}")
         return _resolved(done)
@@ -121,7 +127,7 @@ class Installer:
             ) from None
         if done.returncode:
             stderr = done.stderr.decode(errors="replace")
-            unreachable = any(mark in stderr for mark in _OFFLINE)
+            unreachable = any(mark in stderr for mark in _OFFLINE_MESSAGES)
             raise (IndexUnreachableError if unreachable else ProvisionError)(reason(stderr))
 
     def _run(
@@ -130,20 +136,24 @@ class Installer:
         command = [uv.find_uv_bin(), *arguments]
         try:
             return processes.run(
-                command, env=self._env, cwd=self._cwd, timeout=timeout, stdin=stdin, tether=True
+                command, env=self._env, cwd=self._cwd, timeout=timeout, stdin=stdin, kill_with_parent=True
             )
         except OSError as error:
             raise ProvisionError(f"cannot start uv: {error}; reinstall Assay") from error
 
 
-def environment() -> dict[str, str]:
+def uv_environment() -> dict[str, str]:
     """What uv may see: its own settings, or pip's where uv has none, proxies and certificates.
 
     uv does not read pip's settings. An operator who set up pip alone (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL,
     PIP_FIND_LINKS or pip.conf) means them for us too, and in pip's sense: the best version of all indexes.
     """
-    names = (*processes.PLAIN, *processes.NETWORK, "UV_*", "XDG_*", "NETRC")
-    env = {key: value for key, value in processes.scrubbed(*names).items() if key not in _FOREIGN}
+    names = (*processes.SAFE_VARIABLES, *processes.NETWORK_VARIABLES, "UV_*", "XDG_*", "NETRC")
+    env = {
+        key: value
+        for key, value in processes.filtered_environment(*names).items()
+        if key not in _REMOVED_UV_SETTINGS
+    }
     if not _uv_has_index(env):
         env |= _from_pip()
     return env | {"UV_NO_PROGRESS": "1", "NO_COLOR": "1", "UV_PYTHON_DOWNLOADS": "never"}
@@ -151,8 +161,8 @@ def environment() -> dict[str, str]:
 
 def reason(stderr: str) -> str:
     """Why uv failed: its error and, where there is one, its cause or hint; two lines at most."""
-    lines = [line.strip() for line in stderr.splitlines() if not _NOISE.match(line)]
-    if any(mark in stderr for mark in _OFFLINE):
+    lines = [line.strip() for line in stderr.splitlines() if not _IGNORED_LINES.match(line)]
+    if any(mark in stderr for mark in _OFFLINE_MESSAGES):
         last = lines[-1] if lines else "no answer"
         return f"the package index cannot be reached: {_plain(last)}\ncheck the network and UV_DEFAULT_INDEX"
     told = [_plain(line) for line in lines if re.match(r"(cause|hint|error):", line)]

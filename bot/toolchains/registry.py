@@ -18,12 +18,12 @@ from fuzzing.registry import Registry
 if TYPE_CHECKING:
     from bot.config import RepositoryConfig
 
-Read = Callable[[str], bytes | None]
-Progress = Callable[[str], None]
+ReadFile = Callable[[str], bytes | None]
+OnProgress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Spec:
+class ToolchainSpec:
     """A toolchain that is wanted, before it is made.
 
     requirements   what is installed, in pip's words, each pinned exactly or a bound the backend needs
@@ -53,7 +53,7 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyToolchain:
     """A toolchain that runs.
 
     digest         names what was found in it; for a release, the spec's own
@@ -62,7 +62,7 @@ class Ready:
     requirements   what a stranger pip-installs to get the same
     """
 
-    spec: Spec
+    spec: ToolchainSpec
     digest: str
     python: str
     versions: dict[str, str]
@@ -72,11 +72,11 @@ class Ready:
 class Provisioner(Protocol):
     """Makes toolchains of one kind."""
 
-    def resolve(self, config: RepositoryConfig, read: Read, /) -> Spec:
+    def resolve(self, config: RepositoryConfig, read: ReadFile, /) -> ToolchainSpec:
         """What a configuration asks for; raises ConfigError if it cannot be told."""
         ...
 
-    def provision(self, spec: Spec, data_dir: Path, progress: Progress, /) -> Ready:
+    def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress, /) -> ReadyToolchain:
         """Makes it, or finds it made; raises ProvisionError that says what to fix."""
         ...
 
@@ -84,17 +84,17 @@ class Provisioner(Protocol):
 @dataclass(frozen=True)
 class _Entry:
     provisioner: Provisioner
-    offered: bool
+    configurable: bool
 
 
 _PROVISIONERS: Registry[_Entry] = Registry("provisioner", "bot.toolchains")
 
 
-def provisioner(name: str, *, offered: bool) -> Callable[[type[Any]], type[Any]]:
-    """Registers a Provisioner class; `offered` says whether a repository's configuration may name it."""
+def provisioner(name: str, *, configurable: bool) -> Callable[[type[Any]], type[Any]]:
+    """Registers a Provisioner class; `configurable` says whether a repository's configuration may name it."""
 
     def register(kind: type[Any]) -> type[Any]:
-        _PROVISIONERS.add(_Entry(kind(), offered), name)
+        _PROVISIONERS.add(_Entry(kind(), configurable), name)
         return kind
 
     return register
@@ -105,6 +105,6 @@ def get(name: str) -> Provisioner:
     return _PROVISIONERS.get(name).provisioner
 
 
-def offered() -> tuple[str, ...]:
+def configurable() -> tuple[str, ...]:
     """The names a repository's configuration may use."""
-    return tuple(name for name in _PROVISIONERS.names() if _PROVISIONERS.get(name).offered)
+    return tuple(name for name in _PROVISIONERS.names() if _PROVISIONERS.get(name).configurable)

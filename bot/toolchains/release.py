@@ -21,41 +21,47 @@ from bot.errors import ConfigError, ProvisionError
 from bot.toolchains.cache import make_once
 from bot.toolchains.installer import IndexUnreachableError, Installer
 from bot.toolchains.probe import probe
-from bot.toolchains.registry import Progress, Read, Ready, Spec, provisioner
+from bot.toolchains.registry import OnProgress, ReadFile, ReadyToolchain, ToolchainSpec, provisioner
 from fuzzing import backends
-from fuzzing.cases.programs import kind_named
+from fuzzing.cases.programs import get_kind
 
 _RECORD = "assay-toolchain.json"  # written last; a folder without it is not a toolchain
 
 
-@provisioner("release", offered=True)
-class Release:
+@provisioner("release", configurable=True)
+class ReleaseProvisioner:
     """Installs a pinned release into a venv, cached by digest."""
 
-    def resolve(self, config: RepositoryConfig, read: Read) -> Spec:
+    def resolve(self, config: RepositoryConfig, read: ReadFile) -> ToolchainSpec:
         """The release that the repository pins; raises ConfigError if there is no exact pin."""
         adapter = backends.get(config.backend)
         package = config.toolchain.package or adapter.package
-        file, pin = _find(config.toolchain.pin, package, read)
+        file, pin = _find_pin(config.toolchain.pin, package, read)
         version = pin.version
         assert version is not None
         extra = config.toolchain.extra
         # The backend lists its own package too; the repository's word on a package goes before it.
-        told = {_name(item) for item in (package, adapter.package, *extra)}
-        needed = [item for item in adapter.requirements(_full(version)) if _name(item) not in told]
-        told |= {_name(item) for item in needed if exact_pin(Requirement(item))}
-        judges = [_pinned(name, file, config, read) for name in _judges(config) if _name(name) not in told]
-        loose = {_name(item) for item in judges}
-        needed = [item for item in needed if _name(item) not in loose]
-        return Spec(
+        covered = {_name(item) for item in (package, adapter.package, *extra)}
+        needed = [
+            item for item in adapter.requirements(_three_part_version(version)) if _name(item) not in covered
+        ]
+        covered |= {_name(item) for item in needed if exact_pin(Requirement(item))}
+        references = [
+            _reference_pin(name, file, config, read)
+            for name in _reference_packages(config)
+            if _name(name) not in covered
+        ]
+        reference_names = {_name(item) for item in references}
+        needed = [item for item in needed if _name(item) not in reference_names]
+        return ToolchainSpec(
             provisioner="release",
             backend=config.backend,
-            requirements=(f"{package}=={version}", *needed, *judges, *extra),
+            requirements=(f"{package}=={version}", *needed, *references, *extra),
             label=f"{package} {version}",
             source=f"{file}, line {pin.line}" if pin.line else file,
         )
 
-    def provision(self, spec: Spec, data_dir: Path, progress: Progress) -> Ready:
+    def provision(self, spec: ToolchainSpec, data_dir: Path, progress: OnProgress) -> ReadyToolchain:
         """The venv of this release, installed now or found from before."""
         root = (data_dir / "toolchains").absolute()
         root.mkdir(parents=True, exist_ok=True)
@@ -67,19 +73,19 @@ class Release:
         return _load(folder, spec)
 
 
-def _judges(config: RepositoryConfig) -> tuple[str, ...]:
+def _reference_packages(config: RepositoryConfig) -> tuple[str, ...]:
     """The packages that judge the cases of a configuration, where they run in the toolchain itself.
 
     ONNX's evaluator runs beside Assay; torch and Keras must be those that the compiler works with.
     """
     libraries = {names.source_libraries()[source] for source in config.sources}
     wanted = {config.frontend, *libraries} - {None, "onnx"}
-    kinds = [kind for kind in backends.get(config.backend).kinds if kind_named(kind).frontend in wanted]
-    found = [name for kind in kinds for name in backends.reference_of(kind).packages if name != "numpy"]
+    kinds = [kind for kind in backends.get(config.backend).kinds if get_kind(kind).frontend in wanted]
+    found = [name for kind in kinds for name in backends.reference_backend(kind).packages if name != "numpy"]
     return tuple(dict.fromkeys(found))
 
 
-def _pinned(name: str, file: str, config: RepositoryConfig, read: Read) -> str:
+def _reference_pin(name: str, file: str, config: RepositoryConfig, read: ReadFile) -> str:
     """The exact pin of a package that a file of the repository must hold beside the compiler's."""
     pins = [pin for pin in find_pins(read(file) or b"", file, [name]) if pin.version is not None]
     if not pins:
@@ -91,14 +97,14 @@ def _pinned(name: str, file: str, config: RepositoryConfig, read: Read) -> str:
     return f"{name}=={pins[0].version}"
 
 
-def _full(version: str) -> str:
+def _three_part_version(version: str) -> str:
     """2024 as 2024.0.0: the same release to pip, and what backends expect."""
     parsed = Version(version)
     plain = str(parsed) == ".".join(map(str, parsed.release))
     return f"{version}{'.0' * (3 - len(parsed.release))}" if plain else version
 
 
-def _find(file: str, package: str, read: Read) -> tuple[str, Pin]:
+def _find_pin(file: str, package: str, read: ReadFile) -> tuple[str, Pin]:
     """The exact pin of `package`, and the file that holds it; pyproject.toml helps out."""
     tried = []
     for candidate in dict.fromkeys((file, PIN_FILES[-1])):
@@ -108,7 +114,7 @@ def _find(file: str, package: str, read: Read) -> tuple[str, Pin]:
             continue
         pins = find_pins(content, candidate, [package])
         if pins:
-            return candidate, _exact(pins, candidate)
+            return candidate, _exact_pin(pins, candidate)
         tried.append(f"{candidate} does not name {package}")
     raise ConfigError(
         f"no release to test: {' and '.join(tried)}. "
@@ -117,7 +123,7 @@ def _find(file: str, package: str, read: Read) -> tuple[str, Pin]:
     )
 
 
-def _exact(pins: list[Pin], file: str) -> Pin:
+def _exact_pin(pins: list[Pin], file: str) -> Pin:
     for pin in pins:
         if pin.version is None:
             where = f"line {pin.line} of {file}" if pin.line else file
@@ -134,7 +140,7 @@ def _exact(pins: list[Pin], file: str) -> Pin:
     return pins[0]
 
 
-def _build(folder: Path, spec: Spec, progress: Progress) -> None:
+def _build(folder: Path, spec: ToolchainSpec, progress: OnProgress) -> None:
     installer = Installer(folder.parent)
     progress(f"{spec.label}: installing {' '.join(spec.requirements)}")
     python = installer.make_venv(folder)
@@ -143,7 +149,7 @@ def _build(folder: Path, spec: Spec, progress: Progress) -> None:
     except IndexUnreachableError as error:
         raise IndexUnreachableError(f"{spec.label} cannot be installed: {error}") from None
     except ProvisionError as error:
-        raise _explained(error, spec, installer, python) from None
+        raise _with_advice(error, spec, installer, python) from None
     progress(f"{spec.label}: importing it once")
     found = probe(python, backends.get(spec.backend).import_name)
     wanted = [_name(item) for item in (*spec.requirements, *backends.get(spec.backend).packages)]
@@ -157,10 +163,12 @@ def _build(folder: Path, spec: Spec, progress: Progress) -> None:
     (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
-def _explained(error: ProvisionError, spec: Spec, installer: Installer, python: Path) -> ProvisionError:
+def _with_advice(
+    error: ProvisionError, spec: ToolchainSpec, installer: Installer, python: Path
+) -> ProvisionError:
     package, _, version = spec.requirements[0].partition("==")
     where = f"{spec.source} pins it" if spec.source else "it was asked for"
-    near = installer.neighbours(python, package, version)
+    near = installer.nearest_releases(python, package, version)
     advice = f"; releases nearby that can be installed: {', '.join(near)}" if near else ""
     return ProvisionError(f"{spec.label} cannot be installed.\n{error}\nTo fix: {where}{advice}")
 
@@ -174,7 +182,7 @@ def _usable(folder: Path) -> bool:
     return (folder / _RECORD).is_file() and (folder / "bin" / "python").exists()
 
 
-def _load(folder: Path, spec: Spec) -> Ready:
+def _load(folder: Path, spec: ToolchainSpec) -> ReadyToolchain:
     record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
     python = str(folder / "bin" / "python")
-    return Ready(spec, spec.digest, python, record["versions"], tuple(record["requirements"]))
+    return ReadyToolchain(spec, spec.digest, python, record["versions"], tuple(record["requirements"]))

@@ -1,6 +1,6 @@
 """Intents: what an event on GitHub asks of Assay, in Assay's own words.
 
-One class for each thing that can be asked; `bot.compose` says which room carries which of them out. An intent
+One class for each thing that can be asked; `bot.wiring` says which room carries which of them out. An intent
 tells what GitHub said at the time: whoever acts on it reads the state again first where that matters.
 """
 
@@ -43,7 +43,7 @@ class CampaignIntent(Intent):
     ref           what was pushed, such as refs/heads/main
     trigger       "push", "pull_request:7", …: with target and commits it makes a campaign unique
     pull          the pull request it is about
-    asked_by      the login of whoever asked, "" for an event
+    requested_by      the login of whoever asked, "" for an event
     overrides     fields of the configuration that hold for this campaign alone
     at            GitHub's time of the push, None where none is told
     """
@@ -53,7 +53,7 @@ class CampaignIntent(Intent):
     ref: str
     trigger: str
     pull: int | None = None
-    asked_by: str = ""
+    requested_by: str = ""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     at: datetime | None = None
 
@@ -143,7 +143,7 @@ class MergeGroupIntent(Intent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Named:
+class RepositoryRef:
     """A repository as an installation event names it."""
 
     name: str
@@ -166,8 +166,8 @@ class InstallationIntent(Intent):
     action: str
     permissions: Mapping[str, str]
     events: tuple[str, ...]
-    added: tuple[Named, ...] = ()
-    removed: tuple[Named, ...] = ()
+    added: tuple[RepositoryRef, ...] = ()
+    removed: tuple[RepositoryRef, ...] = ()
     before: str = ""
     updated_at: datetime | None = None
 

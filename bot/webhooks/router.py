@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse
 from bot.errors import DeliveryError, InfrastructureError
 from bot.metrics import Metrics
 from bot.webhooks import events, signature
-from bot.webhooks.body import read_body
-from bot.webhooks.writer import InboxWriter
+from bot.webhooks.inbox_writer import InboxWriter
+from bot.webhooks.request_body import read_body
 
 #: Bodies above this are parsed in another thread; parsing so much takes about a millisecond.
 INLINE_BYTES = 128 * 1024
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Intake:
+class WebhookContext:
     """What the endpoint needs: the secrets in force, the bound, and where deliveries go."""
 
     secrets: tuple[bytes, ...]
@@ -39,14 +39,14 @@ class Intake:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class _VerifiedDelivery:
     delivery: str
     event: str
     body: bytes
 
 
 def router() -> APIRouter:
-    """The route; it looks for its Intake in `app.state.intake`."""
+    """The route; it looks for its Intake in `app.state.webhook_context`."""
     routes = APIRouter()
     # A plain route: FastAPI's own solve dependencies and validate, which nothing here needs.
     routes.add_route("/webhooks/github", receive, methods=["POST"])
@@ -56,12 +56,12 @@ def router() -> APIRouter:
 async def receive(request: Request) -> JSONResponse:
     """Answers one delivery."""
     started = time.perf_counter()
-    intake: Intake = request.app.state.intake
+    webhook_context: WebhookContext = request.app.state.webhook_context
     event = request.headers.get("x-github-event", "")
     try:
-        checked = await _check(request, intake)
+        checked = await _check(request, webhook_context)
         with structlog.contextvars.bound_contextvars(delivery_id=checked.delivery):
-            stored = await intake.writer.store(checked.delivery, checked.event, checked.body)
+            stored = await webhook_context.writer.store(checked.delivery, checked.event, checked.body)
             log.debug("delivery", event_name=checked.event, stored=stored)
         response = JSONResponse({"delivery": checked.delivery, "stored": stored}, 202)
         result = "stored" if stored else "repeated"
@@ -74,21 +74,21 @@ async def receive(request: Request) -> JSONResponse:
         log.warning("delivery not stored", reason=str(error))
     # A stranger could invent events without end: they share one label.
     label = event if event in events.names() and not result.startswith("refused") else "other"
-    intake.metrics.deliveries.labels(event=label, result=result).inc()
-    intake.metrics.acknowledgement.observe(time.perf_counter() - started)
+    webhook_context.metrics.deliveries.labels(event=label, result=result).inc()
+    webhook_context.metrics.acknowledgement.observe(time.perf_counter() - started)
     return response
 
 
-async def _check(request: Request, intake: Intake) -> _Checked:
+async def _check(request: Request, webhook_context: WebhookContext) -> _VerifiedDelivery:
     """The delivery, once it is shown to be one. Strangers learn nothing but that they are strangers."""
-    if not intake.secrets:
+    if not webhook_context.secrets:
         raise DeliveryError(503, "no webhook secret is configured; set ASSAY_WEBHOOK_SECRET and start again")
     signed = request.headers.get(signature.HEADER)
-    if not signature.well_formed(signed):
-        raise _unsigned()
-    body = await read_body(request, intake.max_body_bytes)
-    if not signature.verify(intake.secrets, body, signed):
-        raise _unsigned()
+    if not signature.is_well_formed(signed):
+        raise _unauthorized()
+    body = await read_body(request, webhook_context.max_body_bytes)
+    if not signature.verify(webhook_context.secrets, body, signed):
+        raise _unauthorized()
     if request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise DeliveryError(
             415, "the webhook sends forms; choose the content type application/json in the webhook's settings"
@@ -99,7 +99,7 @@ async def _check(request: Request, intake: Intake) -> _Checked:
         await run_in_threadpool(_check_json, body)
     else:
         _check_json(body)
-    return _Checked(delivery, event, body)
+    return _VerifiedDelivery(delivery, event, body)
 
 
 def _check_json(body: bytes) -> None:
@@ -120,7 +120,7 @@ def _header(request: Request, name: str, form: re.Pattern[str], what: str) -> st
     return value
 
 
-def _unsigned() -> DeliveryError:
+def _unauthorized() -> DeliveryError:
     return DeliveryError(401, f"{signature.HEADER} is missing or does not match the body and our secret")
 
 

@@ -21,7 +21,7 @@ def sign(secret: bytes, body: bytes) -> str:
     return "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
 
 
-def well_formed(header: str | None) -> bool:
+def is_well_formed(header: str | None) -> bool:
     """Whether the header could be a signature at all: a stranger's body need not even be read."""
     return header is not None and _FORM.fullmatch(header) is not None
 
@@ -31,7 +31,7 @@ def verify(secrets: Sequence[bytes], body: bytes, header: str | None) -> bool:
 
     Each secret is tried, whatever the one before said, so that time tells nothing.
     """
-    if header is None or not well_formed(header):
+    if header is None or not is_well_formed(header):
         return False
     matches = [hmac.compare_digest(sign(secret, body), header) for secret in secrets]
     return any(matches)

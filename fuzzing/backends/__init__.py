@@ -1,27 +1,27 @@
 """Backends: one small file for each compiler."""
 
 from fuzzing.backends.base import (
+    AblationLevel,
     Backend,
     Named,
-    Pattern,
-    Rung,
     Unsupported,
+    UnsupportedPattern,
     compilers,
     get,
     names,
-    reference_of,
+    reference_backend,
     register,
 )
 
 __all__ = [
+    "AblationLevel",
     "Backend",
     "Named",
-    "Pattern",
-    "Rung",
     "Unsupported",
+    "UnsupportedPattern",
     "compilers",
     "get",
     "names",
-    "reference_of",
+    "reference_backend",
     "register",
 ]

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Dict, Iterable, List, NamedTuple, Tuple, TypeV
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Value
 from fuzzing.errors import UnknownNameError, UsageError
-from fuzzing.registry import meant
+from fuzzing.registry import did_you_mean
 
 #: Values by name, in the order of the program or of the compiler.
 Named = List[Tuple[str, Value]]
 
 
-class Pattern(NamedTuple):
+class UnsupportedPattern(NamedTuple):
     r"""An exception by which a compiler says "I do not support this".
 
     error    regular expression, searched in the exception's class name
@@ -35,8 +35,8 @@ class Pattern(NamedTuple):
     why: str
 
 
-class Rung(NamedTuple):
-    """A step of a backend's ablation ladder.
+class AblationLevel(NamedTuple):
+    """A step of a backend's ablation.
 
     options    what to set for it, beside what the run sets anyway
     component  the part of the compiler that this rung adds to the one before: guilty if it fails first
@@ -46,7 +46,7 @@ class Rung(NamedTuple):
     component: str
 
 
-class Watch:
+class Instrumentation:
     """How a backend is to take one case, where somebody asks where in the compiler it goes wrong.
 
     without  names of parts of the compiler to leave out; names that it does not know mean nothing
@@ -56,26 +56,26 @@ class Watch:
              part       can be left out by this name, and had something to do
              entered    a pass that began, each time; `left` where it also ended
              converter  what of the frontend takes an operator to the compiler's own
-             stage      a point at which `until` can be
+             stage      a point at which `stop_after` can be
 
     Notes also go to the process's log, in case it does not live to tell them.
     """
 
-    def __init__(self, without: Iterable[str] = (), closely: bool = False, until: str = "") -> None:
-        self.without = frozenset(without)
-        self.closely = closely
-        self.until = until
-        self.seen: List[Tuple[str, str]] = []
+    def __init__(self, disabled: Iterable[str] = (), record: bool = False, stop_after: str = "") -> None:
+        self.disabled = frozenset(disabled)
+        self.record = record
+        self.stop_after = stop_after
+        self.notes: List[Tuple[str, str]] = []
 
     def note(self, what: str, name: str) -> None:
         """Notes one thing; each but what is entered and left only the first time that it is seen."""
-        if self.closely and (what in ("entered", "left") or (what, name) not in self.seen):
-            self.seen.append((what, name))
-            os.write(2, f"{SEEN}{what} {name}\n".encode())
+        if self.record and (what in ("entered", "left") or (what, name) not in self.notes):
+            self.notes.append((what, name))
+            os.write(2, f"{NOTE_PREFIX}{what} {name}\n".encode())
 
 
 #: How lines begin that a Watch writes into the log.
-SEEN = "assay-seen "
+NOTE_PREFIX = "assay-note "
 
 
 class Unsupported(Exception):  # noqa: N818 - a statement about the case, not an error of ours
@@ -90,7 +90,7 @@ class Backend:
     import_name  the module that must be importable
     kinds        the program kinds it takes
     options      what can be set, with the values allowed, the default first
-    ladder       from the least of the compiler to all of it; () if it cannot be taken apart
+    ablation       from the least of the compiler to all of it; () if it cannot be taken apart
     sticky       messages (regular expressions) after which the process, or its device, is of no more use
     devices      device names the backend accepts, the default first
     unsupported  how the compiler says that it lacks something
@@ -109,15 +109,15 @@ class Backend:
     kinds: ClassVar[tuple[str, ...]] = ("OnnxModel",)
     devices: ClassVar[tuple[str, ...]] = ("CPU",)
     options: ClassVar[dict[str, tuple[str, ...]]] = {}
-    ladder: ClassVar[tuple[Rung, ...]] = ()
+    ablation: ClassVar[tuple[AblationLevel, ...]] = ()
     sticky: ClassVar[tuple[str, ...]] = ()
-    unsupported: ClassVar[tuple[Pattern, ...]] = ()
+    unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = ()
     environment: ClassVar[dict[str, str]] = {}
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
     reference: ClassVar[bool] = False
     forkable: ClassVar[bool] = True
-    translates: ClassVar[bool] = False
-    watch: Watch = Watch()
+    has_native_translators: ClassVar[bool] = False
+    instrumentation: Instrumentation = Instrumentation()
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:
@@ -125,24 +125,26 @@ class Backend:
         return [f"{cls.package}=={version}"]
 
     @classmethod
-    def settle(cls, given: dict[str, str]) -> dict[str, str]:
+    def resolve_options(cls, given: dict[str, str]) -> dict[str, str]:
         """`given` with the default of every other option; raises UsageError for what is not allowed."""
         for name, value in given.items():
             if name not in cls.options:
                 known = ", ".join(sorted(cls.options)) or "none"
-                hint = meant(name, cls.options)
+                hint = did_you_mean(name, cls.options)
                 raise UsageError(f"{cls.name} has no option {name!r}; {hint}it has: {known}")
             if value not in cls.options[name]:
                 allowed = ", ".join(cls.options[name])
-                hint = meant(value, cls.options[name]).rstrip()
+                hint = did_you_mean(value, cls.options[name]).rstrip()
                 told = f"{cls.name}'s option {name} is one of {allowed}, not {value!r}"
                 raise UsageError(f"{told}; {hint}" if hint else told)
         return {name: given.get(name, allowed[0]) for name, allowed in cls.options.items()}
 
     @classmethod
-    def unusual(cls, given: dict[str, str]) -> dict[str, str]:
+    def non_default_options(cls, given: dict[str, str]) -> dict[str, str]:
         """Those of `given` that are not the default; raises UsageError for what is not allowed."""
-        return {name: value for name, value in cls.settle(given).items() if value != cls.options[name][0]}
+        return {
+            name: value for name, value in cls.resolve_options(given).items() if value != cls.options[name][0]
+        }
 
     def load(self, device: str, options: dict[str, Any]) -> None:
         """Imports the compiler and prepares `device`; once per worker. `options` may leave out defaults."""
@@ -172,10 +174,10 @@ def register(cls: B) -> B:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all backends, in alphabetical order: the modules here but this one and `_shared` ones."""
+    """The names of all backends, in alphabetical order: the modules and packages of `fuzzing.backends` but two."""
     package = importlib.import_module("fuzzing.backends")
     found = (info.name for info in pkgutil.iter_modules(package.__path__))
-    return tuple(sorted(name for name in found if name != "base" and not name.startswith("_")))
+    return tuple(sorted(name for name in found if name not in ("base", "shared")))
 
 
 def compilers() -> tuple[str, ...]:
@@ -183,7 +185,7 @@ def compilers() -> tuple[str, ...]:
     return tuple(name for name in names() if not get(name).reference)
 
 
-def reference_of(kind: str) -> type[Backend]:
+def reference_backend(kind: str) -> type[Backend]:
     """The backend that judges programs of this kind: their own library. Raises UnknownNameError."""
     for name in names():
         backend = get(name)
@@ -199,7 +201,7 @@ def get(name: str) -> type[Backend]:
     if name not in _BACKENDS:
         if name not in names():
             raise UnknownNameError(
-                f"no backend is called {name!r}; {meant(name, names())}there are: {', '.join(compilers())}"
+                f"no backend is called {name!r}; {did_you_mean(name, names())}there are: {', '.join(compilers())}"
             )
         importlib.import_module(f"fuzzing.backends.{name}")
     return _BACKENDS[name]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fuzzing.backends import _keras
-from fuzzing.backends.base import Backend, Named, Pattern, register
+from fuzzing.backends.base import Backend, Named, UnsupportedPattern, register
+from fuzzing.backends.shared import keras_models
 from fuzzing.cases.keras_layer import KerasLayer
 from fuzzing.cases.programs import Program
 from fuzzing.errors import InternalError
@@ -20,16 +20,15 @@ class KerasEager(Backend):
     import_name: ClassVar[str] = "keras"
     kinds: ClassVar[tuple[str, ...]] = ("KerasLayer",)
     options: ClassVar[dict[str, tuple[str, ...]]] = {"precision": ("native", "float64")}
-    environment: ClassVar[dict[str, str]] = _keras.ENVIRONMENT
+    environment: ClassVar[dict[str, str]] = keras_models.ENVIRONMENT
     packages: ClassVar[tuple[str, ...]] = ("keras", "torch", "numpy")
     reference: ClassVar[bool] = True
-    unsupported: ClassVar[tuple[Pattern, ...]] = (
-        Pattern("NotImplementedError", r"([^\n]*)", r"Keras lacks this: \1"),
+    unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = (
+        UnsupportedPattern("NotImplementedError", r"([^\n]*)", r"Keras lacks this: \1"),
     )
 
     def load(self, device: str, options: dict[str, Any]) -> None:  # noqa: ARG002
         """Imports keras; one thread, as the machine's cores serve other workers."""
-        import keras  # noqa: F401
         import torch
 
         torch.set_num_threads(1)
@@ -39,7 +38,7 @@ class KerasEager(Backend):
         """The program's model."""
         if not isinstance(program, KerasLayer):
             raise InternalError(f"keras_eager was given a {program.kind}")
-        return _keras.build(program, self._precision)
+        return keras_models.build(program, self._precision)
 
     def compile(self, model: Any) -> Any:
         """Nothing to do."""
@@ -47,5 +46,5 @@ class KerasEager(Backend):
 
     def run(self, executable: Any, inputs: Named) -> Named:
         """One call, seeded."""
-        built: _keras.Built = executable
+        built: keras_models.Built = executable
         return built.run(inputs)

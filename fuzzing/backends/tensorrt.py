@@ -11,8 +11,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, NamedTuple, Tuple
 
-from fuzzing.backends import _cuda
-from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, register
+from fuzzing.backends.base import Backend, Named, Unsupported, UnsupportedPattern, register
+from fuzzing.backends.shared import cuda_runtime
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import CARRIERS, Tensor, Value
 
@@ -71,12 +71,14 @@ class TensorRt(Backend):
     kinds: ClassVar[Tuple[str, ...]] = ("OnnxModel", "TorchCall", "TorchProgram")
     devices: ClassVar[Tuple[str, ...]] = ("CUDA",)
     options: ClassVar[Dict[str, Tuple[str, ...]]] = {"precision": ("fp32", "fp16")}
-    sticky: ClassVar[Tuple[str, ...]] = _cuda.STICKY
+    sticky: ClassVar[Tuple[str, ...]] = cuda_runtime.STICKY
     packages: ClassVar[Tuple[str, ...]] = ("tensorrt", "torch-tensorrt", "torch", "numpy")
-    unsupported: ClassVar[Tuple[Pattern, ...]] = (
+    unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = (
         # nvonnxparser::ErrorCode (NvOnnxParser.h): what it cannot import, apart from what is invalid.
-        Pattern("ParseFailed", r"UNSUPPORTED_(?:NODE|GRAPH)\w*: ([^:\n]+): ([^\n]*)", r"no \1: \2"),
-        Pattern("UnsupportedOperatorException", r"([^\n]*)", r"\1"),  # torch_tensorrt's
+        UnsupportedPattern(
+            "ParseFailed", r"UNSUPPORTED_(?:NODE|GRAPH)\w*: ([^:\n]+): ([^\n]*)", r"no \1: \2"
+        ),
+        UnsupportedPattern("UnsupportedOperatorException", r"([^\n]*)", r"\1"),  # torch_tensorrt's
     )
 
     def load(self, device: str, options: Dict[str, Any]) -> None:  # noqa: ARG002
@@ -95,42 +97,42 @@ class TensorRt(Backend):
                 f"TensorRT {tensorrt.__version__} cannot be told to choose half precision: its networks are "
                 "strongly typed. Use precision fp32, or a release 10"
             )
-        self._cuda = _cuda.Runtime()
+        self._cuda = cuda_runtime.CudaRuntime()
         self._stream = self._cuda.stream()
-        self._said: List[str] = []
-        self._logger = _logger(self._said)
+        self._errors: List[str] = []
+        self._logger = _logger(self._errors)
 
     def convert(self, program: Program, inputs: Named) -> Any:
         """The parsed network; of a torch program, the module and where its inputs are put."""
-        self._said.clear()
+        self._errors.clear()
         if program.kind != "OnnxModel":
-            return _TorchRoad(program, inputs, half=self._half)
+            return _TorchModule(program, inputs, half=self._half)
         return _parse(self._logger, program.to_bytes(), dict(inputs))
 
     def compile(self, model: Any) -> Any:
         """An engine."""
-        if isinstance(model, _TorchRoad):
+        if isinstance(model, _TorchModule):
             return model.compiled()
         plan = _plan(model, half=self._half)
         if plan is None:
-            raise BuildFailed("\n".join(self._said) or "the builder returned nothing and said nothing")
+            raise BuildFailed("\n".join(self._errors) or "the builder returned nothing and said nothing")
         return _engine(self._logger, plan)
 
     def run(self, executable: Any, inputs: Named) -> Named:
         """One execution; inputs that the builder removed are left out."""
-        if isinstance(executable, _TorchRoad):
+        if isinstance(executable, _TorchModule):
             return executable.run(inputs)
         execution = _Execution(self._cuda, self._stream, executable)
         try:
             if not execution.run(dict(inputs)):
-                raise RunFailed("\n".join(self._said) or "the engine did not run and said nothing")
+                raise RunFailed("\n".join(self._errors) or "the engine did not run and said nothing")
             return execution.outputs()
         finally:
             execution.free()
 
 
-def _logger(said: List[str]) -> trt.ILogger:
-    """A logger that keeps errors in `said`: what TensorRT returns for failure is only None or False."""
+def _logger(errors: List[str]) -> trt.ILogger:
+    """A logger that keeps errors in `errors`: what TensorRT returns for failure is only None or False."""
     import tensorrt
 
     class Logger(tensorrt.ILogger):  # type: ignore[misc, unused-ignore]
@@ -139,7 +141,7 @@ def _logger(said: List[str]) -> trt.ILogger:
 
         def log(self, severity: trt.ILogger.Severity, msg: str) -> None:
             if severity in (tensorrt.ILogger.INTERNAL_ERROR, tensorrt.ILogger.ERROR):
-                said.append(msg)
+                errors.append(msg)
 
     return Logger()
 
@@ -152,11 +154,13 @@ def _parse(logger: trt.ILogger, model: bytes, inputs: Dict[str, Value]) -> _Pars
     parser = tensorrt.OnnxParser(network, logger)
     if not parser.parse(model):
         errors = [parser.get_error(index) for index in range(parser.num_errors)]
-        raise ParseFailed("\n".join(map(_told, errors)) or "the parser refused the model and said nothing")
+        raise ParseFailed(
+            "\n".join(map(_format_error, errors)) or "the parser refused the model and said nothing"
+        )
     return _Parsed(builder, network, parser, inputs)
 
 
-def _told(error: Any) -> str:
+def _format_error(error: Any) -> str:
     operator = error.node_operator() or "model"
     return f"{error.code().name}: {operator}: {' '.join(error.desc().split())}"
 
@@ -170,12 +174,12 @@ def _plan(parsed: _Parsed, *, half: bool) -> Any:
     if half:
         config.set_flag(tensorrt.BuilderFlag.FP16)
     profile = parsed.builder.create_optimization_profile()
-    if _fit(profile, parsed):
+    if _set_shapes(profile, parsed):
         config.add_optimization_profile(profile)
     return parsed.builder.build_serialized_network(parsed.network, config)
 
 
-def _fit(profile: trt.IOptimizationProfile, parsed: _Parsed) -> bool:
+def _set_shapes(profile: trt.IOptimizationProfile, parsed: _Parsed) -> bool:
     """Gives the profile the shapes of the case's inputs; whether the network needs one at all."""
     import tensorrt
 
@@ -207,7 +211,7 @@ def _dense(name: str, inputs: Dict[str, Value], dtype: str) -> Tensor:
 def _engine(logger: trt.ILogger, plan: Any) -> trt.ICudaEngine:
     import tensorrt
 
-    engine = tensorrt.Runtime(logger).deserialize_cuda_engine(plan)
+    engine = tensorrt.CudaRuntime(logger).deserialize_cuda_engine(plan)
     if engine is None:
         raise BuildFailed("TensorRT cannot read the engine that it has just written")
     return engine
@@ -216,13 +220,13 @@ def _engine(logger: trt.ILogger, plan: Any) -> trt.ICudaEngine:
 class _Execution:
     """One run of an engine: its memory, and the outputs in the engine's order."""
 
-    def __init__(self, cuda: _cuda.Runtime, stream: int, engine: trt.ICudaEngine) -> None:
+    def __init__(self, cuda: cuda_runtime.CudaRuntime, stream: int, engine: trt.ICudaEngine) -> None:
         self._cuda = cuda
         self._stream = stream
         self._engine = engine
         self._context = engine.create_execution_context()
         self._addresses: List[int] = []
-        self._kept: List[Any] = []  # host memory that the engine reads, and allocators it calls
+        self._host_memory: List[Any] = []  # host memory that the engine reads, and allocators it calls
         self._outputs: Dict[str, Any] = {}
 
     def run(self, inputs: Dict[str, Value]) -> bool:
@@ -232,7 +236,7 @@ class _Execution:
         for index in range(self._engine.num_io_tensors):
             name = self._engine.get_tensor_name(index)
             if self._engine.get_tensor_mode(name) == tensorrt.TensorIOMode.INPUT:
-                self._feed(name, _dense(name, inputs, self._engine.get_tensor_dtype(name).name))
+                self._set_input(name, _dense(name, inputs, self._engine.get_tensor_dtype(name).name))
             else:
                 self._outputs[name] = allocator = _allocator(self)
                 self._context.set_output_allocator(name, allocator)
@@ -240,10 +244,10 @@ class _Execution:
         self._cuda.wait(self._stream)
         return ended
 
-    def _feed(self, name: str, value: Tensor) -> None:
+    def _set_input(self, name: str, value: Tensor) -> None:
         if self._on_host(name):
             buffer = ctypes.create_string_buffer(value.data, max(1, len(value.data)))
-            self._kept.append(buffer)
+            self._host_memory.append(buffer)
             address = ctypes.addressof(buffer)
         else:
             address = self.allocate(len(value.data))
@@ -320,11 +324,11 @@ def _bytes_of(dtype: str, shape: Tuple[int, ...]) -> int:
     return count * np.dtype(CARRIERS[dtype]).itemsize
 
 
-class _TorchRoad:
+class _TorchModule:
     """A torch program through torch_tensorrt: TensorRT runs what it can, torch the rest."""
 
     def __init__(self, program: Program, inputs: Named, *, half: bool) -> None:
-        from fuzzing.backends import _torch
+        from fuzzing.backends.shared import torch_programs
 
         if half:
             raise Unsupported("torch_tensorrt takes the precision from the program: use fp32")
@@ -333,8 +337,8 @@ class _TorchRoad:
         except ImportError as error:
             raise Unsupported(f"torch programs need torch_tensorrt ({error})") from error
         self._library = torch_tensorrt
-        self._torch = _torch
-        self._built = _torch.build(program, "cuda")
+        self._torch = torch_programs
+        self._built = torch_programs.build(program, "cuda")
         self._arguments = tuple(self._built.arrange(inputs, "cuda"))
         try:
             self._exported = torch_tensorrt.dynamo.trace(self._built.module, arg_inputs=self._arguments)
@@ -342,7 +346,7 @@ class _TorchRoad:
             raise Unsupported(f"torch.export cannot capture it: {type(error).__name__}: {error}") from error
         self._module: Any = None
 
-    def compiled(self) -> _TorchRoad:
+    def compiled(self) -> _TorchModule:
         """The same, compiled: operators by themselves too (min_block_size), no silent way back to torch."""
         self._module = self._library.dynamo.compile(
             self._exported,

@@ -7,7 +7,7 @@ from fuzzing.cases.arguments import (
     Layout,
     MemoryFormat,
     Name,
-    New,
+    NewObject,
     TensorArg,
     TensorLiteral,
 )
@@ -33,7 +33,7 @@ __all__ = [
     "Layout",
     "MemoryFormat",
     "Name",
-    "New",
+    "NewObject",
     "OnnxModel",
     "Program",
     "Provenance",

@@ -14,7 +14,7 @@ from fuzzing.cases.arguments import (
     Layout,
     MemoryFormat,
     Name,
-    New,
+    NewObject,
     TensorArg,
     TensorLiteral,
     check_name,
@@ -138,10 +138,10 @@ def _literal_from_json(obj: Dict[str, Any], depth: int) -> TensorLiteral:
     return TensorLiteral(obj["dtype"], shape, list_from_json(obj["literal"], depth))
 
 
-def _new_from_json(obj: Dict[str, Any], depth: int) -> New:
+def _new_from_json(obj: Dict[str, Any], depth: int) -> NewObject:
     if obj.keys() != {"new", "args", "kwargs"}:
         raise CaseFormatError("a new object needs new, args and kwargs")
-    return New(obj["new"], list_from_json(obj["args"], depth), kwargs_from_json(obj["kwargs"], depth))
+    return NewObject(obj["new"], list_from_json(obj["args"], depth), kwargs_from_json(obj["kwargs"], depth))
 
 
 def _reader_of(tag: str, kind: Callable[[str], Any]) -> Callable[[Dict[str, Any], int], Any]:

@@ -14,7 +14,7 @@ from fuzzing.cases.arguments import (
     Layout,
     MemoryFormat,
     Name,
-    New,
+    NewObject,
     TensorArg,
     TensorLiteral,
 )
@@ -36,7 +36,7 @@ def render(argument: Argument) -> str:
         return f"torch.device({'DEVICE' if argument.name == 'cpu' else repr(argument.name)})"
     if isinstance(argument, TensorLiteral):
         return _render_literal(argument)
-    if isinstance(argument, New):
+    if isinstance(argument, NewObject):
         return f"{argument.api}({render_call(argument.args, argument.kwargs)})"
     return "..." if argument is Ellipsis else repr(argument)
 

@@ -30,7 +30,7 @@ LITERALS: Dict[str, type] = {
     **dict.fromkeys(("complex64", "complex128"), complex),
 }
 MAX_LITERAL = 64  # elements of a literal tensor: it is there to be read; larger ones belong into inputs
-_TAKEN = frozenset({"self", "torch", "keras", "np", "hashlib"})  # names the text uses itself
+_RESERVED_NAMES = frozenset({"self", "torch", "keras", "np", "hashlib"})  # names the text uses itself
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Name:
 
 
 @dataclass(frozen=True, eq=False)
-class New:
+class NewObject:
     """An object of the library, made on the spot: the layer inside a wrapper, an initialiser."""
 
     api: str
@@ -162,7 +162,7 @@ class New:
         object.__setattr__(self, "kwargs", sorted_kwargs(dict(self.kwargs)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, New) and argument_to_json(self) == argument_to_json(other)
+        return isinstance(other, NewObject) and argument_to_json(self) == argument_to_json(other)
 
     def __hash__(self) -> int:
         return hash(self.api)
@@ -184,7 +184,7 @@ def check_dotted(name: object, *roots: str) -> str:
 
 def check_name(name: object) -> str:
     """`name`, if it can name an input in Python text; raises CaseFormatError."""
-    if not isinstance(name, str) or not _is_identifier(name) or name in _TAKEN:
+    if not isinstance(name, str) or not _is_identifier(name) or name in _RESERVED_NAMES:
         raise CaseFormatError(f"{name!r} cannot name an input: it must be a Python identifier of its own")
     return name
 
@@ -227,7 +227,7 @@ def _walk(argument: Argument) -> Iterator[TensorArg]:
             yield from _walk(item)
     elif isinstance(argument, slice):
         yield from _walk((argument.start, argument.stop, argument.step))
-    elif isinstance(argument, New):
+    elif isinstance(argument, NewObject):
         yield from _walk((argument.args, dict(argument.kwargs)))
 
 
@@ -279,7 +279,7 @@ def _literal_to_json(value: TensorLiteral, depth: int) -> Any:
     return {"literal": elements, "dtype": value.dtype, "shape": list(value.shape)}
 
 
-def _new_to_json(value: New, depth: int) -> Any:
+def _new_to_json(value: NewObject, depth: int) -> Any:
     return {
         "new": value.api,
         "args": [argument_to_json(item, depth) for item in value.args],
@@ -317,5 +317,5 @@ _WRITERS: Dict[type, Callable[[Any, int], Any]] = {
     Name: _tagged("name"),
     TensorArg: _tensor_to_json,
     TensorLiteral: _literal_to_json,
-    New: _new_to_json,
+    NewObject: _new_to_json,
 }

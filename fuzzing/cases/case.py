@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Union
 
-from fuzzing import jsontext
-from fuzzing.cases.programs import Program, kind_named
+from fuzzing import json_encoder
+from fuzzing.cases.programs import Program, get_kind
 from fuzzing.cases.recipes import Recipe
 from fuzzing.cases.values import Value, check_text, value_from_json, value_to_json
 from fuzzing.errors import CaseFormatError
@@ -86,7 +86,7 @@ class TestCase:
         return manifest_id(self._manifest())
 
     @property
-    def referenced(self) -> bool:
+    def has_reference(self) -> bool:
         """Whether it comes with what it must give."""
         return self.expected is not None
 
@@ -125,7 +125,7 @@ class TestCase:
         }
 
 
-_canonical = jsontext.encoder(ascii_only=False, allow_nan=False, sort_keys=True)
+_canonical = json_encoder.encoder(ascii_only=False, allow_nan=False, sort_keys=True)
 
 
 def parse_manifest(text: bytes) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def program_entry(manifest: dict[str, Any]) -> tuple[type[Program], int, str]:
     kind, size, digest = entry["kind"], entry["size"], entry["sha256"]
     if not isinstance(kind, str) or type(size) is not int or not isinstance(digest, str):
         raise CaseFormatError("case.json: program's kind, size and sha256 have the wrong types")
-    return kind_named(kind), size, digest
+    return get_kind(kind), size, digest
 
 
 def case_from_manifest(manifest: dict[str, Any], program: bytes) -> TestCase:

@@ -129,16 +129,18 @@ class Corpus:
         """The one id that begins with `prefix`; raises UsageError if none or several do."""
         if not re.fullmatch(r"[0-9a-f]{4,64}", prefix):
             raise UsageError(f"{prefix!r} is not the beginning of a case id (4 to 64 hex digits)")
-        shelf = self._entries(self.root / prefix[:2])
-        found = [name for name in shelf if name.startswith(prefix) and _ID.fullmatch(name)]
+        prefix_folder = self._entries(self.root / prefix[:2])
+        found = [name for name in prefix_folder if name.startswith(prefix) and _ID.fullmatch(name)]
         if len(found) != 1:
             raise UsageError(f"{len(found)} cases in {self.root} begin with {prefix}")
         return found[0]
 
     def ids(self) -> Iterator[str]:
         """All ids in ascending order, read one shelf at a time."""
-        for shelf in sorted(self._entries(self.root)):
-            yield from sorted(name for name in self._entries(self.root / shelf) if _ID.fullmatch(name))
+        for prefix_folder in sorted(self._entries(self.root)):
+            yield from sorted(
+                name for name in self._entries(self.root / prefix_folder) if _ID.fullmatch(name)
+            )
 
     def __iter__(self) -> Iterator[TestCase]:
         return (self.get(case_id) for case_id in self.ids())

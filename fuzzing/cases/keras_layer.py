@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Tuple
 
-from fuzzing.cases import canonical, sources
+from fuzzing.cases import canonical_json, source_templates
 from fuzzing.cases.argument_reader import kwargs_from_json, list_from_json
 from fuzzing.cases.argument_text import render_call
 from fuzzing.cases.arguments import (
     Argument,
     Kwargs,
-    New,
+    NewObject,
     TensorArg,
     argument_to_json,
     check_dotted,
@@ -29,7 +29,7 @@ _NARROW = frozenset({"float16", "bfloat16", "float32"})
 #: Weights lie in [-0.5, 0.5), variances in [0.5, 1.5); the state of a seed generator is left alone. Names
 #: of layers count up as a process makes them, so a weight goes by its own name and its place.
 _FILL = (
-    sources.DRAW
+    source_templates.DRAW
     + '''
 
 def fill(model, seed):
@@ -99,7 +99,7 @@ class KerasLayer:
 
     def to_bytes(self) -> bytes:
         """The layer as JSON, in its one spelling."""
-        return canonical.to_text(
+        return canonical_json.to_text(
             {
                 "layer": self.layer,
                 "kwargs": kwargs_to_json(self.kwargs),
@@ -112,7 +112,7 @@ class KerasLayer:
     @classmethod
     def from_bytes(cls, data: bytes) -> KerasLayer:
         """The inverse of `to_bytes`; raises CaseFormatError for any other bytes."""
-        obj = canonical.from_text(data, _KEYS, cls.filename)
+        obj = canonical_json.from_text(data, _KEYS, cls.filename)
         layer = cls(
             obj["layer"],
             kwargs_from_json(obj["kwargs"]),
@@ -120,7 +120,7 @@ class KerasLayer:
             kwargs_from_json(obj["call"]),
             obj["seed"],
         )
-        canonical.check_spelling(data, layer.to_bytes(), cls.filename)
+        canonical_json.check_spelling(data, layer.to_bytes(), cls.filename)
         return layer
 
     def widened(self) -> KerasLayer:
@@ -164,6 +164,6 @@ def _widen(argument: Any) -> Any:
         return {key: _widen(item) for key, item in argument.items()}
     if isinstance(argument, TensorArg):
         return TensorArg(argument.name, dtype=_widen(argument.dtype), shape=argument.shape)
-    if isinstance(argument, New):
-        return New(argument.api, _widen(argument.args), _widen(argument.kwargs))
+    if isinstance(argument, NewObject):
+        return NewObject(argument.api, _widen(argument.args), _widen(argument.kwargs))
     return argument

@@ -43,7 +43,7 @@ def register_kind(cls: P) -> P:
     return cls
 
 
-def kind_named(name: str) -> type[Program]:
+def get_kind(name: str) -> type[Program]:
     """The program kind `name`; raises CaseFormatError if there is none."""
     try:
         return _KINDS[name]

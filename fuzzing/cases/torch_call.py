@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Optional, Tuple
 
-from fuzzing.cases import canonical, sources
+from fuzzing.cases import canonical_json, source_templates
 from fuzzing.cases.argument_reader import kwargs_from_json, list_from_json
 from fuzzing.cases.argument_text import render, render_call, render_subscript
 from fuzzing.cases.arguments import (
     Argument,
     Device,
     Kwargs,
-    New,
+    NewObject,
     TensorArg,
     TensorLiteral,
     argument_to_json,
@@ -86,7 +86,7 @@ class TorchCall:
 
     def to_bytes(self) -> bytes:
         """The call as JSON, in its one spelling."""
-        return canonical.to_text(
+        return canonical_json.to_text(
             {
                 "api": self.api,
                 "init": None
@@ -101,7 +101,7 @@ class TorchCall:
     @classmethod
     def from_bytes(cls, data: bytes) -> TorchCall:
         """The inverse of `to_bytes`; raises CaseFormatError for any other bytes."""
-        obj = canonical.from_text(data, _KEYS, cls.filename)
+        obj = canonical_json.from_text(data, _KEYS, cls.filename)
         call = cls(
             obj["api"],
             list_from_json(obj["args"]),
@@ -109,7 +109,7 @@ class TorchCall:
             _init_from_json(obj["init"]),
             obj["seed"],
         )
-        canonical.check_spelling(data, call.to_bytes(), cls.filename)
+        canonical_json.check_spelling(data, call.to_bytes(), cls.filename)
         return call
 
     def source(self) -> str:
@@ -128,12 +128,12 @@ class TorchCall:
             ("import hashlib\n\nimport numpy as np\n" if module else "")
             + "import torch\n"
             + ('\nDEVICE = "cpu"\n' if self._names_device() else "")
-            + (f"\n{sources.LAY}" if strided else "")
-            + (f"\n{sources.FILL}" if module else "")
+            + (f"\n{source_templates.RESTRIDE}" if strided else "")
+            + (f"\n{source_templates.FILL}" if module else "")
             + f"\n\nclass Call(torch.nn.Module):\n{init}"
             + f"    def forward({names}):\n        return {self._expression()}\n\n"
             + f"\ndef make():\n    return {made}.eval()\n\n"
-            + sources.arrange(self.tensors)
+            + source_templates.arrange(self.tensors)
         )
 
     def _names_device(self) -> bool:
@@ -172,6 +172,6 @@ def _holds(argument: Argument, kind: type) -> bool:
         return any(_holds(item, kind) for item in argument)
     if isinstance(argument, dict):
         return any(_holds(item, kind) for item in argument.values())
-    if isinstance(argument, (Init, New)):
+    if isinstance(argument, (Init, NewObject)):
         return _holds(argument.args, kind) or _holds(dict(argument.kwargs), kind)
     return isinstance(argument, kind)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, FrozenSet
 
-from fuzzing.cases import sources
+from fuzzing.cases import source_templates
 from fuzzing.cases.programs import register_kind
 from fuzzing.errors import CaseFormatError
 
@@ -87,6 +87,6 @@ class TorchProgram:
             + ("\n\n\nimport hashlib\n\nimport numpy as np" if model else "\n\n")
             + "\nimport torch\n"
             + ("" if not model or "SEED" in self._defined else "\nSEED = 0\n")
-            + (f"\n{sources.FILL}{_MODEL}" if model else _MODULE)
+            + (f"\n{source_templates.FILL}{_MODEL}" if model else _MODULE)
             + ("" if "arrange" in self._defined else _ARRANGE)
         )

@@ -55,7 +55,7 @@ RAW_DTYPES = frozenset(name for name, carrier in CARRIERS.items() if np.dtype(ca
 
 #: numpy's types that need no conversion, by which nearly all arrays are; numpy makes a type's name up anew
 #: each time it is asked.
-_AS_THEY_ARE = {np.dtype(carrier): name for name, carrier in CARRIERS.items() if name not in RAW_DTYPES}
+_NATIVE_DTYPES = {np.dtype(carrier): name for name, carrier in CARRIERS.items() if name not in RAW_DTYPES}
 
 MAX_RANK = 32  # numpy 1.x cannot hold more (NPY_MAXDIMS)
 MAX_ELEMENTS = 1 << 28
@@ -97,7 +97,7 @@ class Tensor:
             check_text(item)
 
     @classmethod
-    def checked(cls, dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+    def unvalidated(cls, dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
         """A tensor of which somebody has seen already that all of it fits together."""
         tensor = object.__new__(cls)
         tensor.__dict__.update(dtype=dtype, shape=shape, data=data)
@@ -111,8 +111,8 @@ class Tensor:
         element type's name; any other takes an array of any numbers, which are converted.
         """
         array = np.asarray(array)
-        if dtype is None and array.dtype in _AS_THEY_ARE:
-            return cls(_AS_THEY_ARE[array.dtype], array.shape, array.tobytes())
+        if dtype is None and array.dtype in _NATIVE_DTYPES:
+            return cls(_NATIVE_DTYPES[array.dtype], array.shape, array.tobytes())
         if array.dtype.kind in "OUS":
             flat = [_string(item) for item in array.ravel().tolist()]
             return cls(STRING, array.shape, json.dumps(flat, ensure_ascii=False).encode())

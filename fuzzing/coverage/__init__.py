@@ -1,25 +1,25 @@
 """How much of a set of operators a set of ONNX models covers: Isra's eleven metrics in both readings.
 
 `docs/coverage.md` defines them. Models are read one at a time (`models`), each becomes what it shows
-(`facts`), and a `Tally` keeps no more of it than the metrics need; tallies of several processes merge.
+(`observations`), and a `Tally` keeps no more of it than the metrics need; tallies of several processes merge.
 """
 
-from fuzzing.coverage.facts import Facts, facts_of
 from fuzzing.coverage.metrics import METRICS, Metric, metrics_of
-from fuzzing.coverage.models import BrokenModelError, read, scopes_of
+from fuzzing.coverage.models import InvalidModelError, extract_scopes, read
+from fuzzing.coverage.observations import Observations, observe_scopes
 from fuzzing.coverage.operators import OperatorSet
-from fuzzing.coverage.tally import GraphFigures, Tally
+from fuzzing.coverage.tally import GraphCounts, Tally
 
 __all__ = [
     "METRICS",
-    "BrokenModelError",
-    "Facts",
-    "GraphFigures",
+    "GraphCounts",
+    "InvalidModelError",
     "Metric",
+    "Observations",
     "OperatorSet",
     "Tally",
-    "facts_of",
+    "extract_scopes",
     "metrics_of",
+    "observe_scopes",
     "read",
-    "scopes_of",
 ]

@@ -5,7 +5,7 @@ progress on stderr:
     {"event": "progress", "note": TEXT}                        every few seconds
     {"event": "broken", "file": PATH, "reason": TEXT}          a file that is no model; it is left out
     {"event": "end", "models": N, "broken": N, "operators": NAME, "metrics": {…}, …}      see docs/coverage.md
-Errors are told as `fuzzing.program` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+Errors are told as `fuzzing.entry_point` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any
 from onnx import TensorProto
 
 from fuzzing.coverage import files, operators
-from fuzzing.coverage.metrics import metrics_of, operators_of
+from fuzzing.coverage.metrics import metrics_of, observe_operators
 from fuzzing.coverage.tally import Tally
+from fuzzing.entry_point import emit_event_now, event, note, run_main
 from fuzzing.errors import UsageError
-from fuzzing.program import ended, event, event_now, note
 
 _PROGRESS_S = 2.0
 
@@ -47,14 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise UsageError(f"--jobs {given.jobs}: at least one process must read")
         run(given.paths, operators.get(given.operators), given.jobs)
 
-    return ended(parser.prog, work)
+    return run_main(parser.prog, work)
 
 
 def run(paths: Iterable[Path], operator_set: operators.OperatorSet, jobs: int = 1) -> None:
     """Measures all models of `paths`, printing events."""
     begin = told = time.monotonic()
     tally, broken = Tally(operator_set), 0
-    for batch in files.batches(files.find(paths), operator_set, jobs):
+    for batch in files.read_batches(files.find_models(paths), operator_set, jobs):
         tally.merge(batch.tally)
         for path, reason in batch.broken:
             event(event="broken", file=str(path), reason=reason)
@@ -69,15 +69,15 @@ def run(paths: Iterable[Path], operator_set: operators.OperatorSet, jobs: int = 
 
 def _progress(text: str) -> None:
     """Tells how far it is, at once, to who reads events and to who reads the log."""
-    event_now(event="progress", note=text)
+    emit_event_now(event="progress", note=text)
     note(f"coverage: {text}")
 
 
 def to_json(tally: Tally) -> dict[str, Any]:
     """All that a tally tells; docs/coverage.md names its parts."""
-    facts = tally.facts
+    observations = tally.observations
     pairs: dict[str, dict[str, int]] = {}
-    for (producer, consumer), count in sorted(facts.edges.items()):
+    for (producer, consumer), count in sorted(observations.edges.items()):
         pairs.setdefault(producer, {})[consumer] = count
     return {
         "operators": tally.operators.name,
@@ -86,11 +86,11 @@ def to_json(tally: Tally) -> dict[str, Any]:
         "metrics": metrics_of(tally),
         "by_operator": {
             name: {"allowed": sorted(tally.operators.in_degrees[name])} | asdict(seen)
-            for name, seen in operators_of(tally).items()
+            for name, seen in observe_operators(tally).items()
         },
         "pairs": pairs,
-        "outside": dict(facts.outside.most_common()),
-        "closing": facts.closing,
+        "outside": dict(observations.outside.most_common()),
+        "closing": observations.closing,
         "nodes_of": _sorted(tally.nodes_of),
         "ranks": _ranks(tally),
         "dtypes": dict(_dtypes(tally).most_common()),
@@ -105,7 +105,7 @@ def _ranks(tally: Tally) -> dict[str, int]:
     """Ranks of consumed tensors."""
     known: Counter[int] = Counter()
     unknown = 0
-    for one, count in tally.facts.types.items():
+    for one, count in tally.observations.types.items():
         if one.shape is None:
             unknown += count
         else:
@@ -115,7 +115,7 @@ def _ranks(tally: Tally) -> dict[str, int]:
 
 def _dtypes(tally: Tally) -> Counter[str]:
     found: Counter[str] = Counter()
-    for one, count in tally.facts.types.items():
+    for one, count in tally.observations.types.items():
         name = TensorProto.DataType.Name(one.dtype) if one.dtype in TensorProto.DataType.values() else ""
         found[name.lower() if one.dtype and name else "unknown"] += count
     return found

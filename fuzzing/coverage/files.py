@@ -9,11 +9,11 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from fuzzing.coverage.models import BrokenModelError, read, scopes_of
+from fuzzing.coverage.models import InvalidModelError, extract_scopes, read
 from fuzzing.coverage.operators import OperatorSet
 from fuzzing.coverage.tally import Tally
 from fuzzing.errors import InfrastructureError, UsageError
-from fuzzing.processes import shared
+from fuzzing.process_pool import map_in_processes
 
 _SUFFIX = ".onnx"
 _BATCH = 64  # models; some tenths of a second, of which handing a tally over is a hundredth
@@ -30,7 +30,7 @@ class Batch:
     broken: list[tuple[Path, str]] = field(default_factory=list)
 
 
-def find(paths: Iterable[Path]) -> Iterator[Path]:
+def find_models(paths: Iterable[Path]) -> Iterator[Path]:
     """The models among files and folders, in the order of `paths`; within a folder, in that of names.
 
     No more than the entries of one folder a level are held. Raises UsageError for a path that is not there.
@@ -57,27 +57,27 @@ def _in_folder(folder: Path) -> Iterator[Path]:
             yield Path(entry.path)
 
 
-def tally_of(operators: OperatorSet, paths: Iterable[Path]) -> Batch:
+def read_tally(operators: OperatorSet, paths: Iterable[Path]) -> Batch:
     """Reads the files, one at a time."""
     batch = Batch(Tally(operators))
     for path in paths:
         try:
-            scopes = scopes_of(read(path))
-        except BrokenModelError as error:
+            scopes = extract_scopes(read(path))
+        except InvalidModelError as error:
             batch.broken.append((path, str(error)))
         else:
             batch.tally.add(scopes)
     return batch
 
 
-def batches(paths: Iterable[Path], operators: OperatorSet, jobs: int) -> Iterator[Batch]:
+def read_batches(paths: Iterable[Path], operators: OperatorSet, jobs: int) -> Iterator[Batch]:
     """Tallies of all files, in the order of these, by `jobs` processes; few batches are held at a time.
 
     Raises InfrastructureError if a process dies, as it does of a model that breaks ONNX itself.
     """
     rest = iter(paths)
-    return shared(
-        partial(tally_of, operators),
+    return map_in_processes(
+        partial(read_tally, operators),
         iter(lambda: tuple(islice(rest, _BATCH)), ()),
         jobs,
         "a process that read models died, of memory or of a model that breaks ONNX itself; "

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fuzzing.coverage.facts import MAX_OUT_DEGREE
+from fuzzing.coverage.observations import MAX_OUT_DEGREE
 from fuzzing.coverage.tally import Tally
 
 #: Shapes and attributes of an operator that count as all there are (Isra, criterion.py, where it is unused).
@@ -23,7 +23,7 @@ Value = Callable[[Tally], float]
 
 
 @dataclass(frozen=True)
-class Reading:
+class MetricVariant:
     """One reading of a metric.
 
     unit   `share`, from 0 to 1, or `count`
@@ -41,8 +41,8 @@ class Metric:
     abbreviation: str
     name: str
     meaning: str
-    paper: Reading
-    released: Reading
+    paper: MetricVariant
+    released: MetricVariant
 
     def to_json(self, tally: Tally) -> dict[str, Any]:
         """The metric with its values for what `tally` holds."""
@@ -55,7 +55,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Operator:
+class OperatorObservation:
     """What was seen of one operator of the set: its row in every metric of operators.
 
     in_degrees            its numbers of inputs, of those it may have
@@ -74,16 +74,19 @@ class Operator:
     shapes: int
 
 
-def operators_of(tally: Tally) -> dict[str, Operator]:
+def observe_operators(tally: Tally) -> dict[str, OperatorObservation]:
     """Every operator of the set → what was seen of it, zeros where it was never met."""
-    facts, allowed = tally.facts, tally.operators.in_degrees
-    in_degrees = Counter(name for name, degree in facts.in_degrees if degree in allowed[name])
-    out_degrees, released = _first(facts.out_degrees), _first(facts.out_degrees_released)
-    successors, double = _first(facts.edges), _first(facts.triples)
-    attributes, shapes = _first(facts.attributes), _first(facts.inputs)
+    observations, allowed = tally.observations, tally.operators.in_degrees
+    in_degrees = Counter(name for name, degree in observations.in_degrees if degree in allowed[name])
+    out_degrees, released = (
+        _count_by_operator(observations.out_degrees),
+        _count_by_operator(observations.out_degrees_released),
+    )
+    successors, double = _count_by_operator(observations.edges), _count_by_operator(observations.triples)
+    attributes, shapes = _count_by_operator(observations.attributes), _count_by_operator(observations.inputs)
     return {
-        name: Operator(
-            facts.operators[name],
+        name: OperatorObservation(
+            observations.operators[name],
             in_degrees[name],
             out_degrees[name],
             released[name],
@@ -101,48 +104,48 @@ def metrics_of(tally: Tally) -> dict[str, dict[str, Any]]:
     return {metric.abbreviation: metric.to_json(tally) for metric in METRICS}
 
 
-def _first(tuples: Iterable[tuple[Any, ...]]) -> Counter[str]:
+def _count_by_operator(tuples: Iterable[tuple[Any, ...]]) -> Counter[str]:
     return Counter(one[0] for one in tuples)
 
 
-def _mean_over_operators(of_one: Callable[[Operator], float]) -> Value:
+def _mean_over_operators(of_one: Callable[[OperatorObservation], float]) -> Value:
     def value(tally: Tally) -> float:
-        return sum(map(of_one, operators_of(tally).values())) / len(tally.operators)
+        return sum(map(of_one, observe_operators(tally).values())) / len(tally.operators)
 
     return value
 
 
-def _mean_over_models(*figures: str) -> Value:
+def _mean_over_models(*counts: str) -> Value:
     def value(tally: Tally) -> float:
-        return sum(tally.sums[name] for name in figures) / tally.models if tally.models else 0.0
+        return sum(tally.sums[name] for name in counts) / tally.models if tally.models else 0.0
 
     return value
 
 
 def _idc(tally: Tally) -> float:
     allowed = tally.operators.in_degrees
-    seen = operators_of(tally)
+    seen = observe_operators(tally)
     return sum(one.in_degrees / len(allowed[name]) for name, one in seen.items()) / len(allowed)
 
 
 def _sec(tally: Tally) -> float:
-    return len(tally.facts.edges) / len(tally.operators) ** 2
+    return len(tally.observations.edges) / len(tally.operators) ** 2
 
 
 def _dec(tally: Tally) -> float:
-    return len(tally.facts.triples) / len(tally.operators) ** 3
+    return len(tally.observations.triples) / len(tally.operators) ** 3
 
 
 def _nsa_released(tally: Tally) -> float:
     """Attributes count for the first model that shows them: all models together count each once."""
     if not tally.models:
         return 0.0
-    return (tally.sums["shapes"] + len(tally.facts.attributes)) / tally.models
+    return (tally.sums["shapes"] + len(tally.observations.attributes)) / tally.models
 
 
-def _one(unit: str, value: Value) -> dict[str, Reading]:
+def _same_variants(unit: str, value: Value) -> dict[str, MetricVariant]:
     """Both readings agree."""
-    return {"paper": Reading(unit, value), "released": Reading(unit, value)}
+    return {"paper": MetricVariant(unit, value), "released": MetricVariant(unit, value)}
 
 
 METRICS = (
@@ -150,61 +153,70 @@ METRICS = (
         "OTC",
         "operator type coverage",
         "operators that occur",
-        **_one(SHARE, _mean_over_operators(lambda one: float(one.nodes > 0))),
+        **_same_variants(SHARE, _mean_over_operators(lambda one: float(one.nodes > 0))),
     ),
     Metric(
         "IDC",
         "input degree coverage",
         "numbers of inputs that occur, of those that are allowed",
-        **_one(SHARE, _idc),
+        **_same_variants(SHARE, _idc),
     ),
     Metric(
         "ODC",
         "output degree coverage",
         f"numbers of consumers that occur; paper: of 1 to {MAX_OUT_DEGREE}",
-        Reading(SHARE, _mean_over_operators(lambda one: one.out_degrees / MAX_OUT_DEGREE)),
-        Reading(COUNT, _mean_over_operators(lambda one: float(one.out_degrees_released))),
+        MetricVariant(SHARE, _mean_over_operators(lambda one: one.out_degrees / MAX_OUT_DEGREE)),
+        MetricVariant(COUNT, _mean_over_operators(lambda one: float(one.out_degrees_released))),
     ),
     Metric(
         "SEC",
         "single edge coverage",
         "operators that follow an operator",
-        **_one(SHARE, _sec),
+        **_same_variants(SHARE, _sec),
     ),
-    Metric("DEC", "double edge coverage", "pairs of operators that follow an operator", **_one(SHARE, _dec)),
+    Metric(
+        "DEC",
+        "double edge coverage",
+        "pairs of operators that follow an operator",
+        **_same_variants(SHARE, _dec),
+    ),
     Metric(
         "SPC",
         "shape and attribute coverage, SAC",
         f"input shapes and attributes of an operator; paper: of {MAX_SPC}",
-        Reading(SHARE, _mean_over_operators(lambda one: min(1.0, (one.attributes + one.shapes) / MAX_SPC))),
-        Reading(COUNT, _mean_over_operators(lambda one: float(one.attributes + one.shapes))),
+        MetricVariant(
+            SHARE, _mean_over_operators(lambda one: min(1.0, (one.attributes + one.shapes) / MAX_SPC))
+        ),
+        MetricVariant(COUNT, _mean_over_operators(lambda one: float(one.attributes + one.shapes))),
     ),
-    Metric("NOO", "number of operations", "nodes in a model", **_one(COUNT, _mean_over_models("nodes"))),
+    Metric(
+        "NOO", "number of operations", "nodes in a model", **_same_variants(COUNT, _mean_over_models("nodes"))
+    ),
     Metric(
         "NOT",
         "number of operation types",
         "operators in a model",
-        **_one(COUNT, _mean_over_models("operators")),
+        **_same_variants(COUNT, _mean_over_models("operators")),
     ),
     Metric(
         "NOP",
         "number of operation pairs",
         "edges in a model; released: distinct by types",
-        Reading(COUNT, _mean_over_models("edges")),
-        Reading(COUNT, _mean_over_models("pairs")),
+        MetricVariant(COUNT, _mean_over_models("edges")),
+        MetricVariant(COUNT, _mean_over_models("pairs")),
     ),
     Metric(
         "NTR",
         "number of operation triples",
         "consecutive edges in a model; released: distinct by types",
-        Reading(COUNT, _mean_over_models("paths")),
-        Reading(COUNT, _mean_over_models("triples")),
+        MetricVariant(COUNT, _mean_over_models("paths")),
+        MetricVariant(COUNT, _mean_over_models("triples")),
     ),
     Metric(
         "NSA",
         "number of shapes and attributes",
         "shapes and attributes in a model; released: attributes once a run",
-        Reading(COUNT, _mean_over_models("shapes", "attributes")),
-        Reading(COUNT, _nsa_released),
+        MetricVariant(COUNT, _mean_over_models("shapes", "attributes")),
+        MetricVariant(COUNT, _nsa_released),
     ),
 )

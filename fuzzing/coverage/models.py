@@ -42,7 +42,7 @@ Shape = tuple[int, ...]
 Attributes = tuple[bytes, ...]
 
 
-class BrokenModelError(UsageError):
+class InvalidModelError(UsageError):
     """A file that should be an ONNX model is none."""
 
 
@@ -54,7 +54,7 @@ class TensorType(NamedTuple):
 
 
 #: Of tensors that nothing is known of, and of sequences, maps and optionals.
-NOTHING = TensorType(0, None)
+UNTYPED = TensorType(0, None)
 
 
 class Node(NamedTuple):
@@ -77,28 +77,28 @@ Scope = list[Node]
 
 
 def read(path: Path) -> ModelProto:
-    """The model in a file, without what it keeps in other files. Raises BrokenModelError."""
+    """The model in a file, without what it keeps in other files. Raises InvalidModelError."""
     try:
         model: ModelProto = ModelProto.FromString(path.read_bytes())
     except OSError as error:
-        raise BrokenModelError(f"cannot be read: {error.strerror}") from error
+        raise InvalidModelError(f"cannot be read: {error.strerror}") from error
     except DecodeError as error:
-        raise BrokenModelError("is no ONNX model: its protobuf message is corrupt or cut short") from error
+        raise InvalidModelError("is no ONNX model: its protobuf message is corrupt or cut short") from error
     if not model.HasField("graph"):
-        raise BrokenModelError("holds no graph")
+        raise InvalidModelError("holds no graph")
     return model
 
 
-def scopes_of(model: ModelProto) -> list[Scope]:
-    """The model's scopes, its outermost graph first. Raises BrokenModelError."""
+def extract_scopes(model: ModelProto) -> list[Scope]:
+    """The model's scopes, its outermost graph first. Raises InvalidModelError."""
     if model.functions:
-        model = _inlined(model)
-    reading = _Reading()
+        model = _inline_functions(model)
+    reading = _ModelReader()
     scopes = list(reading.scopes(model.graph, {}))
     if not reading.complete:
-        scopes = list(_Reading().scopes(_inferred(model).graph, {}))
+        scopes = list(_ModelReader().scopes(_infer_shapes(model).graph, {}))
     if not all(_is_text(node.name) and _is_text(node.operator) for scope in scopes for node in scope):
-        raise BrokenModelError("names a node or an operator in something else than UTF-8")
+        raise InvalidModelError("names a node or an operator in something else than UTF-8")
     return scopes
 
 
@@ -107,15 +107,15 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _inlined(model: ModelProto) -> ModelProto:
+def _inline_functions(model: ModelProto) -> ModelProto:
     try:
         return onnx.inliner.inline_local_functions(model)
     except _REFUSALS as error:
         why = str(error).partition("\n")[0]
-        raise BrokenModelError(f"has functions that cannot be inlined: {why}") from error
+        raise InvalidModelError(f"has functions that cannot be inlined: {why}") from error
 
 
-def _inferred(model: ModelProto) -> ModelProto:
+def _infer_shapes(model: ModelProto) -> ModelProto:
     """The model with the shapes that ONNX infers, or as it is where ONNX refuses it.
 
     The checker comes first: of some models that it refuses, inference dies (onnx 1.23: an input of no name).
@@ -128,7 +128,7 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
 
 
-class _Reading:
+class _ModelReader:
     """Reads one model. Each access to a message costs: the code counts them.
 
     complete  whether the model tells the rank of all that it declares or consumes, as far as it was read
@@ -159,7 +159,7 @@ class _Reading:
             known = tuple([types[name] for name in inputs])
         except KeyError:
             self.complete = False
-            known = tuple([types.get(name, NOTHING) for name in inputs])
+            known = tuple([types.get(name, UNTYPED) for name in inputs])
         return Node(
             node.name,
             node.op_type if domain in _DEFAULT_DOMAINS else f"{domain}::{node.op_type}",
@@ -195,7 +195,7 @@ def _types(graph: GraphProto) -> dict[str, TensorType]:
     found: dict[str, TensorType] = {}
     for values in (graph.value_info, graph.input, graph.output):
         told = [(value.name, _type(value.type.SerializeToString())) for value in values]
-        found.update([one for one in told if one[1] is not NOTHING])
+        found.update([one for one in told if one[1] is not UNTYPED])
     for stored in graph.initializer:
         found[stored.name] = TensorType(stored.data_type, tuple(stored.dims))
     for sparse in graph.sparse_initializer:
@@ -208,7 +208,7 @@ def _type(data: bytes) -> TensorType:
     """What a TypeProto tells. Models repeat a few: looking one up by its bytes beats reading it again."""
     tensor = TypeProto.FromString(data).tensor_type
     if not tensor.elem_type:
-        return NOTHING
+        return UNTYPED
     if not tensor.HasField("shape"):
         return TensorType(tensor.elem_type, None)
     dims = [dim.dim_value if dim.HasField("dim_value") else UNKNOWN for dim in tensor.shape.dim]

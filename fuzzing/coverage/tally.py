@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fuzzing.coverage.facts import Facts, facts_of
 from fuzzing.coverage.models import Scope
+from fuzzing.coverage.observations import Observations, observe_scopes
 from fuzzing.coverage.operators import OperatorSet
 from fuzzing.errors import InternalError
 
 
-class GraphFigures(NamedTuple):
+class GraphCounts(NamedTuple):
     """What the graph-level metrics are made of, for one model.
 
     nodes       of operators of the set
@@ -29,7 +29,7 @@ class GraphFigures(NamedTuple):
     triples     distinct triples of their types
     shapes      distinct shapes of consumed tensors
     attributes  distinct pairs of a type and its attributes
-    fresh       those of `attributes` that no model before showed: the only figure that depends on the order
+    new_attributes       those of `attributes` that no model before showed: the only figure that depends on the order
     """
 
     nodes: int
@@ -40,20 +40,20 @@ class GraphFigures(NamedTuple):
     triples: int
     shapes: int
     attributes: int
-    fresh: int
+    new_attributes: int
 
 
 @dataclass
 class Tally:
     """What the models added so far show of `operators`.
 
-    sums      figure → its sum over all models, but for `fresh`: that of all models is `facts.attributes`
+    sums      figure → its sum over all models, but for `new_attributes`: that of all models is `observations.attributes`
     nodes_of  nodes in a model → models with so many; appended nodes do not count, those of other operators do
     """
 
     operators: OperatorSet
     models: int = 0
-    facts: Facts = field(default_factory=Facts)
+    observations: Observations = field(default_factory=Observations)
     sums: Counter[str] = field(default_factory=Counter)
     nodes_of: Counter[int] = field(default_factory=Counter)
 
@@ -62,31 +62,31 @@ class Tally:
         """Nodes of all models, as in `nodes_of`."""
         return sum(nodes * models for nodes, models in self.nodes_of.items())
 
-    def add(self, scopes: Iterable[Scope]) -> GraphFigures:
-        """Adds a model, given as `models.scopes_of` gives it; returns its own figures."""
-        facts = facts_of(scopes, self.operators)
-        figures = GraphFigures(
-            nodes=facts.operators.total(),
-            operators=len(facts.operators),
-            edges=facts.edges.total(),
-            pairs=len(facts.edges),
-            paths=facts.paths,
-            triples=len(facts.triples),
-            shapes=len(facts.shapes),
-            attributes=len(facts.attributes),
-            fresh=len(facts.attributes - self.facts.attributes),
+    def add(self, scopes: Iterable[Scope]) -> GraphCounts:
+        """Adds a model, given as `models.extract_scopes` gives it; returns its own figures."""
+        observations = observe_scopes(scopes, self.operators)
+        counts = GraphCounts(
+            nodes=observations.operators.total(),
+            operators=len(observations.operators),
+            edges=observations.edges.total(),
+            pairs=len(observations.edges),
+            paths=observations.paths,
+            triples=len(observations.triples),
+            shapes=len(observations.shapes),
+            attributes=len(observations.attributes),
+            new_attributes=len(observations.attributes - self.observations.attributes),
         )
         self.models += 1
-        self.nodes_of[figures.nodes + facts.outside.total()] += 1
-        self.sums.update({name: value for name, value in figures._asdict().items() if name != "fresh"})
-        self.facts.merge(facts)
-        return figures
+        self.nodes_of[counts.nodes + observations.outside.total()] += 1
+        self.sums.update({name: value for name, value in counts._asdict().items() if name != "fresh"})
+        self.observations.merge(observations)
+        return counts
 
     def merge(self, other: Tally) -> None:
         """Adds all models of another tally, which must be of the same operator set."""
         if other.operators != self.operators:
             raise InternalError(f"tallies of {self.operators.name} and {other.operators.name} do not merge")
         self.models += other.models
-        self.facts.merge(other.facts)
+        self.observations.merge(other.observations)
         self.sums.update(other.sums)
         self.nodes_of.update(other.nodes_of)

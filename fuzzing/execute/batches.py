@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
-from fuzzing.cases.programs import Program, kind_named
+from fuzzing.cases.programs import Program, get_kind
 from fuzzing.cases.values import Value
-from fuzzing.execute.protocol import Cursor, Header, ProtocolError, begun, described, encoded, received
+from fuzzing.execute.protocol import (
+    BlobReader,
+    Header,
+    ProtocolError,
+    decode_inputs,
+    describe_values,
+    encode_json,
+    frame_prefix,
+)
 
 if TYPE_CHECKING:
     from fuzzing.cases import TestCase
@@ -21,19 +29,19 @@ FULL = 1 << 16
 _NEVER = 1 << 63  # nanoseconds: some three centuries of uptime
 
 Named = List[Tuple[str, Value]]
-Seen = Tuple[Tuple[str, str], ...]
+Notes = Tuple[Tuple[str, str], ...]
 
 
-class Job(NamedTuple):
+class CaseRequest(NamedTuple):
     """A case as the worker has it.
 
-    watch  how the backend is to take it: arguments of `fuzzing.backends.base.Watch`; None: as ever
+    watch  how the backend is to take it: arguments of `fuzzing.backends.base.Instrumentation`; None: as ever
     """
 
     number: int
     program: Program
     inputs: Named
-    watch: Optional[Dict[str, Any]] = None
+    instrumentation: Optional[Dict[str, Any]] = None
 
 
 class Answer(NamedTuple):
@@ -42,7 +50,7 @@ class Answer(NamedTuple):
     marks  when each phase that was entered began, and the last one ended: nanoseconds, monotonic clock
     error  what there is to say of an exception; None where none was raised
     size   how many bytes of `data` tell of the outputs
-    data   the outputs, see `protocol.tell`
+    data   the outputs, see `protocol.encode_values`
     seen   what a watched case went through
     """
 
@@ -51,54 +59,57 @@ class Answer(NamedTuple):
     error: Optional[Dict[str, Any]]
     size: int = 0
     data: bytes = b""
-    seen: Seen = ()
+    notes: Notes = ()
 
 
-class CaseBatch:
+class RequestBatch:
     """Supervisor: cases that wait to be sent in one frame.
 
-    watch  how the backend is to take them all: arguments of `fuzzing.backends.base.Watch`
+    watch  how the backend is to take them all: arguments of `fuzzing.backends.base.Instrumentation`
     size   bytes of them
     """
 
     def __init__(self) -> None:
-        self._told: List[bytes] = []
+        self._headers: List[bytes] = []
         self._blobs: List[bytes] = []
-        self.watch: Mapping[str, Any] = {}
+        self.instrumentation: Mapping[str, Any] = {}
         self.size = 0
 
     def __bool__(self) -> bool:
         """Whether any case waits."""
-        return bool(self._told)
+        return bool(self._headers)
 
-    def add(self, number: int, told: bytes, blob: bytes) -> None:
-        """Has a case wait, of which `request` says the rest."""
-        self._told.append(b"[%d,%b" % (number, told))
+    def add(self, number: int, description: bytes, blob: bytes) -> None:
+        """Has a case wait, of which `encode_request` says the rest."""
+        self._headers.append(b"[%d,%b" % (number, description))
         self._blobs.append(blob)
         self.size += len(blob)
 
     def frame(self) -> List[bytes]:
         """The frame of those that wait, of which there must be one at least, in parts; then none waits."""
-        text = b'{"watch":%b,"cases":[%b]}' % (encoded(dict(self.watch)), b",".join(self._told))
-        parts = [begun(text, self.size), *self._blobs]
-        self._told, self._blobs, self.size = [], [], 0
+        text = b'{"instrumentation":%b,"cases":[%b]}' % (
+            encode_json(dict(self.instrumentation)),
+            b",".join(self._headers),
+        )
+        parts = [frame_prefix(text, self.size), *self._blobs]
+        self._headers, self._blobs, self.size = [], [], 0
         return parts
 
 
-def request(case: TestCase) -> Tuple[bytes, bytes]:
+def encode_request(case: TestCase) -> Tuple[bytes, bytes]:
     """What a worker is told of a case, as it stands in a header behind the number; program and inputs."""
     program = case.program.to_bytes()
-    told, blob = described(case.values())
-    return f"{encoded(case.program.kind).decode()},{len(program)},{told}]".encode(), program + blob
+    description, blob = describe_values(case.values())
+    return f"{encode_json(case.program.kind).decode()},{len(program)},{description}]".encode(), program + blob
 
 
-def jobs(header: Header, blob: bytes) -> List[Job]:
+def parse_requests(header: Header, blob: bytes) -> List[CaseRequest]:
     """Worker: the cases of a frame."""
-    watch, found, begin = header["watch"] or None, [], 0
-    for number, kind, size, told in header["cases"]:
-        program = kind_named(kind).from_bytes(blob[begin : begin + size])
-        inputs, begin = received(told, blob, begin + size)
-        found.append(Job(number, program, inputs, watch))
+    instrumentation, found, begin = header["instrumentation"] or None, [], 0
+    for number, kind, size, description in header["cases"]:
+        program = get_kind(kind).from_bytes(blob[begin : begin + size])
+        inputs, begin = decode_inputs(description, blob, begin + size)
+        found.append(CaseRequest(number, program, inputs, instrumentation))
     return found
 
 
@@ -106,7 +117,7 @@ class AnswerBatch:
     """Worker: answers that wait to be sent in one frame."""
 
     def __init__(self) -> None:
-        self._told: List[Tuple[Any, ...]] = []
+        self._headers: List[Tuple[Any, ...]] = []
         self._blobs: List[bytes] = []
 
     def add(
@@ -115,18 +126,18 @@ class AnswerBatch:
         marks: Iterable[int],
         error: Optional[Dict[str, Any]],
         outputs: Tuple[int, bytes] = (0, b""),
-        seen: Iterable[Tuple[str, str]] = (),
+        notes: Iterable[Tuple[str, str]] = (),
     ) -> None:
-        """Has an answer wait; outputs as `protocol.tell` gives them, the others as in Answer."""
+        """Has an answer wait; outputs as `protocol.encode_values` gives them, the others as in Answer."""
         size, data = outputs
-        self._told.append((number, marks, error, size, len(data), seen))
+        self._headers.append((number, marks, error, size, len(data), notes))
         self._blobs.append(data)
 
     def frame(self) -> bytes:
         """The frame of those that wait; then none waits."""
-        text, blobs = encoded({"answers": self._told}), self._blobs
-        self._told, self._blobs = [], []
-        return b"".join([begun(text, sum(map(len, blobs))), *blobs])
+        text, blobs = encode_json({"answers": self._headers}), self._blobs
+        self._headers, self._blobs = [], []
+        return b"".join([frame_prefix(text, sum(map(len, blobs))), *blobs])
 
 
 def answers(header: Header, blob: bytes) -> Iterator[Answer]:
@@ -134,16 +145,16 @@ def answers(header: Header, blob: bytes) -> Iterator[Answer]:
 
     Each has its own part of the blob, so that one that lies of its outputs takes none of another's.
     """
-    cursor = Cursor(blob)
+    cursor = BlobReader(blob)
     try:
-        for number, marks, error, size, whole, seen in header["answers"]:
+        for number, marks, error, size, whole, notes in header["answers"]:
             if error is not None and not isinstance(error, dict):
                 raise ValueError("an error that is no object")
-            noted = tuple([(str(what), str(name)) for what, name in seen]) if seen else ()
+            notes_read = tuple([(str(what), str(name)) for what, name in notes]) if notes else ()
             data = cursor.take(int(whole))
             when = tuple(map(int, marks))
             if when and not 0 <= min(when) <= max(when) < _NEVER:
                 raise ValueError("times that no clock tells")
-            yield Answer(int(number), when, error, int(size), data, noted)
+            yield Answer(int(number), when, error, int(size), data, notes_read)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ProtocolError(f"a worker sent answers that are none: {error!r}") from None

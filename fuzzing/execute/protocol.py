@@ -8,7 +8,7 @@ header is checked before it is used.
 Cases and answers travel several to a frame, since some cases take no longer than a frame does to be made,
 sent and read:
 
-    {"watch": {}, "cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, ...
+    {"instrumentation": {}, "cases": [[number, kind, bytes of the program, inputs], ...]}   blob: program, inputs, ...
     {"answers": [[number, marks, error, bytes that tell, bytes in all, seen], ...]}   blob: outputs, ...
 
 where marks tell when each phase that was entered began and the last one ended, in nanoseconds of the
@@ -31,15 +31,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Dict, Optional, Tuple
 
-from fuzzing import jsontext
+from fuzzing import json_encoder
 from fuzzing.cases.values import Absent, Sequence, Tensor, Value
 from fuzzing.errors import CaseFormatError, InfrastructureError
 from fuzzing.outcomes import Phase
 
 _PREFIX = struct.Struct("<4sIQ")
 _MAGIC = b"asy1"
-_encode = jsontext.encoder(compact=True)
-_quoted = json.encoder.encode_basestring_ascii
+_encode = json_encoder.encoder(compact=True)
+_quote = json.encoder.encode_basestring_ascii
 _DECODER = json.JSONDecoder()
 MAX_HEADER = 16 << 20
 MAX_BLOB = 2 << 30
@@ -52,32 +52,32 @@ class ProtocolError(InfrastructureError):
     """What came through the pipe is none of ours; a case may have written there."""
 
 
-def encoded(obj: Any) -> bytes:
+def encode_json(obj: Any) -> bytes:
     """JSON as it stands in headers."""
     return _encode(obj).encode()
 
 
 def pack(header: Header, blob: bytes = b"") -> bytes:
     """One frame."""
-    return begun(encoded(header), len(blob)) + blob
+    return frame_prefix(encode_json(header), len(blob)) + blob
 
 
-def begun(text: bytes, size: int) -> bytes:
+def frame_prefix(text: bytes, size: int) -> bytes:
     """A frame of a header that is spelled already, but for its blob of `size` bytes."""
     return _PREFIX.pack(_MAGIC, len(text), size) + text
 
 
 def read_frame(pipe: int) -> Optional[Tuple[Header, bytes]]:
     """Worker: the next frame, once it is there; None if no more come. It is copied once, by the kernel."""
-    prefix = _exactly(pipe, _PREFIX.size)
+    prefix = _read_exactly(pipe, _PREFIX.size)
     if len(prefix) < _PREFIX.size:
         return None
     _, header_size, blob_size = _PREFIX.unpack(prefix)
-    text, blob = _exactly(pipe, header_size), _exactly(pipe, blob_size)
-    return None if len(blob) < blob_size else (_header(text), blob)
+    text, blob = _read_exactly(pipe, header_size), _read_exactly(pipe, blob_size)
+    return None if len(blob) < blob_size else (_parse_header(text), blob)
 
 
-def _exactly(pipe: int, size: int) -> bytes:
+def _read_exactly(pipe: int, size: int) -> bytes:
     """So many bytes, or all that come before the end."""
     data = os.read(pipe, min(size, _AT_ONCE))
     if len(data) == size:
@@ -119,20 +119,20 @@ class FrameReader:
                     self._needed = end - begin
                     return
                 begin = end
-                yield _header(whole[text:middle]), whole[middle:end]
+                yield _parse_header(whole[text:middle]), whole[middle:end]
             self._needed = _PREFIX.size
         finally:
             self._buffer += whole[begin:]
 
 
-def _header(data: bytes) -> Header:
-    header = _parsed(data, "a header")
+def _parse_header(data: bytes) -> Header:
+    header = _parse_json(data, "a header")
     if not isinstance(header, dict):
         raise ProtocolError("a worker wrote a frame whose header is no object")
     return header
 
 
-def _parsed(data: bytes, what: str) -> Any:
+def _parse_json(data: bytes, what: str) -> Any:
     text = data.decode("ascii", "replace")
     try:
         found, end = _DECODER.raw_decode(text)
@@ -143,24 +143,24 @@ def _parsed(data: bytes, what: str) -> Any:
     return found
 
 
-def described(values: Iterable[tuple[str, Value]]) -> tuple[str, bytes]:
+def describe_values(values: Iterable[tuple[str, Value]]) -> tuple[str, bytes]:
     """Named values as (JSON that tells of them, blob)."""
     blobs: list[bytes] = []
-    items = [f"[{_quoted(name)},{_describe(value, blobs)}]" for name, value in values]
+    items = [f"[{_quote(name)},{_describe_value(value, blobs)}]" for name, value in values]
     return f"[{','.join(items)}]", b"".join(blobs)
 
 
-def tell(values: Iterable[tuple[str, Value]]) -> tuple[int, bytes]:
+def encode_values(values: Iterable[tuple[str, Value]]) -> tuple[int, bytes]:
     """Named values as bytes that need no header: how many of these, JSON, tell of the rest; all of them."""
-    text, blob = described(values)
+    text, blob = describe_values(values)
     return len(text), text.encode() + blob
 
 
-def told(size: int, data: bytes) -> list[tuple[str, Value]]:
-    """The inverse of `tell`; raises ProtocolError."""
+def decode_values(size: int, data: bytes) -> list[tuple[str, Value]]:
+    """The inverse of `encode_values`; raises ProtocolError."""
     if not 0 <= size <= len(data):
         raise ProtocolError("a worker sent fewer bytes than should tell of its outputs")
-    items, cursor = _parsed(data[:size], "a list of outputs"), Cursor(data, size)
+    items, cursor = _parse_json(data[:size], "a list of outputs"), BlobReader(data, size)
     if not isinstance(items, list):
         raise ProtocolError("a worker sent something that tells of no outputs")
     found = cursor.values(items)
@@ -169,25 +169,25 @@ def told(size: int, data: bytes) -> list[tuple[str, Value]]:
     return found
 
 
-def received(told: Any, blob: bytes, begin: int) -> tuple[list[tuple[str, Value]], int]:
-    """Worker: values, as `described` tells of them, from a place in a blob on; and where the next ones begin.
+def decode_inputs(decode_values: Any, blob: bytes, begin: int) -> tuple[list[tuple[str, Value]], int]:
+    """Worker: values, as `describe_values` tells of them, from a place in a blob on; and where the next ones begin.
 
     They are the supervisor's, which has checked them.
     """
     values: list[tuple[str, Value]] = []
-    for name, item in told:
+    for name, item in decode_values:
         if type(item) is not list:
-            cursor = Cursor(blob, begin)
+            cursor = BlobReader(blob, begin)
             values += cursor.values([[name, item]])
             begin = cursor.offset
             continue
         dtype, shape, size = item
-        values.append((name, Tensor.checked(dtype, tuple(shape), blob[begin : begin + size])))
+        values.append((name, Tensor.unvalidated(dtype, tuple(shape), blob[begin : begin + size])))
         begin += size
     return values, begin
 
 
-class Cursor:
+class BlobReader:
     """A place in a blob, from which what headers tell of is read, one after the other."""
 
     __slots__ = ("blob", "offset")
@@ -204,12 +204,12 @@ class Cursor:
             raise ValueError(f"{size} bytes are none of those that were sent")
         return self.blob[begin:end]
 
-    def values(self, told: Any) -> list[tuple[str, Value]]:
-        """The next values, as `described` tells of them; raises ProtocolError."""
+    def values(self, decode_values: Any) -> list[tuple[str, Value]]:
+        """The next values, as `describe_values` tells of them; raises ProtocolError."""
         try:
             return [
                 (str(name), self._tensor(*item) if type(item) is list else self._other(item))
-                for name, item in told
+                for name, item in decode_values
             ]
         except (CaseFormatError, TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
             raise ProtocolError(f"a worker sent values that are none: {error}") from None
@@ -227,19 +227,19 @@ class Cursor:
         return Sequence(tuple([self._tensor(*inner) for inner in item["items"]]))
 
 
-def _describe(value: Value, blobs: list[bytes]) -> str:
+def _describe_value(value: Value, blobs: list[bytes]) -> str:
     if isinstance(value, Tensor):
         blobs.append(value.data)
-        return _spelled(value.dtype, value.shape, len(value.data))
+        return _describe_tensor(value.dtype, value.shape, len(value.data))
     if isinstance(value, Sequence):
-        items = ",".join([_describe(item, blobs) for item in value.items])
+        items = ",".join([_describe_value(item, blobs) for item in value.items])
         return f'{{"items":[{items}]}}'
     return "null"
 
 
 @lru_cache(maxsize=4096)
-def _spelled(dtype: str, shape: Tuple[int, ...], size: int) -> str:
-    return encoded([dtype, shape, size]).decode()
+def _describe_tensor(dtype: str, shape: Tuple[int, ...], size: int) -> str:
+    return encode_json([dtype, shape, size]).decode()
 
 
 PHASES = tuple(Phase)

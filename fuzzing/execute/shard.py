@@ -7,7 +7,7 @@
     {"event": "end", "outcomes": N, "respawns": R, "seconds": S, "busy": B, "stopped": "" | "budget",
      "versions": {…}, "cached": {"references": N}, "phases": {phase: seconds}}
 
-Errors are told as `fuzzing.program` does. Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain
+Errors are told as `fuzzing.entry_point` does. Exit codes: 0 after "end", 2 for a bad shard, 3 if the toolchain
 cannot be started. A case whose files are spoiled, or that fails in its own library, is an outcome like
 others: invalid.
 """
@@ -22,10 +22,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from fuzzing.entry_point import emit_event_now, run_main
 from fuzzing.errors import UsageError
 from fuzzing.execute.limits import Limits
-from fuzzing.execute.run import Run
-from fuzzing.program import ended, event_now
+from fuzzing.execute.shard_run import ShardRun
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Shard:
     fresh      a new process for every single run: evidence rather than speed
     repeats    how often each case is run
     budget_s   stop drawing cases after so many seconds; None for no bound
-    ablate     find the part of the compiler that is to blame for what fails, by the backend's ladder; only
+    ablate     find the part of the compiler that is to blame for what fails, by the backend's ablation; only
                the first repeat of a case is taken apart
     """
 
@@ -108,14 +108,14 @@ class Shard:
 
 def execute(shard: Shard) -> None:
     """Runs `shard`, printing its events, each at once: what is not told is run again after a crash."""
-    run = Run(shard)
-    event_now(event="start", cases=len(shard.cases))
+    run = ShardRun(shard)
+    emit_event_now(event="start", cases=len(shard.cases))
     begin = time.monotonic()
     count = 0
     for repeat, outcome in run.outcomes():
-        event_now(event="outcome", repeat=repeat, outcome=outcome.to_json())
+        emit_event_now(event="outcome", repeat=repeat, outcome=outcome.to_json())
         count += 1
-    event_now(
+    emit_event_now(
         event="end",
         outcomes=count,
         respawns=run.supervisor.respawns,
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError("usage: python -m fuzzing.execute.shard SHARD.json")
         execute(Shard.read(Path(arguments[0])))
 
-    return ended("python -m fuzzing.execute.shard", work)
+    return run_main("python -m fuzzing.execute.shard", work)
 
 
 if __name__ == "__main__":

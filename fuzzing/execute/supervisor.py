@@ -19,34 +19,35 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.errors import ToolchainError
-from fuzzing.execute import batches, gpu, isolation, protocol
-from fuzzing.execute.answers import executed
-from fuzzing.execute.execution import Ending, Execution
-from fuzzing.execute.nursery import Nursery
-from fuzzing.execute.pace import Pace
-from fuzzing.execute.process import Command, Death, WorkerProcess
+from fuzzing.execute import batches, gpu_slots, protocol
+from fuzzing.execute.answer_parser import parse_execution
+from fuzzing.execute.forkserver import ForkServer
+from fuzzing.execute.prefetch import Prefetch
+from fuzzing.execute.sandbox import isolation
+from fuzzing.execute.worker_process import ProcessExit, WorkerCommand, WorkerProcess
+from fuzzing.execution import Ending, Execution
 from fuzzing.outcomes import MAX_TEXT, Phase
 
-AHEAD_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
-SIP = 16  # cases that a worker is given at a time
-TICK_S = 0.05  # how often clocks and memory are looked at
+PREFETCH_BYTES = 8 << 20  # sent ahead of a worker, or waiting to be
+BATCH_CASES = 16  # cases that a worker is given at a time
+CHECK_INTERVAL_S = 0.05  # how often clocks and memory are looked at
 #: While every worker has more than twice this ahead we look away so long: to wake us at each answer costs a
 #: worker more than to give it (a pipe whose reader sleeps needs an interrupt to another core).
-PAUSE_S = 0.04
-_IDLE_DEATHS = 3  # a compiler that dies this often between cases is broken, not its cases
+SLEEP_S = 0.04
+_MAX_IDLE_EXITS = 3  # a compiler that dies this often between cases is broken, not its cases
 _START_TRIES = 2
-_MUTE_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
-#: A wait of PAUSE_S and TICK_S that took so long was none: we were stopped, and the workers with us. Far more
+_RESPONSE_MARGIN_S = 5.0  # beyond the time of all phases: a worker that has not answered by then never will
+#: A wait of SLEEP_S and CHECK_INTERVAL_S that took so long was none: we were stopped, and the workers with us. Far more
 #: than a busy machine makes us wait each time, for then a hang would never be one.
-_STOPPED_S = 5.0
+_PAUSE_THRESHOLD_S = 5.0
 #: For a process that has closed its pipe to be gone. It writes no core; but on a busy machine it may not run
 #: for seconds, and if we kill it then, its crash looks like memory running out.
-_DYING_S = 20.0
+_EXIT_GRACE_S = 20.0
 
 Tag = TypeVar("Tag")
 
 
-class _Job(NamedTuple, Generic[Tag]):
+class _QueuedCase(NamedTuple, Generic[Tag]):
     tag: Tag
     case: TestCase
 
@@ -56,21 +57,24 @@ class _Slot(Generic[Tag]):
     """One place for a worker, and what is known about the one that has it."""
 
     worker: WorkerProcess
-    gpu: gpu.Slot | None = None
-    heard: float = 0.0  # when it last answered, or was given what it has to answer
+    gpu_slot: gpu_slots.GpuSlot | None = None
+    last_answer: float = 0.0  # when it last answered, or was given what it has to answer
     ready: bool = False
-    waiting: dict[int, _Job[Tag]] = field(default_factory=dict)
+    waiting: dict[int, _QueuedCase[Tag]] = field(default_factory=dict)
     overdue: protocol.Status | None = None  # seen late once; the page may have been torn
-    excused: tuple[float, float] = (0.0, 0.0)  # the beginning of a phase, and seconds of it that do not count
+    uncounted: tuple[float, float] = (
+        0.0,
+        0.0,
+    )  # the beginning of a phase, and seconds of it that do not count
     peak: tuple[int, int] = (0, 0)  # seq, bytes
-    pace: Pace = field(default_factory=Pace)
+    prefetch: Prefetch = field(default_factory=Prefetch)
 
 
 class Supervisor(Generic[Tag]):
     """Runs cases on `workers` processes of one toolchain; on CUDA, on no more than there are free devices.
 
     fresh      every case gets a process of its own, for evidence rather than speed
-    mute_s     how long a worker may owe an answer, whatever it says that it is doing; by default the time
+    response_timeout     how long a worker may owe an answer, whatever it says that it is doing; by default the time
                of all phases and some more
     respawns   how many processes were started to replace one that a case had ended
     busy_s     seconds spent inside the compiler's phases, all workers together
@@ -79,7 +83,12 @@ class Supervisor(Generic[Tag]):
     """
 
     def __init__(
-        self, command: Command, *, workers: int = 1, fresh: bool = False, mute_s: float | None = None
+        self,
+        command: WorkerCommand,
+        *,
+        workers: int = 1,
+        fresh: bool = False,
+        response_timeout: float | None = None,
     ) -> None:
         self.command = command
         self.respawns = 0
@@ -90,18 +99,20 @@ class Supervisor(Generic[Tag]):
         self._fresh = fresh
         limits = command.limits
         phases_s = limits.convert_s + limits.compile_s + limits.run_s
-        self._mute_s = phases_s + _MUTE_S if mute_s is None else mute_s
-        self._nurseries: list[Nursery] = []  # those that could have another worker
+        self._response_timeout = (
+            phases_s + _RESPONSE_MARGIN_S if response_timeout is None else response_timeout
+        )
+        self._forkservers: list[ForkServer] = []  # those that could have another worker
         self._forks = not fresh and command.device == "CPU" and backends.get(command.backend).forkable
         kinds = backends.get(command.backend).devices
-        self._gpus = gpu.Pool(kinds=kinds) if command.device == gpu.DEVICE else None
+        self._gpus = gpu_slots.GpuPool(kinds=kinds) if command.device == gpu_slots.CUDA_DEVICE else None
         self._sent = 0
-        self._idle_deaths = 0
+        self._idle_exits = 0
         self._failed_starts = 0
-        self._watch: Mapping[str, Any] = {}
-        self._singly = 0  # cases next in turn that must be alone in their worker's pipe
-        self._next_look = 0.0
-        self._again: deque[_Job[Tag]] = deque()
+        self._instrumentation: Mapping[str, Any] = {}
+        self._one_at_a_time = 0  # cases next in turn that must be alone in their worker's pipe
+        self._next_check = 0.0
+        self._retry: deque[_QueuedCase[Tag]] = deque()
         self._slots: list[_Slot[Tag]] = []
         self._done: deque[tuple[Tag, Execution]] = deque()
         self._selector = selectors.DefaultSelector()
@@ -122,14 +133,14 @@ class Supervisor(Generic[Tag]):
             self.close()
 
     def serve(
-        self, cases: Iterable[tuple[Tag, TestCase]], watch: Mapping[str, Any] | None = None
+        self, cases: Iterable[tuple[Tag, TestCase]], instrumentation: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[Tag, Execution]]:
         """As `run`, but the workers stay and wait for the next cases, until `close`.
 
-        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Watch`
+        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Instrumentation`
         """
         source = iter(cases)
-        self._watch = watch or {}
+        self._instrumentation = instrumentation or {}
         while self._feed(source):
             self._wait()
             while self._done:
@@ -142,9 +153,9 @@ class Supervisor(Generic[Tag]):
         while self._slots:
             slot = self._slots.pop()
             slot.worker.end()
-            self._leave(slot.worker)
-        while self._nurseries:
-            self._nurseries.pop().close()
+            self._reuse_forkserver(slot.worker)
+        while self._forkservers:
+            self._forkservers.pop().close()
         self._selector.close()
         if self._gpus is not None:
             self._gpus.close()
@@ -156,60 +167,60 @@ class Supervisor(Generic[Tag]):
 
         A few cases at a time, each time to whoever has least: the last ones leave none alone with its rest.
         """
-        hungry = [slot for slot in self._slots if len(slot.waiting) < SIP]
-        while (slot := self._neediest()) is not None and self._sip(slot, source):
-            if slot in hungry:  # to draw all there is room for takes longer than it has work
+        short_of_work = [slot for slot in self._slots if len(slot.waiting) < BATCH_CASES]
+        while (slot := self._least_loaded()) is not None and self._assign_batch(slot, source):
+            if slot in short_of_work:  # to draw all there is room for takes longer than it has work
                 self._flush(slot)
         for slot in self._slots:
             self._flush(slot)
-        while len(self._slots) < self._workers and (job := self._next(source)) is not None:
+        while len(self._slots) < self._workers and (queued := self._next(source)) is not None:
             opened = self._open()
             if opened is None:
-                self._again.appendleft(job)
+                self._retry.appendleft(queued)
                 self._workers = len(self._slots)
             else:
-                self._give(opened, job)
+                self._assign(opened, queued)
         return any(slot.waiting for slot in self._slots)
 
-    def _neediest(self) -> _Slot[Tag] | None:
+    def _least_loaded(self) -> _Slot[Tag] | None:
         """The slot that has least ahead of it and room for more."""
         open_to_more = [slot for slot in self._slots if self._room(slot) > 0]
-        return min(open_to_more, key=lambda slot: len(slot.waiting) * slot.pace.seconds, default=None)
+        return min(open_to_more, key=lambda slot: len(slot.waiting) * slot.prefetch.seconds, default=None)
 
-    def _sip(self, slot: _Slot[Tag], source: Iterator[tuple[Tag, TestCase]]) -> bool:
+    def _assign_batch(self, slot: _Slot[Tag], source: Iterator[tuple[Tag, TestCase]]) -> bool:
         """Gives a slot a few cases; False when none are left."""
-        for _ in range(min(SIP, self._room(slot))):
-            job = self._next(source)
-            if job is None:
+        for _ in range(min(BATCH_CASES, self._room(slot))):
+            queued = self._next(source)
+            if queued is None:
                 return False
-            self._give(slot, job)
+            self._assign(slot, queued)
         return True
 
     def _room(self, slot: _Slot[Tag]) -> int:
         """How many cases more a slot should have."""
-        if slot.worker.unsent >= AHEAD_BYTES:
+        if slot.worker.unsent >= PREFETCH_BYTES:
             return 0
-        ahead = 1 if self._fresh or self._singly else slot.pace.ahead
-        return ahead - len(slot.waiting)
+        depth = 1 if self._fresh or self._one_at_a_time else slot.prefetch.depth
+        return depth - len(slot.waiting)
 
-    def _next(self, source: Iterator[tuple[Tag, TestCase]]) -> _Job[Tag] | None:
-        if self._again:
-            return self._again.popleft()
+    def _next(self, source: Iterator[tuple[Tag, TestCase]]) -> _QueuedCase[Tag] | None:
+        if self._retry:
+            return self._retry.popleft()
         drawn = next(source, None)
         if drawn is None:
             return None
         tag, case = drawn
-        return _Job(tag, case)
+        return _QueuedCase(tag, case)
 
-    def _give(self, slot: _Slot[Tag], job: _Job[Tag]) -> None:
+    def _assign(self, slot: _Slot[Tag], queued: _QueuedCase[Tag]) -> None:
         self._sent += 1
-        if self._singly:
-            self._singly -= 1
+        if self._one_at_a_time:
+            self._one_at_a_time -= 1
         idle = not slot.waiting
         if idle:
-            slot.heard = time.monotonic()
-        slot.waiting[self._sent] = job
-        slot.worker.queue(self._sent, job.case, self._watch)
+            slot.last_answer = time.monotonic()
+        slot.waiting[self._sent] = queued
+        slot.worker.queue(self._sent, queued.case, self._instrumentation)
         if idle:  # it need not wait for those that follow, which may take their time
             self._flush(slot)
 
@@ -217,24 +228,24 @@ class Supervisor(Generic[Tag]):
         """A slot with a new worker; None if there is no device for one more. The first waits for its own."""
         device = None
         if self._gpus is not None:
-            device = self._gpus.try_take() if self._slots else self._gpus.take()
+            device = self._gpus.try_acquire() if self._slots else self._gpus.acquire()
             if device is None:
                 return None
         cores = self._free_cores()
-        slot: _Slot[Tag] = _Slot(self._started_worker(device.name if device else "", cores), device)
+        slot: _Slot[Tag] = _Slot(self._start_worker(device.name if device else "", cores), device)
         self._slots.append(slot)
         self._selector.register(slot.worker.read_fd, selectors.EVENT_READ, slot)
         return slot
 
-    def _started_worker(self, cuda: str, cores: tuple[int, ...]) -> WorkerProcess:
-        nursery = None
+    def _start_worker(self, cuda: str, cores: tuple[int, ...]) -> WorkerProcess:
+        forkserver = None
         if self._forks:
-            nursery = self._nurseries.pop() if self._nurseries else Nursery(self.command)
+            forkserver = self._forkservers.pop() if self._forkservers else ForkServer(self.command)
         try:
-            return WorkerProcess(self.command, cuda, cores, nursery)
+            return WorkerProcess(self.command, cuda, cores, forkserver)
         except ToolchainError:
-            if nursery is not None:
-                nursery.close()
+            if forkserver is not None:
+                forkserver.close()
             raise
 
     def _free_cores(self) -> tuple[int, ...]:
@@ -265,12 +276,12 @@ class Supervisor(Generic[Tag]):
     def _wait(self) -> None:
         """Takes what has come within one tick; once a tick looks at clocks and memory."""
         begin = time.monotonic()
-        if all(len(slot.waiting) * slot.pace.seconds > 2 * PAUSE_S for slot in self._slots):
-            time.sleep(PAUSE_S)
-        events = self._selector.select(TICK_S)
+        if all(len(slot.waiting) * slot.prefetch.seconds > 2 * SLEEP_S for slot in self._slots):
+            time.sleep(SLEEP_S)
+        events = self._selector.select(CHECK_INTERVAL_S)
         waited = time.monotonic() - begin
-        if waited > _STOPPED_S:
-            self._excuse(waited)
+        if waited > _PAUSE_THRESHOLD_S:
+            self._discount_pause(waited)
         for key, _ in events:
             slot: _Slot[Tag] = key.data
             if slot not in self._slots:
@@ -280,61 +291,61 @@ class Supervisor(Generic[Tag]):
             else:
                 self._receive(slot)
         now = time.monotonic()
-        if now >= self._next_look:
-            self._next_look = now + TICK_S
-            self._look_after(now)
+        if now >= self._next_check:
+            self._next_check = now + CHECK_INTERVAL_S
+            self._check_workers(now)
 
     def _receive(self, slot: _Slot[Tag]) -> None:
         try:
             for frame in slot.worker.receive():
                 if frame is None:
-                    self._died(slot)
+                    self._handle_exit(slot)
                     return
-                self._take(slot, *frame)
+                self._handle_frame(slot, *frame)
                 if slot not in self._slots:
                     return
         except protocol.ProtocolError as error:
-            self._garbled(slot, str(error))
+            self._end_unreadable(slot, str(error))
 
-    def _take(self, slot: _Slot[Tag], header: protocol.Header, blob: bytes) -> None:
+    def _handle_frame(self, slot: _Slot[Tag], header: protocol.Header, blob: bytes) -> None:
         if "ready" in header:
-            self._started(slot, header)
+            self._handle_ready(slot, header)
             return
-        slot.heard = time.monotonic()
+        slot.last_answer = time.monotonic()
         for answer in batches.answers(header, blob):
-            if not self._take_answer(slot, answer):
+            if not self._handle_answer(slot, answer):
                 return
 
-    def _take_answer(self, slot: _Slot[Tag], answer: batches.Answer) -> bool:
+    def _handle_answer(self, slot: _Slot[Tag], answer: batches.Answer) -> bool:
         """False if the worker is ended with it."""
         number = answer.number
-        job = slot.waiting.get(number)
-        if job is None:
+        queued = slot.waiting.get(number)
+        if queued is None:
             raise protocol.ProtocolError("a worker answered a case that it was not given")
-        execution = executed(answer, job.case, self._peak_of(slot, number), slot.worker.log_tail)
+        execution = parse_execution(answer, queued.case, self._peak_of(slot, number), slot.worker.log_tail)
         del slot.waiting[number]  # not before its answer could be read, or it would be lost
         seconds = (answer.marks[-1] - answer.marks[0]) / 1e9 if answer.marks else 0.0
-        slot.pace.took(seconds)
+        slot.prefetch.record(seconds)
         self.busy_s += seconds
-        self._idle_deaths = 0
-        self._done.append((job.tag, execution))
+        self._idle_exits = 0
+        self._done.append((queued.tag, execution))
         if self._fresh:
             self._close(slot)
         elif answer.error is not None and answer.error.get("sticky") is True:
-            self._close(slot, grace_s=_DYING_S)
+            self._close(slot, grace_s=_EXIT_GRACE_S)
             self.respawns += 1
         else:
             return True
         return False
 
-    def _started(self, slot: _Slot[Tag], header: protocol.Header) -> None:
+    def _handle_ready(self, slot: _Slot[Tag], header: protocol.Header) -> None:
         versions, level = header.get("versions", {}), header.get("isolation")
         well_formed = isinstance(versions, dict) and (level in isolation.LEVELS or not header["ready"])
         if slot.ready or not well_formed:
             raise protocol.ProtocolError("a worker says what only a new one could say")
         if header["ready"]:
             slot.ready = True
-            slot.heard = time.monotonic()
+            slot.last_answer = time.monotonic()
             self._failed_starts = 0
             self.versions = {str(key): str(value) for key, value in versions.items()}
             self.isolation = str(level)
@@ -347,28 +358,28 @@ class Supervisor(Generic[Tag]):
 
     # -- ends ------------------------------------------------------------------------------------
 
-    def _close(self, slot: _Slot[Tag], log_begin: int = 0, *, grace_s: float = 0.0) -> Death:
+    def _close(self, slot: _Slot[Tag], log_begin: int = 0, *, grace_s: float = 0.0) -> ProcessExit:
         """Ends a slot's worker; what was waiting goes to the next one."""
         self._slots.remove(slot)
         for fd in (slot.worker.read_fd, slot.worker.write_fd):
             if fd in self._selector.get_map():
                 self._selector.unregister(fd)
-        self._again.extendleft(reversed(slot.waiting.values()))
+        self._retry.extendleft(reversed(slot.waiting.values()))
         slot.waiting.clear()
-        death = slot.worker.end(log_begin, grace_s=grace_s)
-        self._leave(slot.worker)
-        if self._gpus is not None and slot.gpu is not None:
-            self._gpus.give_back(slot.gpu)
-        return death
+        process_exit = slot.worker.end(log_begin, grace_s=grace_s)
+        self._reuse_forkserver(slot.worker)
+        if self._gpus is not None and slot.gpu_slot is not None:
+            self._gpus.return_slot(slot.gpu_slot)
+        return process_exit
 
-    def _leave(self, worker: WorkerProcess) -> None:
-        """Keeps the nursery of a worker that is dead for the next, if it can have one."""
-        if worker.nursery is not None and worker.nursery.usable:
-            self._nurseries.append(worker.nursery)
-        elif worker.nursery is not None:
-            worker.nursery.close()
+    def _reuse_forkserver(self, worker: WorkerProcess) -> None:
+        """Keeps the forkserver of a worker that is dead for the next, if it can have one."""
+        if worker.forkserver is not None and worker.forkserver.usable:
+            self._forkservers.append(worker.forkserver)
+        elif worker.forkserver is not None:
+            worker.forkserver.close()
 
-    def _garbled(self, slot: _Slot[Tag], reason: str) -> None:
+    def _end_unreadable(self, slot: _Slot[Tag], reason: str) -> None:
         """Ends a worker whose words make no sense: a case wrote into the pipe.
 
         Answers leave the worker several at a time, so any of those that wait may have been the one. None is
@@ -376,70 +387,70 @@ class Supervisor(Generic[Tag]):
         """
         slot.worker.abort()
         if not slot.ready or len(slot.waiting) <= 1:
-            self._died(slot, garbled=reason)
+            self._handle_exit(slot, protocol_error=reason)
             return
-        self._singly = max(self._singly, len(slot.waiting))
+        self._one_at_a_time = max(self._one_at_a_time, len(slot.waiting))
         self._close(slot)
         self.respawns += 1
 
-    def _died(self, slot: _Slot[Tag], garbled: str = "") -> None:
-        """The worker is gone by itself, or of no use any more because its words are `garbled`."""
+    def _handle_exit(self, slot: _Slot[Tag], protocol_error: str = "") -> None:
+        """The worker is gone by itself, or of no use any more because its words are `protocol_error`."""
         status = slot.worker.status()
         if not slot.ready:
-            self._never_started(self._close(slot, grace_s=_DYING_S))
+            self._handle_failed_start(self._close(slot, grace_s=_EXIT_GRACE_S))
             return
-        if garbled and status.seq not in slot.waiting:  # the page is scribbled over too
+        if protocol_error and status.seq not in slot.waiting:  # the page is scribbled over too
             status = protocol.Status(min(slot.waiting, default=protocol.IDLE), Phase.RUN, time.monotonic(), 0)
-        job = slot.waiting.pop(status.seq, None)
+        queued = slot.waiting.pop(status.seq, None)
         peak = self._peak_of(slot, status.seq)
         now = time.monotonic()
-        death = self._close(slot, status.log, grace_s=_DYING_S)
+        process_exit = self._close(slot, status.log, grace_s=_EXIT_GRACE_S)
         self.respawns += 1
-        if job is None:
-            self._died_idle(death)
+        if queued is None:
+            self._handle_idle_exit(process_exit)
             return
         # A SIGKILL that we did not send is the kernel's answer to memory running out.
-        ending: Ending = "out_of_memory" if death.signal == "SIGKILL" else "killed"
-        self._charge(job, ending, status, now, peak, death, garbled)
+        ending: Ending = "out_of_memory" if process_exit.signal == "SIGKILL" else "killed"
+        self._record_failure(queued, ending, status, now, peak, process_exit, protocol_error)
 
-    def _never_started(self, death: Death) -> None:
+    def _handle_failed_start(self, process_exit: ProcessExit) -> None:
         self._failed_starts += 1
         if self._failed_starts < _START_TRIES:
             return
-        how = death.signal or f"exit code {death.exit_code}"
+        how = process_exit.signal or f"exit code {process_exit.exit_code}"
         raise ToolchainError(
             f"{self.command.python} died ({how}) while importing {self.command.backend}:\n"
-            f"{(death.native or death.log)[-2000:]}"
+            f"{(process_exit.native or process_exit.log)[-2000:]}"
         )
 
-    def _died_idle(self, death: Death) -> None:
-        self._idle_deaths += 1
-        if self._idle_deaths >= _IDLE_DEATHS:
-            how = death.signal or f"exit code {death.exit_code}"
-            raise ToolchainError(f"workers keep dying between cases ({how}):\n{death.log[-2000:]}")
+    def _handle_idle_exit(self, process_exit: ProcessExit) -> None:
+        self._idle_exits += 1
+        if self._idle_exits >= _MAX_IDLE_EXITS:
+            how = process_exit.signal or f"exit code {process_exit.exit_code}"
+            raise ToolchainError(f"workers keep dying between cases ({how}):\n{process_exit.log[-2000:]}")
 
-    def _charge(
+    def _record_failure(
         self,
-        job: _Job[Tag],
+        queued: _QueuedCase[Tag],
         ending: Ending,
         status: protocol.Status,
         now: float,
         peak: int,
-        death: Death,
+        process_exit: ProcessExit,
         message: str = "",
     ) -> None:
         self._done.append(
             (
-                job.tag,
+                queued.tag,
                 Execution(
                     ending=ending,
                     message=message,
                     phase=status.phase,
                     durations={status.phase.value: max(0.0, now - status.since)},
-                    signal=death.signal,
-                    exit_code=death.exit_code,
-                    native=death.native[-MAX_TEXT:],
-                    log=death.log[-MAX_TEXT:],
+                    signal=process_exit.signal,
+                    exit_code=process_exit.exit_code,
+                    native=process_exit.native[-MAX_TEXT:],
+                    log=process_exit.log[-MAX_TEXT:],
                     peak_bytes=peak,
                 ),
             )
@@ -447,42 +458,42 @@ class Supervisor(Generic[Tag]):
 
     # -- clocks and memory -------------------------------------------------------------------------
 
-    def _excuse(self, seconds: float) -> None:
+    def _discount_pause(self, seconds: float) -> None:
         """Has no worker charged for a time in which all stood still: on a frozen machine, or in Ctrl-Z."""
         for slot in self._slots:
             since = slot.worker.status().since
-            before = slot.excused[1] if slot.excused[0] == since else 0.0
-            slot.excused = (since, before + seconds)
-            slot.heard += seconds
+            before = slot.uncounted[1] if slot.uncounted[0] == since else 0.0
+            slot.uncounted = (since, before + seconds)
+            slot.last_answer += seconds
             slot.worker.started += seconds
 
-    def _look_after(self, now: float) -> None:
+    def _check_workers(self, now: float) -> None:
         for slot in list(self._slots):
             status = slot.worker.status()
             if not slot.ready:
-                self._watch_start(slot, now)
+                self._check_start(slot, now)
             elif status.seq != protocol.IDLE:
-                self._watch_case(slot, status, now)
+                self._check_limits(slot, status, now)
             if slot in self._slots and slot.ready and slot.waiting:
-                self._watch_silence(slot, now)
+                self._check_response(slot, now)
 
-    def _watch_start(self, slot: _Slot[Tag], now: float) -> None:
+    def _check_start(self, slot: _Slot[Tag], now: float) -> None:
         allowed = self.command.limits.import_s
         if now - slot.worker.started > allowed:
             slot.worker.abort()
-            death = self._close(slot)
+            process_exit = self._close(slot)
             raise ToolchainError(
                 f"importing {self.command.backend} with {self.command.python} took more than "
-                f"{allowed:g} s:\n{(death.native or death.log)[-2000:]}"
+                f"{allowed:g} s:\n{(process_exit.native or process_exit.log)[-2000:]}"
             )
 
-    def _watch_case(self, slot: _Slot[Tag], status: protocol.Status, now: float) -> None:
+    def _check_limits(self, slot: _Slot[Tag], status: protocol.Status, now: float) -> None:
         resident = slot.worker.resident()
         seq, peak = slot.peak
         slot.peak = (status.seq, max(resident, peak if seq == status.seq else 0))
         if resident > self.command.limits.memory_bytes:
             self._kill(slot, "out_of_memory", status, now)
-        elif now - status.since <= self.command.limits.seconds(status.phase) + self._excused(slot, status):
+        elif now - status.since <= self.command.limits.seconds(status.phase) + self._uncounted(slot, status):
             slot.overdue = None
         elif slot.overdue == status:
             slot.worker.abort()
@@ -490,14 +501,14 @@ class Supervisor(Generic[Tag]):
         else:
             slot.overdue = status
 
-    def _excused(self, slot: _Slot[Tag], status: protocol.Status) -> float:
-        since, seconds = slot.excused
+    def _uncounted(self, slot: _Slot[Tag], status: protocol.Status) -> float:
+        since, seconds = slot.uncounted
         return seconds if since == status.since else 0.0
 
-    def _watch_silence(self, slot: _Slot[Tag], now: float) -> None:
+    def _check_response(self, slot: _Slot[Tag], now: float) -> None:
         """The page is the worker's word, too; whatever it says, an answer is due some time."""
-        if now - slot.heard > self._mute_s:
-            self._garbled(slot, "a worker has given no answer, though it says that it is not late")
+        if now - slot.last_answer > self._response_timeout:
+            self._end_unreadable(slot, "a worker has given no answer, though it says that it is not late")
 
     def _kill(self, slot: _Slot[Tag], ending: Ending, status: protocol.Status, now: float) -> None:
         """Ends a worker for what its case does, unless that case has just ended."""
@@ -506,17 +517,17 @@ class Supervisor(Generic[Tag]):
                 self._drain(slot)
         if slot not in self._slots or status.seq not in slot.waiting:
             return
-        job = slot.waiting.pop(status.seq)
+        queued = slot.waiting.pop(status.seq)
         peak = self._peak_of(slot, status.seq)
-        death = self._close(slot, status.log)
+        process_exit = self._close(slot, status.log)
         self.respawns += 1
-        self._charge(job, ending, status, now, peak, death)
+        self._record_failure(queued, ending, status, now, peak, process_exit)
 
     def _drain(self, slot: _Slot[Tag]) -> None:
         """Takes the answers that are in the pipe already, but not the end of the worker."""
         for frame in slot.worker.receive():
             if frame is not None:
-                self._take(slot, *frame)
+                self._handle_frame(slot, *frame)
                 if slot not in self._slots:
                     return
 

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from fuzzing.backends.base import Backend
-    from fuzzing.execute.batches import Job, Named
+    from fuzzing.execute.batches import CaseRequest, Named
 
     #: Of a case that has ended: number, when each phase began and the last ended, outputs, exception, what
     #: was seen of it if it was watched.
-    _Ended = tuple[int, list[int], Named, Optional["_Caught"], Sequence[tuple[str, str]]]
+    _Ended = tuple[int, list[int], Named, Optional["_CaughtError"], Sequence[tuple[str, str]]]
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGKILL = 9
 _FLUSH_NS = 20_000_000
 
 
-def adopt_package(root: str) -> None:
+def import_package(root: str) -> None:
     """Makes the package `fuzzing` at `root` importable, and nothing beside it.
 
     Putting its parent on the path would expose the supervisor's own site-packages, with another numpy.
@@ -55,14 +55,14 @@ def confine(spec: dict[str, Any]) -> str:
     """Shuts this process in and sets the limits that the kernel keeps for us; the level of isolation."""
     import resource
 
-    from fuzzing.execute import isolation
+    from fuzzing.execute.sandbox import isolation
 
     if spec["cores"]:
         with contextlib.suppress(OSError):  # they may have been taken from us since
             os.sched_setaffinity(0, spec["cores"])
     limits = spec["limits"]
-    walls = isolation.Walls(tuple(spec["writable"]), int(limits["file_bytes"]))
-    level, _ = isolation.enter(walls, spec["isolation"])
+    access = isolation.AllowedAccess(tuple(spec["writable"]), int(limits["file_bytes"]))
+    level, _ = isolation.enter(access, spec["isolation"])
     # No orphan survives a kill -9 of the supervisor. Not before: who changes privileges loses it.
     isolation.LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -75,7 +75,7 @@ def confine(spec: dict[str, Any]) -> str:
     return level
 
 
-class _Caught(NamedTuple):
+class _CaughtError(NamedTuple):
     """An exception, without what it holds on to: frames, and in them the compiler's objects.
 
     codes   of the functions it came through, the outermost first
@@ -97,13 +97,13 @@ class Worker:
         from fuzzing.execute import batches, protocol
 
         self._protocol = protocol
-        self._jobs = batches.jobs
+        self._parse_requests = batches.parse_requests
         self._answers = batches.AnswerBatch()
         self._page = protocol.page_view(page)
         self._in: int = spec["in"]
         self._out: int = spec["out"]
         self._log: int = spec["log"]
-        self._full = _bound_of_files() // 4
+        self._full = _max_file_bytes() // 4
         self._root: str = spec["root"]
 
     def serve(self, backend: Backend) -> None:
@@ -121,8 +121,12 @@ class Worker:
         ended: list[_Ended] = []
         flushed = 0
         while (frame := self._protocol.read_frame(self._in)) is not None:
-            for job in self._jobs(*frame):
-                end = self._watched(backend, job) if job.watch else self._case(backend, job)
+            for case_request in self._parse_requests(*frame):
+                end = (
+                    self._run_instrumented(backend, case_request)
+                    if case_request.instrumentation
+                    else self._run_case(backend, case_request)
+                )
                 ended.append(end)
                 caught = end[3]
                 if caught is not None and sticky.search(caught.message):
@@ -136,16 +140,16 @@ class Worker:
                     return
             flushed = self._flush(ended)
 
-    def _watched(self, backend: Backend, job: Job) -> _Ended:
+    def _run_instrumented(self, backend: Backend, case_request: CaseRequest) -> _Ended:
         """A case of which somebody asks where it goes wrong: taken as asked, and what was seen told."""
-        from fuzzing.backends.base import Watch
+        from fuzzing.backends.base import Instrumentation
 
-        assert job.watch is not None
-        backend.watch = Watch(**job.watch)
-        number, marks, outputs, caught, _ = self._case(backend, job)
-        seen = backend.watch.seen
-        backend.watch = Watch()
-        return number, marks, outputs, caught, seen
+        assert case_request.instrumentation is not None
+        backend.instrumentation = Instrumentation(**case_request.instrumentation)
+        number, marks, outputs, caught, _ = self._run_case(backend, case_request)
+        notes = backend.instrumentation.notes
+        backend.instrumentation = Instrumentation()
+        return number, marks, outputs, caught, notes
 
     def ready(self, versions: dict[str, str], isolation: str) -> None:
         """Says that the compiler is imported, and behind which walls."""
@@ -153,7 +157,7 @@ class Worker:
 
     def fail(self, error: BaseException) -> None:
         """Says that the compiler cannot be imported."""
-        self._send({"ready": False, **self._told(_caught(error))})
+        self._send({"ready": False, **self._describe_error(_caught(error))})
 
     def _send(self, header: dict[str, Any]) -> None:
         self._write(self._protocol.pack(header))
@@ -161,15 +165,15 @@ class Worker:
     def _flush(self, ended: list[_Ended]) -> int:
         """Writes the answers, empties the list and tells the time."""
         if ended:
-            add, tell = self._answers.add, self._protocol.tell
-            for number, marks, outputs, caught, seen in ended:
+            add, encode = self._answers.add, self._protocol.encode_values
+            for number, marks, outputs, caught, notes in ended:
                 told = 0, b""
                 if caught is None:
                     try:
-                        told = tell(outputs)
+                        told = encode(outputs)
                     except Exception as error:  # noqa: BLE001 - what a backend gives may be anything
                         caught = _caught(error)  # noqa: PLW2901
-                add(number, marks, caught and self._told(caught), told, seen)
+                add(number, marks, caught and self._describe_error(caught), told, notes)
             self._write(self._answers.frame())
             ended.clear()
         return monotonic_ns()
@@ -179,13 +183,13 @@ class Worker:
         while view:
             view = view[os.write(self._out, view) :]
 
-    def _case(self, backend: Backend, job: Job) -> _Ended:
+    def _run_case(self, backend: Backend, case_request: CaseRequest) -> _Ended:
         """Runs a case.
 
         This runs between two compiles, when the caches hold nothing of ours and each line takes several times
         as long as usual: what can wait, waits for `_flush`.
         """
-        number, program, inputs, _ = job
+        number, program, inputs, _ = case_request
         page = self._page
         page[1] = log = lseek(self._log, 0, SEEK_END)  # its size, for a fifth of what fstat takes
         page[0] = number
@@ -210,7 +214,7 @@ class Worker:
         marks.append(now)
         return number, marks, outputs, caught, ()
 
-    def _told(self, caught: _Caught) -> dict[str, Any]:
+    def _describe_error(self, caught: _CaughtError) -> dict[str, Any]:
         """What there is to say of an exception; functions of ours are left out."""
         theirs = [code for code in caught.codes if not code.co_filename.startswith(self._root)]
         return {
@@ -223,24 +227,24 @@ class Worker:
         }
 
 
-def _caught(error: BaseException, begin: int = 0, end: int = 0) -> _Caught:
+def _caught(error: BaseException, begin: int = 0, end: int = 0) -> _CaughtError:
     """An exception, and where in the log it stands what its case has printed."""
     codes = []
     trace = error.__traceback__
     while trace is not None:  # not `traceback`, which reads every source file
         codes.append(trace.tb_frame.f_code)
         trace = trace.tb_next
-    return _Caught(type(error), _text(error), codes, (begin, end))
+    return _CaughtError(type(error), _error_text(error), codes, (begin, end))
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         return str(error)[:16_000]
     except Exception as other:  # noqa: BLE001 - it is a compiler's class, whose code may be wrong, too
         return f"({type(other).__name__} when it was asked for its text)"
 
 
-def _bound_of_files() -> int:
+def _max_file_bytes() -> int:
     """How large a file may become, in bytes."""
     import resource
 
@@ -279,7 +283,7 @@ def main(argument: str) -> None:
     import faulthandler
 
     spec = json.loads(argument)
-    adopt_package(spec["root"])
+    import_package(spec["root"])
     isolation = confine(spec)  # before anything of the toolchain is imported
     faulthandler.enable(spec["log"])
     failure = None
@@ -289,10 +293,10 @@ def main(argument: str) -> None:
         versions = _versions(spec["packages"])
     except Exception as error:  # noqa: BLE001 - reported to the supervisor, which raises it
         failure = error
-    if "nursery" in spec:
-        from fuzzing.execute import forking
+    if "forkserver" in spec:
+        from fuzzing.execute import forkserver_child
 
-        spec = forking.next_worker(spec, isolation, may_fork=failure is None)
+        spec = forkserver_child.fork_workers(spec, isolation, may_fork=failure is None)
         faulthandler.enable(spec["log"])
     worker = Worker(spec, mmap.mmap(spec["page"], 0))
     if failure is not None:

@@ -10,7 +10,7 @@ written again.
 A making second is one of one process's, spent on making models and writing them; the others went into
 counting what they cover (docs/coverage.md has the metrics) and printing. A CPU second is one of those that
 the process ran, without waiting for others and for the disk.
-Errors are told as `fuzzing.program` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
+Errors are told as `fuzzing.entry_point` does. Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ import onnx
 
 from fuzzing.coverage import Tally, metrics_of
 from fuzzing.coverage import operators as sets
+from fuzzing.entry_point import event, note, run_main
 from fuzzing.errors import UsageError
-from fuzzing.generate import measuring, producing, supporting
-from fuzzing.generate.isra.settings import OPSET, PICKING_RATE, Settings
+from fuzzing.generate import graph_coverage, model_batches, supported_ops
+from fuzzing.generate.isra.settings import OPSET, PICKING_RATE, GeneratorSettings
 from fuzzing.graph import operators
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.types import ANY
-from fuzzing.program import ended, event, note
 
 _PROGRESS_S = 2.0
 
@@ -43,23 +43,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
 
     def work() -> None:
-        run(plan_of(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
+        run(parse_plan(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
 
-    return ended("python -m fuzzing.generate", work)
+    return run_main("python -m fuzzing.generate", work)
 
 
-def run(plan: producing.Plan, count: int, jobs: int) -> None:
+def run(plan: model_batches.RunPlan, count: int, jobs: int) -> None:
     """Makes `count` models, printing events."""
     begin = told = time.monotonic()
     models = new = nodes = 0
-    making_s = making_cpu_s = 0.0
+    generation_s = generation_cpu_s = 0.0
     tally = None if plan.measured is None else Tally(plan.measured)
-    for batch in producing.batches(plan, count, jobs):
+    for batch in model_batches.generate_batches(plan, count, jobs):
         for made in batch.models:
             event(event="case", id=made.case, seed=made.seed, nodes=made.nodes, new=made.new)
             models, new, nodes = models + 1, new + made.new, nodes + made.nodes
-        making_s += batch.making_s
-        making_cpu_s += batch.making_cpu_s
+        generation_s += batch.generation_s
+        generation_cpu_s += batch.generation_cpu_s
         if tally is not None and batch.tally is not None:
             tally.merge(batch.tally)
         if time.monotonic() - told >= _PROGRESS_S:
@@ -78,8 +78,8 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
         seconds=round(seconds, 3),
         models_per_second=round(models / seconds, 1),
         nodes_per_second=round(nodes / seconds, 1),
-        nodes_per_making_second=round(nodes / making_s, 1),
-        nodes_per_cpu_second=round(nodes / making_cpu_s, 1),
+        nodes_per_making_second=round(nodes / generation_s, 1),
+        nodes_per_cpu_second=round(nodes / generation_cpu_s, 1),
         left_out={name: list(dtypes) for name, dtypes in plan.settings.left_out},
         measured=None if tally is None else {"operators": tally.operators.name, "metrics": metrics_of(tally)},
     )
@@ -88,7 +88,7 @@ def run(plan: producing.Plan, count: int, jobs: int) -> None:
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
     made = argparse.ArgumentParser(prog="python -m fuzzing.generate", description="Generate models.")
-    add, limits = made.add_argument, Limits()
+    add, limits = made.add_argument, GraphLimits()
     add("--generator", default="isra", help="what makes them; a wrong name lists those there are")
     add("--count", type=int, required=True, metavar="N", help="how many")
     add("--out", type=Path, required=True, metavar="DIR", help="the folder that keeps them, as cases")
@@ -103,8 +103,12 @@ def parser() -> argparse.ArgumentParser:
     add("--ranks", default="", metavar="A:B", help=f"of new tensors; {limits.min_rank}:{limits.max_rank}")
     add("--dims", default="", metavar="A:B", help=f"lengths; {limits.min_dim}:{limits.max_dim}")
     add("--patterns", action="store_true", help="use patterns of several operators too")
-    add("--initialisers", action="store_true", help="put the data into the models")
-    add("--joined", action="store_true", help="end each model in one output for each element type")
+    add("--initializers", action="store_true", help="put the data into the models")
+    add(
+        "--concatenate-outputs",
+        action="store_true",
+        help="end each model in one output for each element type",
+    )
     add("--zero-size", action="store_true", help="lengths may be 0 too")
     add("--scalars", action="store_true", help="ranks may be 0 too")
     add("--no-metrics", action="store_true", help="do not count what the models cover")
@@ -112,14 +116,14 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def plan_of(given: argparse.Namespace) -> producing.Plan:
+def parse_plan(given: argparse.Namespace) -> model_batches.RunPlan:
     """What the options ask for; raises UsageError."""
     newest = onnx.defs.onnx_opset_version()
     if not operators.OLDEST <= given.opset <= newest:
         raise UsageError(
             f"--opset {given.opset}: specifications are there for {operators.OLDEST} to {newest}"
         )
-    settings = Settings(
+    settings = GeneratorSettings(
         nodes=_range(given.nodes, "--nodes", 1),
         opset=given.opset,
         operators=_operators(given.operators, given.opset),
@@ -127,24 +131,24 @@ def plan_of(given: argparse.Namespace) -> producing.Plan:
         mixed=given.mixed,
         picking_rate=given.picking_rate,
         limits=_limits(given),
-        joined=given.joined,
-        initialisers=given.initialisers,
+        concatenate_outputs=given.concatenate_outputs,
+        initializers=given.initializers,
         patterns=given.patterns,
     )
     if given.backend:
-        settings = _supported(settings, given.backend)
+        settings = _exclude_unsupported(settings, given.backend)
     if not 0 <= given.picking_rate <= 1:
         raise UsageError(f"--picking-rate {given.picking_rate}: a probability lies between 0 and 1")
     if not 0 <= given.seed < 1 << 64:
         raise UsageError(f"--seed {given.seed}: a seed lies between 0 and 2**64 - 1")
-    measured = None if given.no_metrics else measuring.operator_set(settings)
-    return producing.Plan(given.generator, settings, given.seed, given.out.absolute(), measured)
+    measured = None if given.no_metrics else graph_coverage.select_operator_set(settings)
+    return model_batches.RunPlan(given.generator, settings, given.seed, given.out.absolute(), measured)
 
 
-def _supported(settings: Settings, backend: str) -> Settings:
+def _exclude_unsupported(settings: GeneratorSettings, backend: str) -> GeneratorSettings:
     """The settings without what the backend refuses; said on stderr."""
-    names = settings.operators or tuple(operators.at(settings.opset))
-    found = supporting.left_out(backend, settings.opset, settings.dtypes)
+    names = settings.operators or tuple(operators.specifications(settings.opset))
+    found = supported_ops.left_out(backend, settings.opset, settings.dtypes)
     refused = {name: dtypes for name, dtypes in found.items() if name in names}
     whole = [name for name, dtypes in refused.items() if set(dtypes) >= set(settings.dtypes)]
     note(
@@ -154,15 +158,15 @@ def _supported(settings: Settings, backend: str) -> Settings:
     return replace(settings, left_out=tuple(sorted(refused.items())))
 
 
-def _limits(given: argparse.Namespace) -> Limits:
-    usual = Limits()
+def _limits(given: argparse.Namespace) -> GraphLimits:
+    usual = GraphLimits()
     ranks = _range(given.ranks, "--ranks", 0) if given.ranks else (usual.min_rank, usual.max_rank)
     dims = _range(given.dims, "--dims", 0) if given.dims else (usual.min_dim, usual.max_dim)
     if given.scalars:
         ranks = (0, ranks[1])
     if given.zero_size:
         dims = (0, dims[1])
-    return Limits(min_rank=ranks[0], max_rank=ranks[1], min_dim=dims[0], max_dim=dims[1])
+    return GraphLimits(min_rank=ranks[0], max_rank=ranks[1], min_dim=dims[0], max_dim=dims[1])
 
 
 def _range(text: str, option: str, least: int) -> tuple[int, int]:
@@ -177,14 +181,14 @@ def _operators(text: str, opset: int) -> tuple[str, ...]:
     if text == "all":
         return ()
     if text == "isra":
-        known = operators.at(opset)
+        known = operators.specifications(opset)
         return tuple(name for name in sets.get("isra").in_degrees if name in known)
     wanted = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not wanted:
         raise UsageError("--operators names none; write all, or names with commas, such as Add,Conv")
     for name in wanted:
         if name not in operators.patterns(opset):
-            operators.named(name, opset)
+            operators.get_specification(name, opset)
     return wanted
 
 

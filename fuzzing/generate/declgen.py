@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from fuzzing.draws import Draws
 from fuzzing.errors import UsageError
 from fuzzing.generate.generators import register_generator
-from fuzzing.generate.isra.solver import Generated
-from fuzzing.generate.syntax import Drafting
+from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.model_drafts import DraftGenerator
+from fuzzing.rng import Rng
 
 #: After so many models thrown away there will be none. The paper's runs took about a hundred each: the mean
 #: of 2.88 nodes left of 1 to 200 means that a node is right two times in three.
-MOST_TRIES = 100_000
+MAX_ATTEMPTS = 100_000
 
 
 @register_generator("declgen")
-class DeclGen(Drafting):
+class DeclGen(DraftGenerator):
     """Generates models under some settings; `tries` counts models.
 
     The number of nodes is drawn again with each model, as the release does; so what is left are the small
     ones.
     """
 
-    def generate(self, seed: int) -> Generated:
+    def generate(self, seed: int) -> GeneratedGraph:
         """The model of this seed; raises UsageError if none is accepted."""
-        draws = Draws(seed)
-        for _ in range(MOST_TRIES):
-            draft = self.begin(draws)
-            for _ in range(draws.between(*self.settings.nodes)):
+        rng = Rng(seed)
+        for _ in range(MAX_ATTEMPTS):
+            draft = self.new_draft(rng)
+            for _ in range(rng.between(*self.settings.nodes)):
                 draft.node()
             graph = self.accepted(draft)
             if graph is not None:
-                return draft.generated(graph)
+                return draft.to_generated(graph)
         low, _ = self.settings.nodes
         raise UsageError(
-            f"DeclGen: none of {MOST_TRIES} models of {low} and more nodes is valid; "
+            f"DeclGen: none of {MAX_ATTEMPTS} models of {low} and more nodes is valid; "
             "ask for fewer nodes (--nodes) or for other operators (--operators)"
         )

@@ -1,7 +1,7 @@
 """Generators of operator graphs: each is one file, or one package, of this package that registers by name.
 
 A generator is made for one set of settings and gives the graph of any seed, so that model 7 of a run can be
-made alone, in any process: its seed is `fuzzing.draws.derive(run's seed, 7)`.
+made alone, in any process: its seed is `fuzzing.rng.derive(run's seed, 7)`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from fuzzing.registry import Registry
 
 if TYPE_CHECKING:
-    from fuzzing.generate.isra.settings import Settings
-    from fuzzing.generate.isra.solver import Generated
+    from fuzzing.generate.isra.settings import GeneratorSettings
+    from fuzzing.generate.isra.solver import GeneratedGraph
 
 
 class Generator(Protocol):
     """Makes graphs under one set of settings."""
 
-    def generate(self, seed: int) -> Generated:
+    def generate(self, seed: int) -> GeneratedGraph:
         """The graph of this seed, and where the elements of its data come from."""
         ...
 
 
 #: Makes a generator; raises UsageError for settings under which it can make no graph.
-Make = Callable[["Settings"], Generator]
+GeneratorFactory = Callable[["GeneratorSettings"], Generator]
 
-_GENERATORS: Registry[Make] = Registry("generator", "fuzzing.generate")
-M = TypeVar("M", bound=Make)
+_GENERATORS: Registry[GeneratorFactory] = Registry("generator", "fuzzing.generate")
+M = TypeVar("M", bound=GeneratorFactory)
 
 
 def register_generator(name: str) -> Callable[[M], M]:
@@ -37,9 +37,9 @@ def register_generator(name: str) -> Callable[[M], M]:
     `get` imports no other file if that, or its package, has the name too.
     """
 
-    def register(make: M) -> M:
-        _GENERATORS.add(make, name)
-        return make
+    def register(factory: M) -> M:
+        _GENERATORS.add(factory, name)
+        return factory
 
     return register
 
@@ -49,6 +49,6 @@ def names() -> tuple[str, ...]:
     return _GENERATORS.names()
 
 
-def get(name: str) -> Make:
+def get(name: str) -> GeneratorFactory:
     """The generator `name`; raises UnknownNameError that lists those there are."""
     return _GENERATORS.get(name)

@@ -17,15 +17,15 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from fuzzing.draws import Draws, derive
 from fuzzing.errors import InfrastructureError, UsageError
-from fuzzing.generate.child import Child, DiedError
 from fuzzing.generate.generators import register_generator
-from fuzzing.generate.isra.settings import Settings
-from fuzzing.generate.isra.solver import Generated
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.json_process import JsonProcess, ProcessExitedError
 from fuzzing.graph.intervals import BOOLEAN, Interval
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.types import TensorType
+from fuzzing.rng import Rng, derive_seed
 
 #: Names the interpreter that has NNSmith, where it is not ours.
 VARIABLE = "ASSAY_NNSMITH_PYTHON"
@@ -33,18 +33,18 @@ INSTALL = "pip install 'nnsmith==0.1.0' 'z3-solver<5.4' torch onnx"
 #: What NNSmith draws inputs from: 5 ± 2, rounded for whole numbers (`random_tensor` of its torch models).
 _INPUTS = Interval(3.0, 7.0)
 #: Models of one seed that are tried until one can be exported: of 400 of 16 nodes each could, at once.
-_MOST_TRIES = 20
+_MAX_ATTEMPTS = 20
 #: For an answer; the first one waits until NNSmith has tried all its operators.
 _SECONDS = 600.0
-_PROGRAM = "fuzzing.generate.nnsmith_program"
+_PROGRAM = "fuzzing.generate.nnsmith_worker"
 
 
-class CannotMakeError(Exception):
+class GenerationError(Exception):
     """NNSmith could not make, or not export, the model of a seed; the text is its reason."""
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedModel:
     """A model of NNSmith's.
 
     seconds, cpu  that it took, export included, by the clock and of the processor's time
@@ -63,66 +63,66 @@ class NNSmith:
     Raises UsageError for a choice of operators. The process starts with the first model; `close` ends it.
     """
 
-    def __init__(self, settings: Settings, python: str = "") -> None:
+    def __init__(self, settings: GeneratorSettings, python: str = "") -> None:
         if settings.operators:
             raise UsageError("nnsmith has operators of its own names: leave out --operators and --backend")
         self.settings = settings
         self._python = python or os.environ.get(VARIABLE) or sys.executable
-        self._child: Child | None = None
+        self._child: JsonProcess | None = None
 
-    def generate(self, seed: int) -> Generated:
+    def generate(self, seed: int) -> GeneratedGraph:
         """The model of this seed, or of one derived from it if NNSmith cannot export that.
 
         Raises InfrastructureError if there is no NNSmith.
         """
         reason = ""
-        for number in range(_MOST_TRIES):
+        for number in range(_MAX_ATTEMPTS):
             try:
-                made = self.model(derive(seed, "nnsmith", number), list(self.settings.dtypes))
-            except CannotMakeError as error:
+                made = self.model(derive_seed(seed, "nnsmith", number), list(self.settings.dtypes))
+            except GenerationError as error:
                 reason = str(error)
                 continue
             graph = from_onnx(made.onnx)
-            return Generated(graph, {edge: range_of(graph.types[edge]) for edge in graph.inputs})
+            return GeneratedGraph(graph, {edge: input_range(graph.types[edge]) for edge in graph.inputs})
         raise InfrastructureError(
-            f"NNSmith could make none of {_MOST_TRIES} models, the last one for: {reason}"
+            f"NNSmith could make none of {_MAX_ATTEMPTS} models, the last one for: {reason}"
         )
 
-    def model(self, seed: int, dtypes: list[str] | None = None, folder: Path | None = None) -> Made:
-        """The model of just this seed; raises CannotMakeError.
+    def model(self, seed: int, dtypes: list[str] | None = None, folder: Path | None = None) -> GeneratedModel:
+        """The model of just this seed; raises GenerationError.
 
         dtypes  element types of data; None: all that NNSmith has
         folder  where NNSmith is to search weights and write all its files, as its own command does
         """
-        nodes = Draws(derive(seed, "nodes")).between(*self.settings.nodes)
+        nodes = Rng(derive_seed(seed, "nodes")).between(*self.settings.nodes)
         asked = {"seed": seed, "nodes": nodes, "dtypes": dtypes}
         try:
-            found = self._running().ask(asked | {"folder": None if folder is None else str(folder)})
-        except DiedError as error:
+            found = self._start().request(asked | {"folder": None if folder is None else str(folder)})
+        except ProcessExitedError as error:
             self._child = None
-            raise self._trouble(error) from error
+            raise self._infrastructure_error(error) from error
         if found["event"] == "failed":
-            raise CannotMakeError(found["reason"])
-        return Made(b64decode(found["onnx"]), found["seconds"], found["cpu"])
+            raise GenerationError(found["reason"])
+        return GeneratedModel(b64decode(found["onnx"]), found["seconds"], found["cpu"])
 
     @property
     def versions(self) -> Mapping[str, str]:
         """Of NNSmith, z3-solver, torch, onnx and numpy, where NNSmith runs."""
-        found: Mapping[str, str] = self._running().ready["versions"]
+        found: Mapping[str, str] = self._start().ready["versions"]
         return found
 
-    def _running(self) -> Child:
+    def _start(self) -> JsonProcess:
         if self._child is None:
             command = [self._python, "-m", _PROGRAM, str(user_cache_path("assay") / "nnsmith")]
             environment = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
             advice = f"{VARIABLE} must name a Python that has NNSmith"
             try:
-                self._child = Child(command, environment, _SECONDS, advice)
-            except DiedError as error:
-                raise self._trouble(error) from error
+                self._child = JsonProcess(command, environment, _SECONDS, advice)
+            except ProcessExitedError as error:
+                raise self._infrastructure_error(error) from error
         return self._child
 
-    def _trouble(self, error: DiedError) -> InfrastructureError:
+    def _infrastructure_error(self, error: ProcessExitedError) -> InfrastructureError:
         words = str(error)
         missing = re.findall(r"No module named '(\w+)", words)
         if missing:
@@ -142,6 +142,6 @@ class NNSmith:
             self._child = None
 
 
-def range_of(type_: TensorType) -> Interval:
+def input_range(type_: TensorType) -> Interval:
     """What an input of NNSmith's models is drawn from."""
     return BOOLEAN if type_.dtype == "bool" else _INPUTS

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from fuzzing.draws import Draws
 from fuzzing.errors import UsageError
 from fuzzing.generate.generators import register_generator
-from fuzzing.generate.isra.solver import Generated
-from fuzzing.generate.syntax import Draft, Drafting
+from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.model_drafts import DraftGenerator, ModelDraft
 from fuzzing.graph.ir import Graph
+from fuzzing.rng import Rng
 
 #: Of one node (released baseline).
-MOST_TRIES = 10_000
+MAX_ATTEMPTS = 10_000
 
 
 @register_generator("randoop")
-class Randoop(Drafting):
+class Randoop(DraftGenerator):
     """Generates models under some settings; `tries` counts nodes."""
 
-    def generate(self, seed: int) -> Generated:
+    def generate(self, seed: int) -> GeneratedGraph:
         """The model of this seed; raises UsageError if a node is never accepted."""
-        draws = Draws(seed)
-        draft = self.begin(draws)
+        rng = Rng(seed)
+        draft = self.new_draft(rng)
         graph = draft.graph()
-        for _ in range(draws.between(*self.settings.nodes)):
-            graph = self._with_node(draft)
-        return draft.generated(graph)
+        for _ in range(rng.between(*self.settings.nodes)):
+            graph = self._append_node(draft)
+        return draft.to_generated(graph)
 
-    def _with_node(self, draft: Draft) -> Graph:
+    def _append_node(self, draft: ModelDraft) -> Graph:
         mark = draft.mark()
         _, sound = mark
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_ATTEMPTS):
             draft.node()
             graph = self.accepted(draft, sound)
             if graph is not None:
                 return graph
-            draft.back(mark)
+            draft.undo_to(mark)
         raise UsageError(
-            f"Randoop: none of {MOST_TRIES} further nodes is valid; ask for other operators (--operators)"
+            f"Randoop: none of {MAX_ATTEMPTS} further nodes is valid; ask for other operators (--operators)"
         )

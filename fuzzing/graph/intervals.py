@@ -1,7 +1,7 @@
 """Bounds on the elements of an edge, carried through the graph so that every value stays finite.
 
 An interval is a promise: each element is a number, no NaN, and lies in [low, high]. Operators say which
-intervals they take (`Operator.within`) and which they give (`Operator.values`); both are sound, if not
+intervals they take (`OperatorSpec.within`) and which they give (`OperatorSpec.values`); both are sound, if not
 tight. Compilers regroup sums and approximate functions, so what touches the border of a domain by inexact
 arithmetic is widened or kept away from it.
 """
@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fuzzing.draws import Draws
 from fuzzing.graph.types import TensorType
+from fuzzing.rng import Rng
 
 
 class Interval(NamedTuple):
@@ -27,7 +27,7 @@ class Interval(NamedTuple):
         """The largest magnitude in it."""
         return max(abs(self.low), abs(self.high))
 
-    def holds(self, other: Interval) -> bool:
+    def contains(self, other: Interval) -> bool:
         """Whether all of `other` lies in it."""
         return self.low <= other.low and other.high <= self.high
 
@@ -37,7 +37,7 @@ BOOLEAN = Interval(0, 1)
 
 #: What an edge may carry at all. Floats: a tenth of the type's largest number or less, so that a sum in
 #: another order stays finite. Integers: what the type holds, and float64 holds: up to 2**53.
-WHOLE: dict[str, Interval] = {
+FULL_RANGES: dict[str, Interval] = {
     "float16": Interval(-6e3, 6e3),
     "bfloat16": Interval(-1e37, 1e37),
     "float32": Interval(-1e37, 1e37),
@@ -53,8 +53,8 @@ WHOLE: dict[str, Interval] = {
     "bool": BOOLEAN,
 }
 
-#: What an operator takes that multiplies two elements, or adds a few: squares stay within `WHOLE`.
-MODEST: dict[str, Interval] = {
+#: What an operator takes that multiplies two elements, or adds a few: squares stay within `FULL_RANGES`.
+MODERATE_RANGES: dict[str, Interval] = {
     "float16": Interval(-64, 64),
     "bfloat16": Interval(-1e6, 1e6),
     "float32": Interval(-1e6, 1e6),
@@ -76,14 +76,14 @@ _FLOATS = (Interval(-1, 1),) * 5 + (UNIT, Interval(0.5, 2), Interval(-2, -0.5))
 _INTEGERS = (Interval(-8, 8), Interval(0, 8), Interval(1, 4))
 
 
-def whole(type_: TensorType) -> Interval:
+def full_range(type_: TensorType) -> Interval:
     """All that an edge of this type may carry: for operators that move, compare or bound."""
-    return WHOLE[type_.dtype]
+    return FULL_RANGES[type_.dtype]
 
 
-def modest(type_: TensorType) -> Interval:
+def moderate_range(type_: TensorType) -> Interval:
     """What an operator of plain arithmetic takes."""
-    return MODEST[type_.dtype]
+    return MODERATE_RANGES[type_.dtype]
 
 
 def within(low: float, high: float) -> _Fixed:
@@ -101,11 +101,11 @@ class _Fixed:
     def __call__(self, type_: TensorType) -> Interval:
         found = self._cut.get(type_.dtype)
         if found is None:
-            found = self._cut[type_.dtype] = cut(self._given, WHOLE[type_.dtype])
+            found = self._cut[type_.dtype] = intersect(self._given, FULL_RANGES[type_.dtype])
         return found
 
 
-def cut(given: Interval, bounds: Interval) -> Interval:
+def intersect(given: Interval, bounds: Interval) -> Interval:
     """The part of `given` that lies in `bounds`."""
     return Interval(max(given.low, bounds.low), min(given.high, bounds.high))
 
@@ -150,12 +150,12 @@ def magnitude(a: Interval) -> Interval:
     return Interval(least, a.largest)
 
 
-def fresh(draws: Draws, allowed: Interval, dtype: str) -> Interval:
+def draw_fresh(rng: Rng, allowed: Interval, dtype: str) -> Interval:
     """Where the elements of a new placeholder come from: usual numbers, as far as `allowed` holds them."""
     if dtype == "bool":
         return BOOLEAN
     floats = dtype.startswith(("float", "bfloat"))
-    usual = cut(draws.choice(_FLOATS if floats else _INTEGERS), allowed)
+    usual = intersect(rng.choice(_FLOATS if floats else _INTEGERS), allowed)
     if usual.low < usual.high or (usual.low == usual.high and not floats):
         return usual
     # None of the usual ones is allowed: begin at the border that lies nearer to zero.

@@ -50,7 +50,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Body:
+class Subgraph:
     """A graph held by an attribute: a branch of If, the body of Loop or Scan.
 
     graph     its inputs are what the operator hands it, its `captured` edges what it takes from outside
@@ -69,21 +69,29 @@ class TypeValue:
 
 
 Attribute: TypeAlias = (
-    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | Body | TypeValue
+    int
+    | float
+    | str
+    | tuple[int, ...]
+    | tuple[float, ...]
+    | tuple[str, ...]
+    | Constant
+    | Subgraph
+    | TypeValue
 )
 
 
-def single(number: float) -> float:
+def to_single_precision(number: float) -> float:
     """The shortest decimal number that is this one in single precision, in which ONNX keeps attributes."""
     return number if math.isnan(number) else float(str(np.float32(number)))
 
 
-def stored(value: Attribute) -> Attribute:
+def normalize_attribute(value: Attribute) -> Attribute:
     """An attribute as a model would give it back."""
     if isinstance(value, float):
-        return single(value)
+        return to_single_precision(value)
     if isinstance(value, tuple) and value and isinstance(value[0], float):
-        return tuple([single(number) for number in value])
+        return tuple([to_single_precision(number) for number in value])
     return value
 
 
@@ -101,33 +109,33 @@ class Node(NamedTuple):
     attributes: Mapping[str, Attribute]
     domain: str = ""
 
-    def uses(self) -> Iterator[int]:
+    def used_edges(self) -> Iterator[int]:
         """The edges it takes, with multiplicity, those its bodies capture included."""
         for edge in self.inputs:
             if edge is not None:
                 yield edge
-        for body in self.bodies():
+        for body in self.subgraphs():
             yield from body.captures
 
-    def bodies(self) -> Iterator[Body]:
+    def subgraphs(self) -> Iterator[Subgraph]:
         """The graphs that its attributes hold."""
         for value in self.attributes.values():
-            if isinstance(value, Body):
+            if isinstance(value, Subgraph):
                 yield value
 
     def fed(self, numbers: Mapping[int, int]) -> Node:
         """The same node with `numbers[e]` for each edge e that it uses; edges that are no key stay."""
         get = numbers.get
         attributes = {
-            name: Body(value.graph, tuple([get(edge, edge) for edge in value.captures]))
-            if isinstance(value, Body)
+            name: Subgraph(value.graph, tuple([get(edge, edge) for edge in value.captures]))
+            if isinstance(value, Subgraph)
             else value
             for name, value in self.attributes.items()
         }
         inputs = tuple([None if edge is None else get(edge, edge) for edge in self.inputs])
         return self._replace(inputs=inputs, attributes=attributes)
 
-    def renumbered(self, numbers: Mapping[int, int]) -> Node:
+    def renumber(self, numbers: Mapping[int, int]) -> Node:
         """The same node with `numbers[e]` for each edge e that it uses or gives."""
         return self.fed(numbers)._replace(outputs=tuple([numbers[edge] for edge in self.outputs]))
 
@@ -165,11 +173,11 @@ class Graph:
         """The nodes that use each edge, once for each use."""
         found: dict[int, list[Node]] = {}
         for node in self.nodes:
-            for edge in node.uses():
+            for edge in node.used_edges():
                 found.setdefault(edge, []).append(node)
         return found
 
-    def renumbered(self, numbers: Mapping[int, int]) -> Graph:
+    def renumber(self, numbers: Mapping[int, int]) -> Graph:
         """The same graph with edge `numbers[e]` for each edge e; edges that are no key must be unused.
 
         The order of the nodes stays. Names stay too, those that the writer made up included, so that an
@@ -191,7 +199,7 @@ class Graph:
                 numbers[edge]: self.constants[edge]
                 for edge in sorted(self.constants, key=lambda edge: numbers[edge])
             },
-            nodes=tuple([node.renumbered(numbers) for node in self.nodes]),
+            nodes=tuple([node.renumber(numbers) for node in self.nodes]),
             outputs=tuple([numbers[edge] for edge in self.outputs]),
             captured=tuple([numbers[edge] for edge in self.captured]),
             names=names,
@@ -241,7 +249,7 @@ class Builder:
         first = len(self.types)
         self.types.extend(types)
         outputs = tuple(range(first, first + len(types)))
-        kept = {name: stored(value) for name, value in attributes.items()} if attributes else {}
+        kept = {name: normalize_attribute(value) for name, value in attributes.items()} if attributes else {}
         self.nodes.append(Node(op, inputs, outputs, kept, domain))
         return outputs
 

@@ -16,9 +16,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from fuzzing.errors import UnreadableError
-from fuzzing.graph.completion import completed
-from fuzzing.graph.ir import Attribute, Body, Graph, Node, TypeValue, single
+from fuzzing.graph.ir import Attribute, Graph, Node, Subgraph, TypeValue, to_single_precision
 from fuzzing.graph.onnx_types import constant_of, type_of
+from fuzzing.graph.type_inference import complete_types
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 _ALIAS = "ai.onnx"  # of the default domain (onnx, docs/IR.md)
@@ -32,7 +32,7 @@ def from_onnx(model: ModelProto | bytes) -> Graph:
     Types are those that ONNX infers; where it leaves lengths open, those of the operators' specifications.
     Local functions are inlined. Sparse tensors, and tensors whose data lie in another file, are refused.
     """
-    return completed(read(model, strict=False))
+    return complete_types(read(model, strict=False))
 
 
 def read(model: ModelProto | bytes, *, strict: bool) -> Graph:
@@ -41,7 +41,7 @@ def read(model: ModelProto | bytes, *, strict: bool) -> Graph:
     strict  raise onnx.shape_inference.InferenceError where inference fails, not pass over it
     """
     if isinstance(model, bytes):
-        model = _parsed(model)
+        model = _parse(model)
     _refuse_sparse(model.graph)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model, False)
@@ -59,7 +59,7 @@ def read(model: ModelProto | bytes, *, strict: bool) -> Graph:
     return scope.read("v")
 
 
-def _parsed(data: bytes) -> ModelProto:
+def _parse(data: bytes) -> ModelProto:
     try:
         return onnx.load_model_from_string(data)
     except DecodeError as error:
@@ -92,7 +92,7 @@ class _Scope:
         self._edges: dict[str, int] = {}  # the last edge of each name, this graph's and what it captures
         self._names: dict[int, str] = {}
         self._captured: dict[int, int] = {}  # the enclosing graph's edges that feed ours
-        self._listed: dict[int, int] = {}  # the number each captured edge had where it was written
+        self._listed_captures: dict[int, int] = {}  # the number each captured edge had where it was written
         values: Iterable[ValueInfoProto] = (*proto.value_info, *proto.input, *proto.output)
         self._known = {item.name: type_of(item.type) for item in values}
 
@@ -124,7 +124,7 @@ class _Scope:
             captured=tuple(self._captured),
             opsets=dict(self._opsets) if self._outer is None else {},
         )
-        return self._numbered(graph, prefix)
+        return self._restore_numbers(graph, prefix)
 
     def find(self, name: str) -> int:
         """The edge of a name, captured if need be."""
@@ -153,7 +153,7 @@ class _Scope:
         except (ValueError, TypeError, LookupError):
             return  # documentation of someone else's
         for name, number in pairs:
-            self._listed[self._capture(name)] = number
+            self._listed_captures[self._capture(name)] = number
 
     def _edge(self, type_: TensorType) -> int:
         self._types.append(type_)
@@ -178,7 +178,7 @@ class _Scope:
         if proto.type == AttributeProto.GRAPH:
             body = _Scope(proto.g, self._opset, self._opsets, self)
             graph = body.read(f"{node.name}_{proto.name}_v")
-            return Body(graph, body.captures)
+            return Subgraph(graph, body.captures)
         reader = _ATTRIBUTES.get(proto.type)
         if reader is None:
             kind = AttributeProto.AttributeType.Name(proto.type).lower()
@@ -187,21 +187,21 @@ class _Scope:
             )
         return reader(proto)
 
-    def _numbered(self, graph: Graph, prefix: str) -> Graph:
+    def _restore_numbers(self, graph: Graph, prefix: str) -> Graph:
         """The graph with its edges numbered as where our writer got it; else what it captures comes first."""
-        told = self._told(prefix, len(graph.types))
-        if told is not None and _ordered(graph, told):
-            return self._renumbered(graph, told, {})
+        told = self._numbers_from_names(prefix, len(graph.types))
+        if told is not None and _is_ordered(graph, told):
+            return self._renumber(graph, told, {})
         others = [edge for edge in range(len(graph.types)) if edge not in self._captured]
         numbers = {edge: number for number, edge in enumerate((*self._captured, *others))}
-        return self._renumbered(graph, numbers, {numbers[edge]: name for edge, name in self._names.items()})
+        return self._renumber(graph, numbers, {numbers[edge]: name for edge, name in self._names.items()})
 
-    def _told(self, prefix: str, count: int) -> dict[int, int] | None:
+    def _numbers_from_names(self, prefix: str, count: int) -> dict[int, int] | None:
         """The numbers that edges' names tell, None if our writer did not make up all of them.
 
         What has no name, optional outputs that are left out, takes the numbers that are missing.
         """
-        numbers = dict(self._listed)
+        numbers = dict(self._listed_captures)
         for edge, name in self._names.items():
             number = name[len(prefix) :]
             if not (name.startswith(prefix) and number.isdecimal() and str(int(number)) == number):
@@ -213,17 +213,17 @@ class _Scope:
                 numbers[edge] = next(free, count)
         return numbers if sorted(numbers.values()) == list(range(count)) else None
 
-    def _renumbered(self, graph: Graph, numbers: Mapping[int, int], names: Mapping[int, str]) -> Graph:
+    def _renumber(self, graph: Graph, numbers: Mapping[int, int], names: Mapping[int, str]) -> Graph:
         if all(old == new for old, new in numbers.items()):
             return replace(graph, names=names)
         self._captured = {numbers[edge]: source for edge, source in self._captured.items()}
-        return replace(graph.renumbered(numbers), names=names)
+        return replace(graph.renumber(numbers), names=names)
 
 
-def _ordered(graph: Graph, numbers: Mapping[int, int]) -> bool:
+def _is_ordered(graph: Graph, numbers: Mapping[int, int]) -> bool:
     """Whether each node uses smaller numbers than it gives."""
     return all(
-        max((numbers[edge] for edge in node.uses()), default=-1)
+        max((numbers[edge] for edge in node.used_edges()), default=-1)
         < min((numbers[edge] for edge in node.outputs), default=len(numbers))
         for node in graph.nodes
     )
@@ -235,11 +235,11 @@ def _texts(values: Iterable[bytes]) -> tuple[str, ...]:
 
 _ATTRIBUTES: dict[int, Callable[[AttributeProto], Attribute]] = {
     AttributeProto.INT: lambda proto: int(proto.i),
-    AttributeProto.FLOAT: lambda proto: single(proto.f),
+    AttributeProto.FLOAT: lambda proto: to_single_precision(proto.f),
     AttributeProto.STRING: lambda proto: _texts([proto.s])[0],
     AttributeProto.TENSOR: lambda proto: constant_of(proto.t),
     AttributeProto.TYPE_PROTO: lambda proto: TypeValue(type_of(proto.tp)),
     AttributeProto.INTS: lambda proto: tuple(proto.ints),
-    AttributeProto.FLOATS: lambda proto: tuple([single(value) for value in proto.floats]),
+    AttributeProto.FLOATS: lambda proto: tuple([to_single_precision(value) for value in proto.floats]),
     AttributeProto.STRINGS: lambda proto: _texts(proto.strings),
 }

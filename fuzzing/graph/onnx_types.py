@@ -109,7 +109,7 @@ def constant_of(tensor: TensorProto) -> Constant:
     dtype = _NAMES.get(tensor.data_type)
     if dtype == STRING:
         texts = [text.decode("utf-8", "surrogateescape") for text in tensor.string_data]
-        return Constant(STRING, _shaped(np.array(texts, object), tensor))
+        return Constant(STRING, _reshape(np.array(texts, object), tensor))
     if dtype not in CARRIERS:
         raise UnreadableError(
             f"the tensor {tensor.name!r} is of type {dtype or tensor.data_type}, which cannot be held"
@@ -124,14 +124,14 @@ def constant_of(tensor: TensorProto) -> Constant:
     return Constant(dtype, array.astype(carrier, copy=False))
 
 
-def _shaped(array: Array, tensor: TensorProto) -> Array:
+def _reshape(array: Array, tensor: TensorProto) -> Array:
     try:
         return array.reshape(tuple(tensor.dims))
     except ValueError as error:
         raise UnreadableError(f"the tensor {tensor.name!r} cannot be read: {error}") from None
 
 
-def fill(tensor: TensorProto, constant: Constant) -> None:
+def fill_tensor(tensor: TensorProto, constant: Constant) -> None:
     """Writes a constant into an empty tensor: its type, its lengths, its bytes."""
     array = constant.array
     tensor.data_type = DTYPES[constant.dtype]

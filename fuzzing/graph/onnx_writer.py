@@ -15,8 +15,8 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 from fuzzing.errors import UnwritableError
-from fuzzing.graph.ir import Attribute, Body, Constant, Graph, Node, TypeValue
-from fuzzing.graph.onnx_types import DTYPES, fill, proto_of
+from fuzzing.graph.ir import Attribute, Constant, Graph, Node, Subgraph, TypeValue
+from fuzzing.graph.onnx_types import DTYPES, fill_tensor, proto_of
 from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 PRODUCER = "assay"
@@ -66,10 +66,10 @@ def _ir_version(opsets: tuple[tuple[str, int], ...]) -> int:
 
 #: Operators of whose outputs onnx's inference says nothing, or not all, although our types do; what follows
 #: them it would infer wrongly (Einsum on an unknown rank), or not at all. So the model says their types.
-_UNTOLD = frozenset({"Attention", "Compress", "GroupNormalization", "Loop", "MaxUnpool"})
+_UNTYPED = frozenset({"Attention", "Compress", "GroupNormalization", "Loop", "MaxUnpool"})
 
 
-def _tell(graph: Graph, node: Node, proto: GraphProto, names: list[str]) -> None:
+def _add_type_hint(graph: Graph, node: Node, proto: GraphProto, names: list[str]) -> None:
     for edge in node.outputs:
         if graph.types[edge].static and edge not in graph.outputs:
             _declare(proto.value_info.add(), names[edge], graph.types[edge], True)
@@ -93,7 +93,7 @@ class _Writer:
         for edge, constant in sorted(graph.constants.items()):
             tensor = proto.initializer.add()
             tensor.name = names[edge]
-            fill(tensor, constant)
+            fill_tensor(tensor, constant)
         for number, node in enumerate(graph.nodes):
             made = proto.node.add()
             made.op_type = node.op
@@ -105,8 +105,8 @@ class _Writer:
             made.output.extend([names[edge] for edge in node.outputs])
             if node.attributes:
                 self._attributes(node, made, names, taken)
-            if node.op in _UNTOLD and self._outputs:
-                _tell(graph, node, proto, names)
+            if node.op in _UNTYPED and self._outputs:
+                _add_type_hint(graph, node, proto, names)
         for edge in graph.outputs:
             told = graph.types[edge] if self._outputs else UNKNOWN
             _declare(proto.output.add(), names[edge], told, main and self._outputs)
@@ -115,16 +115,16 @@ class _Writer:
         for name, value in sorted(node.attributes.items()):
             attribute = made.attribute.add()
             attribute.name = name
-            if isinstance(value, Body):
+            if isinstance(value, Subgraph):
                 attribute.type = AttributeProto.GRAPH
                 self._body(value, attribute.g, f"{made.name}_{name}", names, taken)
             elif isinstance(value, tuple) and not value:
-                attribute.type = _declared(node.op, node.domain, self._opsets.get(node.domain, 1), name)
+                attribute.type = _attribute_type(node.op, node.domain, self._opsets.get(node.domain, 1), name)
             else:
                 _set(attribute, value)
 
     def _body(
-        self, body: Body, proto: GraphProto, name: str, names: list[str], taken: frozenset[str]
+        self, body: Subgraph, proto: GraphProto, name: str, names: list[str], taken: frozenset[str]
     ) -> None:
         proto.name = name
         feeds = dict(zip(body.graph.captured, [names[edge] for edge in body.captures], strict=True))
@@ -181,7 +181,7 @@ def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, needed: b
 
 
 @cache
-def _declared(op: str, domain: str, opset: int, name: str) -> int:
+def _attribute_type(op: str, domain: str, opset: int, name: str) -> int:
     """The type of an attribute that holds no elements, by the operator's schema; INTS if it has none."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
@@ -200,7 +200,7 @@ def _set(proto: AttributeProto, value: Attribute) -> None:
         proto.type, proto.s = AttributeProto.STRING, value.encode("utf-8", "surrogateescape")
     elif isinstance(value, Constant):
         proto.type = AttributeProto.TENSOR
-        fill(proto.t, value)
+        fill_tensor(proto.t, value)
     elif isinstance(value, TypeValue):
         proto.type = AttributeProto.TYPE_PROTO
         proto.tp.CopyFrom(proto_of(value.type))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from fuzzing.graph.intervals import WHOLE, Interval, cut
+from fuzzing.graph.intervals import FULL_RANGES, Interval, intersect
 from fuzzing.graph.types import TensorType
 
 #: How far a result may be off, relatively: four units of the last place for the short types (IEEE 754:
@@ -28,7 +28,7 @@ _EXPONENTS = {"float16": Interval(-8.0, 8.0)}
 _OTHER_EXPONENTS = Interval(-80.0, 80.0)
 
 
-def rounded(found: Interval, dtype: str, steps: float = 1.0) -> Interval:
+def after_rounding(found: Interval, dtype: str, steps: float = 1.0) -> Interval:
     """For functions that keep their relative accuracy: signs stay, and zero stays zero."""
     step = STEP.get(dtype)
     if step is None:
@@ -40,21 +40,21 @@ def rounded(found: Interval, dtype: str, steps: float = 1.0) -> Interval:
     return Interval(0.0 if 0 < low < tiny else low, 0.0 if -tiny < high < 0 else high)
 
 
-def rounded_product(found: Interval, dtype: str, count: int) -> Interval:
+def product_after_rounding(found: Interval, dtype: str, count: int) -> Interval:
     """For products of so many factors, whose roundings go both ways and make up for each other in part."""
-    return rounded(found, dtype, min(2 + count / 64, 16))
+    return after_rounding(found, dtype, min(2 + count / 64, 16))
 
 
-def loosened(found: Interval, dtype: str, scale: float = 1.0, floor: float = -math.inf) -> Interval:
+def widened(found: Interval, dtype: str, scale: float = 1.0, floor: float = -math.inf) -> Interval:
     """For functions with a difference in them: off by a share of `scale` too, but never below `floor`."""
     step = STEP.get(dtype)
     if step is None:
         return found
-    low, high = rounded(found, dtype)
+    low, high = after_rounding(found, dtype)
     return Interval(max(low - step * scale, floor), high + step * scale)
 
 
-def cut_off(found: Interval, dtype: str) -> Interval:
+def truncated(found: Interval, dtype: str) -> Interval:
     """For fractions, which an integer type drops or rounds, whichever."""
     return found if dtype in STEP else Interval(math.floor(found.low), math.ceil(found.high))
 
@@ -84,15 +84,15 @@ def exponents(type_: TensorType) -> Interval:
     return _EXPONENTS.get(type_.dtype, _OTHER_EXPONENTS)
 
 
-def limited(low: float, high: float, short: float) -> Callable[[TensorType], Interval]:
+def bounded_domain(low: float, high: float, short: float) -> Callable[[TensorType], Interval]:
     """A domain; in magnitude at most `short` where numbers have so few bits that they lie far apart."""
-    wide, narrow = Interval(low, high), cut(Interval(low, high), Interval(-short, short))
+    wide, narrow = Interval(low, high), intersect(Interval(low, high), Interval(-short, short))
     return lambda type_: narrow if type_.dtype in ("float16", "bfloat16") else wide
 
 
 @cache
 def _share(dtype: str, parts: float) -> Interval:
-    low, high = WHOLE[dtype]
+    low, high = FULL_RANGES[dtype]
     if dtype in STEP:
         parts *= _ROUNDINGS
         return Interval(low / parts, high / parts)

@@ -16,12 +16,12 @@ import numpy as np
 from fuzzing.cases.torch_program import MAX_BYTES
 from fuzzing.cases.values import STRING
 from fuzzing.errors import UnwritableError
-from fuzzing.graph.completion import specification
+from fuzzing.graph.constants import numbers
 from fuzzing.graph.ir import Constant, Graph, Node
-from fuzzing.graph.literals import numbers
-from fuzzing.graph.operator import Operator
-from fuzzing.graph.site import Site
-from fuzzing.graph.types import ABSENT, OpenShapeError
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import OperatorSpec
+from fuzzing.graph.type_inference import find_specification
+from fuzzing.graph.types import ABSENT, UnknownShapeError
 
 #: Constants of more elements are bytes in the text: what a case allows as a literal (docs/programs.md).
 MAX_LITERAL = 64
@@ -67,7 +67,7 @@ def _program(graph: Graph, constants: Mapping[int, Constant], lines: Sequence[st
     head = [*(["import base64", ""] if encoded else []), "import torch", ""]
     if constants:
         head += ['DEVICE = "cpu"', ""]
-    head += [f"C{edge} = {_encoded(constant)}" for edge, constant in encoded.items()]
+    head += [f"C{edge} = {_encode(constant)}" for edge, constant in encoded.items()]
     if encoded:
         head.append("")
     body = [*literals, *lines, f"return {', '.join(f'v{edge}' for edge in graph.outputs)}"]
@@ -75,22 +75,22 @@ def _program(graph: Graph, constants: Mapping[int, Constant], lines: Sequence[st
 
 
 def _expression(graph: Graph, node: Node) -> str | None:
-    operator = specification(graph, node)
+    operator = find_specification(graph, node)
     if operator is None or operator.torch is None:
         return None
-    site = Site.of(operator, graph, node)
-    names = ["None" if edge is None else f"v{edge}" for edge in site.edges]
-    return _formatted(operator, site, names)
+    context = NodeContext.from_node(operator, graph, node)
+    names = ["None" if edge is None else f"v{edge}" for edge in context.edges]
+    return _format_operator(operator, context, names)
 
 
-def _formatted(operator: Operator, site: Site, names: list[str]) -> str | None:
+def _format_operator(operator: OperatorSpec, context: NodeContext, names: list[str]) -> str | None:
     if isinstance(operator.torch, str):
         return operator.torch.format(*names)
     if operator.torch is None:
         return None
     try:
-        return operator.torch(site, names)
-    except OpenShapeError as error:
+        return operator.torch(context, names)
+    except UnknownShapeError as error:
         raise UnwritableError(f"{operator.name} cannot be told in torch: {error}") from error
 
 
@@ -104,10 +104,10 @@ def _is_encoded(constant: Constant) -> bool:
         raise UnwritableError(f"torch has no {constant.dtype} tensors")
     if constant.dtype.startswith("float8"):
         return constant.array.size > 0
-    return constant.array.size > MAX_LITERAL and not _uniform(constant)
+    return constant.array.size > MAX_LITERAL and not _is_uniform(constant)
 
 
-def _uniform(constant: Constant) -> bool:
+def _is_uniform(constant: Constant) -> bool:
     flat = constant.array.reshape(-1)
     return flat.size > 0 and flat.tobytes() == flat[:1].tobytes() * flat.size
 
@@ -117,21 +117,21 @@ def _literal(constant: Constant) -> str:
     how = f"dtype=torch.{constant.dtype}, device=DEVICE"
     if constant.array.size == 0:
         return f"torch.zeros({shape}, {how})"
-    if constant.array.size > 1 and _uniform(constant):
-        return f"torch.full({shape}, {next(_spelled(constant))}, {how})"
-    return f"torch.tensor({_nested(list(_spelled(constant)), shape)}, {how})"
+    if constant.array.size > 1 and _is_uniform(constant):
+        return f"torch.full({shape}, {next(_format_elements(constant))}, {how})"
+    return f"torch.tensor({_format_nested(list(_format_elements(constant)), shape)}, {how})"
 
 
-def _nested(items: Sequence[str], shape: Sequence[int]) -> str:
+def _format_nested(items: Sequence[str], shape: Sequence[int]) -> str:
     """Elements in row-major order as lists in lists; a number if there are no axes."""
     if not shape:
         return items[0]
     step = len(items) // shape[0]
-    parts = [_nested(items[start : start + step], shape[1:]) for start in range(0, len(items), step)]
+    parts = [_format_nested(items[start : start + step], shape[1:]) for start in range(0, len(items), step)]
     return f"[{', '.join(parts)}]"
 
 
-def _spelled(constant: Constant) -> Iterator[str]:
+def _format_elements(constant: Constant) -> Iterator[str]:
     """Each element as Python, floats with as many digits as tell it from its neighbours of the same type."""
     for item in numbers(constant).reshape(-1):
         if isinstance(item, np.complexfloating):
@@ -147,7 +147,7 @@ def _float(item: np.floating[Any]) -> str:
     return str(item) if np.isfinite(item) else f'float("{item}")'
 
 
-def _encoded(constant: Constant) -> str:
+def _encode(constant: Constant) -> str:
     data = base64.b64encode(constant.array.tobytes()).decode("ascii")
     buffer = f'bytearray(base64.b64decode("{data}"))'
     return f"torch.frombuffer({buffer}, dtype=torch.{constant.dtype}).reshape({constant.array.shape})"

@@ -18,7 +18,7 @@ Dim: TypeAlias = int | None
 Shape: TypeAlias = tuple[Dim, ...]
 
 
-class OpenShapeError(ValueError):
+class UnknownShapeError(ValueError):
     """Lengths are asked for that only the data tell."""
 
 
@@ -50,9 +50,9 @@ class TensorType(NamedTuple):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The shape of a static type; OpenShapeError for any other."""
+        """The shape of a static type; UnknownShapeError for any other."""
         if self.shape is None or None in self.shape:
-            raise OpenShapeError(f"{self} has no static shape")
+            raise UnknownShapeError(f"{self} has no static shape")
         return self.shape  # type: ignore[return-value]
 
     def __str__(self) -> str:

@@ -19,12 +19,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fuzzing.cases import Corpus, TestCase
+from fuzzing.entry_point import event, note, run_main
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import sources
-from fuzzing.migrate.parts import Part, migrated
-from fuzzing.prioritize.instances import instance_of
-from fuzzing.prioritize.signatures import Signatures
-from fuzzing.program import ended, event, note
+from fuzzing.migrate.source_parts import Part, migrate_source
+from fuzzing.prioritize.api_signatures import ApiSignatures
+from fuzzing.prioritize.instances import extract_instance
 
 _PROGRESS_EVERY = 250  # tests; some second or two apart
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         part = Part.parse(given.part) if given.part else None
         run(sources.get(given.source), Corpus(given.corpus), part)
 
-    return ended(parser.prog, work)
+    return run_main(parser.prog, work)
 
 
 def run(
@@ -57,8 +57,8 @@ def run(
     note(f"{source.name}: making cases, by {source.library}")
     cases = new = 0
     skipped: Counter[str] = Counter()
-    signatures = Signatures()
-    for item in migrated(source, part):
+    signatures = ApiSignatures()
+    for item in migrate_source(source, part):
         if isinstance(item, TestCase):
             cases += 1
             new += _store(item, corpus)
@@ -90,8 +90,8 @@ def _store(case: TestCase, corpus: Corpus) -> bool:
         ) from error
 
 
-def _case(case: TestCase, signatures: Signatures) -> None:
-    prov, instance = case.provenance, instance_of(case, signatures)
+def _case(case: TestCase, signatures: ApiSignatures) -> None:
+    prov, instance = case.provenance, extract_instance(case, signatures)
     event(event="case", id=case.id, test=prov.test, operator=prov.operator, instance=instance.to_json())
 
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from fuzzing.cases import TestCase, TorchCall
-from fuzzing.generate.deeprel.pairs import Bug
-from fuzzing.generate.deeprel.search import Search, Settings
-from fuzzing.generate.deeprel.seeds import covered, recorded
-from fuzzing.migrate.parts import Part
+from fuzzing.entry_point import note
+from fuzzing.generate.deeprel.api_pairs import LibraryBug
+from fuzzing.generate.deeprel.search import Search, SearchSettings
+from fuzzing.migrate.deeprel_seeds import covered, recorded
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
-from fuzzing.program import note
 
 NAME = "deeprel"
 LIBRARY = "torch"
@@ -28,28 +28,28 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     A part begins with the recorded calls of some families of APIs, and pursues what it reaches among them.
     What several families lend to one API is several parts' work: there they give the same cases.
     """
-    settings = Settings()
+    settings = SearchSettings()
     if part is None:
         search = Search(recorded(settings.invocations), settings)
     else:
-        mine = partial(_holds, part)
-        search = Search(recorded(settings.invocations, mine), settings, chosen=mine, covered=covered())
+        mine = partial(_part_contains, part)
+        search = Search(recorded(settings.invocations, mine), settings, source_filter=mine, covered=covered())
     note(f"{NAME}: {search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     for item in search.run():
         if isinstance(item, TestCase):
             yield item
-        elif isinstance(item, Bug):
+        elif isinstance(item, LibraryBug):
             yield Skip(
                 item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item)
             )
     note(search.totals.text())
 
 
-def _holds(part: Part, api: str) -> bool:
-    return part.holds(family(api))
+def _part_contains(part: Part, api: str) -> bool:
+    return part.contains(family_name(api))
 
 
-def family(api: str) -> str:
+def family_name(api: str) -> str:
     """What relatives have in common: of torch.relu_, torch.nn.ReLU6 and torch.Tensor.relu it is relu.
 
     Most of what a source reaches is of its own family, so that parts seldom do the same work twice.
@@ -57,8 +57,8 @@ def family(api: str) -> str:
     return api.rsplit(".", 1)[-1].lower().rstrip("_0123456789")
 
 
-def told(bug: Bug) -> str:
+def told(bug: LibraryBug) -> str:
     """How the library died, and of what."""
     program = bug.case.program
     call = program.source() if isinstance(program, TorchCall) else bug.api
-    return f"{bug.how}: {call}"
+    return f"{bug.reason}: {call}"

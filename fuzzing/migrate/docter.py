@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError, InternalError
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "docter"
@@ -41,27 +41,27 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     from fuzzing.generate.docter import apis
 
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
-    yield from drawn((name for name in apis.names() if part is None or part.holds(name)), PER_API, SEED)
+    yield from drawn((name for name in apis.names() if part is None or part.contains(name)), PER_API, SEED)
 
 
 def drawn(apis: Iterable[str], count: int, seed: int) -> Iterator[TestCase | Skip]:
     """`count` draws of each of `apis`: a case, or why it is none."""
     from fuzzing.generate.docter import trials
 
-    for trial in trials.run(apis, trials.Plan(count=count, seed=seed)):
+    for trial in trials.run(apis, trials.TrialPlan(count=count, seed=seed)):
         if trial.ending == "accepted" and trial.case is not None:
-            yield _compared(trial.case)
+            yield _with_comparison(trial.case)
         else:
             yield Skip(trial.name, _REASONS[trial.ending], trial.detail)
 
 
-def _compared(case: TestCase) -> TestCase | Skip:
+def _with_comparison(case: TestCase) -> TestCase | Skip:
     """The case with how to compare it: by shapes if it draws random numbers or hands out what nobody wrote.
 
     It has run in a worker just now, so that here it is safe to run.
     """
-    from fuzzing.generate.docter.extract import constraints
-    from fuzzing.migrate.torch_samples import observe_case
+    from fuzzing.generate.docter.extraction import extract_constraints
+    from fuzzing.torch_api.samples import observe_case
 
     try:
         with warnings.catch_warnings():
@@ -71,5 +71,5 @@ def _compared(case: TestCase) -> TestCase | Skip:
         raise
     except Exception as error:  # noqa: BLE001 - whatever torch raises; it did not a moment ago
         return Skip(case.provenance.test, "the library takes the draw only now and then", repr(error)[:300])
-    record = constraints(case.provenance.operator)
-    return replace(case, comparison="shapes" if observed.random or record.uninitialised else "values")
+    record = extract_constraints(case.provenance.operator)
+    return replace(case, comparison="shapes" if observed.random or record.uninitialized else "values")

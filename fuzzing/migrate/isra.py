@@ -11,12 +11,12 @@ from functools import cache
 from importlib.metadata import version
 
 from fuzzing.cases import TestCase
-from fuzzing.draws import Draws, derive
 from fuzzing.errors import InfrastructureError
-from fuzzing.generate.isra import Settings, Solver
+from fuzzing.generate.isra import GeneratorSettings, Solver
 from fuzzing.graph.types import ANY
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
+from fuzzing.rng import Rng, derive_seed
 
 NAME = "isra"
 LIBRARY = "onnx"
@@ -42,7 +42,7 @@ DTYPES = ("float32",) * 8 + (
 #: 0.42 - 0.5 + 0.08 is 0 in theory and a rounding to either side of it in practice: where such a window
 #: begins, Ceil, Shrink, comparisons and OneHot behind it step one way or the other, in every compiler. It has
 #: no input that could be moved to show it.
-ON_THE_EDGE = ("BlackmanWindow",)
+SPECIAL_DIMENSIONS = ("BlackmanWindow",)
 
 
 @register_source(NAME, library=LIBRARY)
@@ -53,7 +53,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     except ImportError as error:
         raise InfrastructureError(f"{NAME} needs onnx: pip install onnx ({error})") from error
     for number in range(MODELS):
-        if part is None or part.holds(test_name(number)):
+        if part is None or part.contains(test_name(number)):
             yield model(number)
 
 
@@ -64,15 +64,17 @@ def test_name(number: int) -> str:
 
 def model(number: int, seed: int = SEED) -> TestCase:
     """One model as a case."""
-    from fuzzing.generate import casing
+    from fuzzing.generate import case_builder
 
-    own = derive(seed, NAME, number)
-    draws = Draws(derive(own, "settings"))
-    generated = _solver(draws.between(*OPSETS), draws.choice(DTYPES)).generate(own)
-    return casing.case(generated, own, casing.Origin(NAME, version(LIBRARY), LIBRARY), test_name(number))
+    own = derive_seed(seed, NAME, number)
+    rng = Rng(derive_seed(own, "settings"))
+    generated = _solver(rng.between(*OPSETS), rng.choice(DTYPES)).generate(own)
+    return case_builder.case(
+        generated, own, case_builder.CaseOrigin(NAME, version(LIBRARY), LIBRARY), test_name(number)
+    )
 
 
 @cache
 def _solver(opset: int, dtype: str) -> Solver:
-    left_out = tuple((name, ANY) for name in ON_THE_EDGE)
-    return Solver(Settings(nodes=NODES, opset=opset, dtypes=(dtype,), mixed=True, left_out=left_out))
+    left_out = tuple((name, ANY) for name in SPECIAL_DIMENSIONS)
+    return Solver(GeneratorSettings(nodes=NODES, opset=opset, dtypes=(dtype,), mixed=True, left_out=left_out))

@@ -46,19 +46,18 @@ def main(arguments: Sequence[str]) -> int:
     """The command; returns its exit code."""
     report, *files = arguments
     import keras
-    import pytest  # noqa: F401 - for the forks
     import torch
 
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they would be imported by every fork
     torch.set_num_threads(1)  # of a process with threads, a fork has only the one
     root = Path(keras.__file__).parent.parent
     _stand_in(_conftest())
-    _skip_training()
+    _disable_training_checks()
     gc.collect()
     gc.freeze()  # what is imported by now is not looked through again, nor copied for it
     with open(report, "a", encoding="utf-8") as lines:
         for place, file in enumerate(files, 1):
-            said = _forked(root, file)
+            said = _run_in_fork(root, file)
             lines.write(json.dumps(said) + "\n")
             lines.flush()
             took = f"{said['seconds']:.1f} s, {said['cpu']:.1f} s of the processor"
@@ -66,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _forked(root: Path, file: str) -> dict[str, Any]:
+def _run_in_fork(root: Path, file: str) -> dict[str, Any]:
     """Runs one file in a fork, for no longer than FILE_S."""
     begin, spent = time.perf_counter(), _children_s()
     process = multiprocessing.get_context("fork").Process(target=_run, args=(root, file))
@@ -101,7 +100,7 @@ def _run(root: Path, file: str) -> None:
     sys.exit(int(pytest.main([*_OPTIONS, f"--rootdir={root}", str(root / file)])))
 
 
-def _skip_training() -> None:
+def _disable_training_checks() -> None:
     """Has Keras' checklist for layers leave out its last point, a step of training: nothing new is called."""
     from keras.src.testing import TestCase
 

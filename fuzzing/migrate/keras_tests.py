@@ -20,9 +20,9 @@ from pathlib import Path
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import keras_runner
-from fuzzing.migrate.parts import Part
-from fuzzing.migrate.recorders import collect
+from fuzzing.migrate.recorders import recording
 from fuzzing.migrate.recorders.base import instance_key
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 
 NAME = "keras-tests"
@@ -39,7 +39,7 @@ _NO_TESTS = 5
 @register_source(NAME, library=LIBRARY, needs="torch pytest absl-py")
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Every distinct call of an operator in Keras' own tests, or in those of a part, that Keras repeats."""
-    yield from of_files([file for file in test_files() if part is None or part.holds(file)])
+    yield from record_files([file for file in test_files() if part is None or part.contains(file)])
 
 
 def test_files() -> list[str]:
@@ -61,7 +61,7 @@ def test_files() -> list[str]:
     return sorted(path.relative_to(package.parent).as_posix() for path in found)
 
 
-def of_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
+def record_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
     """The distinct cases of these files and what became none, file by file.
 
     One instance is one case: the second with the same parameters, types and shapes is left out.
@@ -69,7 +69,7 @@ def of_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
     seen: set[bytes] = set()
     left = iter(files)
     while lot := list(islice(left, FILES_AT_ONCE)):
-        for item in _lot(lot):
+        for item in _run_files(lot):
             if not isinstance(item, TestCase):
                 yield item
             elif (key := instance_key(item)) not in seen:
@@ -77,27 +77,27 @@ def of_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
                 yield item
 
 
-def _lot(files: Sequence[str]) -> Iterator[TestCase | Skip]:
+def _run_files(files: Sequence[str]) -> Iterator[TestCase | Skip]:
     with tempfile.TemporaryDirectory(prefix="assay-keras-") as folder:
         report = Path(folder) / "report.jsonl"
         command = [sys.executable, "-P", keras_runner.__file__, str(report), *files]
-        recorded = collect.record(LIBRARY, command, Path(folder))
+        recorded = recording.record(LIBRARY, command, Path(folder))
         ran = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
         if not ran:
             raise InfrastructureError(
                 f"{NAME}: the tests of Keras cannot be run: the runner ended with {recorded.exit_code}; "
                 "what it said stands above"
             )
-        yield from collect.named(collect.replayed(recorded, Path(folder)), NAME)
+        yield from recording.with_source(recording.replay(recorded, Path(folder)), NAME)
     for file in ran:
-        if (reason := trouble(file["exit"])) is not None:
+        if (reason := failure_reason(file["exit"])) is not None:
             yield Skip(file["file"], reason, f"exit {file['exit']}, {file['cpu']} s of the processor")
     for name in files[len(ran) :]:
         yield Skip(name, "the run ended before this test file")
-    collect.raise_bugs(recorded)
+    recording.raise_recorder_errors(recorded)
 
 
-def trouble(code: int | None) -> str | None:
+def failure_reason(code: int | None) -> str | None:
     """Why a file's tests were not all run; None if they were."""
     if code is None or code == -signal.SIGXCPU:
         return "the test file ran out of time"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fuzzing.cases import OnnxModel, Provenance, TestCase
-from fuzzing.draws import Draws, derive
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
+from fuzzing.rng import Rng, derive_seed
 
 NAME = "nnsmith"
 #: Models in all; some twenty are made in a second.
@@ -25,22 +25,22 @@ SEED = 0
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Models of seeds derived from one; a part has some of them."""
     tests = (f"{NAME}/{SEED}/{number}" for number in range(MODELS))
-    yield from made(test for test in tests if part is None or part.holds(test))
+    yield from made(test for test in tests if part is None or part.contains(test))
 
 
 def made(tests: Iterator[str]) -> Iterator[TestCase | Skip]:
     """The case of each test, or why it is none; raises InfrastructureError if there is no NNSmith."""
     from fuzzing.errors import UnreadableError
-    from fuzzing.generate.isra.settings import Settings
-    from fuzzing.generate.nnsmith import CannotMakeError, NNSmith
+    from fuzzing.generate.isra.settings import GeneratorSettings
+    from fuzzing.generate.nnsmith import GenerationError, NNSmith
 
-    generator = NNSmith(Settings(nodes=NODES))
+    generator = NNSmith(GeneratorSettings(nodes=NODES))
     try:
         for test in tests:
-            seed = derive(SEED, test)
+            seed = derive_seed(SEED, test)
             try:
                 yield _case(test, seed, generator.model(seed).onnx, generator.versions["nnsmith"])
-            except CannotMakeError as error:
+            except GenerationError as error:
                 yield Skip(test, "NNSmith cannot export its own model", str(error))
             except UnreadableError as error:
                 yield Skip(test, "ONNX cannot infer the types of the model", str(error))
@@ -49,15 +49,15 @@ def made(tests: Iterator[str]) -> Iterator[TestCase | Skip]:
 
 
 def _case(test: str, seed: int, model: bytes, version: str) -> TestCase:
-    from fuzzing.generate.casing import operator_of, recipe
-    from fuzzing.generate.nnsmith import range_of
+    from fuzzing.generate.case_builder import make_recipe, single_operator
+    from fuzzing.generate.nnsmith import input_range
     from fuzzing.graph.onnx_reader import from_onnx
 
     graph = from_onnx(model)
-    draws = Draws(derive(seed, "data"))
+    rng = Rng(derive_seed(seed, "data"))
     inputs = []
     for edge in graph.inputs:
         type_ = graph.types[edge]
-        inputs.append((graph.names[edge], recipe(type_, range_of(type_), draws.seed())))
-    provenance = Provenance(NAME, test, operator_of(graph), "nnsmith", version, seed)
+        inputs.append((graph.names[edge], make_recipe(type_, input_range(type_), rng.seed())))
+    provenance = Provenance(NAME, test, single_operator(graph), "nnsmith", version, seed)
     return TestCase(OnnxModel(model), tuple(inputs), provenance)

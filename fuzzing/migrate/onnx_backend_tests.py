@@ -25,8 +25,8 @@ from fuzzing.cases import (
 )
 from fuzzing.cases import Sequence as TensorSequence
 from fuzzing.errors import CaseFormatError, InfrastructureError
-from fuzzing.migrate.onnx_singles import CannotTellError
-from fuzzing.migrate.randomness import draws_random_numbers
+from fuzzing.migrate.onnx_single_nodes import UnsupportedModelError
+from fuzzing.migrate.random_operators import is_random_model
 from fuzzing.migrate.sources import Skip
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ LIBRARY = "onnx"
 
 
 @contextlib.contextmanager
-def building(source: str) -> Iterator[None]:
+def isolate_import(source: str) -> Iterator[None]:
     """For code that imports ONNX's tests, some of which compute as they are imported: seeded and quiet.
 
     Raises InfrastructureError, for the source of this name, where onnx is not installed.
@@ -85,24 +85,24 @@ def _case(
         return Skip(provenance.test, "the test has no model")
     try:
         check(model)
-        given = _named([item.name for item in model.graph.input], inputs, "inputs")
-        expected = _named([item.name for item in model.graph.output], outputs, "outputs")
-    except CannotTellError as error:
+        given = _by_name([item.name for item in model.graph.input], inputs, "inputs")
+        expected = _by_name([item.name for item in model.graph.output], outputs, "outputs")
+    except UnsupportedModelError as error:
         return Skip(provenance.test, str(error), error.detail)
-    return case_of(model, given, expected, Tolerance(test.rtol, test.atol), provenance)
+    return build_case(model, given, expected, Tolerance(test.rtol, test.atol), provenance)
 
 
 def check(model: ModelProto) -> None:
-    """Raises CannotTellError where a model is not what the ONNX that is installed takes."""
+    """Raises UnsupportedModelError where a model is not what the ONNX that is installed takes."""
     import onnx
 
     try:
         onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
-        raise CannotTellError("the model is not valid ONNX", str(error)) from None
+        raise UnsupportedModelError("the model is not valid ONNX", str(error)) from None
 
 
-def case_of(
+def build_case(
     model: ModelProto,
     given: tuple[tuple[str, Input], ...],
     expected: tuple[tuple[str, Value], ...] | None,
@@ -111,7 +111,7 @@ def case_of(
 ) -> TestCase:
     """A model with data as a case; one that draws random numbers is compared by shapes."""
     known = {name: value for name, value in given if not isinstance(value, Recipe)}
-    random = draws_random_numbers(model, known)
+    random = is_random_model(model, known)
     comparison: Comparison = "shapes" if random else "values"
     return TestCase(
         program=OnnxModel(model.SerializeToString(deterministic=True)),
@@ -123,15 +123,15 @@ def case_of(
     )
 
 
-def _named(names: Sequence[str], given: Sequence[Any], what: str) -> tuple[tuple[str, Value], ...]:
+def _by_name(names: Sequence[str], given: Sequence[Any], what: str) -> tuple[tuple[str, Value], ...]:
     """Values beside the graph's names. A test may leave out trailing values, which are then optional."""
     if len(given) > len(names):
-        raise CannotTellError(f"the test has more {what} than its graph")
+        raise UnsupportedModelError(f"the test has more {what} than its graph")
     return tuple((name, to_value(item)) for name, item in zip(names, given, strict=False))
 
 
 def to_value(given: Any) -> Value:
-    """A value of ONNX's Python tests as a Value; raises CannotTellError with the reason."""
+    """A value of ONNX's Python tests as a Value; raises UnsupportedModelError with the reason."""
     if given is None:
         return Absent()
     if isinstance(given, (list, tuple)):
@@ -145,11 +145,11 @@ def _tensor(given: Any) -> Tensor:
     if isinstance(given, onnx.TensorProto):
         given = onnx.numpy_helper.to_array(given)
     if not isinstance(given, (np.ndarray, np.generic)):
-        raise CannotTellError(f"a value is {_KINDS.get(type(given).__name__, type(given).__name__)}")
+        raise UnsupportedModelError(f"a value is {_KINDS.get(type(given).__name__, type(given).__name__)}")
     try:
         return Tensor.of(given)
     except CaseFormatError as error:
-        raise CannotTellError(f"a tensor has no form in a case: {error}") from None
+        raise UnsupportedModelError(f"a tensor has no form in a case: {error}") from None
 
 
 _KINDS = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzing.cases import Tensor, Value
 from fuzzing.cases.corpus import MAX_MANIFEST_BYTES
-from fuzzing.migrate.onnx_singles import CannotTellError, element_type
+from fuzzing.migrate.onnx_single_nodes import UnsupportedModelError, element_type
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -26,30 +26,30 @@ _FOLDER = re.compile(r"test_data_set_(\d{1,6})")
 Data = tuple[list[Any], list[Any]]
 
 
-def folders(place: Path) -> list[Path]:
+def data_set_folders(place: Path) -> list[Path]:
     """The data sets in a folder, by number."""
     found = ((_FOLDER.fullmatch(one.name), one) for one in place.glob("test_data_set_*"))
     return [one for _, one in sorted((int(match[1]), one) for match, one in found if match and one.is_dir())]
 
 
-def read(folder: Path, model: ModelProto) -> Data:
+def read_data_set(folder: Path, model: ModelProto) -> Data:
     """Inputs and outputs of a data set, as numpy has them; a sequence is a list.
 
-    Raises CannotTellError: there are none, one in between is missing, or they are not what the model takes.
+    Raises UnsupportedModelError: there are none, one in between is missing, or they are not what the model takes.
     """
     files = {what: _files(folder, what) for what in ("input", "output")}
     if not any(files.values()):
-        raise CannotTellError("the data set beside the model is empty", folder.name)
+        raise UnsupportedModelError("the data set beside the model is empty", folder.name)
     if sum(one.stat().st_size for both in files.values() for one in both) > MAX_BYTES:
-        raise CannotTellError(f"the data set beside the model has more than {MAX_BYTES >> 20} MiB")
-    wanted = given_inputs(model, len(files["input"]))
+        raise UnsupportedModelError(f"the data set beside the model has more than {MAX_BYTES >> 20} MiB")
+    wanted = match_inputs(model, len(files["input"]))
     for place in range(len(files["input"]), len(wanted)):
         if not wanted[place].type.HasField("optional_type"):
-            raise CannotTellError(_MISSING, f"{folder.name}/input_{place}.pb")
+            raise UnsupportedModelError(_MISSING, f"{folder.name}/input_{place}.pb")
     return _values(files["input"], wanted), _values(files["output"], model.graph.output)
 
 
-def given_inputs(model: ModelProto, count: int) -> list[ValueInfoProto]:
+def match_inputs(model: ModelProto, count: int) -> list[ValueInfoProto]:
     """Which of the model's inputs `count` values are for: old models list what they hold as inputs, too."""
     constant = {item.name for item in model.graph.initializer}
     free = [item for item in model.graph.input if item.name not in constant]
@@ -57,7 +57,7 @@ def given_inputs(model: ModelProto, count: int) -> list[ValueInfoProto]:
 
 
 def check_fits(item: ValueInfoProto, value: Value) -> None:
-    """Raises CannotTellError where a tensor is not of the type and shape that the model states for it."""
+    """Raises UnsupportedModelError where a tensor is not of the type and shape that the model states for it."""
     if not item.type.HasField("tensor_type") or not isinstance(value, Tensor):
         return
     kind = item.type.tensor_type
@@ -69,7 +69,9 @@ def check_fits(item: ValueInfoProto, value: Value) -> None:
         )
     if not fits:
         told = f"{item.name} is {value.dtype}{list(value.shape)}"
-        raise CannotTellError("the data beside the model is not of the type or shape that it takes", told)
+        raise UnsupportedModelError(
+            "the data beside the model is not of the type or shape that it takes", told
+        )
 
 
 def _files(folder: Path, what: str) -> list[Path]:
@@ -78,13 +80,13 @@ def _files(folder: Path, what: str) -> list[Path]:
     names = [f"{what}_{place}.pb" for place in range(len(found))]
     for name in names:
         if name not in found:
-            raise CannotTellError(_MISSING, f"{folder.name}/{name}")
+            raise UnsupportedModelError(_MISSING, f"{folder.name}/{name}")
     return [found[name] for name in names]
 
 
 def _values(files: Sequence[Path], items: Sequence[ValueInfoProto]) -> list[Any]:
     if len(files) > len(items):
-        raise CannotTellError("there is more data beside the model than it has inputs or outputs")
+        raise UnsupportedModelError("there is more data beside the model than it has inputs or outputs")
     return [_value(file, item) for file, item in zip(files, items, strict=False)]
 
 
@@ -99,11 +101,13 @@ def _value(file: Path, item: ValueInfoProto) -> Any:
     }
     kind = item.type.WhichOneof("value")
     if kind not in kinds:
-        raise CannotTellError("an input or output is neither tensor nor sequence nor optional", item.name)
+        raise UnsupportedModelError(
+            "an input or output is neither tensor nor sequence nor optional", item.name
+        )
     message, to_python = kinds[kind]
     try:
         return to_python(message.FromString(file.read_bytes()))
     except Exception as error:  # noqa: BLE001 - protobuf's and numpy's own, of files that may be anything
-        raise CannotTellError(
+        raise UnsupportedModelError(
             "the data beside the model cannot be read", f"{file.parent.name}/{file.name}: {error}"
         ) from None

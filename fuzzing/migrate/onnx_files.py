@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING
 
 from fuzzing.cases import Corpus, Input, Provenance, TestCase, Tolerance, Value
 from fuzzing.errors import CaseFormatError
-from fuzzing.migrate import onnx_backend_tests, onnx_data_sets, onnx_reading, onnx_singles
+from fuzzing.migrate import onnx_backend_tests, onnx_data_sets, onnx_loader, onnx_single_nodes
 from fuzzing.migrate.onnx_backend_tests import to_value
-from fuzzing.migrate.onnx_inputs import CannotDrawError
-from fuzzing.migrate.onnx_singles import CannotTellError
-from fuzzing.migrate.onnx_whole import whole_inputs
+from fuzzing.migrate.onnx_input_values import CannotDrawError
+from fuzzing.migrate.onnx_model_inputs import draw_inputs
+from fuzzing.migrate.onnx_single_nodes import UnsupportedModelError
 from fuzzing.migrate.sources import Skip, Source
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ Data = tuple[tuple[tuple[str, Input], ...], tuple[tuple[str, Value], ...] | None
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
+    from fuzzing.entry_point import run_main
     from fuzzing.migrate.__main__ import run
-    from fuzzing.program import ended
 
     name = "python -m fuzzing.migrate.onnx_files"
     parser = argparse.ArgumentParser(prog=name, description="Make cases of ONNX models.")
@@ -58,21 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpus", required=True, type=Path, help="the folder that keeps the cases")
     given = parser.parse_args(arguments)
     source = Source(NAME, onnx_backend_tests.LIBRARY, lambda: migrate(given.paths))
-    return ended(parser.prog, lambda: run(source, Corpus(given.corpus)))
+    return run_main(parser.prog, lambda: run(source, Corpus(given.corpus)))
 
 
 def migrate(paths: Sequence[Path]) -> Iterator[TestCase | Skip]:
     """The models at these places, by name; raises InfrastructureError where onnx is not installed."""
-    with onnx_backend_tests.building(NAME):
-        import onnx  # noqa: F401 - told now if it is missing
+    with onnx_backend_tests.isolate_import(NAME):
+        pass
     for path in paths:
         refused: list[OSError] = []
         files = _models(path, refused.append)
         for error in refused:
-            yield Skip(_told(Path(error.filename), path), "the folder cannot be read", str(error.strerror))
+            yield Skip(
+                _display_name(Path(error.filename), path), "the folder cannot be read", str(error.strerror)
+            )
         beside = Counter(one.parent for one in (files if path.is_dir() else _models(path.parent)))
         for file in files:
-            yield from _cases(file, _told(file, path), alone=beside[file.parent] <= 1)
+            yield from _cases(file, _display_name(file, path), alone=beside[file.parent] <= 1)
 
 
 def _models(path: Path, refused: Callable[[OSError], object] | None = None) -> list[Path]:
@@ -90,7 +92,7 @@ def _models(path: Path, refused: Callable[[OSError], object] | None = None) -> l
     return sorted(found)
 
 
-def _told(file: Path, path: Path) -> str:
+def _display_name(file: Path, path: Path) -> str:
     """What a file found at `path` is called, in Unicode."""
     name = file.relative_to(path) if file != path else Path(path.name)
     return str(name).encode(errors="backslashreplace").decode()
@@ -99,19 +101,21 @@ def _told(file: Path, path: Path) -> str:
 def _cases(file: Path, name: str, *, alone: bool) -> Iterator[TestCase | Skip]:
     """A model's cases; `alone`: what lies beside it can only be its own."""
     try:
-        model = onnx_reading.read_model(file)
+        model = onnx_loader.read_model(file)
         onnx_backend_tests.check(model)
-    except CannotTellError as error:
+    except UnsupportedModelError as error:
         yield _skip(name, error)
         return
-    sets = onnx_data_sets.folders(file.parent) if alone else []
+    sets = onnx_data_sets.data_set_folders(file.parent) if alone else []
     if not sets:
-        yield _made(name, model, lambda: (tuple(whole_inputs(onnx_singles.inferred(model))), None), None)
+        yield _build_case(
+            name, model, lambda: (tuple(draw_inputs(onnx_single_nodes.infer_shapes(model))), None), None
+        )
     for folder in sets:
-        yield _made(f"{name}/{folder.name}", model, partial(_given, folder, model), _TOLERANCE)
+        yield _build_case(f"{name}/{folder.name}", model, partial(_read_data, folder, model), _TOLERANCE)
 
 
-def _made(
+def _build_case(
     name: str, model: ModelProto, data: Callable[[], Data], tolerance: Tolerance | None
 ) -> TestCase | Skip:
     """The model as a case, with what `data` gives."""
@@ -121,30 +125,32 @@ def _made(
         given, expected = data()
         if expected is None:
             _check_standard(model)
-        return onnx_backend_tests.case_of(model, given, expected, tolerance, origin)
-    except (CannotDrawError, CannotTellError) as error:
+        return onnx_backend_tests.build_case(model, given, expected, tolerance, origin)
+    except (CannotDrawError, UnsupportedModelError) as error:
         return _skip(name, error)
     except CaseFormatError as error:
         return Skip(name, "an input or output has no form in a case", str(error))
 
 
 def _check_standard(model: ModelProto) -> None:
-    """Raises CannotTellError where nobody but the compilers could say what a model gives."""
+    """Raises UnsupportedModelError where nobody but the compilers could say what a model gives."""
     own = {(function.domain, function.name) for function in model.functions}
-    nodes = chain((node for node, _ in onnx_singles.nodes(model)), *(one.node for one in model.functions))
+    nodes = chain(
+        (node for node, _ in onnx_single_nodes.nodes(model)), *(one.node for one in model.functions)
+    )
     for node in nodes:
         standard = not node.domain or node.domain.startswith("ai.onnx")
         if not standard and (node.domain, node.op_type) not in own:
-            raise CannotTellError(
+            raise UnsupportedModelError(
                 "an operator is not one of the standard's, and no outputs lie beside the model",
                 f"{node.domain}.{node.op_type}",
             )
 
 
-def _given(folder: Path, model: ModelProto) -> Data:
+def _read_data(folder: Path, model: ModelProto) -> Data:
     """The data set in a folder, by the model's names; None for outputs that are not there."""
-    inputs, outputs = onnx_data_sets.read(folder, model)
-    items = onnx_data_sets.given_inputs(model, len(inputs))
+    inputs, outputs = onnx_data_sets.read_data_set(folder, model)
+    items = onnx_data_sets.match_inputs(model, len(inputs))
     given = tuple((item.name, to_value(one)) for item, one in zip(items, inputs, strict=False))
     expected = tuple(
         (item.name, to_value(one)) for item, one in zip(model.graph.output, outputs, strict=False)
@@ -154,7 +160,7 @@ def _given(folder: Path, model: ModelProto) -> Data:
     return given, expected or None
 
 
-def _skip(name: str, error: CannotTellError | CannotDrawError) -> Skip:
+def _skip(name: str, error: UnsupportedModelError | CannotDrawError) -> Skip:
     return Skip(name, str(error), getattr(error, "detail", "")[:_DETAIL])
 
 

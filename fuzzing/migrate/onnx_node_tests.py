@@ -31,10 +31,10 @@ def migrate() -> Iterator[TestCase | Skip]:
 def collect() -> list[NodeTest]:
     """All node tests. Raises InfrastructureError where onnx is not installed.
 
-    Every test function is run with numpy seeded by ONNX itself; the seed of `building` covers what modules
+    Every test function is run with numpy seeded by ONNX itself; the seed of `isolate_import` covers what modules
     draw as they are imported, so that two processes get the same bytes.
     """
-    with onnx_backend_tests.building(NAME):
+    with onnx_backend_tests.isolate_import(NAME):
         from onnx.backend.test.case.node import collect_testcases
 
         tests: list[NodeTest] = list(collect_testcases(None))

@@ -30,7 +30,7 @@ def migrate() -> Iterator[TestCase | Skip]:
 
 def collect() -> list[FileTest]:
     """All tests, with their models and data read. Raises InfrastructureError where onnx is not installed."""
-    with onnx_backend_tests.building(NAME):
+    with onnx_backend_tests.isolate_import(NAME):
         from onnx.backend.test.loader import load_model_tests
 
         found = [
@@ -45,5 +45,5 @@ def _read(test: FileTest) -> FileTest:
 
     folder = Path(test.model_dir or "")
     model = onnx.load(folder / "model.onnx")
-    sets = [onnx_data_sets.read(beside, model) for beside in onnx_data_sets.folders(folder)]
+    sets = [onnx_data_sets.read_data_set(beside, model) for beside in onnx_data_sets.data_set_folders(folder)]
     return replace(test, model=model, data_sets=sets)

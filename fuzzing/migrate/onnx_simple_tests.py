@@ -30,7 +30,7 @@ def collect() -> list[ModelTest]:
     ONNX collects only once in a process: its modules register their tests as they are imported. The tests
     of kind "real" are whole networks to be fetched from elsewhere, and left out.
     """
-    with onnx_backend_tests.building(NAME):
+    with onnx_backend_tests.isolate_import(NAME):
         from onnx.backend.test.case.model import collect_testcases
 
         found: dict[str, ModelTest] = {

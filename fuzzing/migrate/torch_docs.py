@@ -21,8 +21,8 @@ from typing import IO, Any
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import InfrastructureError, InternalError
-from fuzzing.migrate.parts import Part
-from fuzzing.migrate.recorders import events
+from fuzzing.migrate.recorders import recording_file
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 from fuzzing.migrate.torch_doctests import LIMIT_S
 
@@ -51,11 +51,11 @@ _CHUNK = 1 << 16
 @register_source(NAME, library=LIBRARY)
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """What the examples of every docstring of the installed torch call, docstring after docstring."""
-    names = [name for name in documented() if part is None or part.holds(name)]
-    yield from _distinct(run(names))
+    names = [name for name in list_documented() if part is None or part.contains(name)]
+    yield from _drop_duplicates(run(names))
 
 
-def documented() -> list[str]:
+def list_documented() -> list[str]:
     """The dotted names of what has examples in its docstring, in the order of MODULES, then by name.
 
     Raises InfrastructureError where torch is not installed.
@@ -83,12 +83,12 @@ def _docstrings(dotted: str) -> Iterator[tuple[str, str]]:
 def _owner(dotted: str) -> Any:
     with suppress(ImportError):
         return importlib.import_module(dotted)
-    from fuzzing.migrate.torch_arguments import resolve
+    from fuzzing.torch_api.serializer import resolve
 
     return resolve(dotted)  # torch.Tensor; None, which has no docstrings, in a torch that lacks the module
 
 
-def _distinct(items: Iterator[TestCase | Skip]) -> Iterator[TestCase | Skip]:
+def _drop_duplicates(items: Iterator[TestCase | Skip]) -> Iterator[TestCase | Skip]:
     """Each case once: many docstrings begin by drawing the same tensor."""
     seen: set[str] = set()
     for item in items:
@@ -136,7 +136,7 @@ class _Examples:
         with tempfile.TemporaryDirectory(prefix="assay-docs-") as folder, tempfile.TemporaryFile() as log:
             with self._start(folder, log) as process:
                 try:
-                    for item in events.decode(iter(lambda: os.read(_pipe(process), _CHUNK), b"")):
+                    for item in recording_file.decode(iter(lambda: os.read(_pipe(process), _CHUNK), b"")):
                         yield from self._item(item)
                 finally:
                     if process.poll() is None and self.begun < len(self._names):
@@ -158,14 +158,14 @@ class _Examples:
         process.stdin.close()
         return process
 
-    def _item(self, item: events.Item) -> Iterator[TestCase | Skip]:
+    def _item(self, item: recording_file.Item) -> Iterator[TestCase | Skip]:
         if isinstance(item, TestCase):
             yield item
-        elif isinstance(item, events.Skipped):
+        elif isinstance(item, recording_file.SkippedCall):
             yield Skip(item.test, item.reason, f"{item.api} {item.detail}".strip())
-        elif isinstance(item, events.Bug):
+        elif isinstance(item, recording_file.RecorderError):
             raise InternalError(f"the recorder broke at {item.api} of {item.test}\n{item.traceback}")
-        elif isinstance(item, events.Mark):
+        elif isinstance(item, recording_file.Mark):
             self.begun += 1
 
 

@@ -23,9 +23,9 @@ from typing import Any
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import InternalError
-from fuzzing.execute import isolation
-from fuzzing.migrate.recorders.collect import FAILS
-from fuzzing.migrate.recorders.events import FrameSink
+from fuzzing.execute.sandbox import isolation
+from fuzzing.migrate.recorders.recording import REPLAY_FAILURE
+from fuzzing.migrate.recorders.recording_file import FrameSink
 
 LIMIT_S = 20  # for one docstring; all 700 take half a minute
 MEMORY_BYTES = 16 << 30  # private and writable, touched or not
@@ -66,7 +66,7 @@ class DocSink(FrameSink):
 
     def check(self) -> None:
         """Runs what was kept. Writes the cases that run, with how to compare them; skips for the others."""
-        from fuzzing.migrate.torch_samples import observe_case
+        from fuzzing.torch_api.samples import observe_case
 
         for case in self._cases:
             try:
@@ -74,7 +74,7 @@ class DocSink(FrameSink):
             except InternalError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever torch raises
-                self.skip(case.provenance.operator, FAILS, repr(error))
+                self.skip(case.provenance.operator, REPLAY_FAILURE, repr(error))
             else:
                 shapes = observed.random or case.comparison == "shapes"
                 super().case(replace(case, comparison="shapes" if shapes else "values"))
@@ -97,17 +97,17 @@ def run(names: Sequence[str], sink: DocSink) -> None:
         recorder.forget()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for reason, detail in examples_of(name):
+            for reason, detail in run_examples(name):
                 sink.skip("", reason, detail)
-            with recorder.away():
-                _restore()
+            with recorder.paused():
+                _restore_global_state()
                 sink.check()
     signal.alarm(0)
 
 
-def examples_of(name: str) -> Iterator[tuple[str, str]]:
+def run_examples(name: str) -> Iterator[tuple[str, str]]:
     """Runs the examples of one docstring in a namespace of their own; yields why some were of no use."""
-    from fuzzing.migrate.torch_arguments import resolve
+    from fuzzing.torch_api.serializer import resolve
 
     try:
         examples = doctest.DocTestParser().get_examples(resolve(name).__doc__)
@@ -140,7 +140,7 @@ def _namespace() -> dict[str, Any]:
     return {"__name__": "examples", **names}
 
 
-def _restore() -> None:
+def _restore_global_state() -> None:
     """Undoes what examples set for the whole process, or the next ones would run otherwise."""
     import torch
 
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str]) -> int:
     names = json.load(sys.stdin)
     descriptor = os.dup(1)
     os.dup2(2, 1)  # what examples print is not for our reader
-    isolation.enter(isolation.Walls((arguments[0],), FILE_BYTES))
+    isolation.enter(isolation.AllowedAccess((arguments[0],), FILE_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))

@@ -15,10 +15,17 @@ from typing import Any
 
 from fuzzing.backends.base import Unsupported
 from fuzzing.cases import Init, Provenance, TestCase, TorchCall
-from fuzzing.migrate.parts import Part
-from fuzzing.migrate.recorders.torch_modules import Making
+from fuzzing.migrate.recorders.torch_constructors import ConstructorRecorder
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
-from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe_case, seeded, table
+from fuzzing.torch_api.samples import (
+    SEED,
+    BrokenSample,
+    enumerate_samples,
+    load_table,
+    observe_case,
+    seed_samples,
+)
 
 NAME = "torch-moduleinfo"
 LIBRARY = "torch"
@@ -29,34 +36,34 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Every input of every module of the installed torch, in its order; a part has whole modules."""
     import torch
 
-    entries = database()
+    entries = load_database()
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
     for entry in entries:
-        if part is None or part.holds(entry.name):
+        if part is None or part.contains(entry.name):
             yield from module_cases(entry)
 
 
-def database() -> list[Any]:
-    """All ModuleInfos; raises as `table`."""
-    return table(NAME, "common_modules", "module_db")
+def load_database() -> list[Any]:
+    """All ModuleInfos; raises as `load_table`."""
+    return load_table(NAME, "common_modules", "module_db")
 
 
 @functools.cache
-def _making() -> Making:
+def _constructor_recorder() -> ConstructorRecorder:
     """How the modules that samples are made from were made themselves; begun before there are any."""
-    making = Making()
+    making = ConstructorRecorder()
     making.begin()
     return making
 
 
 @functools.cache
-def _release() -> str:
+def _torch_version() -> str:
     return version(LIBRARY)  # which reads and parses a file
 
 
 def module_cases(entry: Any) -> Iterator[TestCase | Skip]:
     """The cases of one ModuleInfo."""
-    for place, sample in numbered(samples(entry)):
+    for place, sample in enumerate_samples(samples(entry)):
         yield _case(entry, sample, f"{entry.name}/float32/{place}")
 
 
@@ -65,28 +72,28 @@ def samples(entry: Any) -> Iterator[Any]:
     import torch
 
     asked = {"device": "cpu", "dtype": torch.float32, "requires_grad": False, "training": False}
-    _making()
-    return seeded(lambda: entry.module_inputs_func(entry, **asked))
+    _constructor_recorder()
+    return seed_samples(lambda: entry.module_inputs_func(entry, **asked))
 
 
 def _case(entry: Any, sample: Any, test: str) -> TestCase | Skip:
-    from fuzzing.migrate.torch_arguments import CannotTellError, InitTeller, Teller, public_name
+    from fuzzing.torch_api.serializer import InitSerializer, NotSerializableError, Serializer, public_name
 
-    if isinstance(sample, Broken):
+    if isinstance(sample, BrokenSample):
         return Skip(test, "the library cannot make its sample", sample.error)
     if sample.forward_input is None:
         return Skip(test, "the library's sample does not call the module")
-    made_so = _making().given
-    teller, maker = Teller(made=made_so), InitTeller(made=made_so)
+    made_so = _constructor_recorder().given
+    teller, maker = Serializer(made=made_so), InitSerializer(made=made_so)
     made, called = sample.constructor_input, sample.forward_input
     try:
         init = Init(maker.args(made.args), maker.kwargs(made.kwargs))
         program = TorchCall(
             public_name(entry.module_cls), teller.args(called.args), teller.kwargs(called.kwargs), init
         )
-    except CannotTellError as error:
+    except NotSerializableError as error:
         return Skip(test, str(error), error.detail)
-    provenance = Provenance(NAME, test, entry.name, LIBRARY, _release(), SEED)
+    provenance = Provenance(NAME, test, entry.name, LIBRARY, _torch_version(), SEED)
     case = TestCase(program, tuple(teller.inputs.items()), provenance)
     try:
         observed = observe_case(case)

@@ -21,15 +21,33 @@ from fuzzing.backends.base import Named, Unsupported
 from fuzzing.cases import Argument, Provenance, Tensor, TestCase, TorchCall, Value
 from fuzzing.cases.values import RAW_DTYPES
 from fuzzing.errors import CaseFormatError, InternalError
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
-from fuzzing.migrate.torch_samples import SEED, Broken, numbered, observe, observe_case, seeded, table
+from fuzzing.torch_api.samples import (
+    SEED,
+    BrokenSample,
+    enumerate_samples,
+    load_table,
+    observe,
+    observe_case,
+    seed_samples,
+)
 
 NAME = "torch-opinfo"
 LIBRARY = "torch"
 #: Types of which one sample each is taken beside float32: those that compilers most often treat apart.
-FURTHER = ("bfloat16", "int64", "complex64", "bool")
-_FIRST = ("float32", "int64", "int32", "uint8", "bool", "complex64", "float16", "float64", "float8_e4m3fn")
+EXTRA_DTYPES = ("bfloat16", "int64", "complex64", "bool")
+_DTYPE_PREFERENCE = (
+    "float32",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+    "complex64",
+    "float16",
+    "float64",
+    "float8_e4m3fn",
+)
 
 
 @register_source(NAME, library=LIBRARY, needs="expecttest")
@@ -37,18 +55,18 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Every sample of every operator of the installed torch, in its order; a part has whole operators."""
     import torch
 
-    entries = database()
+    entries = load_database()
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
     seen: dict[str, int] = {}
     for entry in entries:
         name = _unique_name(entry, seen)
-        if part is None or part.holds(name):
+        if part is None or part.contains(name):
             yield from operator_cases(entry, name)
 
 
-def database() -> list[Any]:
-    """All OpInfos; raises as `table`."""
-    return table(NAME, "common_methods_invocations", "op_db")
+def load_database() -> list[Any]:
+    """All OpInfos; raises as `load_table`."""
+    return load_table(NAME, "common_methods_invocations", "op_db")
 
 
 def _unique_name(entry: Any, seen: dict[str, int]) -> str:
@@ -62,18 +80,18 @@ def operator_cases(entry: Any, name: str) -> Iterator[TestCase | Skip]:
     """The cases of one OpInfo, which is called `name`."""
     told = _Operator(entry)
     types = [str(dtype).removeprefix("torch.") for dtype in entry.supported_dtypes("cpu")]
-    first = next((dtype for dtype in _FIRST if dtype in types), None)
+    first = next((dtype for dtype in _DTYPE_PREFERENCE if dtype in types), None)
     if first is None:
         yield Skip(name, "the operator supports no type on the CPU")
         return
     yield from _typed_cases(told, name, first, None)
-    for dtype in FURTHER:
+    for dtype in EXTRA_DTYPES:
         if dtype in types and dtype != first:
             yield from _typed_cases(told, name, dtype, 1)
 
 
 def _typed_cases(operator: _Operator, name: str, dtype: str, count: int | None) -> Iterator[TestCase | Skip]:
-    for place, sample in islice(numbered(samples(operator.entry, dtype)), count):
+    for place, sample in islice(enumerate_samples(samples(operator.entry, dtype)), count):
         yield operator.case(sample, f"{name}/{dtype}/{place}")
 
 
@@ -81,11 +99,11 @@ def samples(entry: Any, dtype: str) -> Iterator[Any]:
     """The SampleInputs of an OpInfo on the CPU, drawn from fixed seeds."""
     import torch
 
-    return seeded(lambda: entry.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False))
+    return seed_samples(lambda: entry.sample_inputs("cpu", getattr(torch, dtype), requires_grad=False))
 
 
 @functools.cache
-def _release() -> str:
+def _torch_version() -> str:
     return version(LIBRARY)  # which reads and parses a file
 
 
@@ -94,20 +112,20 @@ class _Operator:
 
     def __init__(self, entry: Any) -> None:
         self.entry = entry
-        self._release = _release()
-        self._tellings: list[Telling] = list(tellings(entry))
+        self._torch_version = _torch_version()
+        self._call_forms: list[CallForm] = list(candidate_call_forms(entry))
 
     def case(self, sample: Any, test: str) -> TestCase | Skip:
         """One sample as a case, or why it is none."""
-        from fuzzing.migrate.torch_arguments import CannotTellError, Teller
+        from fuzzing.torch_api.serializer import NotSerializableError, Serializer
 
-        if isinstance(sample, Broken):
+        if isinstance(sample, BrokenSample):
             return Skip(test, "the library cannot make its sample", sample.error)
-        teller = Teller()
+        teller = Serializer()
         try:
             args = teller.args((sample.input, *sample.args))  # before the call, which may write to them
             kwargs = teller.kwargs(sample.kwargs)
-        except CannotTellError as error:
+        except NotSerializableError as error:
             return Skip(test, str(error), error.detail)
         try:
             wanted = observe(lambda: self.entry.op(sample.input, *sample.args, **sample.kwargs))
@@ -115,14 +133,14 @@ class _Operator:
             return Skip(test, "an output has no form in a case", str(error))
         except Exception as error:  # noqa: BLE001 - whatever torch raises, on a sample of its own
             return Skip(test, "the library itself fails on its sample", repr(error)[:300])
-        for telling in self._tellings:
+        for call_form in self._call_forms:
             case = TestCase(
-                program=TorchCall(telling.api, telling.arrange(args), kwargs),
+                program=TorchCall(call_form.api, call_form.arrange(args), kwargs),
                 inputs=tuple(teller.inputs.items()),
-                provenance=Provenance(NAME, test, self.entry.name, LIBRARY, self._release, SEED),
+                provenance=Provenance(NAME, test, self.entry.name, LIBRARY, self._torch_version, SEED),
             )
             if (checked := self._checked(case, wanted.outputs)) is not None:
-                self._tellings.sort(key=lambda other: other != telling)  # what has held is tried first
+                self._call_forms.sort(key=lambda other: other != call_form)  # what has held is tried first
                 return checked
         return Skip(test, "no call told as text gives what its sample gave", f"{self.entry.op}")
 
@@ -139,13 +157,13 @@ class _Operator:
         except Exception:  # noqa: BLE001 - a wrong guess may raise anything
             return None
         exactly = not found.random and not self.entry.has_nondeterministic_output
-        if not agree(found.outputs, wanted, exactly):
+        if not outputs_match(found.outputs, wanted, exactly):
             return None
         return replace(case, comparison="values" if exactly else "shapes")
 
 
 @dataclass(frozen=True)
-class Telling:
+class CallForm:
     """A way to tell an operator's call.
 
     api       the name in torch
@@ -160,15 +178,15 @@ class Telling:
         return args[::-1] if self.reversed else args
 
 
-def tellings(entry: Any) -> Iterator[Telling]:
+def candidate_call_forms(entry: Any) -> Iterator[CallForm]:
     """The names that an operator's function may have. Guesses, each checked by running."""
-    from fuzzing.migrate.torch_arguments import resolve
+    from fuzzing.torch_api.serializer import resolve
 
     name = entry.name.removeprefix("torch.")
     names = [f"torch.{name}", f"torch.Tensor.{name}"]
     for api in names:
         if resolve(api) is entry.op:
-            yield Telling(api)
+            yield CallForm(api)
             return
     operator = str(entry.op)  # of an aten operator its own dotted name
     names += [f"torch.Tensor.{name}_", f"torch.ops.aten.{name}", f"torch.ops.{operator}"]
@@ -178,18 +196,18 @@ def tellings(entry: Any) -> Iterator[Telling]:
         except CaseFormatError:
             continue
         if resolve(api) is not None:
-            yield Telling(api)
-            yield Telling(api, reversed=True)
+            yield CallForm(api)
+            yield CallForm(api, reversed=True)
 
 
-def agree(found: Named, wanted: Named, exactly: bool) -> bool:
+def outputs_match(found: Named, wanted: Named, exactly: bool) -> bool:
     """Whether two runs gave the same outputs, one for one."""
     if [name for name, _ in found] != [name for name, _ in wanted]:
         return False
-    return all(alike(got, want, exactly) for (_, got), (_, want) in zip(found, wanted, strict=True))
+    return all(values_match(got, want, exactly) for (_, got), (_, want) in zip(found, wanted, strict=True))
 
 
-def alike(got: Value, want: Value, exactly: bool) -> bool:
+def values_match(got: Value, want: Value, exactly: bool) -> bool:
     """Whether two outputs agree: types and shapes, and to rounding the values."""
     if not isinstance(got, Tensor) or not isinstance(want, Tensor):
         return got == want

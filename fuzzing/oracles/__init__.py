@@ -1,22 +1,22 @@
 """Oracles: from evidence to verdict."""
 
-from fuzzing.oracles.compare import compare
-from fuzzing.oracles.judging import BackendInfo, Ruling, Trial, judge, register_oracle
-from fuzzing.oracles.profiles import Bounds, configuration, profile_named, profiles, register_profile
-from fuzzing.oracles.reference import reference_needed, with_expected
+from fuzzing.oracles.decision import BackendInfo, Decision, OracleInput, decide_outcome, register_oracle
+from fuzzing.oracles.output_comparison import compare
+from fuzzing.oracles.reference import needs_reference, with_reference
+from fuzzing.oracles.tolerance_profiles import Bounds, configuration, get_profile, profiles, register_profile
 
 __all__ = [
     "BackendInfo",
     "Bounds",
-    "Ruling",
-    "Trial",
+    "Decision",
+    "OracleInput",
     "compare",
     "configuration",
-    "judge",
-    "profile_named",
+    "decide_outcome",
+    "get_profile",
+    "needs_reference",
     "profiles",
-    "reference_needed",
     "register_oracle",
     "register_profile",
-    "with_expected",
+    "with_reference",
 ]

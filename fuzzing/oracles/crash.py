@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from fuzzing.execute.execution import Execution
-from fuzzing.oracles.judging import Ruling, Trial, register_oracle
+from fuzzing.compiler_messages import parse_message
+from fuzzing.execution import Execution
+from fuzzing.oracles.decision import Decision, OracleInput, register_oracle
 from fuzzing.outcomes import Verdict
-from fuzzing.triage.messages import blame
 
 
 @register_oracle(rank=50)
-def crash(trial: Trial) -> Ruling | None:
+def crash(oracle_input: OracleInput) -> Decision | None:
     """Speaks for whatever ended a case before its outputs."""
-    execution = trial.execution
+    execution = oracle_input.execution
     if execution.ending == "raised":
-        said = blame(execution.message).headline
+        said = parse_message(execution.message).headline
         error = execution.error.rsplit(".", 1)[-1]
         what = f"{error}: {said}" if said else error
-        return Ruling(Verdict.CRASH, f"{what} ({trial.where})")
+        return Decision(Verdict.CRASH, f"{what} ({oracle_input.where})")
     if execution.ending == "killed":
-        return Ruling(Verdict.CRASH, f"{_death(execution)} {trial.where}")
+        return Decision(Verdict.CRASH, f"{_describe_exit(execution)} {oracle_input.where}")
     return None
 
 
-def _death(execution: Execution) -> str:
+def _describe_exit(execution: Execution) -> str:
     if execution.signal:
         return f"the process died of {execution.signal}"
     code = "" if execution.exit_code is None else f" with code {execution.exit_code}"

@@ -1,7 +1,7 @@
 """The differential oracle: one case on many compilers, and who stands alone. Pure.
 
 Implementations made apart seldom err alike: where all but one agree, the one is the first to look at. The
-library counts as one of them. Agreement is that of profile `unrefereed` with the first member of a group, in
+library counts as one of them. Agreement is that of profile `without-float64` with the first member of a group, in
 the order given, so that groups are the same on every run.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 from fuzzing.cases import Tensor, Tolerance, Value
 from fuzzing.cases.case import Comparison
 from fuzzing.cases.values import STRING
-from fuzzing.oracles.compare import Outputs, compare, matched, parts
-from fuzzing.oracles.decode import decode
-from fuzzing.oracles.profiles import UNREFEREED
+from fuzzing.oracles.element_types import decode
+from fuzzing.oracles.output_comparison import Outputs, compare, match_outputs, split_sequences
+from fuzzing.oracles.tolerance_profiles import WITHOUT_FLOAT64
 
 _ENOUGH = 2  # implementations that must agree against one for it to be alone
 
@@ -30,14 +30,14 @@ class Row:
                  no such outputs, another shape or type, or NaN or infinity on one side only
     group        backends with the same number agree, those in group 0 with the library; None where
                  there are no outputs
-    lonely       whether all others that gave outputs, and the library, agree with one another and not with
+    outlier       whether all others that gave outputs, and the library, agree with one another and not with
                  this; they are at least two
     """
 
     to_reference: float | None
     to_float64: float | None
     group: int | None
-    lonely: bool
+    outlier: bool
 
 
 def differential(
@@ -53,13 +53,13 @@ def differential(
         label: None if given is None else _aligned(reference, given) for label, given in outputs.items()
     }
     groups = _groups(reference, aligned, tolerance, comparison)
-    lonely = _lonely(groups)
+    outlier = _find_outlier(groups)
     return {
         label: Row(
             to_reference=_distance(reference, given, reference),
             to_float64=None if float64 is None else _distance(reference, given, float64),
             group=groups.get(label),
-            lonely=label == lonely,
+            outlier=label == outlier,
         )
         for label, given in outputs.items()
     }
@@ -67,7 +67,7 @@ def differential(
 
 def _aligned(reference: Outputs, given: Outputs) -> Outputs:
     """The outputs under the reference's names, so that compilers that rename theirs can be compared."""
-    found = zip(reference, matched(reference, given), strict=True)
+    found = zip(reference, match_outputs(reference, given), strict=True)
     return tuple((name, value) for (name, _), value in found if value is not None)
 
 
@@ -94,23 +94,23 @@ def _groups(
 
 def _agree(one: Outputs, other: Outputs, tolerance: Tolerance | None, comparison: Comparison) -> bool:
     return len(one) == len(other) and not compare(
-        one, other, tolerance=tolerance, comparison=comparison, profile=UNREFEREED
+        one, other, tolerance=tolerance, comparison=comparison, profile=WITHOUT_FLOAT64
     )
 
 
-def _lonely(groups: Mapping[str, int]) -> str | None:
+def _find_outlier(groups: Mapping[str, int]) -> str | None:
     """The one label that has its group for itself while all others share one."""
     members: dict[int, list[str]] = {0: [""]}  # the library
     for label, group in groups.items():
         members.setdefault(group, []).append(label)
-    camps = sorted(members.values(), key=len)
-    if len(camps) == 1:
+    by_size = sorted(members.values(), key=len)
+    if len(by_size) == 1:
         return None
-    fewer, *others = camps
+    smallest, *others = by_size
     if len(others) > 1:
         return None
-    [more] = others
-    return fewer[0] or None if len(fewer) == 1 and len(more) >= _ENOUGH else None
+    [largest_group] = others
+    return smallest[0] or None if len(smallest) == 1 and len(largest_group) >= _ENOUGH else None
 
 
 def _distance(reference: Outputs, given: Outputs | None, target: Outputs) -> float | None:
@@ -119,10 +119,10 @@ def _distance(reference: Outputs, given: Outputs | None, target: Outputs) -> flo
         return None
     largest = 0.0
     for (name, want), mine, theirs in zip(
-        reference, matched(reference, given), matched(reference, target), strict=True
+        reference, match_outputs(reference, given), match_outputs(reference, target), strict=True
     ):
-        theirs_by_part = {part: value for part, value, _ in parts(name, theirs, want)}
-        for part, value, _ in parts(name, mine, want):
+        theirs_by_part = {part: value for part, value, _ in split_sequences(name, theirs, want)}
+        for part, value, _ in split_sequences(name, mine, want):
             distance = _between(value, theirs_by_part.get(part))
             if distance is None:
                 return None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fuzzing.oracles.judging import Ruling, Trial, register_oracle
+from fuzzing.oracles.decision import Decision, OracleInput, register_oracle
 from fuzzing.outcomes import Verdict
 
 
 @register_oracle(rank=20)
-def hang(trial: Trial) -> Ruling | None:
+def hang(oracle_input: OracleInput) -> Decision | None:
     """Speaks when the supervisor ended a phase at its limit."""
-    if trial.execution.ending != "hung":
+    if oracle_input.execution.ending != "hung":
         return None
-    spent = trial.execution.durations.get(trial.execution.phase.value)
+    spent = oracle_input.execution.durations.get(oracle_input.execution.phase.value)
     after = "" if spent is None else f" after {spent:.0f} s"
-    return Ruling(Verdict.HANG, f"no end {trial.where}{after}")
+    return Decision(Verdict.HANG, f"no end {oracle_input.where}{after}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fuzzing.oracles.judging import Ruling, Trial, register_oracle
-from fuzzing.oracles.reference import reference_needed
+from fuzzing.oracles.decision import Decision, OracleInput, register_oracle
+from fuzzing.oracles.reference import needs_reference
 from fuzzing.outcomes import Verdict
 
 
 @register_oracle(rank=10)
-def invalid(trial: Trial) -> Ruling | None:
+def invalid(oracle_input: OracleInput) -> Decision | None:
     """Speaks when no reference could be had."""
-    if not reference_needed(trial.case):
+    if not needs_reference(oracle_input.case):
         return None
-    return Ruling(Verdict.INVALID, "no reference: the case's own library could not run it")
+    return Decision(Verdict.INVALID, "no reference: the case's own library could not run it")

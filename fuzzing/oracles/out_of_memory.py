@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fuzzing.execute.execution import Execution
-from fuzzing.oracles.judging import Ruling, Trial, register_oracle
+from fuzzing.execution import Execution
+from fuzzing.oracles.decision import Decision, OracleInput, register_oracle
 from fuzzing.outcomes import Verdict
 
 _CLASSES = re.compile(r"(^|\.)_?(Array)?(MemoryError|OutOfMemoryError)$")
@@ -32,23 +32,23 @@ _HINTS = ("lloc", "emory")
 
 
 @register_oracle(rank=30)
-def out_of_memory(trial: Trial) -> Ruling | None:
+def out_of_memory(oracle_input: OracleInput) -> Decision | None:
     """Speaks for memory limits and for allocation failures that were raised or ended the process."""
-    if not _ran_out(trial.execution):
+    if not _ran_out(oracle_input.execution):
         return None
-    peak = trial.execution.peak_bytes
+    peak = oracle_input.execution.peak_bytes
     at = f" at {peak / 2**30:.1f} GiB" if peak else ""
-    return Ruling(Verdict.OUT_OF_MEMORY, f"out of memory {trial.where}{at}")
+    return Decision(Verdict.OUT_OF_MEMORY, f"out of memory {oracle_input.where}{at}")
 
 
 def _ran_out(execution: Execution) -> bool:
     if execution.ending == "out_of_memory":
         return True
     if execution.ending == "raised":
-        return bool(_CLASSES.search(execution.error)) or _gave_up(execution.message)
+        return bool(_CLASSES.search(execution.error)) or _mentions_memory(execution.message)
     # a bad_alloc that nobody caught ends in abort(), with its text on stderr
-    return execution.ending == "killed" and _gave_up(f"{execution.log}\n{execution.native}")
+    return execution.ending == "killed" and _mentions_memory(f"{execution.log}\n{execution.native}")
 
 
-def _gave_up(text: str) -> bool:
+def _mentions_memory(text: str) -> bool:
     return any(hint in text for hint in _HINTS) and bool(_TEXTS.search(text))

@@ -12,16 +12,16 @@ from fuzzing.cases import TestCase, Value
 from fuzzing.errors import InternalError
 
 
-def reference_needed(case: TestCase) -> bool:
+def needs_reference(case: TestCase) -> bool:
     """Whether the reference must still be computed."""
-    return not case.referenced
+    return not case.has_reference
 
 
-def with_expected(case: TestCase, outputs: tuple[tuple[str, Value], ...]) -> TestCase:
+def with_reference(case: TestCase, outputs: tuple[tuple[str, Value], ...]) -> TestCase:
     """The case with `outputs` as its reference. It is another case, with another id.
 
     Raises InternalError if the case has a reference already: what a library ships is never replaced.
     """
-    if not reference_needed(case):
+    if not needs_reference(case):
         raise InternalError(f"case {case.id} has its reference already")
     return replace(case, expected=outputs)

@@ -6,14 +6,14 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from fuzzing.oracles.judging import Ruling, Trial, register_oracle
+from fuzzing.oracles.decision import Decision, OracleInput, register_oracle
 from fuzzing.outcomes import Verdict
 
 #: What a backend raises itself where the compiler's API cannot even express the case's inputs.
-_BY_BACKEND = "Unsupported"
+_BACKEND_EXCEPTION = "Unsupported"
 
 
-class _Saying(NamedTuple):
+class _CompiledPattern(NamedTuple):
     """An exception by which a backend says so, made ready: a campaign sees thousands."""
 
     error: re.Pattern[str]
@@ -29,22 +29,22 @@ class _Saying(NamedTuple):
 
 
 @cache
-def _sayings(patterns: tuple[tuple[str, str, str], ...]) -> tuple[_Saying, ...]:
+def _compile_patterns(patterns: tuple[tuple[str, str, str], ...]) -> tuple[_CompiledPattern, ...]:
     return tuple(
-        _Saying(re.compile(error), re.compile(message), tuple(re.split(r"\\(\d)", why)))
+        _CompiledPattern(re.compile(error), re.compile(message), tuple(re.split(r"\\(\d)", why)))
         for error, message, why in patterns
     )
 
 
 @register_oracle(rank=40)
-def unsupported(trial: Trial) -> Ruling | None:
+def unsupported(oracle_input: OracleInput) -> Decision | None:
     """Speaks when class and text of an exception are among those the backend lists."""
-    execution = trial.execution
+    execution = oracle_input.execution
     if execution.ending != "raised":
         return None
-    if execution.error == _BY_BACKEND:
-        return Ruling(Verdict.UNSUPPORTED, execution.message)
-    for saying in _sayings(trial.backend.unsupported):
-        if why := saying.reason(execution.error, execution.message):
-            return Ruling(Verdict.UNSUPPORTED, why)
+    if execution.error == _BACKEND_EXCEPTION:
+        return Decision(Verdict.UNSUPPORTED, execution.message)
+    for pattern in _compile_patterns(oracle_input.backend.unsupported):
+        if why := pattern.reason(execution.error, execution.message):
+            return Decision(Verdict.UNSUPPORTED, why)
     return None

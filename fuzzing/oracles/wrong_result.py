@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from fuzzing.oracles.compare import compare
-from fuzzing.oracles.judging import Ruling, Trial, register_oracle, wrong
+from fuzzing.oracles.decision import Decision, OracleInput, decide_wrong_result, register_oracle
+from fuzzing.oracles.output_comparison import compare
 
 
 @register_oracle(rank=60)
-def wrong_result(trial: Trial) -> Ruling | None:
+def wrong_result(oracle_input: OracleInput) -> Decision | None:
     """Speaks when any output is missing, of another type or shape, or off in value."""
-    case, execution = trial.case, trial.execution
-    if execution.ending != "returned" or execution.as_expected or case.expected is None:
+    case, execution = oracle_input.case, oracle_input.execution
+    if execution.ending != "returned" or execution.matches_expected or case.expected is None:
         return None
     mismatches = compare(
         case.expected,
         execution.outputs,
         tolerance=case.tolerance,
         comparison=case.comparison,
-        profile=trial.profile,
+        profile=oracle_input.profile,
     )
-    return wrong(mismatches) if mismatches else None
+    return decide_wrong_result(mismatches) if mismatches else None

@@ -1,6 +1,6 @@
-"""`python -m fuzzing.prioritize --strategy NAME [--catalogue FILE]… [--corpus DIR]`: cases in order.
+"""`python -m fuzzing.prioritize --strategy NAME [--catalog FILE]… [--corpus DIR]`: cases in order.
 
-The instances come from catalogues (JSON lines with "id" and "instance"), from the cases of a corpus, or
+The instances come from catalogs (JSON lines with "id" and "instance"), from the cases of a corpus, or
 from both; a case met twice counts once. Prints one JSON object a line on stdout, progress on stderr:
     {"event": "touched", "operator": NAME, "weight": W, "why": TEXT, "places": [{path, line, role}, …]}
     {"event": "touched", "pass": NAME, "places": […]}   both with --touched N and --change, the surest first
@@ -12,9 +12,7 @@ Exit codes: 0 done, 2 the caller's mistake, 3 the machine's.
 from __future__ import annotations
 
 # isort: off
-from fuzzing.prioritize import one_thread  # noqa: F401 - before numpy
 # isort: on
-
 import argparse
 import gc
 import sys
@@ -25,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import Corpus
+from fuzzing.entry_point import event, note, run_main
 from fuzzing.errors import UsageError
-from fuzzing.prioritize import base, change, coverage_runs, suites
+from fuzzing.prioritize import change, coverage_measurement, strategies, suites
+from fuzzing.prioritize.api_signatures import ApiSignatures
 from fuzzing.prioritize.change import history
-from fuzzing.prioritize.instances import Instance, instance_of, read_lines
-from fuzzing.prioritize.signatures import Signatures
-from fuzzing.program import ended, event, note
+from fuzzing.prioritize.instances import Instance, extract_instance, read_instances
 
 _PROGRESS_EVERY = 1000  # cases of a corpus; a second or two apart
 
@@ -38,17 +36,17 @@ _PROGRESS_EVERY = 1000  # cases of a corpus; a second or two apart
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     given = _parser().parse_args(arguments)
-    return ended("python -m fuzzing.prioritize", lambda: _rank(given))
+    return run_main("python -m fuzzing.prioritize", lambda: _rank(given))
 
 
 def _rank(given: argparse.Namespace) -> None:
-    strategy = base.get(given.strategy)
-    instances = list(distinct(_instances(given.catalogue, given.corpus)))
+    strategy = strategies.get(given.strategy)
+    instances = list(distinct(_instances(given.catalog, given.corpus)))
     context = _context(given)
     gc.freeze()  # what was read stays to the end: looking through it for garbage would take longer
     if given.touched and isinstance(context.change, change.Change):
         operators = {instance.operator for instance in instances}
-        for told in tell_touched(context.change, operators, given.touched):
+        for told in describe_touched(context.change, operators, given.touched):
             event(event="touched", **told)
     begin = time.perf_counter()
     ranked = list(strategy(instances, context))
@@ -59,9 +57,9 @@ def _rank(given: argparse.Namespace) -> None:
     event(event="end", cases=len(ranked), strategy=given.strategy, seconds=round(seconds, 3))
 
 
-def tell_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:
+def describe_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:
     """What a change touches: at most so many operators, the surest first, then as many passes."""
-    said = change.touched(given, operators)
+    said = change.find_touched_operators(given, operators)
     surest = sorted(said.operators, key=lambda name: (-said.operators[name], name))
     for name in surest[:most]:
         places = [asdict(place) for place in said.places.get(name, ())]
@@ -74,7 +72,7 @@ def tell_touched(given: change.Change, operators: Iterable[str], most: int) -> I
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m fuzzing.prioritize", description="Put cases in order.")
     parser.add_argument("--strategy", required=True, help="how; a wrong name lists them")
-    parser.add_argument("--catalogue", action="append", default=[], type=Path, help="JSON lines of cases")
+    parser.add_argument("--catalog", action="append", default=[], type=Path, help="JSON lines of cases")
     parser.add_argument("--corpus", type=Path, help="a folder of cases")
     parser.add_argument(
         "--suite", action="append", default=[], help="the compiler's own tests: openvino.torch"
@@ -82,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--change", type=Path, help="a commit's changes, as JSON")
     parser.add_argument("--history", type=Path, help="what cases did before, as JSON lines")
     parser.add_argument("--coverage", type=Path, help="what cases cover, as JSON lines")
-    parser.add_argument("--seed", type=int, default=base.SEED)
+    parser.add_argument("--seed", type=int, default=strategies.SEED)
     parser.add_argument("--backend", default="", help="the compiler that the cases are for")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the strategy")
     parser.add_argument(
@@ -92,13 +90,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _context(given: argparse.Namespace) -> base.Context:
+def _context(given: argparse.Namespace) -> strategies.Context:
     """What the strategy may know. A suite is for the frontend that its name ends in, else for all others."""
-    return base.Context(
+    return strategies.Context(
         suites={_frontend(name): suites.load(name) for name in given.suite},
         change=None if given.change is None else change.read(given.change),
         history=None if given.history is None else history.read(given.history),
-        coverage=None if given.coverage is None else coverage_runs.load(given.coverage),
+        coverage=None if given.coverage is None else coverage_measurement.load(given.coverage),
         seed=given.seed,
         backend=given.backend,
         options=dict(_option(text) for text in given.option),
@@ -119,8 +117,8 @@ def _option(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _instances(catalogues: Iterable[Path], corpus: Path | None) -> Iterator[Instance]:
-    for path in catalogues:
+def _instances(catalogs: Iterable[Path], corpus: Path | None) -> Iterator[Instance]:
+    for path in catalogs:
         yield from _catalogue(path)
     if corpus is not None:
         yield from of_corpus(Corpus(corpus))
@@ -129,16 +127,16 @@ def _instances(catalogues: Iterable[Path], corpus: Path | None) -> Iterator[Inst
 def _catalogue(path: Path) -> Iterator[Instance]:
     try:
         with open(path, encoding="utf-8") as file:
-            yield from read_lines(file)
+            yield from read_instances(file)
     except OSError as error:
-        raise UsageError(f"cannot read the catalogue {path}: {error.strerror}") from None
+        raise UsageError(f"cannot read the catalog {path}: {error.strerror}") from None
 
 
 def of_corpus(corpus: Corpus) -> Iterator[Instance]:
     """The instances of all cases of a corpus, in the order of their ids."""
-    signatures = Signatures()
+    signatures = ApiSignatures()
     for count, case_id in enumerate(corpus.ids(), 1):
-        yield instance_of(corpus.get(case_id), signatures)
+        yield extract_instance(corpus.get(case_id), signatures)
         if count % _PROGRESS_EVERY == 0:
             note(f"{count} cases read from {corpus.root}")
 

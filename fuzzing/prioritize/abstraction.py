@@ -13,8 +13,8 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from fuzzing.prioritize.api_signatures import JSON
 from fuzzing.prioritize.instances import OUTPUT, Instance
-from fuzzing.prioritize.signatures import JSON
 
 #: The abstract value of a parameter that this instance does not have and another of its operator has.
 ABSENT: Hashable = ("absent",)
@@ -31,7 +31,7 @@ _BATCH = 2  # 1.6: None as the first item of a list
 # As the released code computes it (1.6) --------------------------------------------------------------
 
 
-def code(instance: Instance) -> Abstract:
+def abstract_as_released_code(instance: Instance) -> Abstract:
     """1.6: a tensor is two parameters, its shape and its dtype; bool is an int; floats have two classes.
 
     What the code has no class for and refuses for Keras and ONNX is its text, as it is for torch.
@@ -50,7 +50,7 @@ def code(instance: Instance) -> Abstract:
 
 
 def _code_value(value: JSON, frontend: str) -> Hashable:
-    value = plain(value)
+    value = normalize_value(value)
     if value is None:
         return _NONE
     if isinstance(value, int):
@@ -82,7 +82,7 @@ def _code_list(values: list[JSON], frontend: str) -> Hashable:
     items = tuple(_code_item(place, value, frontend) for place, value in enumerate(values))
     if len(items) != 2:
         return items
-    first, second = items if frontend == "onnx" else (plain(values[0]), plain(values[1]))
+    first, second = items if frontend == "onnx" else (normalize_value(values[0]), normalize_value(values[1]))
     return (*items, _relation(first, second))
 
 
@@ -110,7 +110,7 @@ def _relation(first: Any, second: Any) -> int:
 # As the paper states it (1.5) ------------------------------------------------------------------------
 
 
-def paper(instance: Instance) -> Abstract:
+def abstract_as_paper(instance: Instance) -> Abstract:
     """1.5: bools, texts and dtypes are themselves, whole numbers have five classes, floats three.
 
     A tensor is one parameter: its dtype, its rank's class, and each dimension's. Where the paper says
@@ -121,7 +121,7 @@ def paper(instance: Instance) -> Abstract:
 
 
 def _paper_value(value: JSON) -> Hashable:
-    value = plain(value)
+    value = normalize_value(value)
     if value is None or isinstance(value, (bool, str)):
         return ("enum", value)
     if isinstance(value, int):
@@ -142,7 +142,7 @@ def _paper_value(value: JSON) -> Hashable:
 # Both ------------------------------------------------------------------------------------------------
 
 
-def plain(value: JSON) -> JSON:
+def normalize_value(value: JSON) -> JSON:
     """A tuple as a list, an infinity or NaN as a float; all else as it stands."""
     if isinstance(value, dict) and len(value) == 1:
         if "tuple" in value:
@@ -152,14 +152,14 @@ def plain(value: JSON) -> JSON:
     return value
 
 
-def tensors(value: JSON) -> Iterator[tuple[str, list[int]]]:
+def iter_tensors(value: JSON) -> Iterator[tuple[str, list[int]]]:
     """The dtypes and shapes of the tensors in a value, outermost first."""
     if isinstance(value, dict):
         if "tensor" in value:
             yield value["tensor"][0], value["tensor"][1]
             return
         for item in value.values():
-            yield from tensors(item)
+            yield from iter_tensors(item)
     elif isinstance(value, list):
         for item in value:
-            yield from tensors(item)
+            yield from iter_tensors(item)

@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzing.errors import UsageError
-from fuzzing.prioritize import base
-from fuzzing.prioritize.base import Context, Ranked, register_strategy
-from fuzzing.prioritize.change import Change, Touched, touched
+from fuzzing.prioritize import strategies
+from fuzzing.prioritize.change import Change, TouchedOperators, find_touched_operators
 from fuzzing.prioritize.change.history import HALF_LIFE, Expectations, Expected, History
 from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.strategies import Context, Ranked, register_strategy
 
 #: The share of a commit's findings that lie in the operators it touches, where it surely touches some.
 #: Judged: 87 of OPERA's 90 confirmed bugs were in the frontends' conversion of one operator [P], but what a
@@ -84,10 +84,10 @@ class _Candidate:
 @register_strategy("change")
 def change(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """Most expected findings for each second first; OPERA's order where change and history are silent."""
-    return reordered(base.get("opera")(instances, context), instances, context)
+    return reorder(strategies.get("opera")(instances, context), instances, context)
 
 
-def reordered(opera: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+def reorder(opera: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA's order of `instances` as the strategy changes it; itself where nothing is said."""
     settings = Settings.of(context.options)
     said = _touched(context.change, instances)
@@ -96,22 +96,22 @@ def reordered(opera: Iterable[Ranked], instances: Sequence[Instance], context: C
         return iter(opera)
     expectations = None if history is None else Expectations(history, instances, settings.half_life)
     candidates = list(_candidates(instances, list(opera), said, expectations, settings))
-    order = _interleaved(candidates, settings.explore)
+    order = _interleave(candidates, settings.explore)
     if not context.explain:
         return (Ranked(one.opera.instance_index) for one, _ in order)
-    return _explained(order, instances, said)
+    return _explain(order, instances, said)
 
 
-def _touched(given: Any, instances: Sequence[Instance]) -> Touched:
+def _touched(given: Any, instances: Sequence[Instance]) -> TouchedOperators:
     if not isinstance(given, Change):
-        return Touched()
-    return touched(given, {one.operator for one in instances})
+        return TouchedOperators()
+    return find_touched_operators(given, {one.operator for one in instances})
 
 
 def _candidates(
     instances: Sequence[Instance],
     order: Sequence[Ranked],
-    said: Touched,
+    said: TouchedOperators,
     expectations: Expectations | None,
     settings: Settings,
 ) -> Iterator[_Candidate]:
@@ -137,7 +137,7 @@ def _candidates(
         yield _Candidate(place, ranked, weights[place], expected, seconds, score / seconds)
 
 
-def _interleaved(candidates: Sequence[_Candidate], explore: float) -> Iterator[tuple[_Candidate, bool]]:
+def _interleave(candidates: Sequence[_Candidate], explore: float) -> Iterator[tuple[_Candidate, bool]]:
     """The best scores first, and for each second so many seconds of OPERA's order; with whose turn it was."""
     best = iter(sorted(candidates, key=lambda one: (-one.score, one.place)))
     plain = iter(candidates)
@@ -152,8 +152,8 @@ def _interleaved(candidates: Sequence[_Candidate], explore: float) -> Iterator[t
         yield one, exploring
 
 
-def _explained(
-    order: Iterator[tuple[_Candidate, bool]], instances: Sequence[Instance], said: Touched
+def _explain(
+    order: Iterator[tuple[_Candidate, bool]], instances: Sequence[Instance], said: TouchedOperators
 ) -> Iterator[Ranked]:
     for one, exploring in order:
         instance = instances[one.opera.instance_index]
@@ -165,11 +165,11 @@ def _explained(
             "exploring": exploring,
         }
         if one.expected is not None:
-            why |= _told(one.expected)
+            why |= _describe_history(one.expected)
         yield Ranked(one.opera.instance_index, why)
 
 
-def _told(expected: Expected) -> dict[str, Any]:
+def _describe_history(expected: Expected) -> dict[str, Any]:
     """What the history says, for people."""
     own = expected.record
     return {

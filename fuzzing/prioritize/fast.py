@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from fuzzing.errors import UsageError
-from fuzzing.prioritize.base import Context, Ranked, register_strategy, shuffled
 from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, shuffle
 
 BANDS = 10  # of one row: FAST-pw's setting
 SHINGLE = 5  # characters
@@ -28,7 +28,7 @@ _NOTHING = np.uint64((1 << 64) - 1)
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def text_of(instance: Instance) -> str:
+def instance_text(instance: Instance) -> str:
     """The test as text: its operator's call, an argument a token."""
     arguments = (f"{name}={json.dumps(value, separators=(',', ':'))}" for name, value in instance.parameters)
     return " ".join([instance.operator, *arguments])
@@ -44,9 +44,9 @@ def fast(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """
     if not instances:
         return iter(())
-    signatures = minhashes([_set(text_of(one), _shingle(context)) for one in instances])
-    start = shuffled(range(len(instances)), instances, context.seed)[0]
-    return (Ranked(at) for at in unlike(signatures, start))
+    signatures = compute_minhashes([_set(instance_text(one), _shingle(context)) for one in instances])
+    start = shuffle(range(len(instances)), instances, context.seed)[0]
+    return (Ranked(at) for at in order_by_distance(signatures, start))
 
 
 def _shingle(context: Context) -> int:
@@ -65,7 +65,7 @@ def _set(text: str, length: int) -> set[str]:
     return {text[at : at + length] for at in range(max(1, len(text) - length + 1))}
 
 
-def minhashes(sets: Sequence[set[str]]) -> Array:
+def compute_minhashes(sets: Sequence[set[str]]) -> Array:
     """uint64 [tests, BANDS]: of each test the least of each hash over its shingles.
 
     FAST takes xxHash with ten seeds; here one 64-bit digest of a shingle is mixed in ten ways, by odd
@@ -87,7 +87,7 @@ def _digest(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def unlike(signatures: Array, start: int) -> Iterator[int]:
+def order_by_distance(signatures: Array, start: int) -> Iterator[int]:
     """The order of tests with these signatures, from `start`."""
     alive = np.ones(len(signatures), np.bool_)
     left = np.arange(len(signatures))

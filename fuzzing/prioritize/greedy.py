@@ -31,12 +31,12 @@ _SETS = (0.0, 0.03, 0.15, 0.6)
 Weights = Callable[[Array], Array]
 
 
-def alike(seen: Array) -> Array:
+def equal_weights(seen: Array) -> Array:
     """1.5 of OPERA: every new value counts as much."""
     return np.full(len(seen), float(UNIT))
 
 
-def rarer(seen: Array) -> Array:
+def rarity_weights(seen: Array) -> Array:
     """1.6 of OPERA's code: 1/|seen|, and 1 where nothing has been seen."""
     return (UNIT // np.maximum(seen, 1)).astype(np.float64)
 
@@ -77,8 +77,8 @@ class _Search:
     _both     the same, and beside it what it adds when every value has been seen
     _alike    float64 [sets]: what the columns add in which all rows are alike
     _rows     of the table, ascending, but for most of those emitted and of those that have nothing new
-    _then     float64 [sets, rows]: what a set was worth to a row when it was last looked at
-    _lost     float64 [sets, rows]: what it had seen then, at its final worth
+    _last_worth     float64 [sets, rows]: what a set was worth to a row when it was last looked at
+    _seen_worth     float64 [sets, rows]: what it had seen then, at its final worth
     """
 
     def __init__(self, table: Table, weights: Weights, rows: Sequence[int]) -> None:
@@ -96,9 +96,9 @@ class _Search:
         final = self._factors * weights(values[self._varying])[:, None]
         self._both = np.hstack([worth[self._varying], final])
         self._worth = self._both[:, : factors.shape[1]]
-        self._then = np.full((factors.shape[1], len(self._rows)), np.inf)
-        self._lost = np.zeros_like(self._then)
-        self._gone = 0
+        self._last_worth = np.full((factors.shape[1], len(self._rows)), np.inf)
+        self._seen_worth = np.zeros_like(self._last_worth)
+        self._emitted = 0
 
     def picks(self) -> Iterator[Pick]:
         """Emissions, best first, until nothing is new any more."""
@@ -110,7 +110,7 @@ class _Search:
     def _best(self) -> tuple[int, int] | None:
         """Where the row to emit is, and its score; None if nothing is new."""
         whole = self._worth.sum(axis=0) + self._alike
-        bounds = _score(np.minimum(self._then, whole[:, None] - self._lost))
+        bounds = _score(np.minimum(self._last_worth, whole[:, None] - self._seen_worth))
         at, score = -1, 0
         while True:
             top = int(bounds.argmax())
@@ -118,7 +118,7 @@ class _Search:
             if bound < score or bound <= 0 or (bound == score and top > at):
                 return None if at < 0 else (at, score)
             batch = np.array([top]) if at < 0 else self._batch(bounds, score)
-            scores = self._look_at(batch, whole)
+            scores = self._rescore(batch, whole)
             bounds[batch] = -1
             first = int(scores.argmax())
             if (scores[first], -int(batch[first])) > (score, -at):
@@ -131,13 +131,13 @@ class _Search:
             batch = np.sort(batch[np.argpartition(-bounds[batch], _BATCH)[:_BATCH]])
         return batch
 
-    def _look_at(self, batch: Array, whole: Array) -> Array:
+    def _rescore(self, batch: Array, whole: Array) -> Array:
         """The scores of some rows, whose bounds are brought up to date."""
         seen = self._seen.take(self._ids.take(batch, axis=0)).astype(np.float64)  # twice as fast as by []
         told = (seen @ self._both).T
         worth: Array = whole[:, None] - told[: len(whole)]
-        self._then[:, batch] = worth
-        self._lost[:, batch] = told[len(whole) :]
+        self._last_worth[:, batch] = worth
+        self._seen_worth[:, batch] = told[len(whole) :]
         return _score(worth)
 
     def _emit(self, at: int, row: int) -> Array:
@@ -148,17 +148,21 @@ class _Search:
         self._numbers += unseen[self._varying]
         np.multiply(self._factors, self._weights(self._numbers)[:, None], out=self._worth)
         self._alike[:] = 0
-        self._then[:, at] = 0
-        self._gone += 1
-        if self._gone * 2 > len(self._rows):
-            self._forget()
+        self._last_worth[:, at] = 0
+        self._emitted += 1
+        if self._emitted * 2 > len(self._rows):
+            self._drop_exhausted()
         return unseen
 
-    def _forget(self) -> None:
+    def _drop_exhausted(self) -> None:
         """Leaves behind the rows that have nothing to say any more."""
-        left = _score(self._then) > 0
+        left = _score(self._last_worth) > 0
         self._rows, self._ids = self._rows[left], self._ids[left]
-        self._then, self._lost, self._gone = self._then[:, left], self._lost[:, left], 0
+        self._last_worth, self._seen_worth, self._emitted = (
+            self._last_worth[:, left],
+            self._seen_worth[:, left],
+            0,
+        )
 
 
 def _factors(parameters: int, values: Array, rows: int) -> Array:

@@ -25,7 +25,7 @@ from fuzzing.cases import (
 )
 from fuzzing.cases.arguments import argument_to_json
 from fuzzing.errors import UsageError
-from fuzzing.prioritize.signatures import JSON, Bound, Signatures
+from fuzzing.prioritize.api_signatures import JSON, ApiSignatures, BoundCall
 
 #: Before the names of what an ONNX node gives: a parameter as OPERA's released code counts them.
 OUTPUT = "output."
@@ -79,56 +79,56 @@ class Instance:
         return cls(texts[0], texts[1], parameters, texts[2], texts[3], explicit)
 
 
-def instance_of(case: TestCase, signatures: Signatures) -> Instance:
+def extract_instance(case: TestCase, signatures: ApiSignatures) -> Instance:
     """The operator instance that a case is about.
 
     The operator is the API of a TorchCall and the layer of a KerasLayer; of other programs what their
     provenance names, else the type of an ONNX model's first node that is no Constant.
     """
-    told = _TELLERS[case.program.kind](case, signatures)
+    told = _EXTRACTORS[case.program.kind](case, signatures)
     operator, bound = told
     prov = case.provenance
     return Instance(case.id, operator, bound.parameters, case.program.frontend, prov.source, bound.explicit)
 
 
-def _torch_call(case: TestCase, signatures: Signatures) -> tuple[str, Bound]:
+def _torch_call(case: TestCase, signatures: ApiSignatures) -> tuple[str, BoundCall]:
     program, tensors = case.program, _tensors(case)
     assert isinstance(program, TorchCall)
-    args = [_told(item, tensors) for item in program.args]
-    kwargs = {name: _told(item, tensors) for name, item in program.kwargs}
+    args = [_argument_to_json(item, tensors) for item in program.args]
+    kwargs = {name: _argument_to_json(item, tensors) for name, item in program.kwargs}
     if program.init is None:
         return program.api, signatures.call(program.api, args, kwargs)
-    init_args = [_told(item, tensors) for item in program.init.args]
-    init_kwargs = {name: _told(item, tensors) for name, item in program.init.kwargs}
+    init_args = [_argument_to_json(item, tensors) for item in program.init.args]
+    init_kwargs = {name: _argument_to_json(item, tensors) for name, item in program.init.kwargs}
     made = signatures.call(program.api, init_args, init_kwargs, "__init__")
-    return program.api, joined(made, signatures.call(program.api, args, kwargs, "forward"))
+    return program.api, join_calls(made, signatures.call(program.api, args, kwargs, "forward"))
 
 
-def _keras_layer(case: TestCase, signatures: Signatures) -> tuple[str, Bound]:
+def _keras_layer(case: TestCase, signatures: ApiSignatures) -> tuple[str, BoundCall]:
     program, tensors = case.program, _tensors(case)
     assert isinstance(program, KerasLayer)
-    inputs = [_told(item, tensors) for item in program.inputs]
-    kwargs = {name: _told(item, tensors) for name, item in program.kwargs}
+    inputs = [_argument_to_json(item, tensors) for item in program.inputs]
+    kwargs = {name: _argument_to_json(item, tensors) for name, item in program.kwargs}
     if not program.layer.rsplit(".", 1)[-1][:1].isupper():
         return program.layer, signatures.call(program.layer, inputs, kwargs)
-    call = {name: _told(item, tensors) for name, item in program.call}
+    call = {name: _argument_to_json(item, tensors) for name, item in program.call}
     made = signatures.call(program.layer, [], kwargs, "__init__")
-    return program.layer, joined(made, signatures.call(program.layer, inputs, call, "call"))
+    return program.layer, join_calls(made, signatures.call(program.layer, inputs, call, "call"))
 
 
-def _torch_program(case: TestCase, _: Signatures) -> tuple[str, Bound]:
+def _torch_program(case: TestCase, _: ApiSignatures) -> tuple[str, BoundCall]:
     tensors = tuple(_tensors(case).items())
-    return case.provenance.operator, Bound(tensors, tuple(name for name, _ in tensors))
+    return case.provenance.operator, BoundCall(tensors, tuple(name for name, _ in tensors))
 
 
-def _onnx_model(case: TestCase, _: Signatures) -> tuple[str, Bound]:
-    from fuzzing.prioritize.instances_onnx import tell
+def _onnx_model(case: TestCase, _: ApiSignatures) -> tuple[str, BoundCall]:
+    from fuzzing.prioritize.instances_onnx import extract_onnx_instance
 
     assert isinstance(case.program, OnnxModel)
-    return tell(case.program.model, _tensors(case), case.provenance.operator)
+    return extract_onnx_instance(case.program.model, _tensors(case), case.provenance.operator)
 
 
-_TELLERS: dict[str, Callable[[TestCase, Signatures], tuple[str, Bound]]] = {
+_EXTRACTORS: dict[str, Callable[[TestCase, ApiSignatures], tuple[str, BoundCall]]] = {
     TorchCall.kind: _torch_call,
     KerasLayer.kind: _keras_layer,
     TorchProgram.kind: _torch_program,
@@ -136,35 +136,37 @@ _TELLERS: dict[str, Callable[[TestCase, Signatures], tuple[str, Bound]]] = {
 }
 
 
-def joined(made: Bound, called: Bound) -> Bound:
+def join_calls(made: BoundCall, called: BoundCall) -> BoundCall:
     """The parameters of an object's making and of its call as those of one API."""
     taken = {name for name, _ in made.parameters}
     names = {name: CALL + name if name in taken else name for name, _ in called.parameters}
     parameters = tuple((names[name], value) for name, value in called.parameters)
-    return Bound(made.parameters + parameters, made.explicit + tuple(names[name] for name in called.explicit))
+    return BoundCall(
+        made.parameters + parameters, made.explicit + tuple(names[name] for name in called.explicit)
+    )
 
 
 def _tensors(case: TestCase) -> dict[str, JSON]:
-    return {name: tell_value(value) for name, value in case.inputs}
+    return {name: value_to_json(value) for name, value in case.inputs}
 
 
-def tell_value(value: Value | Recipe) -> JSON:
+def value_to_json(value: Value | Recipe) -> JSON:
     """An input as a parameter's value: without its data."""
     if isinstance(value, (Tensor, Recipe)):
         return {"tensor": [value.dtype, list(value.shape)]}
     if isinstance(value, Sequence):
-        return [tell_value(item) for item in value.items]
+        return [value_to_json(item) for item in value.items]
     return None  # what is absent
 
 
-def _told(argument: Any, tensors: Mapping[str, JSON]) -> JSON:
-    return _with_tensors(argument_to_json(argument), tensors)
+def _argument_to_json(argument: Any, tensors: Mapping[str, JSON]) -> JSON:
+    return _insert_tensors(argument_to_json(argument), tensors)
 
 
-def _with_tensors(value: JSON, tensors: Mapping[str, JSON]) -> JSON:
+def _insert_tensors(value: JSON, tensors: Mapping[str, JSON]) -> JSON:
     """`value` with every named tensor replaced by what the case gives under that name."""
     if isinstance(value, list):
-        return [_with_tensors(item, tensors) for item in value]
+        return [_insert_tensors(item, tensors) for item in value]
     if not isinstance(value, dict):
         return value
     if "tensor" in value:
@@ -172,22 +174,22 @@ def _with_tensors(value: JSON, tensors: Mapping[str, JSON]) -> JSON:
             "tensor": [value.get("dtype") or "", value.get("shape") or []]
         }
         return told | {"layout": value["layout"]} if "layout" in value else told
-    return {key: _with_tensors(item, tensors) for key, item in value.items()}
+    return {key: _insert_tensors(item, tensors) for key, item in value.items()}
 
 
-def read_lines(lines: Iterator[str]) -> Iterator[Instance]:
-    """The instances among a catalogue's lines: those under "instance", and lines that are one themselves."""
+def read_instances(lines: Iterator[str]) -> Iterator[Instance]:
+    """The instances among a catalog's lines: those under "instance", and lines that are one themselves."""
     for line in lines:
         try:
             obj = json.loads(line)
         except ValueError as error:
-            raise UsageError(f"a line of the catalogue is not JSON: {error}") from None
+            raise UsageError(f"a line of the catalog is not JSON: {error}") from None
         if isinstance(obj, dict) and "id" in obj:
             yield _from_catalogue(obj)
 
 
 def _from_catalogue(obj: dict[str, Any]) -> Instance:
     told = obj.get("instance", obj if "parameters" in obj else None)
-    if told is None:  # a catalogue from before instances were kept
+    if told is None:  # a catalog from before instances were kept
         return Instance(str(obj["id"]), str(obj.get("operator", "")), (), "")
     return Instance.from_json(told)

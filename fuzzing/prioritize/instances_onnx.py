@@ -7,15 +7,15 @@ from functools import cache
 from typing import Any
 
 from fuzzing.cases.values import CARRIERS
+from fuzzing.prioritize.api_signatures import JSON, BoundCall
 from fuzzing.prioritize.instances import OUTPUT
-from fuzzing.prioritize.signatures import JSON, Bound
 
 #: The parameter that only a model of several nodes has: the types of its nodes, each once, in order.
 BODY = "body"
 _LONG = 64  # elements; a longer attribute is told by its first ones
 
 
-def tell(model: bytes, given: Mapping[str, JSON], named: str) -> tuple[str, Bound]:
+def extract_onnx_instance(model: bytes, given: Mapping[str, JSON], named: str) -> tuple[str, BoundCall]:
     """The operator of a model, `named` if that is known, and its parameters: inputs, attributes, outputs.
 
     Bytes that are no model tell nothing; whoever loads them says so.
@@ -30,33 +30,33 @@ def tell(model: bytes, given: Mapping[str, JSON], named: str) -> tuple[str, Boun
     try:
         loaded = onnx.load_from_string(model)
     except DecodeError:
-        return named, Bound((), ())
+        return named, BoundCall((), ())
     nodes = [node for node in loaded.graph.node if node.op_type != "Constant"] or list(loaded.graph.node)
     if not nodes:
-        return named, Bound((), ())
+        return named, BoundCall((), ())
     tensors = _declared(loaded.graph) | dict(given)
     if len(nodes) > 1 or (named and named != nodes[0].op_type):
-        return named or nodes[0].op_type, _several(loaded, nodes, tensors)
+        return named or nodes[0].op_type, _bind_network(loaded, nodes, tensors)
     node = nodes[0]
     version = next((one.version for one in loaded.opset_import if one.domain == node.domain), 1)
     parameters, explicit = _node(node, _schema(node.op_type, version, node.domain), tensors)
-    return node.op_type, Bound(tuple(parameters.items()), tuple(explicit))
+    return node.op_type, BoundCall(tuple(parameters.items()), tuple(explicit))
 
 
-def _several(model: Any, nodes: list[Any], tensors: Mapping[str, JSON]) -> Bound:
+def _bind_network(model: Any, nodes: list[Any], tensors: Mapping[str, JSON]) -> BoundCall:
     """A function's expansion, or a small network: the graph's inputs stand for the operator's."""
     kinds = " ".join(dict.fromkeys(node.op_type for node in nodes))
     inputs = {item.name: tensors.get(item.name) for item in model.graph.input}
     outputs = {OUTPUT + item.name: tensors.get(item.name) for item in model.graph.output}
     told = inputs | {BODY: kinds} | outputs
-    return Bound(tuple(told.items()), tuple(told))
+    return BoundCall(tuple(told.items()), tuple(told))
 
 
 def _node(node: Any, schema: Any, tensors: Mapping[str, JSON]) -> tuple[dict[str, JSON], list[str]]:
     parameters: dict[str, JSON] = {}
     explicit = []
     formal = [] if schema is None else list(schema.inputs)
-    for name, value in _slots(formal, list(node.input), tensors):
+    for name, value in _pair_formals(formal, list(node.input), tensors):
         parameters[name] = value
         if value is not None:
             explicit.append(name)
@@ -67,23 +67,25 @@ def _node(node: Any, schema: Any, tensors: Mapping[str, JSON]) -> tuple[dict[str
         if name in given:
             explicit.append(name)
     formal = [] if schema is None else list(schema.outputs)
-    for name, value in _slots(formal, list(node.output), tensors):
+    for name, value in _pair_formals(formal, list(node.output), tensors):
         parameters[OUTPUT + name] = value
     return parameters, explicit
 
 
-def _slots(formal: list[Any], actual: list[str], tensors: Mapping[str, JSON]) -> Iterator[tuple[str, JSON]]:
+def _pair_formals(
+    formal: list[Any], actual: list[str], tensors: Mapping[str, JSON]
+) -> Iterator[tuple[str, JSON]]:
     """Formal names with what is given for them; a variadic one takes a list of all the rest."""
     for place, one in enumerate(formal):
         if str(one.option).endswith("Variadic"):
-            yield one.name, [_known(tensors, name) for name in actual[place:]]
+            yield one.name, [_tensor_type(tensors, name) for name in actual[place:]]
             return
-        yield one.name, _known(tensors, actual[place]) if place < len(actual) else None
+        yield one.name, _tensor_type(tensors, actual[place]) if place < len(actual) else None
     for place in range(len(formal), len(actual)):
-        yield str(place), _known(tensors, actual[place])
+        yield str(place), _tensor_type(tensors, actual[place])
 
 
-def _known(tensors: Mapping[str, JSON], name: str) -> JSON:
+def _tensor_type(tensors: Mapping[str, JSON], name: str) -> JSON:
     if not name:
         return None  # left out on purpose
     return tensors.get(name, {"tensor": ["", []]})

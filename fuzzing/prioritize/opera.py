@@ -1,6 +1,6 @@
 """OPERA's ranking (ICSE 2025): neglected operators, and of each the settings that were not met yet.
 
-Four strategies: `opera` (= `opera-code`) computes what the released code computes, `opera-paper` what the
+Four strategies: `opera` (= `opera-abstract_as_released_code`) computes what the released code computes, `opera-abstract_as_paper` what the
 paper defines, `opera-operator` and `opera-parameters` the code's two factors alone. Where the two differ, and
 what either leaves open, is told in docs/prioritisation.md.
 """
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from fuzzing.prioritize import abstraction, greedy
-from fuzzing.prioritize.base import Context, Ranked, register_strategy, shuffled
 from fuzzing.prioritize.instances import OUTPUT, Instance
-from fuzzing.prioritize.opera_filter import filtering, refused
+from fuzzing.prioritize.opera_filter import filter_requested, is_refused
+from fuzzing.prioritize.strategies import Context, Ranked, register_strategy, shuffle
 from fuzzing.prioritize.table import Table, tabulate
 
 #: What an operator that the compiler's own suite lacks counts in it: the paper divides by the number of
@@ -152,7 +152,7 @@ class _Queue:
         return told
 
 
-def merged(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:
+def merge_queues(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:
     """The heads of all operators, best first. One whose first head says nothing new takes no part (1.6.7)."""
     heap = [(queue.key(), place, queue) for place, queue in enumerate(queues) if queue.diversity]
     heapify(heap)
@@ -168,13 +168,15 @@ def merged(queues: Iterable[_Queue], explain: bool) -> Iterator[Ranked]:
             heapreplace(heap, (queue.key(), place, queue))
 
 
-def completed(ranked: Iterable[Ranked], instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
+def append_remaining(
+    ranked: Iterable[Ranked], instances: Sequence[Instance], context: Context
+) -> Iterator[Ranked]:
     """`ranked`, and after it in random order whatever it lacks (1.6.8)."""
     left = dict.fromkeys(range(len(instances)))
     for one in ranked:
         del left[one.instance_index]
         yield one
-    for place in shuffled(list(left), instances, context.seed):
+    for place in shuffle(list(left), instances, context.seed):
         yield Ranked(place, _NOTHING_NEW)
 
 
@@ -183,47 +185,47 @@ _NOTHING_NEW: dict[str, Any] = {"opera": 0.0}
 
 def _code_picks(operator: Operator, instances: Sequence[Instance], context: Context) -> Iterator[greedy.Pick]:
     """1.6.5 and, if asked for, 1.6.6."""
-    if not filtering(context):
-        return greedy.search(operator.table, greedy.rarer)
+    if not filter_requested(context):
+        return greedy.search(operator.table, greedy.rarity_weights)
     firsts = [instances[operator.places[first]] for first in operator.table.first]
-    kept = [row for row, one in enumerate(firsts) if not refused(one, context.backend)]
-    return greedy.search(operator.table, greedy.rarer, kept)
+    kept = [row for row, one in enumerate(firsts) if not is_refused(one, context.backend)]
+    return greedy.search(operator.table, greedy.rarity_weights, kept)
 
 
-def _by_code(instances: Sequence[Instance], context: Context, weigh: Weigh) -> Iterator[Ranked]:
+def _rank_by_code(instances: Sequence[Instance], context: Context, weigh: Weigh) -> Iterator[Ranked]:
     queues = (
         _Queue(operator, weigh(operator), _code_picks(operator, instances, context))
-        for operator in operators(instances, context, abstraction.code, seeded=True)
+        for operator in operators(instances, context, abstraction.abstract_as_released_code, seeded=True)
     )
-    return completed(merged(queues, context.explain), instances, context)
+    return append_remaining(merge_queues(queues, context.explain), instances, context)
 
 
 @register_strategy("opera", "opera-code")
 def opera_code(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """1.6: uncovered share of the operator × diversity, a new value weighing 1/|values seen|."""
-    return _by_code(instances, context, lambda operator: operator.uncovered)
+    return _rank_by_code(instances, context, lambda operator: operator.uncovered)
 
 
 @register_strategy("opera-parameters")
 def opera_parameters(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA_para (1.8): the diversity alone."""
-    return _by_code(instances, context, lambda _: 1.0)
+    return _rank_by_code(instances, context, lambda _: 1.0)
 
 
 @register_strategy("opera-paper")
 def opera_paper(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """1.5: neglect of the operator × share of new values or of new pairs, whichever is greater."""
     queues = (
-        _Queue(operator, operator.neglect, greedy.search(operator.table, greedy.alike))
-        for operator in operators(instances, context, abstraction.paper, seeded=False)
+        _Queue(operator, operator.neglect, greedy.search(operator.table, greedy.equal_weights))
+        for operator in operators(instances, context, abstraction.abstract_as_paper, seeded=False)
     )
-    return completed(merged(queues, context.explain), instances, context)
+    return append_remaining(merge_queues(queues, context.explain), instances, context)
 
 
 @register_strategy("opera-operator")
 def opera_operator(instances: Sequence[Instance], context: Context) -> Iterator[Ranked]:
     """OPERA_op (1.8): the operator's weight alone, hence operator by operator, each in the source's order."""
-    found = list(operators(instances, context, abstraction.code, seeded=True))
+    found = list(operators(instances, context, abstraction.abstract_as_released_code, seeded=True))
     weighed = sorted((-one.uncovered, one.frontend, one.name, at) for at, one in enumerate(found))
     return (
         Ranked(place, {"opera": -weight, "operator": -weight})

@@ -7,16 +7,16 @@ not take the verdict `unsupported` says.
 from __future__ import annotations
 
 from fuzzing.errors import UsageError
-from fuzzing.prioritize.abstraction import tensors
-from fuzzing.prioritize.base import Context
+from fuzzing.prioritize.abstraction import iter_tensors
 from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.strategies import Context
 
 _MAX_RANK = 5
 _NARROW = frozenset({"int8", "int16", "int32", "int64", "uint8", "float16"})
 _COMPLEX = frozenset({"complex64", "complex128"})
 
 #: (frontend, backend) → dtypes. ONNX has no list, and no bound on ranks.
-REFUSED = {
+REFUSED_DTYPES = {
     ("torch", "tvm"): _NARROW | {"complex128"},
     ("torch", "tensorrt"): _NARROW | {"complex128"},
     ("torch", "openvino"): frozenset({"complex128"}),
@@ -26,7 +26,7 @@ REFUSED = {
 }
 
 
-def filtering(context: Context) -> bool:
+def filter_requested(context: Context) -> bool:
     """Whether the filter is asked for; raises UsageError for an option that is none."""
     given = context.options.get("opera.filter", "none")
     if given not in ("none", "released"):
@@ -34,11 +34,11 @@ def filtering(context: Context) -> bool:
     return given == "released"
 
 
-def refused(instance: Instance, backend: str) -> bool:
+def is_refused(instance: Instance, backend: str) -> bool:
     """Whether the released code gives the instance the distance 0: by its first tensor, the call's input."""
-    dtypes = REFUSED.get((instance.frontend, backend))
+    dtypes = REFUSED_DTYPES.get((instance.frontend, backend))
     if dtypes is None:
         return False
-    found = (first for _, value in instance.parameters for first in tensors(value))
+    found = (first for _, value in instance.parameters for first in iter_tensors(value))
     dtype, shape = next(found, ("", []))
     return dtype in dtypes or len(shape) > _MAX_RANK

@@ -9,7 +9,7 @@ passes: then only what passes there counts, so that what is new stays new. Print
      "root": ID or null, "runs": N,
      "replayed": N, "before": […], "after": […], "words": […], "seconds": S, "traits": {…}}
 
-The reduced case, and the others, are added to the shard's corpus. Errors are told as `fuzzing.program` does.
+The reduced case, and the others, are added to the shard's corpus. Errors are told as `fuzzing.entry_point` does.
 Exit codes: 0 after "end", 2 for a case that does not fail or cannot be reduced, 3 if the toolchain cannot be
 started.
 """
@@ -24,10 +24,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fuzzing.cases import Corpus
+from fuzzing.entry_point import emit_event_now, event, note, run_main
 from fuzzing.execute.shard import Shard
-from fuzzing.program import ended, event, event_now, note
 from fuzzing.reduce.engine import Budget, Step
-from fuzzing.reduce.lenses import lens_of
+from fuzzing.reduce.formats import get_format
 from fuzzing.reduce.reduction import reduce_case
 
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         passing = Shard.read(given.passes) if given.passes else None
         run(Shard.read(given.shard), Budget(given.runs, given.seconds), given.journal, passing)
 
-    return ended(parser.prog, work)
+    return run_main(parser.prog, work)
 
 
 def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | None = None) -> None:
@@ -59,7 +59,7 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
     begin = time.monotonic()
 
     def told(step: Step) -> None:
-        event_now(event="step", run=step.run, by=step.by, size=step.size)
+        emit_event_now(event="step", run=step.run, by=step.by, size=step.size)
         note(f"{step.by}: size {step.size} after {step.run} runs")
 
     reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=told, passing=passing)
@@ -81,7 +81,7 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
         replayed=reduction.reduced.replayed,
         before=reduction.before,
         after=reduction.after,
-        words=lens_of(case.program.kind).words,
+        words=get_format(case.program.kind).words,
         seconds=time.monotonic() - begin,
         traits=asdict(reduction.traits),
     )

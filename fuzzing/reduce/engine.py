@@ -19,22 +19,22 @@ from typing import Any, Generic, Protocol, TypeVar
 from fuzzing.reduce.journal import Journal
 
 T = TypeVar("T")
-Judged = TypeVar("Judged", contravariant=True)
+Candidate = TypeVar("Candidate", contravariant=True)
 
 #: What a judge says: the same bug; another one, worth a finding of its own; nothing wrong.
 SAME, OTHER, CLEAN = "same", "other", "clean"
 
 
-class Judge(Protocol[Judged]):
+class Classifier(Protocol[Candidate]):
     """Runs candidates."""
 
-    def __call__(self, candidates: Sequence[Judged]) -> Sequence[str]:
+    def __call__(self, candidates: Sequence[Candidate]) -> Sequence[str]:
         """SAME, OTHER or CLEAN for each candidate, in their order."""
         ...
 
 
 @dataclass(frozen=True)
-class Format(Generic[T]):
+class ReductionSpec(Generic[T]):
     """How a kind of thing is reduced.
 
     size    what is to become small: tuples are compared in order, so the first number counts most
@@ -49,10 +49,10 @@ class Format(Generic[T]):
 
 @dataclass(frozen=True)
 class Pass(Generic[T]):
-    """One way to make things smaller: `work` tries candidates for as long as it has any."""
+    """One way to make things smaller: `apply` tries candidates for as long as it has any."""
 
     name: str
-    work: Callable[[Attempt[T]], None]
+    apply: Callable[[Attempt[T]], None]
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Reduced(Generic[T]):
+class SearchResult(Generic[T]):
     """What came of it.
 
     best     the smallest that shows the bug
     minimal  whether every pass was tried on it and none made it smaller
     runs     candidates judged now; `replayed` were known from an earlier try
-    spent    by pass, the runs that it took
+    runs_by_pass    by pass, the runs that it took
     steps    what was taken on the way
     others   candidates that show another bug, smallest first
     """
@@ -88,12 +88,12 @@ class Reduced(Generic[T]):
     minimal: bool
     runs: int
     replayed: int
-    spent: Mapping[str, int]
+    runs_by_pass: Mapping[str, int]
     steps: tuple[Step, ...]
     others: tuple[T, ...]
 
 
-class _SpentError(Exception):
+class _BudgetExhaustedError(Exception):
     """The budget is spent. Raised and caught here: passes are unwound by it."""
 
 
@@ -119,88 +119,88 @@ class Attempt(Generic[T]):
 
 def reduce(
     start: T,
-    format: Format[T],  # noqa: A002 - the word for it
-    judge: Judge[T],
+    spec: ReductionSpec[T],
+    classify: Classifier[T],
     *,
     budget: Budget | None = None,
     width: int = 1,
     journal: Journal | None = None,
     progress: Callable[[Step], None] | None = None,
-) -> Reduced[T]:
+) -> SearchResult[T]:
     """The smallest thing found that shows what `start` shows.
 
     width    candidates judged at once
     journal  remembers answers from one try to the next
     """
-    return _Reduction(start, format, judge, budget or Budget(), width, journal or Journal(), progress).run()
+    return _Reduction(start, spec, classify, budget or Budget(), width, journal or Journal(), progress).run()
 
 
 @dataclass
 class _Reduction(Generic[T]):
     best: T
-    format: Format[T]
-    judge: Judge[T]
+    spec: ReductionSpec[T]
+    classify: Classifier[T]
     budget: Budget
     width: int
     journal: Journal
     progress: Callable[[Step], None] | None
     steps: list[Step] = field(default_factory=list)
     others: dict[str, T] = field(default_factory=dict)
-    spent: Counter[str] = field(default_factory=Counter)
+    runs_by_pass: Counter[str] = field(default_factory=Counter)
     replayed: int = 0
     answers: dict[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
-        return self.spent.total()
+        return self.runs_by_pass.total()
 
-    def run(self) -> Reduced[T]:
+    def run(self) -> SearchResult[T]:
         self.begin = time.monotonic()
-        self.size = self.format.size(self.best)
+        self.size = self.spec.size(self.best)
         minimal = True
         try:
-            while self._round():
+            while self._run_passes():
                 pass
-        except _SpentError:
+        except _BudgetExhaustedError:
             minimal = False
-        others = sorted(self.others.values(), key=self.format.size)
-        return Reduced(
-            self.best, minimal, self.runs, self.replayed, self.spent, tuple(self.steps), tuple(others)
+        others = sorted(self.others.values(), key=self.spec.size)
+        return SearchResult(
+            self.best, minimal, self.runs, self.replayed, self.runs_by_pass, tuple(self.steps), tuple(others)
         )
 
-    def _round(self) -> bool:
+    def _run_passes(self) -> bool:
         """Every pass once; whether any of them got anywhere. Sizes fall each time, so this ends."""
         before = len(self.steps)
-        for item in self.format.passes:
-            item.work(Attempt(self, item.name))
+        for item in self.spec.passes:
+            item.apply(Attempt(self, item.name))
         return len(self.steps) > before
 
     def any(self, candidates: Iterable[T], by: str) -> bool:
-        fresh = self._fresh(candidates)
+        fresh = self._untried(candidates)
         while batch := list(islice(fresh, self.width)):
-            answers = self._judged(batch, by)
+            answers = self._classify_batch(batch, by)
             for (_, candidate), answer in zip(batch, answers, strict=True):
                 if answer == SAME:
-                    self._take(candidate, by)
+                    self._accept(candidate, by)
                     return True
         return False
 
-    def _fresh(self, candidates: Iterable[T]) -> Iterable[tuple[str, T]]:
+    def _untried(self, candidates: Iterable[T]) -> Iterable[tuple[str, T]]:
         """Those that are smaller than the best and not known to be of no use."""
         proposed: set[str] = set()
         for candidate in candidates:
-            if self.format.size(candidate) >= self.size:
+            if self.spec.size(candidate) >= self.size:
                 continue
-            key = self.format.key(candidate)
+            key = self.spec.key(candidate)
             if key not in proposed and self.answers.get(key, SAME) == SAME:
                 proposed.add(key)
                 yield key, candidate
 
-    def _judged(self, batch: list[tuple[str, T]], by: str) -> list[str]:
-        asked = [(key, candidate) for key, candidate in batch if not self._remembered(key)]
+    def _classify_batch(self, batch: list[tuple[str, T]], by: str) -> list[str]:
+        asked = [(key, candidate) for key, candidate in batch if not self._is_known(key)]
         if asked:
-            self._spend(len(asked), by)
-            answers = self.judge([candidate for _, candidate in asked])
+            self._charge(len(asked), by)
+            answers = self.classify([candidate for _, candidate in asked])
             for (key, _), answer in zip(asked, answers, strict=True):
                 self.journal.put(key, answer)
                 self.answers[key] = answer
@@ -209,34 +209,34 @@ class _Reduction(Generic[T]):
                 self.others[key] = candidate
         return [self.answers[key] for key, _ in batch]
 
-    def _remembered(self, key: str) -> bool:
+    def _is_known(self, key: str) -> bool:
         """Whether the answer is known: from this try, where it was one too many, or from an earlier one."""
         if key not in self.answers and (answer := self.journal.get(key)) is not None:
             self.answers[key] = answer
             self.replayed += 1
         return key in self.answers
 
-    def _spend(self, count: int, by: str) -> None:
+    def _charge(self, count: int, by: str) -> None:
         over_time = time.monotonic() - self.begin > self.budget.seconds
         if self.runs + count > self.budget.runs or over_time:
-            raise _SpentError
-        self.spent[by] += count
+            raise _BudgetExhaustedError
+        self.runs_by_pass[by] += count
 
-    def _take(self, candidate: T, by: str) -> None:
-        self.best, self.size = candidate, self.format.size(candidate)
+    def _accept(self, candidate: T, by: str) -> None:
+        self.best, self.size = candidate, self.spec.size(candidate)
         step = Step(self.runs, by, self.size)
         self.steps.append(step)
         if self.progress is not None:
             self.progress(step)
 
 
-def seek(
+def find_single(
     attempt: Attempt[T], units: Callable[[T], Sequence[Any]], only: Callable[[T, Sequence[Any]], T | None]
 ) -> None:
     """Looks for the one unit that shows the bug without the rest: in their first half, or else in the second.
 
     The second half is not asked about but taken for guilty, and proved in the end alone. So a single cause
-    costs one run per bit, where `cut` pays for both halves of every other; several causes that lie apart are
+    costs one run per bit, where `ddmin` pays for both halves of every other; several causes that lie apart are
     left to it, at the price of that many runs.
 
     only  a thing of these units alone; None if there is no such thing
@@ -253,7 +253,7 @@ def seek(
         attempt.any([candidate])
 
 
-def cut(
+def ddmin(
     attempt: Attempt[T],
     units: Callable[[T], Sequence[Any]],
     without: Callable[[T, Sequence[Any]], T | None],
@@ -271,7 +271,7 @@ def cut(
         place = 0
         while place < len(current := units(attempt.best)):
             starts = range(place, len(current), length)
-            taken = _cut_one(attempt, current, without, starts, length)
+            taken = _remove_first_block(attempt, current, without, starts, length)
             if taken is None:
                 break
             place = taken
@@ -280,7 +280,7 @@ def cut(
         length = max(1, length // 2)
 
 
-def _cut_one(
+def _remove_first_block(
     attempt: Attempt[T],
     current: Sequence[Any],
     without: Callable[[T, Sequence[Any]], T | None],

@@ -6,97 +6,98 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fuzzing.graph import Graph
-from fuzzing.graph.rewrite import extract, prune, substitute
-from fuzzing.reduce.engine import Attempt, cut, seek
-from fuzzing.reduce.subject import Subject
+from fuzzing.graph.transformations import extract, prune, substitute
+from fuzzing.reduce.engine import Attempt, ddmin, find_single
+from fuzzing.reduce.graph_state import GraphState
 
 #: Nodes that are tried because their operator is named; where more have it, it tells little.
 _SUSPECTS = 4
 
 
-def keep(subject: Subject, nodes: Iterable[int]) -> Subject | None:
+def keep_nodes(state: GraphState, nodes: Iterable[int]) -> GraphState | None:
     """The part of the graph that these nodes are; None if there is no such part.
 
     Its outputs are those that were outputs, and edges that nothing in the part uses.
     """
-    graph = subject.graph
+    graph = state.graph
     chosen = set(nodes)
     if not chosen:
         return None
     part = extract(graph, chosen)
-    used = {edge for node in part.nodes for edge in node.uses()}
+    used = {edge for node in part.nodes for edge in node.used_edges()}
     before = {graph.names[edge] for edge in graph.outputs}
     outputs = [edge for edge in part.outputs if edge not in used or part.names[edge] in before]
-    return _part(subject, prune(part, outputs))
+    return _with_graph(state, prune(part, outputs))
 
 
-def split(subject: Subject, at: int) -> tuple[Subject, Subject] | None:
+def split(state: GraphState, at: int) -> tuple[GraphState, GraphState] | None:
     """The nodes before number `at`, and the others, fed with what the library gives for the first."""
-    before, after = keep(subject, range(at)), keep(subject, range(at, len(subject.graph.nodes)))
+    before, after = keep_nodes(state, range(at)), keep_nodes(state, range(at, len(state.graph.nodes)))
     return None if before is None or after is None else (before, after)
 
 
-def _part(subject: Subject, part: Graph) -> Subject | None:
+def _with_graph(state: GraphState, part: Graph) -> GraphState | None:
     """The subject with a part of its graph; None if an input would be of no known shape."""
     if not part.nodes or any(not part.types[edge].static for edge in part.inputs):
         return None
-    return replace(subject, graph=part)
+    return replace(state, graph=part)
 
 
-def named(attempt: Attempt[Subject]) -> None:
+def isolate_named_nodes(attempt: Attempt[GraphState]) -> None:
     """Nodes of the operators that the failure names, each alone, then each with those that feed it."""
-    subject = attempt.best
-    nodes = subject.graph.nodes
-    suspects = [number for number, node in enumerate(nodes) if node.op in subject.blamed][:_SUSPECTS]
+    state = attempt.best
+    nodes = state.graph.nodes
+    suspects = [number for number, node in enumerate(nodes) if node.op in state.message_words][:_SUSPECTS]
     makers = {edge: number for number, node in enumerate(nodes) for edge in node.outputs}
     fed = [
-        [number, *(makers[edge] for edge in nodes[number].uses() if edge in makers)] for number in suspects
+        [number, *(makers[edge] for edge in nodes[number].used_edges() if edge in makers)]
+        for number in suspects
     ]
-    parts = (keep(subject, part) for part in (*([number] for number in suspects), *fed))
+    parts = (keep_nodes(state, part) for part in (*([number] for number in suspects), *fed))
     attempt.any(part for part in parts if part is not None)
 
 
-def single(attempt: Attempt[Subject]) -> None:
+def isolate_node(attempt: Attempt[GraphState]) -> None:
     """One node alone, found by bisection."""
-    seek(attempt, lambda subject: range(len(subject.graph.nodes)), keep)
+    find_single(attempt, lambda state: range(len(state.graph.nodes)), keep_nodes)
 
 
-def by_outputs(attempt: Attempt[Subject]) -> None:
+def remove_outputs(attempt: Attempt[GraphState]) -> None:
     """Fewer outputs, and the cone of what is left."""
 
-    def without(subject: Subject, gone: Sequence[int]) -> Subject | None:
-        left = [edge for edge in subject.graph.outputs if edge not in set(gone)]
-        return _part(subject, prune(subject.graph, left)) if left else None
+    def without(state: GraphState, gone: Sequence[int]) -> GraphState | None:
+        left = [edge for edge in state.graph.outputs if edge not in set(gone)]
+        return _with_graph(state, prune(state.graph, left)) if left else None
 
-    cut(attempt, lambda subject: subject.graph.outputs, without)
+    ddmin(attempt, lambda state: state.graph.outputs, without)
 
 
-def by_nodes(attempt: Attempt[Subject]) -> None:
+def remove_nodes(attempt: Attempt[GraphState]) -> None:
     """Fewer nodes: halves of the graph, then ever smaller blocks, then each."""
 
-    def without(subject: Subject, gone: Sequence[int]) -> Subject | None:
-        left = set(range(len(subject.graph.nodes))) - set(gone)
-        return keep(subject, left)
+    def without(state: GraphState, gone: Sequence[int]) -> GraphState | None:
+        left = set(range(len(state.graph.nodes))) - set(gone)
+        return keep_nodes(state, left)
 
-    cut(attempt, lambda subject: range(len(subject.graph.nodes)), without)
+    ddmin(attempt, lambda state: range(len(state.graph.nodes)), without)
 
 
-def bypass(attempt: Attempt[Subject]) -> None:
+def bypass_nodes(attempt: Attempt[GraphState]) -> None:
     """A node taken out, and what used it fed with one of its inputs."""
-    while attempt.any(_bypassed(attempt.best)):
+    while attempt.any(_bypass_candidates(attempt.best)):
         pass
 
 
-def _bypassed(subject: Subject) -> Iterator[Subject]:
-    graph = subject.graph
+def _bypass_candidates(state: GraphState) -> Iterator[GraphState]:
+    graph = state.graph
     for number, node in enumerate(graph.nodes):
         rest = [item for place, item in enumerate(graph.nodes) if place != number]
-        if any(edge in node.outputs[1:] for item in rest for edge in item.uses()):
+        if any(edge in node.outputs[1:] for item in rest for edge in item.used_edges()):
             continue  # one input stands for the first output, none for the others
-        for edge in dict.fromkeys(node.uses()):
+        for edge in dict.fromkeys(node.used_edges()):
             if graph.types[edge] == graph.types[node.outputs[0]]:
                 fed = substitute(replace(graph, nodes=tuple(rest)), {node.outputs[0]: edge})
                 made = {output for item in rest for output in item.outputs}
                 outputs = [output for output in dict.fromkeys(fed.outputs) if output in made]
-                if outputs and (candidate := _part(subject, prune(fed, outputs))) is not None:
+                if outputs and (candidate := _with_graph(state, prune(fed, outputs))) is not None:
                     yield candidate

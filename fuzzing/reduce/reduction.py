@@ -13,15 +13,15 @@ from typing import Any
 
 from fuzzing.cases import TestCase
 from fuzzing.errors import UsageError
-from fuzzing.execute.bench import Bench
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome, Verdict
-from fuzzing.reduce.engine import Budget, Reduced, Step, reduce
+from fuzzing.reduce.engine import Budget, SearchResult, Step, reduce
+from fuzzing.reduce.formats import ProgramFormat, get_format
 from fuzzing.reduce.journal import Journal
-from fuzzing.reduce.judging import Showing, shows, symptom
-from fuzzing.reduce.lenses import Lens, lens_of
-from fuzzing.reduce.upstream import upstream
-from fuzzing.triage.traits import Traits, traits_of
+from fuzzing.reduce.root_cause import find_root_cause
+from fuzzing.reduce.symptom_check import SymptomClassifier, has_symptom, symptom_of
+from fuzzing.triage.traits import Traits, read_traits
 
 #: Of a root's symptom, what takes the place of its case's own.
 _SYMPTOM = ("phase", "verdict", "error", "complaint", "frames")
@@ -40,7 +40,7 @@ class Reduction:
     others     cases that show other bugs, met on the way, smallest first
     confirmed  whether the smallest one showed the bug in a fresh process; if not, `case` is the first one
     root       what is wrong by itself before that, as a case of its own, and what it does
-               (`fuzzing.reduce.upstream`); None where `case` shows its bug itself
+               (`fuzzing.reduce.root_cause`); None where `case` shows its bug itself
     """
 
     case: TestCase
@@ -48,7 +48,7 @@ class Reduction:
     first: Outcome
     before: tuple[float, ...]
     after: tuple[float, ...]
-    reduced: Reduced[Any]
+    reduced: SearchResult[Any]
     others: tuple[TestCase, ...]
     confirmed: bool
     root: tuple[TestCase, Outcome] | None = None
@@ -57,10 +57,10 @@ class Reduction:
     def traits(self) -> Traits:
         """What `case` shows of its bug; those of the root, where there is one."""
         if self.root is None:
-            return traits_of(self.case)
+            return read_traits(self.case)
         case, outcome = self.root
-        shown = symptom(outcome)
-        return replace(traits_of(case), root={name: shown[name] for name in _SYMPTOM})
+        shown = symptom_of(outcome)
+        return replace(read_traits(case), root={name: shown[name] for name in _SYMPTOM})
 
 
 class Reducer:
@@ -74,10 +74,12 @@ class Reducer:
     def __init__(self, shard: Shard, budget: Budget | None = None, passing: Shard | None = None) -> None:
         self._shard = shard
         self._budget = budget
-        self._open = contextlib.ExitStack()
-        self._bench = self._open.enter_context(Bench(shard))
-        self._fresh = self._open.enter_context(Bench(replace(shard, fresh=True), beside=self._bench))
-        self._passing = None if passing is None else self._open.enter_context(Bench(passing))
+        self._exit_stack = contextlib.ExitStack()
+        self._evaluator = self._exit_stack.enter_context(Evaluator(shard))
+        self._fresh = self._exit_stack.enter_context(
+            Evaluator(replace(shard, fresh=True), share_with=self._evaluator)
+        )
+        self._passing = None if passing is None else self._exit_stack.enter_context(Evaluator(passing))
 
     def __enter__(self) -> Reducer:
         return self
@@ -85,16 +87,16 @@ class Reducer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._open.__exit__(kind, error, trace)
+        self._exit_stack.__exit__(kind, error, trace)
 
     @property
     def configuration(self) -> str:
         """That of the outcomes: options and profile that are not the default."""
-        return self._bench.configuration
+        return self._evaluator.configuration
 
     def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
         """What cases do before they are reduced."""
-        return self._bench.outcomes(cases)
+        return self._evaluator.outcomes(cases)
 
     def reduce(
         self,
@@ -109,10 +111,10 @@ class Reducer:
         Raises UsageError if the case does not fail, or not in the same way twice.
         """
         begin = time.monotonic()
-        found = self._small(case, first, journal, progress)
-        return self._upstream(found, journal, begin) if found.confirmed else found
+        found = self._reduce_case(case, first, journal, progress)
+        return self._reduce_root_cause(found, journal, begin) if found.confirmed else found
 
-    def _small(
+    def _reduce_case(
         self,
         case: TestCase,
         first: Outcome | None,
@@ -120,44 +122,44 @@ class Reducer:
         progress: Callable[[Step], None] | None,
     ) -> Reduction:
         """The smallest case found that shows what `case` does."""
-        lens = lens_of(case.program.kind)
+        program_format = get_format(case.program.kind)
         if first is None:
-            [first] = self._bench.outcomes([case])
-        [again] = self._bench.outcomes([case])
-        _check(case, first, again)
-        wanted = symptom(first)
-        start = lens.load(case, self._bench, first)
-        reduced = self._reduced(start, lens, wanted, self._budget, journal, progress)
-        small = _derived(lens.case(reduced.best), case)
+            [first] = self._evaluator.outcomes([case])
+        [again] = self._evaluator.outcomes([case])
+        _require_reproducible(case, first, again)
+        wanted = symptom_of(first)
+        start = program_format.load(case, self._evaluator, first)
+        reduced = self._run_engine(start, program_format, wanted, self._budget, journal, progress)
+        small = _mark_reduced(program_format.case(reduced.best), case)
         [outcome] = self._fresh.outcomes([small])
-        confirmed = shows(outcome, wanted)
-        others = tuple(_derived(lens.case(other), case) for other in reduced.others)
-        before = lens.format.size(start)
+        confirmed = has_symptom(outcome, wanted)
+        others = tuple(_mark_reduced(program_format.case(other), case) for other in reduced.others)
+        before = program_format.spec.size(start)
         best, shown, after = (
-            (small, outcome, lens.format.size(reduced.best)) if confirmed else (case, first, before)
+            (small, outcome, program_format.spec.size(reduced.best)) if confirmed else (case, first, before)
         )
         return Reduction(best, shown, first, before, after, reduced, others, confirmed)
 
-    def _reduced(
+    def _run_engine(
         self,
         start: Any,
-        lens: Lens[Any],
+        program_format: ProgramFormat[Any],
         wanted: dict[str, Any],
         budget: Budget | None,
         journal: Path | None,
         progress: Callable[[Step], None] | None,
-    ) -> Reduced[Any]:
+    ) -> SearchResult[Any]:
         return reduce(
             start,
-            lens.format,
-            Showing(self._bench, wanted, lens.case, self._passing),
+            program_format.spec,
+            SymptomClassifier(self._evaluator, wanted, program_format.case, self._passing),
             budget=budget,
             width=self._shard.workers,
             journal=Journal(journal),
             progress=progress,
         )
 
-    def _upstream(
+    def _reduce_root_cause(
         self,
         found: Reduction,
         journal: Path | None,
@@ -167,36 +169,38 @@ class Reducer:
 
         A quarter of the time is always left for it: what was found late would be told with all around it.
         """
-        lens, done, asked = lens_of(found.case.program.kind), found.reduced, 0
+        program_format, done, asked = get_format(found.case.program.kind), found.reduced, 0
 
         def run(one: TestCase) -> Outcome:
             nonlocal asked
             asked += 1
-            return self._bench.outcomes([one])[0]
+            return self._evaluator.outcomes([one])[0]
 
-        if lens.parts(done.best) < 2:
+        if program_format.parts(done.best) < 2:
             return found
         # Taken apart anew: what the library gives inside has changed with the inputs.
-        there = upstream(lens.load(found.case, self._bench, found.outcome), lens, run)
-        if there is None or not self._new(lens.case(there[0])):
+        there = find_root_cause(
+            program_format.load(found.case, self._evaluator, found.outcome), program_format, run
+        )
+        if there is None or not self._passes_where_required(program_format.case(there[0])):
             return found
         start, first = there
-        wanted, budget = symptom(first), self._budget or Budget()
+        wanted, budget = symptom_of(first), self._budget or Budget()
         seconds = max(budget.seconds - (time.monotonic() - begin), budget.seconds / 4)
         left = Budget(max(budget.runs - done.runs - asked, 0), seconds)
         another = None if journal is None else journal.with_suffix(".upstream.jsonl")
-        more = self._reduced(start, lens, wanted, left, another, None)
-        small = _derived(lens.case(more.best), found.case)
+        more = self._run_engine(start, program_format, wanted, left, another, None)
+        small = _mark_reduced(program_format.case(more.best), found.case)
         [outcome] = self._fresh.outcomes([small])
-        if not shows(outcome, wanted):
+        if not has_symptom(outcome, wanted):
             return found
-        spent = Counter(done.spent) + Counter(upstream=asked + more.runs)
+        runs_by_pass = Counter(done.runs_by_pass) + Counter(find_root_cause=asked + more.runs)
         runs, replayed = done.runs + asked + more.runs, done.replayed + more.replayed
         others = tuple(one for one in found.others if one.id != small.id)
-        counted = replace(done, runs=runs, replayed=replayed, spent=spent)
+        counted = replace(done, runs=runs, replayed=replayed, runs_by_pass=runs_by_pass)
         return replace(found, reduced=counted, others=others, root=(small, outcome))
 
-    def _new(self, case: TestCase) -> bool:
+    def _passes_where_required(self, case: TestCase) -> bool:
         """Whether a case passes where what is new must."""
         return self._passing is None or self._passing.outcomes([case])[0].verdict is Verdict.PASS
 
@@ -215,21 +219,21 @@ def reduce_case(
         return reducer.reduce(case, journal=journal, progress=progress)
 
 
-def _check(case: TestCase, first: Outcome, again: Outcome) -> None:
+def _require_reproducible(case: TestCase, first: Outcome, again: Outcome) -> None:
     name = case.id[:16]
-    if not first.verdict.accuses:
+    if not first.verdict.is_failure:
         raise UsageError(
             f"case {name} does not fail on {first.backend}: {first.verdict.value} ({first.summary}); "
             "there is nothing to reduce"
         )
-    if symptom(first) != symptom(again):
+    if symptom_of(first) != symptom_of(again):
         raise UsageError(
             f"case {name} fails in one way and then in another ({first.summary}; {again.summary}); "
             "what does not repeat cannot be reduced"
         )
 
 
-def _derived(case: TestCase, origin: TestCase) -> TestCase:
+def _mark_reduced(case: TestCase, origin: TestCase) -> TestCase:
     """The case, saying that it was made from another."""
     given = origin.provenance
     test = given.test if "reduced" in given.test else f"{given.test} (reduced)"

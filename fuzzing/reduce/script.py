@@ -15,15 +15,10 @@ from dataclasses import dataclass, replace
 from fuzzing.cases import Recipe, Tensor, TestCase, TorchProgram
 from fuzzing.cases.case import Input
 from fuzzing.errors import CaseFormatError
-from fuzzing.execute.bench import Bench
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.outcomes import Outcome
 from fuzzing.reduce import syntax
-from fuzzing.reduce.inputs import (
-    complexity,
-    is_unusual,
-    number_weight,
-    tensor_of,
-)
+from fuzzing.reduce.input_values import as_tensor, complexity, is_uncommon_dtype, number_complexity
 
 Function = ast.FunctionDef
 #: Changes a tree, and the function in it, in place; False if there is nothing to be had.
@@ -36,13 +31,13 @@ class Script:
 
     text    as `ast.unparse` writes it
     inputs  in the order of the parameters, and by their names where they have any
-    known   values of variables that are assigned once
+    variable_values   values of variables that are assigned once
     origin  the case it comes from, for all but program and inputs
     """
 
     text: str
     inputs: tuple[tuple[str, Input], ...]
-    known: Mapping[str, Tensor]
+    variable_values: Mapping[str, Tensor]
     origin: TestCase
 
     def case(self) -> TestCase:
@@ -50,25 +45,25 @@ class Script:
         return replace(self.origin, program=TorchProgram(self.text), inputs=self.inputs, expected=None)
 
 
-def load(case: TestCase, bench: Bench, outcome: Outcome | None = None) -> Script:
+def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -> Script:
     """The program of a case, with the values that the library tells."""
     del outcome  # messages name operators otherwise than programs do
     assert isinstance(case.program, TorchProgram)
     tree = ast.parse(case.program.text)
     script = Script(ast.unparse(tree), case.inputs, {}, case)
-    function = function_of(tree)
-    if is_open(tree, function, script):
+    function = get_function(tree)
+    if inputs_may_change(tree, function, script):
         names = [argument.arg for argument in syntax.parameters(function)]
         inputs = tuple((name, given) for name, (_, given) in zip(names, case.inputs, strict=True))
         script = replace(script, inputs=inputs)
-    return replace(script, known=_known(script, bench))
+    return replace(script, variable_values=_record_variables(script, evaluator))
 
 
-def _known(script: Script, bench: Bench) -> dict[str, Tensor]:
+def _record_variables(script: Script, evaluator: Evaluator) -> dict[str, Tensor]:
     """What the variables that the function's own statements assign once hold at its end."""
     tree = ast.parse(script.text)
-    function = function_of(tree)
-    if not is_open(tree, function, script) or not isinstance(function.body[-1], ast.Return):
+    function = get_function(tree)
+    if not inputs_may_change(tree, function, script) or not isinstance(function.body[-1], ast.Return):
         return {}
     stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     names = [name for name in dict.fromkeys(stores) if stores.count(name) == 1]
@@ -77,26 +72,26 @@ def _known(script: Script, bench: Bench) -> dict[str, Tensor]:
     )
     function.body[-1] = ast.Return(ast.parse(told, mode="eval").body)
     text = f"import torch\n{ast.unparse(tree)}"
-    values = bench.reference(replace(script, text=text).case()) if names else None
+    values = evaluator.reference(replace(script, text=text).case()) if names else None
     if values is None or len(values) != len(names):
         return {}
     pairs = zip(names, (value for _, value in values), strict=True)
     return {name: value for name, value in pairs if isinstance(value, Tensor) and value.data}
 
 
-def function_of(tree: ast.Module) -> Function:
+def get_function(tree: ast.Module) -> Function:
     """The function to be made smaller; raises CaseFormatError if there is none."""
-    function = syntax.forward_of(tree)
+    function = syntax.find_forward(tree)
     if function is None:
         raise CaseFormatError("the program has no function `forward` to be made smaller")
     return function
 
 
-def is_open(tree: ast.Module, function: Function, script: Script) -> bool:
+def inputs_may_change(tree: ast.Module, function: Function, script: Script) -> bool:
     """Whether inputs may come and go: plain parameters, given to the function as they are."""
     given = function.args
     plain = not (given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults)
-    arranged = any("arrange" in syntax.written(node) for node in tree.body)
+    arranged = any("arrange" in syntax.bound_names(node) for node in tree.body)
     return plain and not arranged and len(syntax.parameters(function)) == len(script.inputs)
 
 
@@ -109,13 +104,13 @@ def size(script: Script) -> tuple[float, ...]:
     ranks = elements = lengths = unusual = broken = odd = 0
     for _, given in script.inputs:
         count, off, strange = complexity(given)
-        tensor = tensor_of(given)
+        tensor = as_tensor(given)
         if tensor is not None:
             ranks, lengths = ranks + len(tensor.shape), lengths + sum(tensor.shape)
-            unusual += is_unusual(tensor.dtype)
+            unusual += is_uncommon_dtype(tensor.dtype)
         elements, broken, odd = elements + count, broken + off, odd + strange
     expressions = sum(isinstance(node, ast.expr) for node in ast.walk(tree))
-    numbers = sum(number_weight(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    numbers = sum(number_complexity(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant))
     drawn = sum(not isinstance(given, Recipe) for _, given in script.inputs)
     shape = (len(script.inputs), ranks, elements, unusual, lengths, numbers, broken, odd, drawn)
     return (syntax.count(tree), expressions, *shape, len(script.text))
@@ -132,10 +127,10 @@ def key(script: Script) -> str:
 def parts(script: Script) -> int:
     """How many statements of the function compute something; 1 where nobody knows what flows between."""
     tree = ast.parse(script.text)
-    function = function_of(tree)
-    if not script.known or not is_open(tree, function, script):
+    function = get_function(tree)
+    if not script.variable_values or not inputs_may_change(tree, function, script):
         return 1
-    return len(function.body) - (syntax.returned(function) is not None)
+    return len(function.body) - (syntax.returned_names(function) is not None)
 
 
 def split(script: Script, at: int) -> tuple[Script, Script] | None:
@@ -143,40 +138,40 @@ def split(script: Script, at: int) -> tuple[Script, Script] | None:
 
     What the first ones make and the others read is what they return.
     """
-    function = function_of(ast.parse(script.text))
+    function = get_function(ast.parse(script.text))
     first, rest = (ast.Module(list(part), []) for part in (function.body[:at], function.body[at:]))
-    needed = set(syntax.read(rest))
-    flows = [name for name in syntax.written(first) if name in needed]
-    if not flows or not set(flows) <= set(script.known) - {name for name, _ in script.inputs}:
+    needed = set(syntax.read_names(rest))
+    flows = [name for name in syntax.bound_names(first) if name in needed]
+    if not flows or not set(flows) <= set(script.variable_values) - {name for name, _ in script.inputs}:
         return None
 
     def beginning(_: ast.Module, function: Function) -> None:
         del function.body[at + 1 :]
-        syntax.give_back(function, flows)
+        syntax.set_returned_names(function, flows)
 
     def end(_: ast.Module, function: Function) -> None:
         del function.body[:at]
 
-    before, after = changed(script, beginning), changed(script, end)
+    before, after = apply_change(script, beginning), apply_change(script, end)
     return None if before is None or after is None else (before, after)
 
 
 # -- one change ----------------------------------------------------------------------------------------
 
 
-def changed(script: Script, change: Change) -> Script | None:
+def apply_change(script: Script, change: Change) -> Script | None:
     """The script after a change; its parameters are what it then needs. None if there is no such script."""
     tree = ast.parse(script.text)
-    function = function_of(tree)
-    if change(tree, function) is False or not syntax.may_end(tree):
+    function = get_function(tree)
+    if change(tree, function) is False or not syntax.loops_can_end(tree):
         return None
-    left = syntax.forward_of(tree)
+    left = syntax.find_forward(tree)
     if left is None or not left.body:
         return None
     inputs = script.inputs
-    if is_open(tree, left, script):
+    if inputs_may_change(tree, left, script):
         inputs = _parameters(script, tree, left)
-    if syntax.missing(tree, left):
+    if syntax.unbound_names(tree, left):
         return None
     try:
         candidate = replace(script, text=ast.unparse(ast.fix_missing_locations(tree)), inputs=inputs)
@@ -188,9 +183,13 @@ def changed(script: Script, change: Change) -> Script | None:
 
 def _parameters(script: Script, tree: ast.Module, function: Function) -> tuple[tuple[str, Input], ...]:
     """Makes variables that nothing makes any more parameters, and drops those that nothing reads."""
-    used = set(syntax.read(function))
+    used = set(syntax.read_names(function))
     inputs = [(name, given) for name, given in script.inputs if name in used]
-    inputs += [(name, script.known[name]) for name in syntax.missing(tree, function) if name in script.known]
+    inputs += [
+        (name, script.variable_values[name])
+        for name in syntax.unbound_names(tree, function)
+        if name in script.variable_values
+    ]
     given = function.args.args
     own = given[: len(given) - len(syntax.parameters(function))]
     function.args.args = [*own, *(ast.arg(name) for name, _ in inputs)]

@@ -10,7 +10,7 @@ Function = ast.FunctionDef
 _BUILT_IN = frozenset(dir(builtins)) | {"torch"}  # a program is given torch, whether it imports it or not
 
 
-def forward_of(tree: ast.Module) -> Function | None:
+def find_forward(tree: ast.Module) -> Function | None:
     """The function that is compiled: `forward`, or that of `class Model`."""
     for node in tree.body:
         body = node.body if isinstance(node, ast.ClassDef) and node.name == "Model" else [node]
@@ -26,7 +26,7 @@ def parameters(function: Function) -> list[ast.arg]:
     return given[1:] if given and given[0].arg == "self" else given
 
 
-def returned(function: Function) -> list[str] | None:
+def returned_names(function: Function) -> list[str] | None:
     """The names that it returns at its end; None where it returns anything but names."""
     last = function.body[-1]
     value = last.value if isinstance(last, ast.Return) else None
@@ -35,16 +35,16 @@ def returned(function: Function) -> list[str] | None:
     return names if names and len(names) == len(items) else None
 
 
-def give_back(function: Function, names: Sequence[str]) -> None:
+def set_returned_names(function: Function, names: Sequence[str]) -> None:
     """Makes it return these names, instead of what it returns at its end."""
     loads: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
     value = loads[0] if len(loads) == 1 else ast.Tuple(loads, ast.Load())
     function.body[-1] = ast.Return(value)
 
 
-def statements(tree: ast.Module) -> list[ast.stmt]:
+def removable_statements(tree: ast.Module) -> list[ast.stmt]:
     """What may be left out, in the order of the text: not `import torch`, function, class and end of it."""
-    forward = forward_of(tree)
+    forward = find_forward(tree)
     fixed: set[ast.stmt] = {
         node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"
     }
@@ -52,27 +52,27 @@ def statements(tree: ast.Module) -> list[ast.stmt]:
         fixed.add(forward)
         if isinstance(forward.body[-1], ast.Return):
             fixed.add(forward.body[-1])
-    return [node for node in _ordered(tree) if node not in fixed and not _is_given(node)]
+    return [node for node in _iter_statements(tree) if node not in fixed and not _is_torch_import(node)]
 
 
 def count(tree: ast.Module) -> int:
     """Statements, `import torch` apart."""
-    return sum(isinstance(node, ast.stmt) and not _is_given(node) for node in ast.walk(tree))
+    return sum(isinstance(node, ast.stmt) and not _is_torch_import(node) for node in ast.walk(tree))
 
 
-def _ordered(node: ast.AST) -> Iterator[ast.stmt]:
+def _iter_statements(node: ast.AST) -> Iterator[ast.stmt]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
-        yield from _ordered(child)
+        yield from _iter_statements(child)
 
 
-def _is_given(node: ast.AST) -> bool:
+def _is_torch_import(node: ast.AST) -> bool:
     """Whether it is `import torch`, without which nobody could run the text as it stands."""
     return isinstance(node, ast.Import) and [(n.name, n.asname) for n in node.names] == [("torch", None)]
 
 
-class Removal(ast.NodeTransformer):
+class StatementRemover(ast.NodeTransformer):
     """Takes statements out; what is left empty goes with them."""
 
     def __init__(self, gone: Collection[ast.stmt]) -> None:
@@ -91,7 +91,7 @@ class Removal(ast.NodeTransformer):
         return node
 
 
-def unwrapped(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+def block_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
     """What may stand for a block: its bodies, each alone."""
     if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name):
         yield [ast.Assign([node.target], ast.Constant(0)), *node.body]
@@ -101,23 +101,23 @@ def unwrapped(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield node.orelse
 
 
-def replace_in(tree: ast.Module, old: ast.AST, new: ast.AST | list[ast.stmt]) -> None:
+def replace_node(tree: ast.Module, old: ast.AST, new: ast.AST | list[ast.stmt]) -> None:
     """Puts one node, or some statements, in the place of another."""
 
-    class Put(ast.NodeTransformer):
+    class NodeReplacer(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:
             if node is old:
                 return new
             self.generic_visit(node)
             return node
 
-    Put().visit(tree)
+    NodeReplacer().visit(tree)
 
 
 # -- names ---------------------------------------------------------------------------------------------
 
 
-def read(node: ast.AST) -> list[str]:
+def read_names(node: ast.AST) -> list[str]:
     """Names that are read, each once, in a fixed order."""
     found: dict[str, None] = {}
     for item in ast.walk(node):
@@ -127,7 +127,7 @@ def read(node: ast.AST) -> list[str]:
     return list(found)
 
 
-def written(node: ast.AST) -> list[str]:
+def bound_names(node: ast.AST) -> list[str]:
     """Names that are bound inside: assigned, looped over, defined; each once."""
     found: dict[str, None] = {}
     for item in ast.walk(node):
@@ -151,24 +151,24 @@ def rename(node: ast.AST, names: Mapping[str, str]) -> None:
             item.arg = names.get(item.arg, item.arg)
 
 
-def missing(tree: ast.Module, function: Function) -> list[str]:
+def unbound_names(tree: ast.Module, function: Function) -> list[str]:
     """Names that the function reads and nothing binds."""
     outside = {name for node in tree.body for name in _bound_by(node)}
-    known = {*outside, *_BUILT_IN, *written(function)}
-    return [name for name in read(function) if name not in known]
+    known = {*outside, *_BUILT_IN, *bound_names(function)}
+    return [name for name in read_names(function) if name not in known]
 
 
 def _bound_by(node: ast.stmt) -> list[str]:
     """What an outermost statement binds in the module."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return [node.name]
-    return written(node)
+    return bound_names(node)
 
 
-def sweep(function: Function) -> None:
+def remove_dead_assignments(function: Function) -> None:
     """Takes out what is assigned and never read."""
     while True:
-        used = set(read(function))
+        used = set(read_names(function))
         dead = [node for node in function.body if (name := assigned_name(node)) and name not in used]
         if not dead:
             return
@@ -182,14 +182,14 @@ def assigned_name(node: ast.stmt) -> str:
     return ""
 
 
-def may_end(tree: ast.Module) -> bool:
+def loops_can_end(tree: ast.Module) -> bool:
     """Whether each `while` has a way out: something in it that changes what it tests, or leaves it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.While):
             leaves = any(isinstance(item, (ast.Break, ast.Return, ast.Raise)) for item in ast.walk(node))
-            changed = {name for item in node.body for name in written(item)}
+            changed = {name for item in node.body for name in bound_names(item)}
             calls = any(isinstance(item, ast.Call) for item in ast.walk(node.test))
-            if not leaves and not calls and changed.isdisjoint(read(node.test)):
+            if not leaves and not calls and changed.isdisjoint(read_names(node.test)):
                 return False
     return True
 
@@ -205,7 +205,7 @@ def operands(node: ast.AST) -> list[ast.expr]:
         return []
     if isinstance(node, ast.Call):
         function = node.func
-        method = isinstance(function, ast.Attribute) and not _names_module(function.value)
+        method = isinstance(function, ast.Attribute) and not _is_module(function.value)
         owner = [function.value] if isinstance(function, ast.Attribute) and method else []
         return [*owner, *(item for item in node.args if not isinstance(item, ast.Starred))]
     if isinstance(node, ast.Subscript):
@@ -213,7 +213,7 @@ def operands(node: ast.AST) -> list[ast.expr]:
     return [item for item in ast.iter_child_nodes(node) if isinstance(item, ast.expr)]
 
 
-def _names_module(node: ast.expr) -> bool:
+def _is_module(node: ast.expr) -> bool:
     """Whether it is `torch`, `torch.nn.functional`, `F`, `self`: nothing that can be computed with."""
     while isinstance(node, ast.Attribute):
         node = node.value

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fuzzing.compiler_messages import normalize_message, parse_message
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.triage.messages import blame, normalise
-from fuzzing.triage.natives import last_words, native_frames, python_frames
-from fuzzing.triage.title import subject_of, title
+from fuzzing.triage.native_stack import native_frames, python_frames, runtime_message
+from fuzzing.triage.title import choose_subject, title
 from fuzzing.triage.traits import Traits
 
 _PHASES = {
@@ -30,7 +30,7 @@ class Signature:
 
     key     16 hexadecimal digits of SHA-256 over `fields`
     title   one line for the title of an issue, see `fuzzing.triage.title`
-    fields  what the key is made of, and nothing else: see `sign`
+    fields  what the key is made of, and nothing else: see `compute_signature`
     """
 
     key: str
@@ -47,7 +47,9 @@ class _Symptom:
     frames: tuple[str, ...] = ()
 
 
-def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Traits | None = None) -> Signature:
+def compute_signature(
+    outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Traits | None = None
+) -> Signature:
     """The signature of a bad outcome of a case that tests `operator`.
 
     Its fields are backend, frontend, phase, verdict, operator, and of the symptom:
@@ -59,10 +61,10 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Trait
     Of a case that was reduced, `reduced` tells what is left of it. It decides in place of `operator`, which
     says what the case was made to test, and adds fields:
         dtypes, needs  see `Traits`
-        component      the part of the compiler that the ablation ladder blames, "" if it was not climbed
+        component      the part of the compiler that the ablation blames, "" if it was not climbed
         root           the symptom upstream, where the case only shows what was computed wrongly before
     """
-    symptom = _SYMPTOMS.get(outcome.verdict, _other)(outcome)
+    symptom = _SYMPTOMS.get(outcome.verdict, _other_symptom)(outcome)
     fields: dict[str, Any] = {
         "backend": outcome.backend,
         "frontend": frontend,
@@ -75,7 +77,7 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Trait
     }
     subject = operator
     if reduced is not None:
-        subject = subject_of(reduced.pattern, reduced.operators, outcome.evidence.message)
+        subject = choose_subject(reduced.pattern, reduced.operators, outcome.evidence.message)
         fields |= {
             "operator": reduced.pattern,
             "dtypes": list(reduced.dtypes),
@@ -83,10 +85,10 @@ def sign(outcome: Outcome, operator: str, frontend: str = "ONNX", reduced: Trait
             "component": outcome.evidence.component,
         }
         fields |= {} if reduced.root is None else {"root": dict(reduced.root)}
-    return Signature(key_of(fields), _title(outcome, subject, frontend, symptom), fields)
+    return Signature(compute_key(fields), _build_title(outcome, subject, frontend, symptom), fields)
 
 
-def key_of(fields: Mapping[str, Any]) -> str:
+def compute_key(fields: Mapping[str, Any]) -> str:
     """The key of a signature with these fields."""
     canonical = json.dumps(fields, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
@@ -99,40 +101,40 @@ def explains(one: Signature, other: Signature) -> bool:
     upstream counts as what is wrong there would; which part of the compiler its symptom is of says nothing.
     """
     left = {"needs", "root"} | ({"component"} if "root" in one.fields or "root" in other.fields else set())
-    return _bare(one.fields, left) == _bare(other.fields, left) and set(one.fields.get("needs", ())) <= set(
-        other.fields.get("needs", ())
-    )
+    return _comparable_fields(one.fields, left) == _comparable_fields(other.fields, left) and set(
+        one.fields.get("needs", ())
+    ) <= set(other.fields.get("needs", ()))
 
 
-def _bare(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:
+def _comparable_fields(fields: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:
     """The fields, less some, with the symptom upstream in place of what the case shows."""
     return {name: value for name, value in {**fields, **fields.get("root", {})}.items() if name not in left}
 
 
-def _crash(outcome: Outcome) -> _Symptom:
+def _crash_symptom(outcome: Outcome) -> _Symptom:
     seen = outcome.evidence
-    return _raised(seen) if seen.error else _killed(seen)
+    return _exception_symptom(seen) if seen.error else _signal_symptom(seen)
 
 
-def _raised(seen: Evidence) -> _Symptom:
-    found = blame(seen.message)
+def _exception_symptom(seen: Evidence) -> _Symptom:
+    found = parse_message(seen.message)
     if found.frame:
         return _Symptom("", found.template, (found.frame,))
     return _Symptom(seen.error.rsplit(".", 1)[-1], found.template, python_frames(seen.traceback))
 
 
-def _killed(seen: Evidence) -> _Symptom:
-    said = last_words(f"{seen.native}\n{seen.log}")
+def _signal_symptom(seen: Evidence) -> _Symptom:
+    said = runtime_message(f"{seen.native}\n{seen.log}")
     return _Symptom(seen.signal or "exit", said, native_frames(seen.native))
 
 
-def _hang(outcome: Outcome) -> _Symptom:
+def _hang_symptom(outcome: Outcome) -> _Symptom:
     """Where a process was when its time ran out is chance; that it hangs is all there is."""
     del outcome
     return _Symptom()
 
 
-def _wrong_result(outcome: Outcome) -> _Symptom:
+def _wrong_result_symptom(outcome: Outcome) -> _Symptom:
     kinds = sorted({_difference(mismatch) for mismatch in outcome.evidence.mismatches})
     return _Symptom(complaint=", ".join(kinds))
 
@@ -145,24 +147,24 @@ def _difference(mismatch: Mismatch) -> str:
     return {"missing": "missing outputs", "shape": "wrong shapes", "value": "wrong values"}[mismatch.kind]
 
 
-def _other(outcome: Outcome) -> _Symptom:
-    return _Symptom(outcome.evidence.error.rsplit(".", 1)[-1], normalise(outcome.summary))
+def _other_symptom(outcome: Outcome) -> _Symptom:
+    return _Symptom(outcome.evidence.error.rsplit(".", 1)[-1], normalize_message(outcome.summary))
 
 
 _SYMPTOMS: dict[Verdict, Callable[[Outcome], _Symptom]] = {
-    Verdict.CRASH: _crash,
-    Verdict.HANG: _hang,
-    Verdict.OUT_OF_MEMORY: _hang,
-    Verdict.WRONG_RESULT: _wrong_result,
+    Verdict.CRASH: _crash_symptom,
+    Verdict.HANG: _hang_symptom,
+    Verdict.OUT_OF_MEMORY: _hang_symptom,
+    Verdict.WRONG_RESULT: _wrong_result_symptom,
 }
 
 
-def _title(outcome: Outcome, subject: str, frontend: str, symptom: _Symptom) -> str:
+def _build_title(outcome: Outcome, subject: str, frontend: str, symptom: _Symptom) -> str:
     where = symptom.frames[0] if symptom.frames else outcome.evidence.component
-    return title(frontend, subject, *_told(outcome, symptom), where)
+    return title(frontend, subject, *_describe_failure(outcome, symptom), where)
 
 
-def _told(outcome: Outcome, symptom: _Symptom) -> tuple[str, str]:
+def _describe_failure(outcome: Outcome, symptom: _Symptom) -> tuple[str, str]:
     """What happens, and what is said of it."""
     phase, seen = _PHASES[outcome.phase], outcome.evidence
     if outcome.verdict is Verdict.HANG:
@@ -172,7 +174,7 @@ def _told(outcome: Outcome, symptom: _Symptom) -> tuple[str, str]:
     if outcome.verdict is not Verdict.CRASH:
         return symptom.complaint or outcome.verdict.value.replace("_", " "), ""
     if seen.error:
-        said = filter(None, (symptom.error, blame(seen.message).reason))
+        said = filter(None, (symptom.error, parse_message(seen.message).reason))
         return f"{phase} fails", ": ".join(said)
     dies = f"{phase} ends the process" if symptom.error == "exit" else f"{phase} dies of {symptom.error}"
     return dies, symptom.complaint

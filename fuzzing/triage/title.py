@@ -17,11 +17,11 @@ MAX_TITLE = 100
 #: Characters of a pattern of operators that a title has room for.
 _MAX_SUBJECT = 40
 #: Fewest characters of a message that say something; where the place would leave fewer, it is left out.
-_LEAST_SAID = 32
+_MIN_MESSAGE = 32
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def subject_of(pattern: str, operators: Iterable[str], message: str) -> str:
+def choose_subject(pattern: str, operators: Iterable[str], message: str) -> str:
     """What fails in a reduced program: its operators, or of many those that the compiler complains of.
 
     pattern    the operators, and which feeds which; digests stand in it for what is too long to be told
@@ -31,14 +31,14 @@ def subject_of(pattern: str, operators: Iterable[str], message: str) -> str:
     if "#" not in pattern and len(pattern) <= _MAX_SUBJECT:
         return pattern
     # A message names constants as what they feed was given, hardly ever as what fails.
-    named = ", ".join(name for name in operators if name != "Constant" and _names(message, name))
+    named = ", ".join(name for name in operators if name != "Constant" and _names_operator(message, name))
     if 0 < len(named) <= _MAX_SUBJECT:
         return named
     outermost = re.split(r"[(\[;]", pattern, maxsplit=1)[0]
     return f"{outermost}(…)"
 
 
-def _names(message: str, operator: str) -> bool:
+def _names_operator(message: str, operator: str) -> bool:
     """Whether a message names an operator as one: `Split-20`, `opset1::Split`, `(Split)`, `Split node`.
 
     The bare word does not count: Not, If, Where and others are words of English too.
@@ -59,19 +59,19 @@ def title(frontend: str, subject: str, what: str, said: str, where: str) -> str:
     subject  "" where nobody knows which operator it is
     """
     frontend, subject, what, said, where = map(_printable, (frontend, subject, what, said, where))
-    head = shortened(f"[{frontend}] {subject + ': ' if subject else ''}{what}", MAX_TITLE)
+    head = shorten(f"[{frontend}] {subject + ': ' if subject else ''}{what}", MAX_TITLE)
     place = f" ({where})" if where and len(head) + len(where) + 3 <= MAX_TITLE else ""
     if not said:
         return head + place
     for end in (place, ""):
         room = MAX_TITLE - len(head) - len(end) - 2
-        told = shortened(said, room)
-        if told and (told == said or not end or len(told) >= _LEAST_SAID):
+        told = shorten(said, room)
+        if told and (told == said or not end or len(told) >= _MIN_MESSAGE):
             return f"{head}: {told}{end}"
     return head + place
 
 
-def shortened(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     """`text`, or as many of its words as there is room for, and "…"; "" if there is room for none."""
     if len(text) <= room:
         return text

@@ -6,7 +6,7 @@ takes away one at a time, and ends where two would have to go together (a convol
 channels): those are *needs*, of which some may be the case's and not the bug's. So of two cases that are
 alike otherwise, the one with fewer needs explains the other: where it fails, the other must fail too.
 
-A kind of program registers how its traits are read: one file in `fuzzing.triage.kinds`.
+A kind of program registers how its traits are read: one file in `fuzzing.triage.trait_readers`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import fuzzing.triage.kinds
+import fuzzing.triage.trait_readers
 from fuzzing.cases import Recipe, Tensor, TestCase
 from fuzzing.cases.case import Input
 from fuzzing.cases.values import RAW_DTYPES
@@ -31,7 +31,7 @@ class Traits:
     dtypes     classes of element types that the program is given, sorted
     needs      what else is left, sorted: attributes, optional inputs, ranks and the like
     operators  the operators or the API, sorted, each once
-    root       the symptom of what is wrong upstream of what the case shows (`fuzzing.reduce.upstream`), which
+    root       the symptom of what is wrong upstream of what the case shows (`fuzzing.reduce.root_cause`), which
                all of the above is then about; None where the case shows its bug itself
     """
 
@@ -42,29 +42,29 @@ class Traits:
     root: Mapping[str, Any] | None = None
 
 
-Reader = Callable[[TestCase], Traits]
-_READERS: dict[str, Reader] = {}
+TraitsReader = Callable[[TestCase], Traits]
+_READERS: dict[str, TraitsReader] = {}
 
 
-def register_traits(*kinds: str) -> Callable[[Reader], Reader]:
+def register_traits(*kinds: str) -> Callable[[TraitsReader], TraitsReader]:
     """Decorator: makes a function known as the one that reads the traits of these kinds of program."""
 
-    def register(function: Reader) -> Reader:
+    def register(function: TraitsReader) -> TraitsReader:
         _READERS.update(dict.fromkeys(kinds, function))
         return function
 
     return register
 
 
-def traits_of(case: TestCase) -> Traits:
+def read_traits(case: TestCase) -> Traits:
     """The traits of a case."""
-    for module in pkgutil.iter_modules(fuzzing.triage.kinds.__path__):
-        importlib.import_module(f"fuzzing.triage.kinds.{module.name}")
+    for module in pkgutil.iter_modules(fuzzing.triage.trait_readers.__path__):
+        importlib.import_module(f"fuzzing.triage.trait_readers.{module.name}")
     read = _READERS.get(case.program.kind)
-    return (read or unread)(case)
+    return (read or traits_from_provenance)(case)
 
 
-def unread(case: TestCase) -> Traits:
+def traits_from_provenance(case: TestCase) -> Traits:
     """The traits of a case whose kind nobody reads: what its provenance says it tests."""
     operator = case.provenance.operator
     return Traits(operator, operators=(operator,))

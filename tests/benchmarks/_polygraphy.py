@@ -21,11 +21,11 @@ from typing import Any
 import onnx
 
 from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
-from fuzzing.execute.bench import Bench
+from fuzzing.entry_point import note
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.graph.onnx_types import DTYPES
-from fuzzing.program import note
-from fuzzing.reduce.graphs import Subject
-from fuzzing.reduce.judging import shows
+from fuzzing.reduce.graphs import GraphState
+from fuzzing.reduce.symptom_check import has_symptom
 
 #: Asks whether a candidate fails: exit code 1 says that it does, as `polygraphy debug` expects.
 _CHECK = """
@@ -38,7 +38,7 @@ with socket.socket(socket.AF_UNIX) as line:
 
 
 @dataclass(frozen=True)
-class Left:
+class ReducedModel:
     """What one search left: operators, and candidates that were run to get there."""
 
     operators: int
@@ -46,8 +46,8 @@ class Left:
 
 
 def search(
-    folder: Path, subject: Subject, bench: Bench, wanted: dict[str, Any]
-) -> tuple[Left | None, Left | None]:
+    folder: Path, subject: GraphState, evaluator: Evaluator, wanted: dict[str, Any]
+) -> tuple[ReducedModel | None, ReducedModel | None]:
     """What bisection leaves, and what linear search makes of that; the latter's runs are those of both.
 
     None where polygraphy itself fails, as it does at operators that leave out an input.
@@ -60,14 +60,14 @@ def search(
         known = {f"v{edge}": subject.values.get(name) for edge, name in subject.graph.names.items()}
 
         def fails(path: Path) -> bool:
-            [outcome] = bench.outcomes([_case(onnx.load(path), known, subject.origin)])
-            return shows(outcome, wanted)
+            [outcome] = evaluator.outcomes([_case(onnx.load(path), known, subject.origin)])
+            return has_symptom(outcome, wanted)
 
         bisected = _reduced(folder, "bisect", first, second, fails)
         linear = None if bisected is None else _reduced(folder, "linear", second, third, fails)
     if bisected is None or linear is None:
         return bisected, None
-    return bisected, Left(linear.operators, bisected.runs + linear.runs)
+    return bisected, ReducedModel(linear.operators, bisected.runs + linear.runs)
 
 
 def _case(model: Any, known: dict[str, Any], origin: TestCase) -> TestCase:
@@ -88,7 +88,9 @@ def _case(model: Any, known: dict[str, Any], origin: TestCase) -> TestCase:
     return replace(origin, program=program, inputs=tuple(given), expected=None)
 
 
-def _reduced(folder: Path, mode: str, start: Path, end: Path, fails: Callable[[Path], bool]) -> Left | None:
+def _reduced(
+    folder: Path, mode: str, start: Path, end: Path, fails: Callable[[Path], bool]
+) -> ReducedModel | None:
     address = start.with_suffix(f".{mode}")
     check = start.parent / "check.py"
     check.write_text(_CHECK)
@@ -123,4 +125,4 @@ def _reduced(folder: Path, mode: str, start: Path, end: Path, fails: Callable[[P
     if not end.exists():
         note(f"polygraphy, {mode}: no model, exit code {process.returncode}: {said[0][-300:]}")
         return None
-    return Left(len(onnx.load(end).graph.node), runs)
+    return ReducedModel(len(onnx.load(end).graph.node), runs)

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import TestCase, TorchProgram
-from fuzzing.draws import Draws, derive
 from fuzzing.errors import CaseFormatError
-from fuzzing.execute.bench import Bench
-from fuzzing.generate.casing import Origin
-from fuzzing.generate.casing import case as case_of
-from fuzzing.generate.isra.settings import Settings
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.generate.case_builder import CaseOrigin
+from fuzzing.generate.case_builder import case as case_of
+from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph.torch_writer import to_torch
-from fuzzing.reduce.judging import shows
+from fuzzing.reduce.symptom_check import has_symptom
 from fuzzing.reduce.syntax import count
+from fuzzing.rng import Rng, derive_seed
 
 #: Dynamo alone, with two faults: torch.sin computes a cosine, torch.trunc cannot be compiled.
 BACKEND = str(Path(__file__).parents[1] / "fuzzing" / "backends" / "planted_inductor.py")
-OPTIONS = {"rung": "eager"}
+OPTIONS = {"torch_backend": "eager"}
 CAUSES = {"sin": "torch.sin(", "trunc": "torch.trunc("}
 _OPERATORS = (
     "Abs", "Add", "Concat", "Exp", "MatMul", "Max", "Mul", "Neg", "ReduceSum", "Relu", "Sigmoid", "Sin",
@@ -36,15 +36,15 @@ def programs(cause: str, seed: int) -> Iterator[TestCase]:
     """Programs of 20 to 40 statements that hold a cause: graphs as torch source, some parts in blocks."""
     others = {"sin": "Neg", "trunc": "Sin"}  # what would bring the other cause in
     operators = tuple(name for name in _OPERATORS if name != others[cause])
-    solver = Solver(Settings(nodes=(18, 32), opset=18, operators=operators))
+    solver = Solver(GeneratorSettings(nodes=(18, 32), opset=18, operators=operators))
     number = 0
     while True:
         number += 1
-        drawn = derive(seed, cause, number)
+        drawn = derive_seed(seed, cause, number)
         made = solver.generate(drawn)
         text = _blocks(to_torch(made.graph).replace("torch.neg(", "torch.trunc("), drawn)
         if CAUSES[cause] in text and 20 <= count(ast.parse(text)) <= 40:
-            case = case_of(made, drawn, Origin("isra", "1"), f"{cause} {number}")
+            case = case_of(made, drawn, CaseOrigin("isra", "1"), f"{cause} {number}")
             yield replace(case, program=TorchProgram(text))
 
 
@@ -52,10 +52,10 @@ def _blocks(text: str, seed: int) -> str:
     """The text with three runs of its statements in blocks, one of them perhaps in another."""
     head, _, body = text.partition("):\n")
     lines = body.rstrip("\n").split("\n")
-    draws = Draws(derive(seed, "blocks"))
+    rng = Rng(derive_seed(seed, "blocks"))
     for block in _BLOCKS:
-        begin = draws.below(len(lines) - 4)
-        end = begin + draws.between(1, 3)
+        begin = rng.below(len(lines) - 4)
+        end = begin + rng.between(1, 3)
         part = lines[begin:end]
         if len({len(line) - len(line.lstrip()) for line in lines[begin : end + 1]}) == 1:
             margin = part[0][: len(part[0]) - len(part[0].lstrip())]
@@ -63,7 +63,7 @@ def _blocks(text: str, seed: int) -> str:
     return f"{head}):\n" + "\n".join(lines) + "\n"
 
 
-def by_lines(case: TestCase, bench: Bench, wanted: dict[str, Any]) -> tuple[int, int]:
+def by_lines(case: TestCase, evaluator: Evaluator, wanted: dict[str, Any]) -> tuple[int, int]:
     """Statements that ddmin leaves when lines are its units (Zeller and Hildebrandt, TSE 2002), and its runs.
 
     What is no program any more costs nothing; what was tried before neither.
@@ -78,8 +78,8 @@ def by_lines(case: TestCase, bench: Bench, wanted: dict[str, Any]) -> tuple[int,
             program = TorchProgram(text)
         except CaseFormatError:
             return False
-        [outcome] = bench.outcomes([replace(case, program=program)])
-        seen[text] = shows(outcome, wanted)
+        [outcome] = evaluator.outcomes([replace(case, program=program)])
+        seen[text] = has_symptom(outcome, wanted)
         return seen[text]
 
     assert isinstance(case.program, TorchProgram)

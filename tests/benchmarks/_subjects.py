@@ -20,13 +20,13 @@ from typing import Any, TextIO
 
 from bot.toolchains.installer import Installer
 from fuzzing import backends
+from fuzzing.compiler_messages import parse_message
 from fuzzing.outcomes import Outcome, Verdict
 from fuzzing.prioritize.instances import Instance
-from fuzzing.triage.messages import blame
 
-FOLDER = Path(__file__).parent / "prioritisation_data"
+FOLDER = Path(__file__).parent / "prioritization_data"
 SEED = 20231122  # of a sample of cases
-_ACCUSED = [verdict.value for verdict in Verdict if verdict.accuses]
+_ACCUSED = [verdict.value for verdict in Verdict if verdict.is_failure]
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ def measure(name: str, work: Path, python: str = "") -> None:
 def _measure_coverage(name: str, ids: Sequence[str], python: str, work: Path) -> None:
     """Which lines of the release's own frontend each case covers; in its venv, by our code."""
     Installer(work).install(Path(python), ("coverage>=7,<8",))
-    catalogue, subject = work / name / "cases.jsonl", SUBJECTS[name]
-    catalogue.write_text("".join(json.dumps({"id": case_id}) + "\n" for case_id in ids), encoding="utf-8")
+    catalog, subject = work / name / "cases.jsonl", SUBJECTS[name]
+    catalog.write_text("".join(json.dumps({"id": case_id}) + "\n" for case_id in ids), encoding="utf-8")
     command = [
-        *(python, "-m", "fuzzing.prioritize.coverage_runs", "--backend", subject.backend),
-        *("--package", subject.python, "--corpus", str(work / "corpus"), "--catalogue", str(catalogue)),
+        *(python, "-m", "fuzzing.prioritize.coverage_measurement", "--backend", subject.backend),
+        *("--package", subject.python, "--corpus", str(work / "corpus"), "--catalog", str(catalog)),
     ]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     coverage_file(name).write_bytes(gzip.compress(_shortened(told), mtime=0))
@@ -152,14 +152,14 @@ def _toolchain(subject: Subject, work: Path) -> str:
 
 
 def _migrated(source: str, work: Path) -> list[dict[str, Any]]:
-    catalogue = work / f"{source}.jsonl"
-    if not catalogue.exists():
+    catalog = work / f"{source}.jsonl"
+    if not catalog.exists():
         command = [sys.executable, "-m", "fuzzing.migrate", source, "--corpus", str(work / "corpus")]
-        partial = catalogue.with_suffix(".partial")
+        partial = catalog.with_suffix(".partial")
         with open(partial, "w", encoding="utf-8") as file:
             subprocess.run(command, check=True, stdout=file)
-        partial.rename(catalogue)
-    events = [json.loads(line) for line in catalogue.read_text(encoding="utf-8").splitlines()]
+        partial.rename(catalog)
+    events = [json.loads(line) for line in catalog.read_text(encoding="utf-8").splitlines()]
     library = f"{events[-1]['library']} {events[-1]['version']}"
     cases = {
         event["id"]: event | {"library": library} for event in reversed(events) if event["event"] == "case"
@@ -171,7 +171,7 @@ def _drawn(told: list[dict[str, Any]], count: int | None) -> list[dict[str, Any]
     if count is None or count >= len(told):
         return told
     kept = sorted(random.Random(SEED).sample(range(len(told)), count))
-    return [told[place] for place in kept]
+    return [told[catalog_path] for catalog_path in kept]
 
 
 def _outcomes(subject: Subject, ids: Sequence[str], python: str, folder: Path) -> dict[str, Outcome]:
@@ -181,7 +181,7 @@ def _outcomes(subject: Subject, ids: Sequence[str], python: str, folder: Path) -
         "python": python, "options": dict(subject.options), "limits": {},
     }  # fmt: skip
     first = _run(shard | {"cases": list(ids)}, folder / "first")
-    bad = [case for case, outcome in first.items() if outcome.verdict.accuses]
+    bad = [case for case, outcome in first.items() if outcome.verdict.is_failure]
     again = _run(shard | {"cases": bad}, folder / "again")
     unsteady = [case for case in bad if again[case].verdict is not first[case].verdict]
     print(f"{len(bad)} bad outcomes, {len(unsteady)} of them not repeated", file=sys.stderr)
@@ -215,7 +215,7 @@ def _copy(command: Sequence[str], file: TextIO, count: int) -> None:
 
 def _line(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
     operator = told["instance"]["operator"]
-    bad = outcome.verdict.accuses
+    bad = outcome.verdict.is_failure
     return {
         "instance": told["instance"],
         "verdict": outcome.verdict.value,
@@ -240,4 +240,4 @@ def crash_signature(outcome: Outcome, operator: str) -> str:
     text = lines[-1]
     while (shorter := _BRACKETED.sub("", text)) != text:
         text = shorter
-    return f"{seen.error} {blame(seen.message).frame} {' '.join(text.split())}"
+    return f"{seen.error} {parse_message(seen.message).frame} {' '.join(text.split())}"

@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import Any
 
 from bot.bisection.releases import Range, releases
-from bot.bisection.search import most
+from bot.bisection.search import max_probed
 from bot.errors import ProvisionError
 from bot.runners import LocalRunner
-from bot.toolchains import Ready, Spec, provision
+from bot.toolchains import ReadyToolchain, ToolchainSpec, provision
 from bot.toolchains.installer import Installer
 from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome
-from fuzzing.reduce.judging import symptom
+from fuzzing.reduce.symptom_check import symptom_of
 from tests.benchmarks._common import machine, verdict
 
 DATA = Path(__file__).parent / "bisection_data" / "openvino.json"
@@ -96,9 +96,9 @@ def _label(outcome: Outcome | None, seen: list[dict[str, Any]]) -> str:
     """A verdict, and the number of the symptom, counted as they come: "crash 1"; "" if nothing was run."""
     if outcome is None:
         return ""
-    if not outcome.verdict.accuses:
+    if not outcome.verdict.is_failure:
         return outcome.verdict.value
-    found = symptom(outcome)
+    found = symptom_of(outcome)
     if found not in seen:
         seen.append(found)
     return f"{outcome.verdict.value} {seen.index(found) + 1}"
@@ -107,7 +107,7 @@ def _label(outcome: Outcome | None, seen: list[dict[str, Any]]) -> str:
 def _outcomes(data_dir: Path, release: str, cases: tuple[str, ...]) -> dict[str, Outcome]:
     """What cases do on a release, by id; nothing if it cannot be installed."""
     adapter = backends.get("openvino")
-    spec = Spec("release", "openvino", tuple(adapter.requirements(release)), f"openvino {release}")
+    spec = ToolchainSpec("release", "openvino", tuple(adapter.requirements(release)), f"openvino {release}")
     try:
         toolchain = provision(spec, data_dir, lambda _line: None)
     except ProvisionError as error:
@@ -116,7 +116,7 @@ def _outcomes(data_dir: Path, release: str, cases: tuple[str, ...]) -> dict[str,
     return _run(data_dir, toolchain, cases)
 
 
-def _run(data_dir: Path, toolchain: Ready, cases: tuple[str, ...]) -> dict[str, Outcome]:
+def _run(data_dir: Path, toolchain: ReadyToolchain, cases: tuple[str, ...]) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
 
     def take(event: dict[str, Any]) -> None:
@@ -146,12 +146,14 @@ def _bisect_all(data_dir: Path, tests: dict[str, str]) -> int:
         verified = named and _holds(data_dir, tests[case["test"]], case)
         skipped = sum(row["judgement"] == "skipped" for row in told["probed"])
         right += verified
-        beyond += told["cost"]["probes"] > most(told["releases"]) and not skipped
+        beyond += told["cost"]["probes"] > max_probed(told["releases"]) and not skipped
         print(
             f"{'right' if verified else 'WRONG'}  {case['test']}: {case['asked']} {told['release']}, "
             f"{_cost(told)}"
         )
-        print(f"       at most {most(told['releases'])} if none is skipped; {skipped} skipped", flush=True)
+        print(
+            f"       at most {max_probed(told['releases'])} if none is skipped; {skipped} skipped", flush=True
+        )
     print(f"named right and verified: {right} of {len(cases)}; beyond the bound without a skip: {beyond}")
     return verdict(right == len(cases) >= 10 and not beyond, BAR)
 
@@ -190,7 +192,7 @@ def _holds(data_dir: Path, case_id: str, case: dict[str, Any]) -> bool:
     fails = {"since": "release", "fixed by": "before"}[case["asked"]]
     did = {which: _outcomes(data_dir, case[which], (case_id,)) for which in ("before", "release")}
     return all(
-        did[which][case_id].verdict.accuses
+        did[which][case_id].verdict.is_failure
         if which == fails
         else did[which][case_id].verdict.value in _CLEAN[case["asked"]]
         for which in did

@@ -26,11 +26,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fuzzing.prioritize.base import Context, Ranked, get
 from fuzzing.prioritize.change import Change, FileChange
-from fuzzing.prioritize.change_aware import reordered
+from fuzzing.prioritize.change_aware import reorder
 from fuzzing.prioritize.instances import Instance
 from fuzzing.prioritize.metrics import apfd
+from fuzzing.prioritize.strategies import Context, Ranked, get
 from fuzzing.prioritize.suites import load
 from tests.benchmarks._common import machine, verdict
 
@@ -163,7 +163,7 @@ def compare(instances: dict[str, Instance], repetitions: int) -> bool:
         drawn = [instances[test] for test in tests]
         opera = list(get("opera")(drawn, Context(seed=seed, suites=suites)))
         changed = {
-            commit: _tests(reordered(opera, drawn, Context(seed=seed, change=commit.change())), tests)
+            commit: _tests(reorder(opera, drawn, Context(seed=seed, change=commit.change())), tests)
             for commit in findings
         }
         for commit, found in findings.items():
@@ -214,10 +214,10 @@ def _instances() -> dict[str, Instance]:
 def _measure(release: str, python: str, work: Path) -> None:
     """Runs every case once on a release and keeps the verdicts; nothing is repeated."""
     work.mkdir(parents=True, exist_ok=True)
-    catalogue = work / "onnx-node-tests.jsonl"
-    if not catalogue.exists():
-        _lines([*_MIGRATE, "--corpus", str(work / "corpus")], catalogue)
-    told = {one["id"]: one for one in _events(catalogue, "case")}
+    catalog = work / "onnx-node-tests.jsonl"
+    if not catalog.exists():
+        _lines([*_MIGRATE, "--corpus", str(work / "corpus")], catalog)
+    told = {one["id"]: one for one in _events(catalog, "case")}
     shard = work / f"{release}.shard.json"
     shard.write_text(
         json.dumps(

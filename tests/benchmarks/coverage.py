@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import onnx.shape_inference
 from onnx import ModelProto
 
-from fuzzing.coverage import Tally, operators, scopes_of
+from fuzzing.coverage import Tally, extract_scopes, operators
 from tests.benchmarks._common import machine, verdict
 from tests.fuzzing.coverage.coverage_kit import random_model
 
@@ -48,7 +48,7 @@ def _round(files: Sequence[bytes]) -> tuple[float, float, float, float]:
         times = [time.process_time()]
         model = ModelProto.FromString(data)
         times.append(time.process_time())
-        scopes = scopes_of(model)
+        scopes = extract_scopes(model)
         times.append(time.process_time())
         tally.add(scopes)
         times.append(time.process_time())
@@ -70,7 +70,7 @@ def _grown(files: Sequence[bytes], models: int) -> float:
         if at == DISTINCT:
             gc.collect()
             before = tracemalloc.get_traced_memory()[0]
-        tally.add(scopes_of(ModelProto.FromString(data)))
+        tally.add(extract_scopes(ModelProto.FromString(data)))
     gc.collect()
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()

@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from fuzzing.generate.docter import Mode, apis, profiles, tables, trials
+from fuzzing.generate.docter import Mode, apis, report_tables, trials, value_profiles
 from tests.benchmarks._common import machine, verdict
 
 _APIS, _SHARE = 300, 0.7
@@ -22,17 +22,18 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--profile", default="tame")
     args = parser.parse_args(argv)
     print(machine())
-    plan = trials.Plan(args.count, args.seed, Mode(args.mode), profiles.get(args.profile))
+    plan = trials.TrialPlan(args.count, args.seed, Mode(args.mode), value_profiles.get(args.profile))
     names = [api for api in apis.names() if not args.prefixes or api.startswith(tuple(args.prefixes))]
     start = time.perf_counter()
     found = list(trials.run(names, plan))
     seconds = time.perf_counter() - start
-    for line in tables.acceptance(found):
+    for line in report_tables.format_acceptance(found):
         print(line)
     print(f"{len(found)} draws in {seconds:.0f} s, extraction included")
-    shares = tables.shares(found).values()
-    mean = sum(shares) / len(shares)
-    kept = len(shares) >= _APIS and mean >= _SHARE
+    acceptance_rates = report_tables.acceptance_rates(found).values()
+    mean = sum(acceptance_rates) / len(acceptance_rates)
+    kept = len(acceptance_rates) >= _APIS and mean >= _SHARE
     return verdict(
-        kept, f"{len(shares)} APIs, {mean:.0%} accepted on average; {_APIS} with {_SHARE:.0%} wanted"
+        kept,
+        f"{len(acceptance_rates)} APIs, {mean:.0%} accepted on average; {_APIS} with {_SHARE:.0%} wanted",
     )

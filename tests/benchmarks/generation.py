@@ -25,18 +25,18 @@ import onnx
 import onnxruntime
 
 from fuzzing.coverage import operators as operator_sets
-from fuzzing.draws import Draws, derive
-from fuzzing.generate import producing
+from fuzzing.entry_point import note
+from fuzzing.generate import model_batches
 from fuzzing.generate.declgen import DeclGen
-from fuzzing.generate.inference import Inference
-from fuzzing.generate.isra.settings import Settings
-from fuzzing.generate.nnsmith import VARIABLE, CannotMakeError, NNSmith
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.model_drafts import ModelDraft, OperatorSamples
+from fuzzing.generate.nnsmith import VARIABLE, GenerationError, NNSmith
 from fuzzing.generate.randoop import Randoop
-from fuzzing.generate.syntax import Draft, Vocabulary
+from fuzzing.generate.shape_inference import ShapeInference
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Graph
 from fuzzing.graph.onnx_writer import to_onnx
-from fuzzing.program import note
+from fuzzing.rng import Rng, derive_seed
 from tests.benchmarks._common import machine, verdict
 
 BAR_NODES, BAR_NNSMITH = 12_000, 30  # of the issue
@@ -79,11 +79,11 @@ def main(argv: Sequence[str]) -> int:
     print(machine())
     paper, sixteen = _settings(PAPER), _settings(SIXTEEN)
     print(f"{len(paper.operators)} operators, opset {OPSET}, seed {args.seed}")
-    peer = NNSmith(Settings(nodes=SIXTEEN), args.nnsmith_python) if args.nnsmith_python else None
+    peer = NNSmith(GeneratorSettings(nodes=SIXTEEN), args.nnsmith_python) if args.nnsmith_python else None
     rounds: dict[str, list[Round]] = {}
     for number in range(args.rounds):
         note(f"generation: round {number + 1} of {args.rounds}")
-        seed = derive(args.seed, "round", number)
+        seed = derive_seed(args.seed, "round", number)
         _add(rounds, "isra 1-200", _ours(paper, args.models, seed))
         _add(rounds, "isra 16", _ours(sixteen, args.models * 4, seed))
         if peer is not None:
@@ -101,14 +101,16 @@ def main(argv: Sequence[str]) -> int:
     return _verdicts(rounds, grown)
 
 
-def _settings(nodes: tuple[int, int]) -> Settings:
+def _settings(nodes: tuple[int, int]) -> GeneratorSettings:
     """The paper's operators, as far as they are specified here."""
-    known = operators.at(OPSET)
+    known = operators.specifications(OPSET)
     wanted = sorted(operator_sets.get("isra").in_degrees)
     missing = [name for name in wanted if name not in known]
     if missing:
         note(f"generation: no specification of {', '.join(missing)} at opset {OPSET}")
-    return Settings(nodes=nodes, opset=OPSET, operators=tuple(name for name in wanted if name in known))
+    return GeneratorSettings(
+        nodes=nodes, opset=OPSET, operators=tuple(name for name in wanted if name in known)
+    )
 
 
 def _add(rounds: dict[str, list[Round]], name: str, found: Round) -> None:
@@ -131,16 +133,18 @@ def _timed(work: Callable[[], tuple[int, int]]) -> Round:
     return Round(models, nodes, time.process_time() - cpu, time.perf_counter() - clock)
 
 
-def _ours(settings: Settings, count: int, seed: int) -> Round:
+def _ours(settings: GeneratorSettings, count: int, seed: int) -> Round:
     """A run of `assay generate`, in this process."""
     with tempfile.TemporaryDirectory() as folder:
-        warm = producing.Plan("isra", settings, derive(seed, "warm"), Path(folder, "warm"))
-        for _ in producing.batches(warm, 10, 1):
+        warm = model_batches.RunPlan("isra", settings, derive_seed(seed, "warm"), Path(folder, "warm"))
+        for _ in model_batches.generate_batches(warm, 10, 1):
             pass
-        plan = producing.Plan("isra", settings, seed, Path(folder, "cases"))
+        plan = model_batches.RunPlan("isra", settings, seed, Path(folder, "cases"))
 
         def work() -> tuple[int, int]:
-            made = [one.nodes for batch in producing.batches(plan, count, 1) for one in batch.models]
+            made = [
+                one.nodes for batch in model_batches.generate_batches(plan, count, 1) for one in batch.models
+            ]
             return len(made), sum(made)
 
         return _timed(work)
@@ -152,8 +156,8 @@ def _peers(peer: NNSmith, count: int, seed: int) -> Round:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             try:
-                model = peer.model(derive(seed, "peer", number), None, Path(folder, str(number)))
-            except CannotMakeError as error:
+                model = peer.model(derive_seed(seed, "peer", number), None, Path(folder, str(number)))
+            except GenerationError as error:
                 note(f"generation: NNSmith made no model {number}: {error}")
                 continue
             made.append(model)
@@ -170,12 +174,12 @@ def _baselines(count: int, seed: int) -> list[str]:
         note(f"generation: {count} models of {kind.__name__}")
         generator = kind(_settings(PAPER))
         begin = time.perf_counter()
-        nodes = sum(len(generator.generate(derive(seed, number)).graph.nodes) for number in range(count))
+        nodes = sum(len(generator.generate(derive_seed(seed, number)).graph.nodes) for number in range(count))
         seconds = time.perf_counter() - begin
         kept = count if kind is DeclGen else nodes
         unit = "models" if kind is DeclGen else "nodes"
         speed = f"{nodes / seconds:8,.1f} nodes/s by the clock, {count / seconds:.2f} models/s"
-        drawn = f"{generator.tries / kept:.2f} {unit} drawn for one kept"
+        drawn = f"{generator.attempts / kept:.2f} {unit} drawn for one kept"
         lines.append(f"{kind.__name__:12} {speed}, {nodes / count:.2f} nodes a model, {drawn}")
     return lines
 
@@ -183,19 +187,19 @@ def _baselines(count: int, seed: int) -> list[str]:
 def _agreement(count: int, seed: int) -> str:
     """How often ONNX's inference and a session, which the release opens, judge a draft alike."""
     note(f"generation: {count} drafts for ONNX's inference and for onnxruntime")
-    vocabulary, inference = Vocabulary(_settings(PAPER)), Inference()
+    vocabulary, inference = OperatorSamples(_settings(PAPER)), ShapeInference()
     judged: Counter[tuple[bool, bool]] = Counter()
     for number in range(count):
-        draft = Draft(vocabulary, Draws(derive(seed, "draft", number)))
+        draft = ModelDraft(vocabulary, Rng(derive_seed(seed, "draft", number)))
         for _ in range(1 + number % 3):
             draft.node()
         graph = draft.graph()
-        judged[inference.typed(graph) is not None, _loads(graph)] += 1
+        judged[inference.infer_types(graph) is not None, _loads(graph)] += 1
     alike = judged[True, True] + judged[False, False]
     return (
         f"{count} drafts: inference and onnxruntime judge {alike / count:.1%} alike "
         f"({judged[True, True]} taken); {judged[False, True]} only onnxruntime takes, "
-        f"{judged[True, False]} only inference; ONNX died of {inference.deaths}"
+        f"{judged[True, False]} only inference; ONNX died of {inference.crashes}"
     )
 
 
@@ -257,13 +261,13 @@ _GROUPS = (
 )
 
 
-def _profile(settings: Settings, count: int, seed: int) -> None:
+def _profile(settings: GeneratorSettings, count: int, seed: int) -> None:
     """The share of each group, and the top lines. A profiler makes many small calls look worse."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = producing.Plan("isra", settings, derive(seed, "profile"), Path(folder))
+        plan = model_batches.RunPlan("isra", settings, derive_seed(seed, "profile"), Path(folder))
         profile = cProfile.Profile()
         with profile:
-            for _ in producing.batches(plan, count, 1):
+            for _ in model_batches.generate_batches(plan, count, 1):
                 pass
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, object]] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     shares: Counter[str] = Counter()

@@ -33,14 +33,14 @@ from rich.progress import track
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.execute.prepared import Prepared
-from fuzzing.execute.process import Command
+from fuzzing.execute.case_cache import CaseCache
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.oracles import judge
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Verdict
-from tests.benchmarks._bare import BareLoop, Floor, bare_loops
+from tests.benchmarks._bare_loop import BareLoop, Floor, bare_loops
 from tests.benchmarks._common import machine, single_operators, verdict
-from tests.benchmarks._processor import Used, used
+from tests.benchmarks._cpu_time import Used, used
 
 _PROBE = 50  # cases by which it is told how fast a compiler is
 
@@ -49,8 +49,8 @@ class Assay:
     """Supervisor, worker and oracle, as a run has them; the worker stays."""
 
     def __init__(self, corpus: Path, backend: str, ids: list[str]) -> None:
-        self._store, self._kind, self._ids = Prepared(Corpus(corpus)), backends.get(backend), ids
-        self._supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend))
+        self._store, self._kind, self._ids = CaseCache(Corpus(corpus)), backends.get(backend), ids
+        self._supervisor: Supervisor[TestCase] = Supervisor(WorkerCommand(sys.executable, backend))
         for case_id in ids:
             self._store.get(case_id)
 
@@ -59,7 +59,7 @@ class Assay:
         cases = ((case, case) for case in map(self._store.get, self._ids[first:last] * times))
         passed, begin = 0, used()
         for case, execution in self._supervisor.serve(cases):
-            passed += judge(case, execution, self._kind, "bench", "CPU").verdict is Verdict.PASS
+            passed += decide_outcome(case, execution, self._kind, "bench", "CPU").verdict is Verdict.PASS
         return used().since(begin), passed // times
 
     def end(self) -> None:
@@ -105,7 +105,7 @@ def turns(loop: BareLoop, assay: Assay, cases: int, seconds: float, rounds: int)
 def process_per_case(corpus: Path, backend: str, ids: list[str]) -> float:
     """Seconds a case, each in a process of its own."""
     store = Corpus(corpus)
-    supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, backend), fresh=True)
+    supervisor: Supervisor[TestCase] = Supervisor(WorkerCommand(sys.executable, backend), fresh=True)
     begin = time.perf_counter()
     for _ in supervisor.run((case, case) for case in map(store.get, ids)):
         pass

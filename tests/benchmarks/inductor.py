@@ -33,12 +33,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fuzzing import backends
-from fuzzing.backends._torch import to_torch
+from fuzzing.backends.shared.torch_programs import to_torch
 from fuzzing.cases import Provenance, Tensor, TestCase, TorchCall, TorchProgram
-from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.migrate.torch_opinfo import database, operator_cases
-from fuzzing.oracles import judge
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.migrate.torch_opinfo import load_database, operator_cases
+from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Verdict
 
 _BARE = """
@@ -98,7 +98,7 @@ class Cost(NamedTuple):
 
 def operators(count: int) -> list[TestCase]:
     """`count` cases, each the first of an operator, spread over torch's database; they know their results."""
-    entries = database()
+    entries = load_database()
     chosen: list[TestCase] = []
     for entry in entries[:: max(1, len(entries) // (count * 5 // 4))]:
         found = (case for case in operator_cases(entry, entry.name) if isinstance(case, TestCase))
@@ -107,7 +107,7 @@ def operators(count: int) -> list[TestCase]:
 
 
 def _with_results(cases: list[TestCase]) -> list[TestCase]:
-    eager: Supervisor[TestCase] = Supervisor(Command(sys.executable, "torch_eager"))
+    eager: Supervisor[TestCase] = Supervisor(WorkerCommand(sys.executable, "torch_eager"))
     ended = eager.run((case, case) for case in cases)
     return [replace(case, expected=found.outputs) for case, found in ended if found.ending == "returned"]
 
@@ -135,12 +135,12 @@ def assay(cases: list[TestCase], cache: Path) -> Cost:
     """The same through Assay; `note` is how many cases passed."""
     kind = backends.get("inductor")
     before, passed = _processor(), 0
-    supervisor: Supervisor[TestCase] = Supervisor(Command(sys.executable, kind.name, cache=str(cache)))
+    supervisor: Supervisor[TestCase] = Supervisor(WorkerCommand(sys.executable, kind.name, cache=str(cache)))
     answers = supervisor.run((case, case) for case in [cases[0], *cases])
     next(answers)
     begin = end = time.perf_counter()
     for case, execution in answers:
-        passed += judge(case, execution, kind, "bench", "CPU").verdict is Verdict.PASS
+        passed += decide_outcome(case, execution, kind, "bench", "CPU").verdict is Verdict.PASS
         end = time.perf_counter()
     return Cost(end - begin, _processor() - before, passed)
 
@@ -172,7 +172,7 @@ def _program(text: str, x: Tensor) -> TestCase:
 def _seconds(cases: list[TestCase], cache: Path) -> float:
     """Until the last answer."""
     begin = end = time.perf_counter()
-    supervisor: Supervisor[None] = Supervisor(Command(sys.executable, "inductor", cache=str(cache)))
+    supervisor: Supervisor[None] = Supervisor(WorkerCommand(sys.executable, "inductor", cache=str(cache)))
     for _ in supervisor.run((None, case) for case in cases):
         end = time.perf_counter()
     return end - begin

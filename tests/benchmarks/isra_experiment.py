@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 
 from onnx import ModelProto
 
-from fuzzing.coverage import METRICS, OperatorSet, Tally, scopes_of
+from fuzzing.coverage import METRICS, OperatorSet, Tally, extract_scopes
 from fuzzing.coverage import operators as operator_sets
 from fuzzing.coverage.metrics import SHARE
-from fuzzing.draws import derive
+from fuzzing.entry_point import note
 from fuzzing.generate import generators
 from fuzzing.generate.declgen import DeclGen
-from fuzzing.generate.isra.settings import Settings
-from fuzzing.generate.nnsmith import VARIABLE, CannotMakeError, NNSmith
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.nnsmith import VARIABLE, GenerationError, NNSmith
 from fuzzing.generate.randoop import Randoop
 from fuzzing.graph import operators
 from fuzzing.graph.ir import Graph
+from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.onnx_writer import to_onnx
-from fuzzing.graph.site import Limits
-from fuzzing.program import note
+from fuzzing.rng import derive_seed
 from tests.benchmarks._common import machine
 
 #: What onnx 1.12, which the release was run with, makes by default.
@@ -61,7 +61,7 @@ class Column:
             self.seconds += time.perf_counter() - begin
             if model is None:
                 return
-            self.sizes.append(self.tally.add(scopes_of(model)).nodes)
+            self.sizes.append(self.tally.add(extract_scopes(model)).nodes)
             if begin - told > _PROGRESS_S:
                 told = begin
                 note(f"isra-experiment: {self.name}: {self.tally.models} models, {self.seconds:.0f} s")
@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     print(f"{machine()}; opset {OPSET}, seed {args.seed}")
     corpus = operator_sets.get("isra")
-    settings = Settings(nodes=NODES, opset=OPSET, operators=_specified(corpus.in_degrees))
+    settings = GeneratorSettings(nodes=NODES, opset=OPSET, operators=_specified(corpus.in_degrees))
     isra, declgen, randoop = generators.get("isra")(settings), DeclGen(settings), Randoop(settings)
     columns = [
         _column("Isra", corpus, _models(lambda seed: isra.generate(seed).graph, args.isra, args.seed)),
@@ -92,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
         ),
     ]
     _print(columns)
-    print(f"\nDeclGen drew {declgen.tries:,} models, Randoop-like {randoop.tries:,} nodes.\n")
+    print(f"\nDeclGen drew {declgen.attempts:,} models, Randoop-like {randoop.attempts:,} nodes.\n")
     if args.nnsmith_python:
         _print(_against_nnsmith(args.nnsmith_python, args.nnsmith, args.seed))
     return 0
@@ -118,21 +118,21 @@ def _against_nnsmith(python: str, count: int, seed: int) -> list[Column]:
 
 
 def _specified(wanted: Iterable[str]) -> tuple[str, ...]:
-    known = operators.at(OPSET)
+    known = operators.specifications(OPSET)
     return tuple(sorted(name for name in wanted if name in known))
 
 
 def _models(make: Callable[[int], Graph], count: int, seed: int) -> Iterator[ModelProto]:
-    return (to_onnx(make(derive(seed, number))) for number in range(count))
+    return (to_onnx(make(derive_seed(seed, number))) for number in range(count))
 
 
 def _peers(python: str, count: int, seed: int) -> Iterator[ModelProto]:
-    peer = NNSmith(Settings(nodes=ALIGNED), python)
+    peer = NNSmith(GeneratorSettings(nodes=ALIGNED), python)
     try:
         for number in range(count):
             try:
-                yield ModelProto.FromString(peer.model(derive(seed, "peer", number)).onnx)
-            except CannotMakeError as error:
+                yield ModelProto.FromString(peer.model(derive_seed(seed, "peer", number)).onnx)
+            except GenerationError as error:
                 note(f"isra-experiment: NNSmith made no model {number}: {error}")
     finally:
         peer.close()
@@ -144,9 +144,9 @@ def _aligned(theirs: Column, seed: int) -> Iterator[ModelProto]:
     make = generators.get("isra")
     for number, nodes in enumerate(theirs.sizes):
         if nodes:
-            limits = Limits(max_dim=ALIGNED_DIM)
-            settings = Settings(nodes=(nodes, nodes), opset=OPSET, operators=shared, limits=limits)
-            yield to_onnx(make(settings).generate(derive(seed, number)).graph)
+            limits = GraphLimits(max_dim=ALIGNED_DIM)
+            settings = GeneratorSettings(nodes=(nodes, nodes), opset=OPSET, operators=shared, limits=limits)
+            yield to_onnx(make(settings).generate(derive_seed(seed, number)).graph)
 
 
 def _print(columns: Sequence[Column]) -> None:

@@ -11,9 +11,7 @@ with the instances in it, and the exponent by which time grows from one size to 
 from __future__ import annotations
 
 # isort: off
-from fuzzing.prioritize import one_thread  # noqa: F401 - before numpy
 # isort: on
-
 import argparse
 import gc
 import json
@@ -28,8 +26,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fuzzing.prioritize.base import Context, get
 from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.strategies import Context, get
 from tests.benchmarks import _subjects
 from tests.benchmarks._common import machine, verdict
 

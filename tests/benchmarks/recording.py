@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fuzzing.migrate.recorders import events, inject
+from fuzzing.migrate.recorders import injection, recording_file
 from tests.benchmarks._common import machine, verdict
 
 BAR = 2.0  # times the test's own time
@@ -132,7 +132,11 @@ def seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[floa
 
 def recorded_cases(folder: Path) -> int:
     """How many cases lie in a folder's records."""
-    frames = [frame for path in folder.glob(f"*{events.SUFFIX}") for frame in events.headers(path)]
+    frames = [
+        frame
+        for path in folder.glob(f"*{recording_file.SUFFIX}")
+        for frame in recording_file.read_headers(path)
+    ]
     return sum("case" in frame for frame in frames)
 
 
@@ -150,7 +154,7 @@ def ratio(name: str, rounds: int, plain: dict[str, str]) -> float:
             for what, script in scripts.items():
                 record = folder / f"{what}-{number}"
                 record.mkdir()
-                watched = inject.environment("torch", str(record), plain)
+                watched = injection.environment("torch", str(record), plain)
                 for how, environment in (("plain", plain), ("recorded", watched)):
                     wall, cpu = seconds(command(name, script), environment)
                     walls.setdefault(f"{what} {how}", []).append(wall)

@@ -19,19 +19,19 @@ from pathlib import Path
 from fuzzing import backends
 from fuzzing.cases import TestCase
 from fuzzing.coverage import operators as operator_sets
-from fuzzing.draws import derive
-from fuzzing.execute.bench import Bench
+from fuzzing.entry_point import note
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
-from fuzzing.generate.casing import Origin
-from fuzzing.generate.casing import case as case_of
-from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.case_builder import CaseOrigin
+from fuzzing.generate.case_builder import case as case_of
+from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import operators
-from fuzzing.program import note
 from fuzzing.reduce import script
-from fuzzing.reduce.graphs import Subject, keep, load
-from fuzzing.reduce.judging import shows, symptom
+from fuzzing.reduce.graphs import GraphState, keep_nodes, load
 from fuzzing.reduce.reduction import Reduction, reduce_case
+from fuzzing.reduce.symptom_check import has_symptom, symptom_of
+from fuzzing.rng import derive_seed
 from tests.benchmarks import _polygraphy
 from tests.benchmarks import _programs as _peer
 from tests.benchmarks._common import machine, verdict
@@ -57,8 +57,8 @@ class Row:
     seconds: float
     minimal: bool
     confirmed: bool
-    bisected: _polygraphy.Left | None
-    linear: _polygraphy.Left | None
+    bisected: _polygraphy.ReducedModel | None
+    linear: _polygraphy.ReducedModel | None
 
 
 def main(argv: Sequence[str]) -> int:
@@ -98,8 +98,8 @@ def _programs(each: int, seed: int) -> int:
             begin = time.perf_counter()
             found = reduce_case(case, shard)
             seconds = time.perf_counter() - begin
-            with Bench(shard) as bench:
-                theirs = _peer.by_lines(case, bench, symptom(found.first))
+            with Evaluator(shard) as evaluator:
+                theirs = _peer.by_lines(case, evaluator, symptom_of(found.first))
             before, left = int(found.before[0]), int(script.size(found.reduced.best)[0])
             whole = found.confirmed and found.reduced.minimal
             rows.append((left, found.reduced.runs, *theirs, whole))
@@ -117,9 +117,9 @@ def _programs(each: int, seed: int) -> int:
 
 def _failing_programs(cause: str, seed: int, shard: Shard) -> Iterator[TestCase]:
     """Those that fail: a softmax, say, may hide a wrong value."""
-    with Bench(shard) as bench:
+    with Evaluator(shard) as evaluator:
         for case in _peer.programs(cause, seed):
-            if bench.outcomes([case])[0].verdict.accuses:
+            if evaluator.outcomes([case])[0].verdict.is_failure:
                 yield case
 
 
@@ -139,15 +139,21 @@ def _shard(backend: str, options: dict[str, str]) -> Shard:
 
 def _failing(fault: str, count: int, seed: int) -> Iterator[TestCase]:
     """Graphs that fail by the fault, and by nothing else."""
-    known = operators.at(OPSET)
+    known = operators.specifications(OPSET)
     names = tuple(name for name in sorted(operator_sets.get("isra").in_degrees) if name in known)
-    solver = Solver(Settings(nodes=(NODES, NODES), opset=OPSET, operators=names))
+    solver = Solver(GeneratorSettings(nodes=(NODES, NODES), opset=OPSET, operators=names))
     found = 0
-    with Bench(_shard(BACKEND, {"fault": fault})) as faulty, Bench(_shard("onnxruntime", {})) as honest:
+    with (
+        Evaluator(_shard(BACKEND, {"fault": fault})) as faulty,
+        Evaluator(_shard("onnxruntime", {})) as honest,
+    ):
         for number in range(MOST_SEEDS):
-            drawn = derive(seed, number)
-            case = case_of(solver.generate(drawn), drawn, Origin("isra", "1"), "")
-            if faulty.outcomes([case])[0].verdict.accuses and not honest.outcomes([case])[0].verdict.accuses:
+            drawn = derive_seed(seed, number)
+            case = case_of(solver.generate(drawn), drawn, CaseOrigin("isra", "1"), "")
+            if (
+                faulty.outcomes([case])[0].verdict.is_failure
+                and not honest.outcomes([case])[0].verdict.is_failure
+            ):
                 yield case
                 found += 1
                 if found == count:
@@ -160,30 +166,30 @@ def _row(fault: str, case: TestCase, polygraphy: Path | None) -> Row:
     begin = time.perf_counter()
     found = reduce_case(case, shard)
     seconds = time.perf_counter() - begin
-    wanted = symptom(found.first)
+    wanted = symptom_of(found.first)
     bisected = linear = None
-    with Bench(shard) as bench:
-        minimal = found.reduced.minimal and _is_minimal(found, bench)
+    with Evaluator(shard) as evaluator:
+        minimal = found.reduced.minimal and _is_minimal(found, evaluator)
         if polygraphy is not None:
-            bisected, linear = _polygraphy.search(polygraphy, load(case, bench), bench, wanted)
+            bisected, linear = _polygraphy.search(polygraphy, load(case, evaluator), evaluator, wanted)
     cutting = sum(
-        found.reduced.spent.get(name, 0) for name in ("named", "single", "outputs", "nodes", "bypass")
+        found.reduced.runs_by_pass.get(name, 0) for name in ("named", "single", "outputs", "nodes", "bypass")
     )
     left = int(_nodes(found.reduced.best))
     return Row(fault, left, found.reduced.runs, cutting, seconds, minimal, found.confirmed, bisected, linear)
 
 
-def _nodes(subject: Subject) -> int:
+def _nodes(subject: GraphState) -> int:
     return len(subject.graph.nodes)
 
 
-def _is_minimal(found: Reduction, bench: Bench) -> bool:
+def _is_minimal(found: Reduction, evaluator: Evaluator) -> bool:
     """Whether each node, taken out alone, takes the symptom with it."""
-    best: Subject = found.reduced.best
+    best: GraphState = found.reduced.best
     every = range(_nodes(best))
-    parts = [keep(best, set(every) - {node}) for node in every]
-    outcomes = bench.outcomes([part.case() for part in parts if part is not None])
-    return not any(shows(outcome, symptom(found.first)) for outcome in outcomes)
+    parts = [keep_nodes(best, set(every) - {node}) for node in every]
+    outcomes = evaluator.outcomes([part.case() for part in parts if part is not None])
+    return not any(has_symptom(outcome, symptom_of(found.first)) for outcome in outcomes)
 
 
 def _print(rows: Sequence[Row]) -> None:

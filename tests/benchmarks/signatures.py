@@ -24,17 +24,17 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.draws import derive
+from fuzzing.deduplicate.strategies.base import Failure, get_strategy, names
+from fuzzing.entry_point import note
 from fuzzing.execute.shard import Shard
-from fuzzing.generate.casing import Origin, case
-from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.case_builder import CaseOrigin, case
+from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.outcomes import Outcome
-from fuzzing.program import note
 from fuzzing.reduce.engine import Budget
+from fuzzing.reduce.reduced_case import reduced
 from fuzzing.reduce.reduction import Reducer
-from fuzzing.triage.reducing import reduced
-from fuzzing.triage.strategies.base import Failure, names, strategy_named
+from fuzzing.rng import derive_seed
 from tests.benchmarks._common import machine, traits_from_json, traits_to_json, verdict
 
 BACKEND = Path(__file__).parent / "signatures_data" / "planted.py"
@@ -48,7 +48,7 @@ _GRAPHS = 5000  # generated for a cause at most
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownBug:
     """A failure with its cause, as it was found and as it was reduced."""
 
     cause: str
@@ -89,16 +89,16 @@ def planted() -> Any:
 def candidates(fault: Any, name: str, seed: int) -> Iterator[TestCase]:
     """Generated cases that hold what a fault concerns."""
     operators = tuple(dict.fromkeys((*OPERATORS, *fault.operators)))
-    solver = Solver(Settings(nodes=(5, 20), opset=18, operators=operators))
+    solver = Solver(GeneratorSettings(nodes=(5, 20), opset=18, operators=operators))
     concerns = planted().concerns
     for number in range(_GRAPHS):
-        own = derive(seed, name, number)
-        made = case(solver.generate(own), own, Origin("isra", "1"), str(number))
+        own = derive_seed(seed, name, number)
+        made = case(solver.generate(own), own, CaseOrigin("isra", "1"), str(number))
         if concerns(made.program.to_bytes(), fault):
             yield made
 
 
-def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[Known]:
+def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[KnownBug]:
     """So many failures by a fault, reduced."""
     shard = Shard("", (), str(BACKEND), "planted", sys.executable, options={"fault": name})
     with Reducer(shard, Budget(400, 60.0)) as reducer:
@@ -106,11 +106,11 @@ def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[Known]:
             if not count:
                 return
             [outcome] = reducer.outcomes([made])
-            if outcome.verdict.accuses:
+            if outcome.verdict.is_failure:
                 small = reduced(reducer, made, outcome)
                 count -= 1
                 left = Failure(small.case, small.outcome, small.reduced, small.traits)
-                yield Known(name, Failure(made, outcome), left)
+                yield KnownBug(name, Failure(made, outcome), left)
 
 
 class Store:
@@ -121,7 +121,7 @@ class Store:
         self._file = folder / "failures.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
 
-    def add(self, known: Known) -> None:
+    def add(self, known: KnownBug) -> None:
         row: dict[str, Any] = {"cause": known.cause, "reduced": known.small.reduced}
         row["traits"] = traits_to_json(known.small.traits)
         for name, failure in (("found", known.found), ("small", known.small)):
@@ -130,11 +130,11 @@ class Store:
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
-    def all(self) -> list[Known]:
+    def all(self) -> list[KnownBug]:
         if not self._file.exists():
             return []
         rows = map(json.loads, self._file.read_text(encoding="utf-8").splitlines())
-        return [Known(row["cause"], self._failure(row["found"]), self._small(row)) for row in rows]
+        return [KnownBug(row["cause"], self._failure(row["found"]), self._small(row)) for row in rows]
 
     def _failure(self, told: Any) -> Failure:
         return Failure(self._corpus.get(told[0]), Outcome.from_json(told[1]))
@@ -144,7 +144,7 @@ class Store:
         return replace(left, reduced=row["reduced"], traits=traits)
 
 
-def collect(store: Store, count: int, seed: int) -> list[Known]:
+def collect(store: Store, count: int, seed: int) -> list[KnownBug]:
     """All failures: those that are kept, and of causes that have none yet, new ones."""
     done = {item.cause for item in store.all()}
     faults = planted().FAULTS
@@ -159,7 +159,7 @@ def collect(store: Store, count: int, seed: int) -> list[Known]:
     return store.all()
 
 
-def confused(known: Sequence[Known], labels: Sequence[str]) -> Iterator[str]:
+def confused(known: Sequence[KnownBug], labels: Sequence[str]) -> Iterator[str]:
     """What causes are spread over several labels, and what labels hold several causes."""
     by_cause: dict[str, Counter[str]] = {}
     by_label: dict[str, set[str]] = {}
@@ -197,14 +197,14 @@ def main(argv: Sequence[str]) -> int:
     for name in names():
         columns = []
         for group in ([item.found for item in known], [item.small for item in known]):
-            labels = strategy_named(name)(group)
+            labels = get_strategy(name)(group)
             ari, pairs = adjusted_rand_index(causes, labels), agreeing(causes, labels)
             columns.append(f"ARI {ari:5.3f} pairs {pairs:6.1%}")
         whole = sum(
             n == 1 for n in Counter(cause for cause, _ in set(zip(causes, labels, strict=True))).values()
         )
         print(f"{name:12} {columns[0]:>22}   {columns[1]:>22}   {whole:3} of {len(set(causes))}")
-    labels = strategy_named("signature")([item.small for item in known])
+    labels = get_strategy("signature")([item.small for item in known])
     print(*confused(known, labels), sep="\n")
     ari, pairs = adjusted_rand_index(causes, labels), agreeing(causes, labels)
     enough = len(known) >= 300 and len(set(causes)) >= 30

@@ -25,14 +25,14 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import Corpus
-from fuzzing.execute.bench import Bench
+from fuzzing.deduplicate.strategies.base import Failure, get_strategy, names
+from fuzzing.entry_point import note
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome
-from fuzzing.program import note
 from fuzzing.reduce.engine import Budget
+from fuzzing.reduce.reduced_case import reduced
 from fuzzing.reduce.reduction import Reducer
-from fuzzing.triage.reducing import reduced
-from fuzzing.triage.strategies.base import Failure, names, strategy_named
 from tests.benchmarks._common import machine, traits_from_json, traits_to_json, verdict
 
 BACKEND = "openvino"
@@ -67,7 +67,7 @@ def shard(python: str) -> Shard:
     return Shard("", (), BACKEND, python, python)
 
 
-class Kept:
+class ResultStore:
     """What is known by now: a corpus, and files of rows by a name."""
 
     def __init__(self, folder: Path) -> None:
@@ -90,7 +90,7 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     yield from (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
 
 
-def failing(kept: Kept, python: str) -> dict[str, Outcome]:
+def failing(kept: ResultStore, python: str) -> dict[str, Outcome]:
     """The tests that fail on a toolchain, collected and run where they are not kept."""
     if next(kept.tests.ids(), None) is None:
         command = [
@@ -103,16 +103,16 @@ def failing(kept: Kept, python: str) -> dict[str, Outcome]:
         ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     known = kept.rows("first")
-    with Bench(shard(python)) as bench:
+    with Evaluator(shard(python)) as evaluator:
         left = [case_id for case_id in kept.tests.ids() if case_id not in known]
         for batch in _batches(left):
-            for outcome in bench.outcomes([kept.tests.get(case_id) for case_id in batch]):
-                kept.put("first", outcome.case, outcome.to_json() if outcome.verdict.accuses else None)
+            for outcome in evaluator.outcomes([kept.tests.get(case_id) for case_id in batch]):
+                kept.put("first", outcome.case, outcome.to_json() if outcome.verdict.is_failure else None)
         note(f"{len(left)} tests run")
     return {key: Outcome.from_json(row) for key, row in sorted(kept.rows("first").items()) if row}
 
 
-def made_small(kept: Kept, python: str, found: dict[str, Outcome], seconds: float) -> None:
+def made_small(kept: ResultStore, python: str, found: dict[str, Outcome], seconds: float) -> None:
     """Reduces what fails."""
     known = kept.rows("small")
     with Reducer(shard(python), Budget(400, seconds)) as reducer:
@@ -124,11 +124,11 @@ def made_small(kept: Kept, python: str, found: dict[str, Outcome], seconds: floa
             row = {"id": small.case.id, "outcome": small.outcome.to_json(), "reduced": small.reduced}
             row["traits"] = traits_to_json(small.traits)
             kept.put("small", case_id, row)
-            note(f"{place} of {len(found)} reduced: {small.why_not or f'{small.runs} runs'}")
+            note(f"{place} of {len(found)} reduced: {small.failure_reason or f'{small.runs} runs'}")
 
 
 def later(
-    kept: Kept, release: str, python: str, cases: dict[str, Corpus], passed: Collection[str]
+    kept: ResultStore, release: str, python: str, cases: dict[str, Corpus], passed: Collection[str]
 ) -> dict[str, str]:
     """The verdicts of cases, each with the corpus that holds it, on a later release.
 
@@ -137,10 +137,10 @@ def later(
     """
     name = f"on-{release}"
     known = kept.rows(name)
-    with Bench(shard(python)) as bench, Bench(replace(shard(python), fresh=True)) as fresh:
+    with Evaluator(shard(python)) as evaluator, Evaluator(replace(shard(python), fresh=True)) as fresh:
         for batch in _batches([case_id for case_id in cases if case_id not in known]):
-            for first in bench.outcomes([cases[case_id].get(case_id) for case_id in batch]):
-                again = first.verdict.accuses and first.case in passed
+            for first in evaluator.outcomes([cases[case_id].get(case_id) for case_id in batch]):
+                again = first.verdict.is_failure and first.case in passed
                 outcome = fresh.outcomes([cases[first.case].get(first.case)])[0] if again else first
                 kept.put(name, outcome.case, outcome.verdict.value)
     note(f"run on {release}")
@@ -157,7 +157,9 @@ def fixed_by(did: Sequence[tuple[str, str]]) -> str:
     return found
 
 
-def known_failures(kept: Kept, toolchains: dict[str, str], count: int, seconds: float) -> Iterator[Old]:
+def known_failures(
+    kept: ResultStore, toolchains: dict[str, str], count: int, seconds: float
+) -> Iterator[Old]:
     """The failures of the first release that could be reduced, with what is known of them."""
     (_, first), *others = toolchains.items()
     found = dict(list(failing(kept, first).items())[:count])
@@ -198,7 +200,7 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     print(machine())
     toolchains = dict(item.split("=", 1) for item in given.toolchain)
-    every = list(known_failures(Kept(given.keep), toolchains, given.count, given.seconds))
+    every = list(known_failures(ResultStore(given.keep), toolchains, given.count, given.seconds))
     olds = [old for old in every if not old.slipped]
     roots = sum(old.small.traits is not None and old.small.traits.root is not None for old in olds)
     one = f"{len(olds)} of them of one bug by their releases, {roots} with a root"
@@ -209,7 +211,7 @@ def main(argv: Sequence[str]) -> int:
     maybe = [(a, b) for a, b in pairs if olds[a].sort == olds[b].sort]
     share = 1.0
     for name in names():
-        labels = strategy_named(name)([old.small for old in olds])
+        labels = get_strategy(name)([old.small for old in olds])
         merged = [(a, b) for a, b in two if labels[a] == labels[b]]
         split = [(a, b) for a, b in maybe if labels[a] != labels[b]]
         print(

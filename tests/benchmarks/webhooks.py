@@ -147,13 +147,13 @@ def _request(
 
 def volley(options: argparse.Namespace) -> list[Shot]:
     """All that is sent, in an order that the seed alone decides; numbers begin at 1."""
-    draws, count = random.Random(options.seed), options.deliveries
+    rng, count = random.Random(options.seed), options.deliveries
     twice, wrong = int(count * options.duplicates), int(count * options.malformed)
     fresh = count - twice - wrong
     good = [delivery(number, options.size) for number in range(1, fresh + 1)]
     bad = [malformed(number, options.size) for number in range(fresh + 1, fresh + wrong + 1)]
-    shots = [*good, *draws.sample(good, twice), *bad]
-    draws.shuffle(shots)
+    shots = [*good, *rng.sample(good, twice), *bad]
+    rng.shuffle(shots)
     return shots
 
 

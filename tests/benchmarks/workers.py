@@ -1,7 +1,7 @@
 """How much faster two workers are than one, on two cores.
 
 The same single-operator ONNX models, several times over, through supervisor, workers and oracle, read as runs
-read them (`fuzzing.execute.prepared`); timed from when all workers are up, in alternating rounds. The bar is
+read them (`fuzzing.execute.case_cache`); timed from when all workers are up, in alternating rounds. The bar is
 1.8.
 
 Beside it stands what the machine itself allows in the same rounds: as many bare loops at once, each bound to
@@ -22,22 +22,22 @@ from pathlib import Path
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.execute.prepared import Prepared
-from fuzzing.execute.process import Command
+from fuzzing.execute.case_cache import CaseCache
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.oracles import judge
-from tests.benchmarks._bare import bare
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.oracles import decide_outcome
+from tests.benchmarks._bare_loop import bare
 from tests.benchmarks._common import machine, single_operators, verdict
-from tests.benchmarks._processor import Used, used
+from tests.benchmarks._cpu_time import Used, used
 
 _WARM = "warm"
 
 
 def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) -> Used:
     """For each case, from when all workers were up and had done what some were given before, to the last."""
-    store, kind = Prepared(Corpus(corpus)), backends.get(backend)
+    store, kind = CaseCache(Corpus(corpus)), backends.get(backend)
     supervisor: Supervisor[tuple[str, TestCase]] = Supervisor(
-        Command(sys.executable, backend), workers=workers
+        WorkerCommand(sys.executable, backend), workers=workers
     )
 
     def cases() -> Iterator[tuple[tuple[str, TestCase], TestCase]]:
@@ -51,7 +51,7 @@ def taken(corpus: Path, backend: str, ids: list[str], times: int, workers: int) 
     begin = end = used()
     left, counted = len(ids) * times, 0
     for (phase, case), execution in supervisor.run(cases()):
-        judge(case, execution, kind, "bench", "CPU")
+        decide_outcome(case, execution, kind, "bench", "CPU")
         if phase == _WARM:
             begin, counted = used(), 0
             continue

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from bot.app import create_app
 from bot.data_lock import DataLock
 from bot.errors import InfrastructureError
-from bot.service import Background, Job, Service, Services
+from bot.service import Background, IntervalJob, Service, ServiceParts
 from bot.settings import Settings
 from bot.webhooks import Intent
 from bot.webhooks.signature import sign
@@ -52,9 +52,9 @@ def settings_for(folder: Path) -> Settings:
 
 
 def composed(
-    *backgrounds: Background, jobs: tuple[Job, ...] = (), handle: Callable[..., None] | None = None
-) -> Callable[..., Services]:
-    return lambda *_: Services(handle=handle or (lambda *_: None), backgrounds=backgrounds, jobs=jobs)
+    *backgrounds: Background, jobs: tuple[IntervalJob, ...] = (), handle: Callable[..., None] | None = None
+) -> Callable[..., ServiceParts]:
+    return lambda *_: ServiceParts(handle=handle or (lambda *_: None), backgrounds=backgrounds, jobs=jobs)
 
 
 def test_healthy_and_ready(tmp_path: Path, serving: Serving) -> None:
@@ -163,7 +163,7 @@ def test_jobs_run_and_their_failures_are_counted(tmp_path: Path) -> None:
             ran.set()
         raise InfrastructureError("not now")
 
-    service = Service(settings_for(tmp_path), composed(jobs=(Job("publish", 0.01, job),)))
+    service = Service(settings_for(tmp_path), composed(jobs=(IntervalJob("publish", 0.01, job),)))
     service.open()
     assert ran.wait(600)
     service.close()
@@ -192,7 +192,7 @@ def test_a_lock_left_by_a_dead_process_binds_nobody(tmp_path: Path) -> None:
 
 
 def test_what_was_opened_is_closed_when_opening_fails(tmp_path: Path) -> None:
-    def broken(*_: object) -> Services:
+    def broken(*_: object) -> ServiceParts:
         raise InfrastructureError("no git on this machine")
 
     for _ in range(2):

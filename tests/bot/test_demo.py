@@ -13,8 +13,8 @@ import pytest
 from bot import demo
 from bot.config import parse_config
 from bot.errors import InfrastructureError
-from tests.support import campaigning
-from tests.support.campaigning import await_
+from tests.support import live_service
+from tests.support.live_service import wait_for
 
 BASE, HEAD = "2024.0.0", "2026.4.1"
 
@@ -73,8 +73,8 @@ def test_a_signed_push_is_taken_and_a_forged_one_is_not(
 
 
 def _wait_for_the_campaign(data: Path, delivery: str) -> None:
-    with campaigning.rows(data) as database:
-        await_(lambda: campaigning.seen(database, delivery), "the delivery to become a campaign")
+    with live_service.rows(data) as database:
+        wait_for(lambda: live_service.seen(database, delivery), "the delivery to become a campaign")
 
 
 @pytest.mark.slow

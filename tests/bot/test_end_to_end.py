@@ -15,16 +15,16 @@ import httpx
 import pytest
 
 from bot import demo
-from bot.compose.campaigns import artifacts
 from bot.config import RepositoryConfig, ToolchainConfig
 from bot.reports.reproducer import REDUCED
 from bot.store import Database, campaigns, findings, inbox, now, outbox
 from bot.store.counts import campaigns_by_state, effects_by_state
 from bot.store.models import CampaignState
-from bot.store.progress import Seen
+from bot.store.progress import CampaignProgress
+from bot.wiring.campaigns import artifacts
 from fuzzing.cases import Corpus
-from tests.support import campaigning
-from tests.support.campaigning import BASE, HEAD, REGRESSED, await_
+from tests.support import live_service
+from tests.support.live_service import BASE, HEAD, REGRESSED, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.network]
 
@@ -40,25 +40,25 @@ class House:
     """A service at work in a data folder."""
 
     data_dir: Path
-    running: demo.Running
+    running: demo.RunningService
     database: Database
 
     def push(self, before: str, after: str, release: str = HEAD) -> str:
-        return demo.deliver(self.running, demo.Stage(before, after, "", release))
+        return demo.deliver(self.running, demo.DemoRepository(before, after, "", release))
 
-    def end_of(self, delivery: str) -> Seen:
+    def end_of(self, delivery: str) -> CampaignProgress:
         """Waits for the campaign's end, but not between two tries of a step."""
 
-        def look() -> Seen | None:
+        def look() -> CampaignProgress | None:
             self._hurry(delivery)
-            return campaigning.ended(self.database, delivery)
+            return live_service.ended(self.database, delivery)
 
-        found = await_(look, "the campaign's end", 0.1)
+        found = wait_for(look, "the campaign's end", 0.1)
         assert found is not None
         return found
 
     def _hurry(self, delivery: str) -> None:
-        there = campaigning.seen(self.database, delivery)
+        there = live_service.seen(self.database, delivery)
         if there is None or there.state.ended:
             return
         with self.database.transaction() as session:
@@ -70,7 +70,7 @@ class House:
         """The campaign's effects as they would be sent: key → request."""
         with self.database.reading() as session:
             keys = [f"{one.kind}-{one.key}" for one in outbox.of_campaign(session, campaign)]
-        texts = campaigning.outbox(self.data_dir)
+        texts = live_service.outbox(self.data_dir)
         return {key: json.loads(texts[f"{key}.json"]) for key in keys}
 
     def ready(self) -> int:
@@ -80,14 +80,14 @@ class House:
         """What there is: deliveries, campaigns, effects, files."""
         with self.database.reading() as session:
             rows = [inbox.counts(session), campaigns_by_state(session), effects_by_state(session)]
-        return [*rows, campaigning.outbox(self.data_dir)]
+        return [*rows, live_service.outbox(self.data_dir)]
 
 
 @contextmanager
 def house(data_dir: Path, repositories: Path) -> Iterator[House]:
     with (
         demo.service(data_dir, repositories, data_dir / "log") as running,
-        campaigning.rows(data_dir) as database,
+        live_service.rows(data_dir) as database,
     ):
         yield House(data_dir, running, database)
 
@@ -97,9 +97,9 @@ class Whole:
     """A service whose first campaign has ended, and that campaign."""
 
     house: House
-    stage: demo.Stage
+    stage: demo.DemoRepository
     delivery: str
-    seen: Seen
+    seen: CampaignProgress
 
     @property
     def artifacts(self) -> Path:
@@ -111,8 +111,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
     root = tmp_path_factory.mktemp("whole")
     stage = demo.make_repository(root / "repositories", BASE, HEAD, CONFIG)
     (root / "data").mkdir()
-    known = campaigning.migrate(root / "library")
-    campaigning.plant(root / "library", root / "data", list(known.values())[:FIRST])
+    known = live_service.migrate(root / "library")
+    live_service.write_catalogue(root / "library", root / "data", list(known.values())[:FIRST])
     with house(root / "data", root / "repositories") as inhabited:
         delivery = demo.deliver(inhabited.running, stage)
         yield Whole(inhabited, stage, delivery, inhabited.end_of(delivery))
@@ -121,15 +121,19 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
 def test_a_push_becomes_reports_of_what_it_broke(whole: Whole) -> None:
     assert (whole.seen.state, whole.seen.reason) == (CampaignState.DONE, "")
     with whole.house.database.reading() as session:
-        standings = {one.case_id: one.standing for one in findings.of_campaign(session, whole.seen.campaign)}
+        standings = {
+            one.case_id: one.classification for one in findings.of_campaign(session, whole.seen.campaign)
+        }
     corpus = Corpus(whole.house.data_dir / "corpus")
-    told = {corpus.get(case_id).provenance.test: standing for case_id, standing in standings.items()}
-    told = {test: standing for test, standing in told.items() if not test.endswith(REDUCED)}
-    assert {test for test, standing in told.items() if standing == "regression"} == REGRESSED
+    told = {
+        corpus.get(case_id).provenance.test: classification for case_id, classification in standings.items()
+    }
+    told = {test: classification for test, classification in told.items() if not test.endswith(REDUCED)}
+    assert {test for test, classification in told.items() if classification == "regression"} == REGRESSED
 
     effects = whole.house.outbox(whole.seen.campaign)
     assert sorted(key.split("-")[0] for key in effects) == ["check_run", "issue", "issue"]
-    assert len(campaigning.outbox(whole.house.data_dir)) == 6, "each as a request and as a text, no more"
+    assert len(live_service.outbox(whole.house.data_dir)) == 6, "each as a request and as a text, no more"
     for key, effect in effects.items():
         kind = key.split("-")[0]
         assert effect["method"] == "POST"
@@ -150,7 +154,7 @@ def test_the_reproducers_tell_the_two_releases_apart(whole: Whole, tmp_path: Pat
     scripts = [
         whole.artifacts / group["reproducer"]
         for group in report["groups"]
-        if group["standing"] == "regression"
+        if group["classification"] == "regression"
     ]
     assert len(scripts) == 2
     with whole.house.database.reading() as session:
@@ -158,7 +162,9 @@ def test_the_reproducers_tell_the_two_releases_apart(whole: Whole, tmp_path: Pat
         digests = [campaign.head_toolchain, campaign.base_toolchain]
         chains = [campaigns.toolchain(session, digest) for digest in digests if digest]
     pythons = {chain.label: chain.python for chain in chains}
-    issues = [text for name, text in campaigning.outbox(whole.house.data_dir).items() if name.endswith(".md")]
+    issues = [
+        text for name, text in live_service.outbox(whole.house.data_dir).items() if name.endswith(".md")
+    ]
     for script in scripts:
         assert any(script.read_text() in issue for issue in issues), "an issue carries the very script"
         for release, status in ((HEAD, 1), (BASE, 0)):
@@ -186,8 +192,8 @@ def test_wrong_and_repeated_requests_change_nothing(whole: Whole) -> None:
         with inhabited.database.reading() as session:
             return inbox.backlog(session)[0] == 0
 
-    await_(all_read, "the inbox to be read")
-    assert campaigning.seen(inhabited.database, doubled) is None
+    wait_for(all_read, "the inbox to be read")
+    assert live_service.seen(inhabited.database, doubled) is None
     assert inhabited.kept()[1:] == before[1:]
 
 
@@ -198,9 +204,9 @@ def prepared(whole: Whole, tmp_path: Path) -> Path:
     data_dir.mkdir()
     (data_dir / "toolchains").symlink_to(whole.house.data_dir / "toolchains")
     # Not `place`: its digest is of what the service's process sees, and other tests import more into ours.
-    [catalogue] = (corpus / "catalogues").glob(f"{campaigning.SOURCE}-*.jsonl")
-    lines = map(json.loads, catalogue.read_text().splitlines())
-    campaigning.plant(corpus, data_dir, [line["id"] for line in lines if "id" in line][:3])
+    [catalog] = (corpus / "catalogs").glob(f"{live_service.SOURCE}-*.jsonl")
+    lines = map(json.loads, catalog.read_text().splitlines())
+    live_service.write_catalogue(corpus, data_dir, [line["id"] for line in lines if "id" in line][:3])
     return data_dir
 
 
@@ -234,7 +240,7 @@ def test_a_release_that_cannot_be_installed_is_not_the_compilers_fault(
         assert (done.state, done.reason) == (CampaignState.DONE, "")
         (run,) = inhabited.outbox(done.campaign).values()
         assert (run["body"]["head_sha"], run["body"]["conclusion"]) == (mended, "success")
-        assert len(campaigning.outbox(prepared)) == 4
+        assert len(live_service.outbox(prepared)) == 4
         assert inhabited.ready() == 200
 
 

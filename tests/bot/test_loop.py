@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, UsageError
-from bot.leases import LOOK_S, RENEW_S, Abandoned, Interrupted, Lease
+from bot.leases import POLL_S, RENEW_S, Interrupted, Lease, LeaseLost
 from bot.loop import Loop
 from fuzzing import errors as fuzzing_errors
 
@@ -25,14 +25,14 @@ class Told:
     said: list[str] = field(default_factory=list)
 
     @property
-    def about(self) -> Mapping[str, object]:
+    def log_fields(self) -> Mapping[str, object]:
         return {"turn": 1}
 
     def work(self) -> None:
         if self.raises is not None:
             raise self.raises
 
-    def give_back(self) -> None:
+    def release_lease(self) -> None:
         self.said.append("given back")
 
     def wait(self) -> float | None:
@@ -44,7 +44,7 @@ class Told:
     def fail(self, error: Exception) -> None:
         self._say(f"failed: {error}")
 
-    def bury(self, bug: Exception) -> None:
+    def record_internal_error(self, bug: Exception) -> None:
         self.said.append(f"buried: {type(bug).__name__}")
 
     def _say(self, words: str) -> None:
@@ -54,7 +54,7 @@ class Told:
 
 
 def do(turn: Told) -> list[str]:
-    Loop("loop", 60.0).do(turn)
+    Loop("loop", 60.0).process(turn)
     return turn.said
 
 
@@ -62,7 +62,7 @@ def do(turn: Told) -> list[str]:
     ("turn", "said"),
     [
         (Told(), []),
-        (Told(Abandoned(1)), []),
+        (Told(LeaseLost(1)), []),
         (Told(Interrupted()), ["given back"]),
         (Told(InfrastructureError("net"), seconds=5.0), ["again in 5: net"]),
         (Told(fuzzing_errors.ToolchainError("net"), seconds=5.0), ["again in 5: net"]),
@@ -72,7 +72,7 @@ def do(turn: Told) -> list[str]:
         (Told(fuzzing_errors.RefusalError("quota"), seconds=5.0), ["failed: quota"]),
         (Told(KeyError("ours"), seconds=5.0), ["buried: KeyError"]),
         (Told(RefusalError("no"), recording=KeyError("ours")), ["buried: KeyError"]),
-        (Told(RefusalError("no"), recording=Abandoned(1)), []),
+        (Told(RefusalError("no"), recording=LeaseLost(1)), []),
     ],
     ids=lambda one: repr(getattr(one, "raises", "")),
 )
@@ -147,17 +147,17 @@ def test_a_lease_is_looked_at_often_and_renewed_seldom() -> None:
         lambda: did.append("check"),
         monotonic=lambda: present[0],
     )
-    for _ in range(4 * int(RENEW_S / LOOK_S)):
-        present[0] += LOOK_S / 2
-        lease.look()
+    for _ in range(4 * int(RENEW_S / POLL_S)):
+        present[0] += POLL_S / 2
+        lease.heartbeat()
     assert did.count("renew") == 2
-    assert did.count("check") == 2 * int(RENEW_S / LOOK_S) - 2
+    assert did.count("check") == 2 * int(RENEW_S / POLL_S) - 2
 
 
 def test_a_lease_ends_with_the_process() -> None:
     stop = threading.Event()
     lease = Lease(stop, trouble)
-    lease.look()
+    lease.heartbeat()
     stop.set()
     with pytest.raises(Interrupted):
-        lease.look()
+        lease.heartbeat()

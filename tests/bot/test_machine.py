@@ -11,15 +11,15 @@ import pytest
 
 from bot import machine
 from bot.errors import ProvisionError
-from bot.machine import examine
+from bot.machine import inspect_machine
 from fuzzing import backends
-from tests.bot.cli.commands_kit import bare_python
+from tests.bot.cli.command_helpers import create_empty_venv
 
 
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
     """An interpreter that holds nothing yet."""
-    return bare_python(tmp_path / "venv")
+    return create_empty_venv(tmp_path / "venv")
 
 
 def install(python: Path, name: str, code: str) -> None:
@@ -31,7 +31,7 @@ def install(python: Path, name: str, code: str) -> None:
 
 
 def states(python: Path) -> dict[str, tuple[str, str]]:
-    return {one.backend: (one.state, one.version) for one in examine(str(python)).compilers}
+    return {one.backend: (one.state, one.version) for one in inspect_machine(str(python)).compilers}
 
 
 def test_missing_ready_and_broken(python: Path) -> None:
@@ -39,13 +39,13 @@ def test_missing_ready_and_broken(python: Path) -> None:
     install(python, "openvino", "")
     install(python, "onnxruntime", "raise OSError('libcudart.so: cannot open')")
     install(python, "tensorrt", "")
-    found = examine(str(python))
+    found = inspect_machine(str(python))
     known = {one.backend: one for one in found.compilers}
     assert (known["openvino"].state, known["openvino"].version) == ("ready", "1.2.3")
     assert known["onnxruntime"].state == "broken"
     assert known["onnxruntime"].detail.splitlines()[-1] == "OSError: libcudart.so: cannot open"
     if not found.slots:
-        assert known["tensorrt"].state == "idle"
+        assert known["tensorrt"].state == "no_device"
         assert "needs a CUDA device" in known["tensorrt"].detail
         assert [one.backend for one in found.testable] == ["openvino"]
     assert known["iree"].detail.endswith("-m pip install iree-base-compiler iree-base-runtime onnx")
@@ -67,7 +67,7 @@ def test_no_interpreter_is_no_state_of_a_compiler(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no program")
     for python in (tmp_path / "nowhere", tmp_path / "file"):
         with pytest.raises(ProvisionError, match="is no interpreter"):
-            examine(str(python))
+            inspect_machine(str(python))
 
 
 SMI = """\
@@ -101,7 +101,7 @@ def test_a_machine_without_git_is_told_what_it_is_for(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = examine(str(python))
+    found = inspect_machine(str(python))
     git, compiler = found.tools
     assert (git.name, git.path, git.why) == ("git", "", "reads the commits of a target")
     assert (compiler.name, compiler.path) == ("g++", "")

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from bot import pages
 from bot.app import build
-from bot.service import Service, Services
+from bot.service import Service, ServiceParts
 from bot.settings import Settings, report_url
 from bot.store import audit, bugs, outbox
 from bot.store.models import Bug, Campaign, CampaignState, Target
@@ -24,7 +24,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 def service(folder: Path, public_url: str | None) -> Service:
     settings = Settings(data_dir=folder, public_url=public_url)
-    return Service(settings, lambda _settings, _database: Services(handle=lambda _session, _intent: None))
+    return Service(settings, lambda _settings, _database: ServiceParts(handle=lambda _session, _intent: None))
 
 
 def fill(made: Service) -> None:
@@ -77,7 +77,7 @@ def tell(made: Service, title: str = "wrong values", why: str = "already broken 
         )
         session.add(bug)
         session.flush()
-        audit.record(session, "octo/open", "silent", bugs.subject(bug), why, AT)
+        audit.record(session, "octo/open", "silent", bugs.audit_subject(bug), why, AT)
         audit.record(session, "octo/open", "sent", "effect:12", "check_run published", AT)
 
 
@@ -108,8 +108,8 @@ def test_the_page_of_a_repository_says_why_nothing_was_said(tmp_path: Path, serv
         assert "Sending is stopped" not in answer.text
         assert made.database is not None
         with made.database.transaction() as session:
-            outbox.set_brake(session, "octo/open", "wrong reports", AT)
-            outbox.set_brake(session, "octo/closed", "not for you", AT)
+            outbox.enable_kill_switch(session, "octo/open", "wrong reports", AT)
+            outbox.enable_kill_switch(session, "octo/closed", "not for you", AT)
         text = client.get("/repositories/octo/open").text
         assert "wrong reports" in text
         assert "not for you" not in text + client.get("/").text

@@ -16,16 +16,18 @@ def test_only_named_variables_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_TIME", "C")
     monkeypatch.setenv("LCX", "no")
     monkeypatch.setenv("ASSAY_WEBHOOK_SECRET", "no")
-    kept = processes.scrubbed("PATH", "LC_*", extra={"MORE": "yes"})
+    kept = processes.filtered_environment("PATH", "LC_*", extra={"MORE": "yes"})
     assert set(kept) - {name for name in kept if name.startswith("LC_")} == {"PATH", "MORE"}
     assert kept["LC_TIME"] == "C"
 
 
-@pytest.mark.parametrize("tether", [False, True])
-def test_input_output_and_status(tmp_path: Path, tether: bool) -> None:
+@pytest.mark.parametrize("kill_with_parent", [False, True])
+def test_input_output_and_status(tmp_path: Path, kill_with_parent: bool) -> None:
     code = "import os, sys; print(sys.stdin.read() + os.getcwd()); print('e', file=sys.stderr); sys.exit(3)"
     command = [sys.executable, "-I", "-c", code]
-    done = processes.run(command, env={}, cwd=tmp_path, timeout=600, stdin=b"in ", tether=tether)
+    done = processes.run(
+        command, env={}, cwd=tmp_path, timeout=600, stdin=b"in ", kill_with_parent=kill_with_parent
+    )
     assert (done.stdout, done.stderr, done.returncode) == (f"in {tmp_path}\n".encode(), b"e\n", 3)
     assert done.args == command
 
@@ -33,11 +35,11 @@ def test_input_output_and_status(tmp_path: Path, tether: bool) -> None:
 def test_a_program_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     code = "import time; time.sleep(600)"
     with pytest.raises(subprocess.TimeoutExpired):
-        processes.run([sys.executable, "-c", code], env={}, cwd=tmp_path, timeout=0.05, tether=True)
+        processes.run([sys.executable, "-c", code], env={}, cwd=tmp_path, timeout=0.05, kill_with_parent=True)
 
 
 def test_a_tether_to_a_parent_that_is_gone_starts_nothing() -> None:
-    command = processes.tethered([sys.executable, "-c", "print('started')"])
+    command = processes.killed_with_parent([sys.executable, "-c", "print('started')"])
     parent = command.index("-c") + 2
     command[parent] = "1"  # as if our id had changed: the parent is init now
     done = subprocess.run(command, capture_output=True, check=False)

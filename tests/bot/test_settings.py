@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.settings import check_serving, load_settings, table
+from bot.settings import check_service_settings, load_settings, settings_table
 
 
 @pytest.fixture(autouse=True)
@@ -127,19 +127,19 @@ def test_a_named_file_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_serving_needs_a_secret_and_live_needs_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_WEBHOOK_SECRET", "")
     with pytest.raises(SettingsError, match="set it to the secret"):
-        check_serving(load_settings())
+        check_service_settings(load_settings())
     with pytest.raises(SettingsError, match="ASSAY_GITHUB_APP_ID"):
-        check_serving(load_settings(webhook_secret="s", github_mode="live"))
-    check_serving(load_settings(webhook_secret="s", github_mode="live", github_token="t"))
-    check_serving(load_settings(webhook_secret="s"))
+        check_service_settings(load_settings(webhook_secret="s", github_mode="live"))
+    check_service_settings(load_settings(webhook_secret="s", github_mode="live", github_token="t"))
+    check_service_settings(load_settings(webhook_secret="s"))
 
 
 def test_polling_needs_no_secret_but_somebody_to_ask_as(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_WATCH", "octo/compiler, octo/other")
     assert load_settings().watch == ("octo/compiler", "octo/other")
     with pytest.raises(SettingsError, match="nothing to ask GitHub with"):
-        check_serving(load_settings())
-    check_serving(load_settings(github_token="t"))
+        check_service_settings(load_settings())
+    check_service_settings(load_settings(github_token="t"))
 
 
 @pytest.mark.parametrize("names", ["compiler", "octo/compiler/x", "octo/com piler", "../x"])
@@ -156,4 +156,4 @@ def test_a_file_lists_what_is_polled(tmp_path: Path) -> None:
 
 def test_the_page_on_installing_has_every_setting() -> None:
     page = (Path(__file__).parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
-    assert page.partition("bot/settings.py -->\n")[2].partition("\n<!-- end")[0] == table()
+    assert page.partition("bot/settings.py -->\n")[2].partition("\n<!-- end")[0] == settings_table()

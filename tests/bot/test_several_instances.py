@@ -15,18 +15,18 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import func, inspect, select
 
 from bot.campaigns import intents
-from bot.service import Service, Services
+from bot.service import Service, ServiceParts
 from bot.settings import Settings
 from bot.store import Database, Session, campaigns, inbox, now
 from bot.store.database import migrations
 from bot.store.models import Base, Campaign, CampaignState, Delivery, Effect
-from bot.targets.duties import Done, Duty, Work
-from bot.targets.gate import Gate
-from bot.targets.keeper import Keeper
-from bot.targets.world import World
+from bot.targets.dependencies import Dependencies
+from bot.targets.event_filter import EventFilter
+from bot.targets.periodic_tasks import PeriodicTask, TaskContext, TaskResult
+from bot.targets.scheduler import Scheduler
 from bot.webhooks.intents import CampaignIntent, Intent
 from tests.bot.campaigns.conftest import World as Campaigns
-from tests.support.campaigning import await_
+from tests.support.live_service import wait_for
 
 INSTANCES = 2
 
@@ -94,31 +94,31 @@ class Instance:
     """A service of which everything is real but the testing itself."""
 
     def __init__(self, folder: Path, url: str, did: list[str], handled: list[str]) -> None:
-        self.keeper: Keeper | None = None
+        self.scheduler: Scheduler | None = None
 
         def handle(session: Session, intent: Intent) -> object:
             assert isinstance(intent, CampaignIntent)
             handled.append(intent.delivery)
             return intents.handle(session, intent)
 
-        def compose(settings: Settings, database: Database) -> Services:
-            gate = Gate(handle)
-            world = World(
+        def compose(settings: Settings, database: Database) -> ServiceParts:
+            event_filter = EventFilter(handle)
+            dependencies = Dependencies(
                 database=database,
-                carry_out=gate,
+                handle_intent=event_filter,
                 start=handle,
-                configure=lambda *_: None,
+                load_config=lambda *_: None,
                 data_dir=settings.data_dir,
             )
-            self.keeper = Keeper(
-                world, [Duty(name, timedelta(days=1), note(name)) for name in ("a", "b", "c")]
+            self.scheduler = Scheduler(
+                dependencies, [PeriodicTask(name, timedelta(days=1), note(name)) for name in ("a", "b", "c")]
             )
-            return Services(handle=gate, backgrounds=(self.keeper,))
+            return ServiceParts(handle=event_filter, backgrounds=(self.scheduler,))
 
         def note(name: str) -> Any:
-            def run(_work: Work) -> Done:
+            def run(_work: TaskContext) -> TaskResult:
                 did.append(name)
-                return Done("done")
+                return TaskResult("done")
 
             return run
 
@@ -150,10 +150,10 @@ def test_two_services_share_one_database(postgresql: str, tmp_path: Path) -> Non
         assert database is not None
         with database.transaction() as session:
             for number in range(40):
-                arrival = inbox.Arrival(f"d{number:02}", "push", push(number), now())
+                arrival = inbox.ReceivedDelivery(f"d{number:02}", "push", push(number), now())
                 inbox.store(session, [arrival])
-        await_(lambda: not _pending(database), "both readers")
-        await_(lambda: len(did) >= 3, "the duties")
+        wait_for(lambda: not _pending(database), "both readers")
+        wait_for(lambda: len(did) >= 3, "the duties")
         with database.reading() as session:
             rows = {row.id: (row.state, row.reason) for row in session.scalars(select(Delivery))}
             made = session.execute(select(Campaign.ref, Campaign.head, Campaign.state)).all()

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from tests.github.state import Account, Installation, Repository
 
 if TYPE_CHECKING:
-    from tests.github.hub import Hub
+    from tests.github.core import GitHubCore
 
 #: Pages hold at most so many, and so many unless told ("Using pagination in the REST API").
 LARGEST_PAGE, USUAL_PAGE = 100, 30
@@ -57,7 +57,7 @@ class Actor:
 
 
 @dataclass
-class Answer:
+class RouteResponse:
     """What comes back; a body of None is none."""
 
     status: int
@@ -80,7 +80,7 @@ class RefusedError(Exception):
         body: dict[str, Any] = {"message": message, "documentation_url": url, "status": str(status)}
         if errors:
             body["errors"] = errors
-        self.answer = Answer(status, body, headers or {})
+        self.answer = RouteResponse(status, body, headers or {})
 
 
 def not_found() -> RefusedError:
@@ -98,7 +98,7 @@ def invalid(resource: str, name: str, message: str = "", code: str = "custom") -
 class Call:
     """One request, understood."""
 
-    hub: Hub
+    hub: GitHubCore
     method: str
     path: str
     query: dict[str, str]
@@ -138,7 +138,7 @@ class Call:
         return f"{self.path}?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in rest.items())
 
 
-Serve = Callable[[Call], Answer]
+Serve = Callable[[Call], RouteResponse]
 
 
 @dataclass(frozen=True)

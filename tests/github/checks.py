@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.github import pull_views
-from tests.github.acts import check_text
 from tests.github.calls import invalid
+from tests.github.operations import check_text
 from tests.github.pushes import suite
 from tests.github.state import Account, CheckRun, Repository, stamp
 
 if TYPE_CHECKING:
-    from tests.github.hub import Hub
+    from tests.github.core import GitHubCore
 
 #: "Checks API": a request takes 50 annotations; later ones add to those that are there.
 MOST_ANNOTATIONS = 50
@@ -21,7 +21,7 @@ MOST_ACTIONS = 3
 LONGEST_ACTION = {"label": 20, "description": 40, "identifier": 20}
 
 
-def make(hub: Hub, repo: Repository, by: Account, said: dict[str, Any]) -> CheckRun:
+def make(hub: GitHubCore, repo: Repository, by: Account, said: dict[str, Any]) -> CheckRun:
     """A new check run."""
     if not repo.git.resolve(said["head_sha"]):
         raise invalid("CheckRun", "head_sha", f"No commit found for SHA: {said['head_sha']}")
@@ -35,7 +35,7 @@ def make(hub: Hub, repo: Repository, by: Account, said: dict[str, Any]) -> Check
     return run
 
 
-def change(hub: Hub, repo: Repository, run: CheckRun, by: Account, said: dict[str, Any]) -> None:
+def change(hub: GitHubCore, repo: Repository, run: CheckRun, by: Account, said: dict[str, Any]) -> None:
     """Changes a check run; what is not said stays as it was, annotations are added."""
     _check(said)
     before = run.fields.get("status")
@@ -44,14 +44,14 @@ def change(hub: Hub, repo: Repository, run: CheckRun, by: Account, said: dict[st
         tell(hub, repo, run, "completed", by)
 
 
-def tell(hub: Hub, repo: Repository, run: CheckRun, action: str, by: Account, **more: Any) -> None:
+def tell(hub: GitHubCore, repo: Repository, run: CheckRun, action: str, by: Account, **more: Any) -> None:
     """The event of a check run."""
     seen = pull_views.check_run(hub, repo, run)
     seen["check_suite"] = pull_views.check_suite(hub, repo, run.suite)
     hub.emit("check_run", {"action": action, "check_run": seen} | more, repo, by)
 
 
-def _apply(hub: Hub, run: CheckRun, said: dict[str, Any]) -> None:
+def _apply(hub: GitHubCore, run: CheckRun, said: dict[str, Any]) -> None:
     output = dict(said.get("output") or {})
     run.annotations += output.pop("annotations", [])
     kept = {name: value for name, value in said.items() if name not in ("output", "head_sha")}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.github.double import GitHubDouble
-from tests.github.people import RepositoryDouble
+from tests.github.repository_double import RepositoryDouble
 
 
 @dataclass

@@ -18,14 +18,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import tests.github.routes  # noqa: F401 - registers the operations
-from tests.github import git_http, installs, server
-from tests.github.courier import Courier, Delivery, Mischief
-from tests.github.hub import Hub
+from tests.github import app_installations, git_http, server
+from tests.github.core import GitHubCore
 from tests.github.identity import APP_ID, SLUG, private_key
-from tests.github.people import RepositoryDouble
-from tests.github.server import Fault, Seen
+from tests.github.repository_double import RepositoryDouble
+from tests.github.server import Fault, RecordedRequest
 from tests.github.state import Clock, Installation, wall_clock
+from tests.github.webhook_sender import Delivery, DeliveryFaults, WebhookSender
 
 SECRET = "It's a Secret to Everybody"  # the one of GitHub's own documentation
 
@@ -43,12 +42,12 @@ class GitHubDouble:
         self, folder: Path, clock: Clock = wall_clock, secret: str = SECRET, *, below: str = ""
     ) -> None:
         """`below` is the path that the API lies at: "" on github.com, /api/v3 on an enterprise's server."""
-        self.hub = Hub(folder / "github", clock, secret)
+        self.hub = GitHubCore(folder / "github", clock, secret)
         self.secret, self._below = secret, below
-        self._door = server.Door(self.hub, below)
+        self._api_server = server.ApiServer(self.hub, below)
 
     def __enter__(self) -> GitHubDouble:
-        self._door.start()
+        self._api_server.start()
         self.hub.courier.start()
         return self
 
@@ -56,7 +55,7 @@ class GitHubDouble:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.hub.courier.stop()
-        self._door.stop()
+        self._api_server.stop()
         if kind is None:
             assert self.violations == [], "\n".join(self.violations[:20])
 
@@ -88,19 +87,19 @@ class GitHubDouble:
     @property
     def faults(self) -> deque[Fault]:
         """What is to go wrong, each once, at the next request that it fits."""
-        return self._door.faults
+        return self._api_server.faults
 
-    def watch(self, watcher: Callable[[Seen], None] | None) -> None:
+    def watch(self, watcher: Callable[[RecordedRequest], None] | None) -> None:
         """Has each request told to `watcher` when its work is done and before it is answered."""
-        self._door.watcher = watcher
+        self._api_server.watcher = watcher
 
     @property
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[RecordedRequest]:
         """The requests that came in."""
-        return self._door.seen
+        return self._api_server.seen
 
     @property
-    def deliveries(self) -> Courier:
+    def deliveries(self) -> WebhookSender:
         """What the App is told: `pop`, `settle`, `mischief`, `log`."""
         return self.hub.courier
 
@@ -128,9 +127,9 @@ class GitHubDouble:
             if installed:
                 theirs = [one for one in self.hub.world.installations.values() if one.account is owner]
                 if theirs and not theirs[0].deleted:
-                    installs.choose(self.hub, theirs[0], [made], [])
+                    app_installations.choose(self.hub, theirs[0], [made], [])
                 else:
-                    installs.install(self.hub, owner, [made])
+                    app_installations.install(self.hub, owner, [made])
             return RepositoryDouble(self.hub, made)
 
     def installation(self, login: str) -> Installation:
@@ -141,18 +140,18 @@ class GitHubDouble:
     def suspend(self, login: str, suspended: bool = True) -> None:
         """Somebody suspends the App, or lets it go on."""
         with self.hub.lock:
-            installs.suspend(self.hub, self.installation(login), suspended)
+            app_installations.suspend(self.hub, self.installation(login), suspended)
 
     def uninstall(self, login: str) -> None:
         """Somebody removes the App."""
         with self.hub.lock:
-            installs.uninstall(self.hub, self.installation(login))
+            app_installations.uninstall(self.hub, self.installation(login))
 
     def accept(self, login: str, **permissions: str) -> None:
         """Somebody accepts other permissions of the App, such as issues="write"."""
         with self.hub.lock:
             one = self.installation(login)
-            installs.accept(self.hub, one, permissions, list(self.hub.events))
+            app_installations.accept(self.hub, one, permissions, list(self.hub.events))
 
     def token(self, login: str) -> str:
         """A personal token."""
@@ -168,13 +167,13 @@ class GitHubDouble:
             self.hub.courier.again(delivery, next(self.hub.world.delivery_ids), self.hub.world.clock())
 
     def mischief(self, **planned: Any) -> None:
-        """How deliveries fare from now on; see `Mischief`."""
-        self.hub.courier.mischief(Mischief(**planned))
+        """How deliveries fare from now on; see `DeliveryFaults`."""
+        self.hub.courier.mischief(DeliveryFaults(**planned))
 
     def settle(self) -> None:
         """Waits until all deliveries are answered."""
         self.hub.courier.settle()
 
-    def posts(self, ending: str) -> list[Seen]:
+    def posts(self, ending: str) -> list[RecordedRequest]:
         """The POSTs that came in on paths with this ending."""
         return [seen for seen in self.seen if seen.method == "POST" and seen.path.endswith(ending)]

@@ -12,7 +12,7 @@ import subprocess
 from urllib.parse import urlsplit
 
 from tests.github.calls import Actor, RefusedError
-from tests.github.hub import Hub
+from tests.github.core import GitHubCore
 from tests.github.state import Repository
 
 PREFIX = "/git/"
@@ -26,7 +26,7 @@ _HEADERS = {
 
 
 def serve(
-    hub: Hub, method: str, target: str, headers: dict[str, str], body: bytes
+    hub: GitHubCore, method: str, target: str, headers: dict[str, str], body: bytes
 ) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer to a request of git's; only reading is served."""
     split = urlsplit(target)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.github.calls import Actor, RefusedError
-from tests.github.state import Account, Installation, World
+from tests.github.state import Account, GitHubState, Installation
 
 SLUG, APP_ID, CLIENT_ID = "assay-test", 99, "Iv23liAssayTest"
 #: "Generating a JSON Web Token (JWT) for a GitHub App": at most ten minutes ahead.
@@ -54,7 +54,7 @@ class Identity:
     codes   what an App registered from a manifest can be fetched with, and until when
     """
 
-    world: World
+    world: GitHubState
     tokens: dict[str, Token] = field(default_factory=dict)
     people: dict[str, Account] = field(default_factory=dict)
     codes: dict[str, datetime] = field(default_factory=dict)

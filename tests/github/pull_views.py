@@ -9,10 +9,10 @@ from tests.github.state import CheckRun, CheckSuite, Issue, Repository, stamp
 from tests.github.views import WEB, Json, node
 
 if TYPE_CHECKING:
-    from tests.github.hub import Hub
+    from tests.github.core import GitHubCore
 
 
-def pull(hub: Hub, repo: Repository, issue: Issue) -> Json:
+def pull(hub: GitHubCore, repo: Repository, issue: Issue) -> Json:
     """A pull request; what git must count is computed anew each time."""
     seen, one = views.issue(hub, repo, issue), issue.pull
     assert one is not None
@@ -66,7 +66,7 @@ def pull(hub: Hub, repo: Repository, issue: Issue) -> Json:
 _LINKS = ("self", "html", "issue", "comments", "review_comments", "review_comment", "commits", "statuses")
 
 
-def _end(hub: Hub, repo: Repository | None, ref: str, sha: str) -> Json:
+def _end(hub: GitHubCore, repo: Repository | None, ref: str, sha: str) -> Json:
     """The head or the base of a pull request."""
     owner = repo.owner if repo else hub.world.account("ghost")
     return {
@@ -88,7 +88,7 @@ def _mergeable(repo: Repository, issue: Issue) -> Json:
     return {"mergeable": clean, "mergeable_state": state, "rebaseable": clean}
 
 
-def file(hub: Hub, repo: Repository, sha: str, one: Json) -> Json:
+def file(hub: GitHubCore, repo: Repository, sha: str, one: Json) -> Json:
     """A file that a pull request or a comparison changes."""
     web = f"{WEB}/{repo.full_name}"
     return one | {
@@ -98,7 +98,7 @@ def file(hub: Hub, repo: Repository, sha: str, one: Json) -> Json:
     }
 
 
-def briefly(hub: Hub, repo: Repository, sha: str) -> list[Json]:
+def briefly(hub: GitHubCore, repo: Repository, sha: str) -> list[Json]:
     """The open pull requests of a head, as check runs name them. Those from forks are left out."""
     found = []
     for issue in repo.issues.values():
@@ -117,7 +117,7 @@ def briefly(hub: Hub, repo: Repository, sha: str) -> list[Json]:
     return found
 
 
-def check_run(hub: Hub, repo: Repository, run: CheckRun) -> Json:
+def check_run(hub: GitHubCore, repo: Repository, run: CheckRun) -> Json:
     """A check run."""
     url = f"{hub.url}/repos/{repo.full_name}/check-runs/{run.id}"
     said = run.fields
@@ -148,14 +148,14 @@ def check_run(hub: Hub, repo: Repository, run: CheckRun) -> Json:
     }
 
 
-def annotation(hub: Hub, repo: Repository, sha: str, one: dict[str, Any]) -> Json:
+def annotation(hub: GitHubCore, repo: Repository, sha: str, one: dict[str, Any]) -> Json:
     """An annotation of a check run."""
     blob = f"{WEB}/{repo.full_name}/blob/{sha}/{one['path']}"
     empty = {"start_column": None, "end_column": None, "title": None, "raw_details": None}
     return empty | one | {"blob_href": blob}
 
 
-def check_suite(hub: Hub, repo: Repository, suite: CheckSuite) -> Json:
+def check_suite(hub: GitHubCore, repo: Repository, suite: CheckSuite) -> Json:
     """A check suite."""
     url = f"{hub.url}/repos/{repo.full_name}/check-suites/{suite.id}"
     runs = [run for run in repo.check_runs.values() if run.suite is suite]

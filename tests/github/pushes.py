@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.github import pull_views, views
-from tests.github.acts import new_issue, tell_pull, touch
 from tests.github.calls import RefusedError, invalid
 from tests.github.git import ZERO, Commit
+from tests.github.operations import new_issue, tell_pull, touch
 from tests.github.state import Account, CheckSuite, Issue, Pull, Repository, stamp
 
 if TYPE_CHECKING:
-    from tests.github.hub import Hub
+    from tests.github.core import GitHubCore
 
 
-def pushed(hub: Hub, repo: Repository, branch: str, before: str, by: Account) -> None:
+def pushed(hub: GitHubCore, repo: Repository, branch: str, before: str, by: Account) -> None:
     """Tells of a branch that was at `before` and has moved, been made or been deleted."""
     after = repo.git.head(branch) or ZERO
     if before == after:
@@ -33,7 +33,9 @@ def _forked_from(repo: Repository) -> list[Repository]:
     return [repo.fork_of, *_forked_from(repo.fork_of)] if repo.fork_of else []
 
 
-def push(hub: Hub, repo: Repository, branch: str, before: str, after: str, by: Account) -> dict[str, Any]:
+def push(
+    hub: GitHubCore, repo: Repository, branch: str, before: str, after: str, by: Account
+) -> dict[str, Any]:
     """The payload of a push."""
     deleted, created = after == ZERO, before == ZERO
     forced = not deleted and not created and repo.git.base(before, after) != before
@@ -57,7 +59,7 @@ def push(hub: Hub, repo: Repository, branch: str, before: str, after: str, by: A
     }
 
 
-def _pushed_commit(hub: Hub, repo: Repository, one: Commit) -> dict[str, Any]:
+def _pushed_commit(hub: GitHubCore, repo: Repository, one: Commit) -> dict[str, Any]:
     seen = views.commit(hub, repo, one)
     person = {"name": one.author, "email": f"{one.author}@example.org", "username": one.author}
     files = repo.git.files(one.parents[0], one.sha) if one.parents else []
@@ -80,7 +82,7 @@ def _pushed_commit(hub: Hub, repo: Repository, one: Commit) -> dict[str, Any]:
     }
 
 
-def _request_suite(hub: Hub, repo: Repository, branch: str, sha: str, by: Account) -> None:
+def _request_suite(hub: GitHubCore, repo: Repository, branch: str, sha: str, by: Account) -> None:
     """GitHub makes a check suite of each pushed commit for every App that may write checks."""
     installation = hub.world.installation_of(repo)
     if installation is None or installation.permissions.get("checks") != "write":
@@ -94,7 +96,7 @@ def _request_suite(hub: Hub, repo: Repository, branch: str, sha: str, by: Accoun
     )
 
 
-def suite(hub: Hub, repo: Repository, sha: str, branch: str | None = None) -> CheckSuite:
+def suite(hub: GitHubCore, repo: Repository, sha: str, branch: str | None = None) -> CheckSuite:
     """Our check suite of a commit, made where there is none."""
     for one in repo.suites.values():
         if one.head_sha == sha:
@@ -105,7 +107,7 @@ def suite(hub: Hub, repo: Repository, sha: str, branch: str | None = None) -> Ch
 
 
 def open_pull(
-    hub: Hub,
+    hub: GitHubCore,
     repo: Repository,
     author: Account,
     head: tuple[Repository, str],
@@ -136,7 +138,7 @@ def open_pull(
     return issue
 
 
-def follow(hub: Hub, repo: Repository, issue: Issue, by: Account) -> None:
+def follow(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> None:
     """The head's branch moved: an open pull request follows, and is closed where the branch is gone."""
     one = issue.pull
     assert one is not None
@@ -152,14 +154,14 @@ def follow(hub: Hub, repo: Repository, issue: Issue, by: Account) -> None:
     tell_pull(hub, repo, issue, "synchronize", by, before=before, after=sha)
 
 
-def close_pull(hub: Hub, repo: Repository, issue: Issue, by: Account) -> None:
+def close_pull(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> None:
     """Closes a pull request without merging it."""
     issue.state, issue.closed_at, issue.closed_by = "closed", hub.world.clock(), by
     touch(hub, issue)
     tell_pull(hub, repo, issue, "closed", by)
 
 
-def reopen_pull(hub: Hub, repo: Repository, issue: Issue, by: Account) -> None:
+def reopen_pull(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> None:
     """Opens a closed pull request again, at wherever its branch is by now."""
     one = issue.pull
     assert one is not None
@@ -174,7 +176,7 @@ def reopen_pull(hub: Hub, repo: Repository, issue: Issue, by: Account) -> None:
     tell_pull(hub, repo, issue, "reopened", by)
 
 
-def merge_pull(hub: Hub, repo: Repository, issue: Issue, by: Account) -> str:
+def merge_pull(hub: GitHubCore, repo: Repository, issue: Issue, by: Account) -> str:
     """Merges a pull request into its base branch; the merge's commit."""
     one = issue.pull
     assert one is not None
@@ -191,7 +193,7 @@ def merge_pull(hub: Hub, repo: Repository, issue: Issue, by: Account) -> str:
     return sha
 
 
-def set_draft(hub: Hub, repo: Repository, issue: Issue, by: Account, draft: bool) -> None:
+def set_draft(hub: GitHubCore, repo: Repository, issue: Issue, by: Account, draft: bool) -> None:
     """Makes a pull request a draft, or ready for review."""
     assert issue.pull is not None
     issue.pull.draft = draft
@@ -199,7 +201,7 @@ def set_draft(hub: Hub, repo: Repository, issue: Issue, by: Account, draft: bool
     tell_pull(hub, repo, issue, "converted_to_draft" if draft else "ready_for_review", by)
 
 
-def merge_group(hub: Hub, repo: Repository, number: int, by: Account) -> str:
+def merge_group(hub: GitHubCore, repo: Repository, number: int, by: Account) -> str:
     """Puts a pull request into a merge queue, which asks for checks of it on its base; the group's head."""
     one = repo.issues[number].pull
     assert one is not None

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.github import git_http, limits
-from tests.github.calls import ROUTES, Actor, Answer, Call, RefusedError, Route, not_found
-from tests.github.hub import Hub
+from tests.github.calls import ROUTES, Actor, Call, RefusedError, Route, RouteResponse, not_found
+from tests.github.core import GitHubCore
 from tests.github.state import Repository
-from tests.github_api.description import answer_faults, faults
+from tests.github_api.api_schema import answer_faults, faults
 
 _WRITES = "POST|PUT|PATCH|DELETE"
 
@@ -45,7 +45,7 @@ class Fault:
 
 
 @dataclass
-class Seen:
+class RecordedRequest:
     """A request that came in, and what became of it."""
 
     method: str
@@ -55,14 +55,14 @@ class Seen:
     status: int = 0
 
 
-class Door:
+class ApiServer:
     """Serves the hub's routes on a free port of this machine, at a path of its own."""
 
-    def __init__(self, hub: Hub, below: str = "") -> None:
+    def __init__(self, hub: GitHubCore, below: str = "") -> None:
         self.hub, self._below = hub, below
         self.faults: deque[Fault] = deque()
-        self.seen: list[Seen] = []
-        self.watcher: Callable[[Seen], None] | None = None
+        self.seen: list[RecordedRequest] = []
+        self.watcher: Callable[[RecordedRequest], None] | None = None
         self._busy: dict[str, int] = {}
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.hub.url = f"http://127.0.0.1:{self._server.server_address[1]}{below}"
@@ -78,7 +78,7 @@ class Door:
         self._thread.join()
         self._server.server_close()
 
-    def together(self, method: str, target: str, headers: dict[str, str], body: Any) -> Answer:
+    def together(self, method: str, target: str, headers: dict[str, str], body: Any) -> RouteResponse:
         """`serve`, unless the caller has too many requests under way at this moment."""
         who = headers.get("authorization", "")
         with self.hub.lock:
@@ -90,22 +90,22 @@ class Door:
             with self.hub.lock:
                 self._busy[who] -= 1
 
-    def serve(self, method: str, target: str, headers: dict[str, str], body: Any) -> Answer:
+    def serve(self, method: str, target: str, headers: dict[str, str], body: Any) -> RouteResponse:
         """The answer to a request, whatever it is."""
         if not target.startswith(f"{self._below}/"):
             return not_found().answer
         target = target.removeprefix(self._below)
-        seen = Seen(method, target, headers, body)
+        seen = RecordedRequest(method, target, headers, body)
         with self.hub.lock:
             target = self._renamed(target)
             self.seen.append(seen)
             fault = self._fault(method, urlsplit(target).path)
             if fault is not None and not fault.arrived:
-                answer = Answer(fault.status, fault.body, fault.headers)
+                answer = RouteResponse(fault.status, fault.body, fault.headers)
             else:
                 answer = self._answered(method, target, headers, body)
                 if fault is not None:
-                    answer = Answer(fault.status, fault.body, fault.headers)
+                    answer = RouteResponse(fault.status, fault.body, fault.headers)
             seen.status = answer.status
             if self.watcher is not None:
                 self.watcher(seen)  # the work is done, and nobody knows of it yet
@@ -124,7 +124,7 @@ class Door:
                 return fault
         return None
 
-    def _answered(self, method: str, target: str, headers: dict[str, str], body: Any) -> Answer:
+    def _answered(self, method: str, target: str, headers: dict[str, str], body: Any) -> RouteResponse:
         wrong = faults(method, target, body)
         self.hub.violations += wrong
         limited: dict[str, str] = {}
@@ -147,9 +147,9 @@ class Door:
         except RefusedError as error:
             answer = error.answer
         self.hub.violations += answer_faults(method, target, answer.status, answer.body)
-        return Answer(answer.status, answer.body, limited | answer.headers)
+        return RouteResponse(answer.status, answer.body, limited | answer.headers)
 
-    def _unchanged(self, call: Call, answer: Answer) -> Answer:
+    def _unchanged(self, call: Call, answer: RouteResponse) -> RouteResponse:
         """Pages' links and the answer's tag; 304 without a body where the caller has it already."""
         if call.link:
             answer.headers["link"] = call.link
@@ -158,7 +158,7 @@ class Door:
         tag = f'W/"{hashlib.sha256(json.dumps(answer.body).encode()).hexdigest()}"'
         answer.headers["etag"] = tag
         if call.headers.get("if-none-match") == tag:
-            return Answer(304, None, answer.headers)
+            return RouteResponse(304, None, answer.headers)
         return answer
 
     def _admit(self, call: Call, route: Route) -> None:
@@ -228,7 +228,7 @@ def _admit_to(call: Call, route: Route, repo: Repository) -> None:
         raise RefusedError(403, "Repository was archived so is read-only.")
 
 
-def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
+def _handler(api_server: ApiServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -243,14 +243,14 @@ def _handler(door: Door) -> type[BaseHTTPRequestHandler]:
                 return
             headers = {name.lower(): value for name, value in self.headers.items()}
             if self.path.startswith(git_http.PREFIX):
-                self._send(*git_http.serve(door.hub, self.command, self.path, headers, data))
+                self._send(*git_http.serve(api_server.hub, self.command, self.path, headers, data))
                 return
             body = json.loads(data or b"null")
-            self._answer(door.together(self.command, self.path, headers, body))
+            self._answer(api_server.together(self.command, self.path, headers, body))
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _serve
 
-        def _answer(self, answer: Answer) -> None:
+        def _answer(self, answer: RouteResponse) -> None:
             if answer.status == 0:
                 self.close_connection = True
                 return

@@ -197,7 +197,7 @@ class Installation:
 
 
 @dataclass
-class World:
+class GitHubState:
     """All of it. `names` leads from every name a repository ever had, in lower case, to it."""
 
     clock: Clock

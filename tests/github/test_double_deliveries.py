@@ -11,7 +11,7 @@ import pytest
 from bot.webhooks.signature import HEADER, verify
 from tests.github.client import as_app
 from tests.github.double import GitHubDouble
-from tests.github.people import RepositoryDouble
+from tests.github.repository_double import RepositoryDouble
 
 
 class Service:
@@ -54,7 +54,7 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture
-def heard(hub: GitHubDouble, repository: RepositoryDouble, service: Service) -> Service:
+def subscribed(hub: GitHubDouble, repository: RepositoryDouble, service: Service) -> Service:
     hub.deliveries.secret = "s3cret"
     hub.settle()
     while len(hub.deliveries):
@@ -64,40 +64,40 @@ def heard(hub: GitHubDouble, repository: RepositoryDouble, service: Service) -> 
 
 
 def test_deliveries_are_signed_and_come_in_order(
-    hub: GitHubDouble, repository: RepositoryDouble, heard: Service
+    hub: GitHubDouble, repository: RepositoryDouble, subscribed: Service
 ) -> None:
     for number in range(3):
         repository.commit({"op.cc": f"{number}\n"})
     hub.settle()
     sent = [one for one in hub.deliveries.log if one.status_code == 202]
-    assert [(one.event, one.guid) for one in sent] == heard.got
-    assert len(heard.pushes) == 3
+    assert [(one.event, one.guid) for one in sent] == subscribed.got
+    assert len(subscribed.pushes) == 3
 
 
 def test_what_waits_is_delivered_once_somebody_listens(
-    hub: GitHubDouble, repository: RepositoryDouble, heard: Service
+    hub: GitHubDouble, repository: RepositoryDouble, subscribed: Service
 ) -> None:
     hub.webhook_url = ""
     repository.commit({"op.cc": "3\n"})
-    assert heard.pushes == []
-    hub.webhook_url = heard.url
+    assert subscribed.pushes == []
+    hub.webhook_url = subscribed.url
     hub.settle()
-    assert len(heard.pushes) == 1
+    assert len(subscribed.pushes) == 1
 
 
 def test_mischief_is_the_same_for_the_same_seed(
-    hub: GitHubDouble, repository: RepositoryDouble, heard: Service
+    hub: GitHubDouble, repository: RepositoryDouble, subscribed: Service
 ) -> None:
     heard_each: list[list[str]] = []
     for _ in range(2):
-        heard.got.clear()
+        subscribed.got.clear()
         begun = len(hub.deliveries.log)
         hub.mischief(drop=0.2, double=0.3, window=4, seed=3)
         for number in range(10):
             repository.commit({"op.cc": f"{number}{len(heard_each)}\n"})
         hub.settle()
         order = [one.guid for one in hub.deliveries.log[begun:]]
-        heard_each.append([str(order.index(guid)) for _, guid in heard.got])
+        heard_each.append([str(order.index(guid)) for _, guid in subscribed.got])
     assert heard_each[0] == heard_each[1]
     assert len(set(heard_each[0])) < 20  # some were lost
     assert len(heard_each[0]) > len(set(heard_each[0]))  # some came twice
@@ -105,16 +105,16 @@ def test_mischief_is_the_same_for_the_same_seed(
 
 
 def test_what_failed_is_listed_and_can_be_had_again(
-    hub: GitHubDouble, repository: RepositoryDouble, heard: Service
+    hub: GitHubDouble, repository: RepositoryDouble, subscribed: Service
 ) -> None:
     hub.mischief(drop=1.0)
     repository.commit({"op.cc": "lost\n"})
     hub.mischief()
-    heard.status = 503
+    subscribed.status = 503
     repository.commit({"op.cc": "refused\n"})
     hub.settle()
-    heard.status = 202
-    heard.got.clear()
+    subscribed.status = 202
+    subscribed.got.clear()
     app = as_app(hub)
     failed = [one for one in app.get("/app/hook/deliveries?status=failure") if one["event"] == "push"]
     assert [one["status_code"] for one in failed] == [503, 0]
@@ -124,7 +124,7 @@ def test_what_failed_is_listed_and_can_be_had_again(
     for one in failed:
         app.post(f"/app/hook/deliveries/{one['id']}/attempts")
     hub.settle()
-    assert heard.pushes == [one["guid"] for one in failed]
+    assert subscribed.pushes == [one["guid"] for one in failed]
     again = app.get("/app/hook/deliveries?status=success&per_page=100")
     assert [one["redelivery"] for one in again[:2]] == [True, True]
 

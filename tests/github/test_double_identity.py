@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.github.client import Client, as_app, as_installation, as_person, claims
 from tests.github.conftest import Clock
 from tests.github.double import GitHubDouble
-from tests.github.people import RepositoryDouble
+from tests.github.repository_double import RepositoryDouble
 
 ISSUES = "/repos/octo/compiler/issues"
 

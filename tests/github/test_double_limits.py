@@ -10,7 +10,7 @@ import pytest
 from tests.github.client import Client, as_installation
 from tests.github.conftest import Clock
 from tests.github.double import GitHubDouble
-from tests.github.people import RepositoryDouble
+from tests.github.repository_double import RepositoryDouble
 from tests.github.server import Fault
 
 ISSUES = "/repos/octo/compiler/issues"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.github.client import Client, as_installation
 from tests.github.double import GitHubDouble
-from tests.github.people import RepositoryDouble
+from tests.github.repository_double import RepositoryDouble
 
 REPO = "/repos/octo/compiler"
 

@@ -21,7 +21,7 @@ from tests.github.state import (
 )
 
 if TYPE_CHECKING:
-    from tests.github.hub import Hub
+    from tests.github.core import GitHubCore
 
 Json = dict[str, Any]
 WEB = "https://github.com"
@@ -32,7 +32,7 @@ def node(kind: str, number: int) -> str:
     return base64.b64encode(f"{kind}{number}".encode()).decode()
 
 
-def user(hub: Hub, account: Account) -> Json:
+def user(hub: GitHubCore, account: Account) -> Json:
     """An account."""
     return {
         "id": account.id,
@@ -45,7 +45,7 @@ def user(hub: Hub, account: Account) -> Json:
     }
 
 
-def repository(hub: Hub, repo: Repository) -> Json:
+def repository(hub: GitHubCore, repo: Repository) -> Json:
     """A repository."""
     name = repo.full_name
     return {
@@ -75,7 +75,7 @@ def repository(hub: Hub, repo: Repository) -> Json:
     }
 
 
-def label(hub: Hub, repo: Repository, one: Label) -> Json:
+def label(hub: GitHubCore, repo: Repository, one: Label) -> Json:
     """A label."""
     return {
         "id": one.id,
@@ -100,7 +100,7 @@ def association(repo: Repository, account: Account, pull: bool) -> str:
     return "FIRST_TIME_CONTRIBUTOR" if pull else "NONE"
 
 
-def issue(hub: Hub, repo: Repository, one: Issue) -> Json:
+def issue(hub: GitHubCore, repo: Repository, one: Issue) -> Json:
     """An issue, or a pull request seen as one."""
     url = f"{hub.url}/repos/{repo.full_name}/issues/{one.number}"
     where = "pull" if one.pull else "issues"
@@ -145,7 +145,7 @@ def issue(hub: Hub, repo: Repository, one: Issue) -> Json:
     return seen
 
 
-def comment(hub: Hub, repo: Repository, one: Comment) -> Json:
+def comment(hub: GitHubCore, repo: Repository, one: Comment) -> Json:
     """A comment."""
     under = repo.issues[one.issue]
     url = f"{hub.url}/repos/{repo.full_name}/issues/comments/{one.id}"
@@ -169,7 +169,7 @@ def comment(hub: Hub, repo: Repository, one: Comment) -> Json:
 CONTENTS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
 
 
-def rollup(hub: Hub, repo: Repository, url: str, number: int, comment_id: int | None) -> Json:
+def rollup(hub: GitHubCore, repo: Repository, url: str, number: int, comment_id: int | None) -> Json:
     """How many reactions of each kind."""
     found = [one.content for one in reactions(repo, number, comment_id)]
     return {"url": url, "total_count": len(found)} | {kind: found.count(kind) for kind in CONTENTS}
@@ -180,7 +180,7 @@ def reactions(repo: Repository, number: int, comment_id: int | None) -> list[Rea
     return [one for one in repo.reactions.values() if (one.issue, one.comment) == (number, comment_id)]
 
 
-def reaction(hub: Hub, one: Reaction) -> Json:
+def reaction(hub: GitHubCore, one: Reaction) -> Json:
     """A reaction."""
     return {
         "id": one.id,
@@ -191,7 +191,7 @@ def reaction(hub: Hub, one: Reaction) -> Json:
     }
 
 
-def commit(hub: Hub, repo: Repository, one: Commit) -> Json:
+def commit(hub: GitHubCore, repo: Repository, one: Commit) -> Json:
     """A commit."""
     url = f"{hub.url}/repos/{repo.full_name}/commits/{one.sha}"
     who = {"name": one.author, "email": f"{one.author}@example.org", "date": stamp(_at(one))}
@@ -215,7 +215,7 @@ def _at(one: Commit) -> datetime:
     return datetime.fromtimestamp(one.at, UTC)
 
 
-def status(hub: Hub, repo: Repository, one: Status) -> Json:
+def status(hub: GitHubCore, repo: Repository, one: Status) -> Json:
     """A commit status."""
     return {
         "id": one.id,
@@ -232,7 +232,7 @@ def status(hub: Hub, repo: Repository, one: Status) -> Json:
     }
 
 
-def app(hub: Hub) -> Json:
+def app(hub: GitHubCore) -> Json:
     """Our App."""
     return {
         "id": APP_ID,
@@ -252,7 +252,7 @@ def app(hub: Hub) -> Json:
     }
 
 
-def installation(hub: Hub, one: Installation) -> Json:
+def installation(hub: GitHubCore, one: Installation) -> Json:
     """An installation."""
     url = f"{hub.url}/app/installations/{one.id}"
     return {

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.github.people import RepositoryDouble
-from tests.scenarios.stage import Stage
+from tests.github.repository_double import RepositoryDouble
+from tests.scenarios.deployment import Deployment
 
 
 @pytest.hookimpl(wrapper=True)
@@ -20,37 +20,39 @@ def pytest_runtest_makereport(
     """Where a scenario fails, its report says what the service did."""
     report = yield
     given: dict[str, Any] = getattr(item, "funcargs", {})
-    stage = given.get("own_stage") or given.get("stage")
-    if report.failed and isinstance(stage, Stage):
+    deployment = given.get("own_deployment") or given.get("deployment")
+    if report.failed and isinstance(deployment, Deployment):
         repository: RepositoryDouble | None = given.get("repository")
-        report.sections.append(("what happened", stage.account(repository.name if repository else "")))
+        report.sections.append(
+            ("what happened", deployment.describe_activity(repository.name if repository else ""))
+        )
     return report
 
 
 @pytest.fixture(scope="module")  # a service in a hurry is never idle: it must end with its scenarios
-def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with Stage(tmp_path_factory.mktemp("scenarios")) as made:
+def shared_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with Deployment(tmp_path_factory.mktemp("scenarios")) as made:
         yield made
 
 
 @pytest.fixture
-def stage(theatre: Stage) -> Iterator[Stage]:
+def deployment(shared_deployment: Deployment) -> Iterator[Deployment]:
     """The service, in whose log no bug of ours may stand after a scenario."""
-    begun = len(theatre.log())
-    yield theatre
-    assert theatre.bugs(begun) == []
-    assert theatre.hub.violations == []
+    begun = len(shared_deployment.log())
+    yield shared_deployment
+    assert shared_deployment.internal_errors(begun) == []
+    assert shared_deployment.hub.violations == []
 
 
 @pytest.fixture
-def repository(stage: Stage, request: pytest.FixtureRequest) -> RepositoryDouble:
+def repository(deployment: Deployment, request: pytest.FixtureRequest) -> RepositoryDouble:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name.removeprefix("test_"))
-    return stage.repository(f"octo/{name[:80]}")
+    return deployment.repository(f"octo/{name[:80]}")
 
 
 @pytest.fixture
-def own_stage(tmp_path: Path) -> Iterator[Stage]:
+def own_deployment(tmp_path: Path) -> Iterator[Deployment]:
     """A service that a scenario may kill."""
-    with Stage(tmp_path) as made:
+    with Deployment(tmp_path) as made:
         yield made
-        assert made.bugs() == []
+        assert made.internal_errors() == []

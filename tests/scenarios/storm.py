@@ -7,44 +7,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.store.models import CampaignState
-from tests.scenarios.stage import Stage
-from tests.scenarios.toolchain import BAD
+from tests.scenarios.deployment import Deployment
+from tests.scenarios.fake_toolchain import BAD
 
 
 @dataclass(frozen=True)
-class Calm:
+class StormResult:
     """After the storm.
 
-    quiet_s       from the first push until nothing was left to be done
-    most_live     unfinished campaigns of the pull request at any one time
+    idle_after_s       from the first push until nothing was left to be done
+    max_unfinished     unfinished campaigns of the pull request at any one time
     done_heads    commits whose campaigns came to an end by themselves
     """
 
     pushes: int
     seconds: float
-    quiet_s: float
+    idle_after_s: float
     campaigns: int
-    most_live: int
+    max_unfinished: int
     comments: int
     done_heads: list[str]
     last_head: str
     unfinished_checks: int
 
 
-def storm(stage: Stage, name: str, pushes: int, seconds: float) -> Calm:
+def storm(deployment: Deployment, name: str, pushes: int, seconds: float) -> StormResult:
     """Pushes so many times in so many seconds, and waits until all is quiet."""
-    return storms(stage, [name], pushes, seconds)[0]
+    return storms(deployment, [name], pushes, seconds)[0]
 
 
-def storms(stage: Stage, names: Sequence[str], pushes: int, seconds: float) -> list[Calm]:
+def storms(deployment: Deployment, names: Sequence[str], pushes: int, seconds: float) -> list[StormResult]:
     """The same in several repositories at once; what each of them is left with."""
-    repositories = [stage.repository(name) for name in names]
+    repositories = [deployment.repository(name) for name in names]
     numbers = [one.open_pull({"requirements.txt": f"openvino=={BAD}\n"}) for one in repositories]
     begun, most = time.monotonic(), dict.fromkeys(names, 0)
 
     def look() -> None:
         for name in names:
-            most[name] = max(most[name], _live(stage, name))
+            most[name] = max(most[name], _count_unfinished(deployment, name))
 
     for turn in range(1, pushes + 1):
         time.sleep(max(0.0, begun + turn * seconds / pushes - time.monotonic()))
@@ -52,13 +52,13 @@ def storms(stage: Stage, names: Sequence[str], pushes: int, seconds: float) -> l
             repository.push_pull(number, {"docs/turn.md": f"{turn}\n"})
         look()
     took = time.monotonic() - begun
-    stage.quiet()
+    deployment.wait_until_idle()
     quiet = time.monotonic() - begun
     look()
     found = []
     for repository, number in zip(repositories, numbers, strict=True):
-        theirs = [one for one in stage.campaigns(repository.name) if one.pull == number]
-        calm = Calm(
+        theirs = [one for one in deployment.campaigns(repository.name) if one.pull == number]
+        storm_result = StormResult(
             pushes,
             took,
             quiet,
@@ -69,9 +69,9 @@ def storms(stage: Stage, names: Sequence[str], pushes: int, seconds: float) -> l
             repository.head("change"),
             sum(run.fields["status"] != "completed" for run in repository.check_runs),
         )
-        found.append(calm)
+        found.append(storm_result)
     return found
 
 
-def _live(stage: Stage, name: str) -> int:
-    return sum(bool(one.pull) and not CampaignState(one.state).ended for one in stage.campaigns(name))
+def _count_unfinished(deployment: Deployment, name: str) -> int:
+    return sum(bool(one.pull) and not CampaignState(one.state).ended for one in deployment.campaigns(name))

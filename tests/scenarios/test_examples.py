@@ -11,18 +11,18 @@ from sqlalchemy import func, select
 from bot.store.models import Delivery, DeliveryState
 from bot.webhooks.signature import HEADER, sign
 from tests.github_api import examples
-from tests.scenarios.stage import Stage
+from tests.scenarios.deployment import Deployment
 
 pytestmark = pytest.mark.slow
 
 
-def pending(stage: Stage) -> int:
-    with stage.rows.reading() as session:
+def pending(deployment: Deployment) -> int:
+    with deployment.rows.reading() as session:
         where = Delivery.state == DeliveryState.PENDING.value
         return int(session.scalar(select(func.count()).select_from(Delivery).where(where)) or 0)
 
 
-def test_every_example_is_taken_and_read(own_stage: Stage) -> None:
+def test_every_example_is_taken_and_read(own_deployment: Deployment) -> None:
     events = examples.load()
     assert sum(map(len, events.values())) == 329
     refused: dict[str, str] = {}
@@ -34,15 +34,15 @@ def test_every_example_is_taken_and_read(own_stage: Stage) -> None:
                     "Content-Type": "application/json",
                     "X-GitHub-Event": event,
                     "X-GitHub-Delivery": f"{event}-{number}".replace("_", "-"),
-                    HEADER: sign(own_stage.hub.secret.encode(), body),
+                    HEADER: sign(own_deployment.hub.secret.encode(), body),
                 }
-                url = own_stage.hub.webhook_url
+                url = own_deployment.hub.webhook_url
                 answer = session.post(url, body, headers=headers, timeout=600)
                 if answer.status_code != 202:
                     refused[f"{event} {number}"] = answer.text
     assert refused == {}
-    own_stage.until(lambda: not pending(own_stage), "all of them to be read")
-    with own_stage.rows.reading() as session:
+    own_deployment.wait_for(lambda: not pending(own_deployment), "all of them to be read")
+    with own_deployment.rows.reading() as session:
         failed = session.execute(
             select(Delivery.id, Delivery.reason).where(Delivery.state == DeliveryState.FAILED.value)
         ).all()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.github.people import RepositoryDouble
+from tests.github.repository_double import RepositoryDouble
 from tests.github.state import CheckRun
-from tests.scenarios.stage import Stage
-from tests.scenarios.toolchain import BAD, GOOD, OTHER
+from tests.scenarios.deployment import Deployment
+from tests.scenarios.fake_toolchain import BAD, GOOD, OTHER
 
 pytestmark = pytest.mark.slow
 
@@ -22,14 +22,18 @@ def last_check(repository: RepositoryDouble, sha: str) -> CheckRun:
     return run
 
 
-def test_a_pull_request_is_checked_from_its_first_moment(stage: Stage, repository: RepositoryDouble) -> None:
+def test_a_pull_request_is_checked_from_its_first_moment(
+    deployment: Deployment, repository: RepositoryDouble
+) -> None:
     def said() -> list[tuple[str, str]]:
-        return [(one.method, one.body["status"]) for one in stage.requests(repository, "check-runs")]
+        return [(one.method, one.body["status"]) for one in deployment.requests(repository, "check-runs")]
 
-    with stage.held():
+    with deployment.block_toolchains():
         number = repository.open_pull(pin(BAD))
-        stage.until(lambda: "in_progress" in {status for _, status in said()}, "the check in progress")
-    stage.quiet()
+        deployment.wait_for(
+            lambda: "in_progress" in {status for _, status in said()}, "the check in progress"
+        )
+    deployment.wait_until_idle()
     head = repository.head("change")
     run = last_check(repository, head)
     assert said()[0] in (("POST", "queued"), ("POST", "in_progress"))  # only the latest content is sent
@@ -38,20 +42,20 @@ def test_a_pull_request_is_checked_from_its_first_moment(stage: Stage, repositor
     assert [one.number for one in repository.pulls] == [number]
 
 
-def ends(stage: Stage, repository: RepositoryDouble) -> list[str]:
+def ends(deployment: Deployment, repository: RepositoryDouble) -> list[str]:
     """The states of the pull requests' campaigns, the oldest first."""
-    return [one.state for one in stage.campaigns(repository.name) if one.pull]
+    return [one.state for one in deployment.campaigns(repository.name) if one.pull]
 
 
-def test_a_later_push_supersedes(stage: Stage, repository: RepositoryDouble) -> None:
-    with stage.held():
+def test_a_later_push_supersedes(deployment: Deployment, repository: RepositoryDouble) -> None:
+    with deployment.block_toolchains():
         number = repository.open_pull(pin(BAD))
-        stage.until(lambda: repository.check_runs, "the first check")
+        deployment.wait_for(lambda: repository.check_runs, "the first check")
         first = repository.head("change")
         second = repository.push_pull(number, pin(OTHER))
-        stage.until(lambda: len(ends(stage, repository)) == 2, "the second commit's campaign")
-    stage.quiet()
-    assert ends(stage, repository) == ["superseded", "done"]
+        deployment.wait_for(lambda: len(ends(deployment, repository)) == 2, "the second commit's campaign")
+    deployment.wait_until_idle()
+    assert ends(deployment, repository) == ["superseded", "done"]
     assert first != second
     states = {run.head_sha: run.fields["status"] for run in repository.check_runs}
     assert states.get(second) == "completed"
@@ -59,78 +63,78 @@ def test_a_later_push_supersedes(stage: Stage, repository: RepositoryDouble) -> 
     assert len(repository.comments(number)) == 1
 
 
-def test_closing_ends_the_work(stage: Stage, repository: RepositoryDouble) -> None:
-    with stage.held():
+def test_closing_ends_the_work(deployment: Deployment, repository: RepositoryDouble) -> None:
+    with deployment.block_toolchains():
         number = repository.open_pull(pin(BAD))
-        stage.until(lambda: repository.check_runs, "the first check")
+        deployment.wait_for(lambda: repository.check_runs, "the first check")
         repository.close_pull(number)
-        stage.until(lambda: ends(stage, repository) == ["superseded"], "the campaign's end")
-    stage.quiet()
-    assert ends(stage, repository) == ["superseded"]
+        deployment.wait_for(lambda: ends(deployment, repository) == ["superseded"], "the campaign's end")
+    deployment.wait_until_idle()
+    assert ends(deployment, repository) == ["superseded"]
     (run,) = repository.check_runs
     assert run.fields["status"] == "completed"
 
 
-def test_a_stranger_must_be_let_in(stage: Stage, repository: RepositoryDouble) -> None:
+def test_a_stranger_must_be_let_in(deployment: Deployment, repository: RepositoryDouble) -> None:
     fork = repository.fork("eve")
     number = repository.open_pull(pin(BAD), fork=fork, branch="evil")
-    stage.quiet()
-    assert stage.campaigns(repository.name) == []
+    deployment.wait_until_idle()
+    assert deployment.campaigns(repository.name) == []
     (run,) = repository.check_runs
     assert run.fields["conclusion"] in ("action_required", "neutral")
     assert "/assay run" in str(run.fields["output"])
     repository.collaborator("ada", "write")
     repository.comment(number, "eve", "/assay run")  # who may not say so is not heard
-    stage.quiet()
-    assert [one for one in stage.campaigns(repository.name) if one.pull] == []
+    deployment.wait_until_idle()
+    assert [one for one in deployment.campaigns(repository.name) if one.pull] == []
     repository.comment(number, "ada", "/assay run")
-    stage.quiet()
-    assert [one.state for one in stage.campaigns(repository.name) if one.pull] == ["done"]
+    deployment.wait_until_idle()
+    assert [one.state for one in deployment.campaigns(repository.name) if one.pull] == ["done"]
     repository.push_pull(number, pin(OTHER))  # for the head that was let in, and for no other
-    stage.quiet()
-    assert len([one for one in stage.campaigns(repository.name) if one.pull]) == 1
+    deployment.wait_until_idle()
+    assert len([one for one in deployment.campaigns(repository.name) if one.pull]) == 1
 
 
-def test_a_merged_regression_becomes_issues(stage: Stage, repository: RepositoryDouble) -> None:
+def test_a_merged_regression_becomes_issues(deployment: Deployment, repository: RepositoryDouble) -> None:
     number = repository.open_pull(pin(BAD))
-    stage.quiet()
+    deployment.wait_until_idle()
     assert repository.issues == []  # what a pull request breaks is told there, not in issues
     repository.merge_pull(number)
-    stage.quiet()
+    deployment.wait_until_idle()
     titles = sorted(issue.title for issue in repository.issues)
     assert len(titles) == 2
     assert "Add" in titles[0]
     assert "Conv" in titles[1]
-    assert {issue.author.login for issue in repository.issues} == {stage.hub.bot}
+    assert {issue.author.login for issue in repository.issues} == {deployment.hub.bot}
     assert all("assay" in issue.labels for issue in repository.issues)
 
 
-def test_in_dry_run_nobody_hears_anything(stage: Stage) -> None:
-    quiet = stage.repository("octo/dry-run", mode="dry-run")
+def test_in_dry_run_nobody_hears_anything(deployment: Deployment) -> None:
+    quiet = deployment.repository("octo/dry-run", mode="dry-run")
     number = quiet.open_pull(pin(BAD))
-    stage.quiet()
+    deployment.wait_until_idle()
     quiet.merge_pull(number)
-    stage.quiet()
-    assert [one.state for one in stage.campaigns(quiet.name) if one.pull] == ["done"]
+    deployment.wait_until_idle()
+    assert [one.state for one in deployment.campaigns(quiet.name) if one.pull] == ["done"]
     assert (quiet.check_runs, quiet.issues, quiet.comments(number)) == ([], [], [])
 
 
-def test_what_was_broken_before_is_no_news(stage: Stage) -> None:
-    repository = stage.repository("octo/no-news")
+def test_what_was_broken_before_is_no_news(deployment: Deployment) -> None:
+    repository = deployment.repository("octo/no-news")
     number = repository.open_pull({"docs/a.md": "only words\n"})
-    stage.quiet()
+    deployment.wait_until_idle()
     assert repository.comments(number) == []
     assert all(run.fields["conclusion"] != "failure" for run in repository.check_runs)
     assert repository.record.git.read(repository.head(), "requirements.txt") == f"openvino=={GOOD}\n".encode()
 
 
-def test_what_is_held_waits_for_a_word(stage: Stage) -> None:
-    repository = stage.repository("octo/held", mode="held")
+def test_what_is_held_waits_for_a_word(deployment: Deployment) -> None:
+    repository = deployment.repository("octo/held", mode="held")
     repository.collaborator("ada", "write")
     number = repository.open_pull(pin(OTHER))
-    stage.quiet()
+    deployment.wait_until_idle()
     repository.merge_pull(number)
-    stage.quiet()
+    deployment.wait_until_idle()
     assert repository.issues == []
     assert {run.fields["status"] for run in repository.check_runs} == {"completed"}
     assert len(repository.comments(number)) == 1  # the pull request is told at once; only issues are held

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from fuzzing.draws import Draws, derive
-from fuzzing.generate.isra.settings import Settings
-from fuzzing.generate.isra.solver import Generated, Solver
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.isra.solver import GeneratedGraph, Solver
 from fuzzing.graph import intervals
 from fuzzing.graph.intervals import Interval
+from fuzzing.rng import Rng, derive_seed
 from tests.support.operators import run
 
-_usual = intervals.fresh
+_usual = intervals.draw_fresh
 
 
-def anything(draws: Draws, allowed: Interval, dtype: str) -> Interval:
-    """In the place of `intervals.fresh`: placeholders with all that their operators allow, mostly."""
-    return allowed if dtype != "bool" and draws.chance(0.7) else _usual(draws, allowed, dtype)
+def anything(rng: Rng, allowed: Interval, dtype: str) -> Interval:
+    """In the place of `intervals.draw_fresh`: placeholders with all that their operators allow, mostly."""
+    return allowed if dtype != "bool" and rng.chance(0.7) else _usual(rng, allowed, dtype)
 
 
 def check_bounds(
@@ -30,20 +30,20 @@ def check_bounds(
     Every element must be finite and lie within its edge's bounds, to the last bit: they are promised for
     results that are rounded.
     """
-    settings = Settings(nodes=(nodes, nodes), opset=opset, operators=tuple(names), dtypes=(dtype,))
+    settings = GeneratorSettings(nodes=(nodes, nodes), opset=opset, operators=tuple(names), dtypes=(dtype,))
     solver, seen = Solver(settings), 0
     for number in range(models):
-        seed = derive(number, "bounds", dtype, label)
+        seed = derive_seed(number, "bounds", dtype, label)
         generated = solver.generate(seed)
         graph = generated.graph
         edges = tuple(edge for node in graph.nodes for edge in node.outputs)
-        outputs = run(Generated(replace(graph, outputs=edges), generated.ranges), seed).outputs
+        outputs = run(GeneratedGraph(replace(graph, outputs=edges), generated.ranges), seed).outputs
         producers = graph.producers()
         for edge, array in zip(edges, outputs or (), strict=outputs is not None):
             low, high = generated.ranges[edge]
             found = array.astype(np.float64)
             inside = np.isfinite(found) & (found >= low) & (found <= high)
-            feeds = [generated.ranges.get(feed) for feed in producers[edge].uses()]
+            feeds = [generated.ranges.get(feed) for feed in producers[edge].used_edges()]
             assert inside.all(), (seed, producers[edge], graph.types[edge], (low, high), found, feeds)
             seen += 1
     return seen

@@ -12,14 +12,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import onnx
 
-from fuzzing.backends.base import Backend, Named, Pattern, get
+from fuzzing.backends.base import Backend, Named, UnsupportedPattern, get
 from fuzzing.cases.programs import OnnxModel, Program
 
 Node = Any  # onnx.NodeProto
 Shape = tuple[int, ...]
 
 
-class Scene(NamedTuple):
+class ModelContext(NamedTuple):
     """A model as converters see it: who makes a tensor, and of what shape it is."""
 
     makers: dict[str, Node]
@@ -35,7 +35,7 @@ class Scene(NamedTuple):
         return self.shapes.get(node.input[place], ())
 
 
-Match = Callable[[Node, Scene], bool]
+Match = Callable[[Node, ModelContext], bool]
 
 
 class Rewriter(Backend):
@@ -43,11 +43,11 @@ class Rewriter(Backend):
 
     package: ClassVar[str] = "onnxruntime"
     import_name: ClassVar[str] = "onnxruntime"
-    unsupported: ClassVar[tuple[Pattern, ...]] = (
-        Pattern("NotImplemented", "", "onnxruntime lacks a kernel"),
+    unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = (
+        UnsupportedPattern("NotImplemented", "", "onnxruntime lacks a kernel"),
     )
 
-    def rewrite(self, fault: str, model: Any, scene: Scene) -> None:
+    def rewrite(self, fault: str, model: Any, context: ModelContext) -> None:
         """Does to a model what the fault does, in place; raises what a converter would."""
         raise NotImplementedError
 
@@ -57,8 +57,8 @@ class Rewriter(Backend):
         self._fault: str = options["fault"]
 
     def convert(self, program: Program, inputs: Named) -> Any:
-        model, scene = understood(program.to_bytes())
-        self.rewrite(self._fault, model, scene)
+        model, context = with_shapes(program.to_bytes())
+        self.rewrite(self._fault, model, context)
         return self._honest.convert(OnnxModel(model.SerializeToString()), inputs)
 
     def compile(self, model: Any) -> Any:
@@ -68,7 +68,7 @@ class Rewriter(Backend):
         return self._honest.run(executable, inputs)
 
 
-def understood(model: bytes) -> tuple[Any, Scene]:
+def with_shapes(model: bytes) -> tuple[Any, ModelContext]:
     """A model with the shapes that ONNX infers, and what converters see of it."""
     proto = onnx.shape_inference.infer_shapes(onnx.load_from_string(model))
     graph, shapes = proto.graph, {}
@@ -76,32 +76,32 @@ def understood(model: bytes) -> tuple[Any, Scene]:
         shapes[item.name] = tuple(dim.dim_value for dim in item.type.tensor_type.shape.dim)
     for item in graph.initializer:
         shapes[item.name] = tuple(item.dims)
-    return proto, Scene({name: node for node in graph.node for name in node.output}, shapes)
+    return proto, ModelContext({name: node for node in graph.node for name in node.output}, shapes)
 
 
-def matching(match: Match, model: Any, scene: Scene) -> list[Node]:
+def matching(match: Match, model: Any, context: ModelContext) -> list[Node]:
     """The nodes of a model that match."""
-    return [node for node in model.graph.node if match(node, scene)]
+    return [node for node in model.graph.node if match(node, context)]
 
 
 # --- what may match -----------------------------------------------------------------------------------------
 
 
 def is_a(op: str) -> Match:
-    return lambda node, scene: node.op_type == op
+    return lambda node, context: node.op_type == op
 
 
 def after(op: str, *before: str) -> Match:
     """An operator behind one of some others."""
-    return lambda node, scene: (
-        node.op_type == op and any(scene.maker(node, place) in before for place in range(len(node.input)))
+    return lambda node, context: (
+        node.op_type == op and any(context.maker(node, place) in before for place in range(len(node.input)))
     )
 
 
 def having(op: str, attribute: str, test: Callable[[Any], object] = lambda value: True) -> Match:
     """An operator that says an attribute, with a value that passes a test."""
 
-    def match(node: Node, scene: Scene) -> bool:
+    def match(node: Node, context: ModelContext) -> bool:
         given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
         return node.op_type == op and attribute in given and bool(test(given[attribute]))
 
@@ -109,19 +109,19 @@ def having(op: str, attribute: str, test: Callable[[Any], object] = lambda value
 
 
 def of_rank(op: str, rank: int) -> Match:
-    return lambda node, scene: node.op_type == op and len(scene.shape(node)) == rank
+    return lambda node, context: node.op_type == op and len(context.shape(node)) == rank
 
 
 def twice(op: str) -> Match:
     """An operator that is given one tensor twice."""
-    return lambda node, scene: node.op_type == op and len(node.input) > 1 and node.input[0] == node.input[1]
+    return lambda node, context: node.op_type == op and len(node.input) > 1 and node.input[0] == node.input[1]
 
 
 def wide(op: str, axis: int, least: int) -> Match:
     """An operator whose input is at least so long in one direction."""
 
-    def match(node: Node, scene: Scene) -> bool:
-        shape = scene.shape(node)
+    def match(node: Node, context: ModelContext) -> bool:
+        shape = context.shape(node)
         return node.op_type == op and len(shape) > axis and shape[axis] >= least
 
     return match
@@ -129,7 +129,7 @@ def wide(op: str, axis: int, least: int) -> Match:
 
 def broadcast(op: str) -> Match:
     """An operator whose two operands differ in shape."""
-    return lambda node, scene: node.op_type == op and scene.shape(node, 0) != scene.shape(node, 1)
+    return lambda node, context: node.op_type == op and context.shape(node, 0) != context.shape(node, 1)
 
 
 # --- what may be done to a node -----------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def negate(graph: Any, node: Node) -> None:
     _behind(graph, node, "Neg")
 
 
-def spoil(graph: Any, node: Node) -> None:
+def corrupt(graph: Any, node: Node) -> None:
     """NaN, whatever the number: the logarithm of a number below zero."""
     _behind(graph, node, "Sigmoid", "Neg", "Log")
 

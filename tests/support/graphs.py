@@ -8,10 +8,10 @@ import numpy as np
 import onnx
 from hypothesis import strategies as st
 
-from fuzzing.draws import Draws, derive
-from fuzzing.generate.isra.settings import Settings
-from fuzzing.generate.isra.solver import Generated, Solver
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.isra.solver import GeneratedGraph, Solver
 from fuzzing.graph import Graph, operators
+from fuzzing.rng import Rng, derive_seed
 from tests.support.operators import Array, fill
 
 DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "bool")
@@ -22,7 +22,7 @@ def solver(
     opset: int, dtypes: tuple[str, ...] = DTYPES, names: tuple[str, ...] = (), most: int = 20
 ) -> Solver:
     """A solver for graphs of 1 to `most` nodes."""
-    return Solver(Settings(nodes=(1, most), opset=opset, dtypes=dtypes, operators=names))
+    return Solver(GeneratorSettings(nodes=(1, most), opset=opset, dtypes=dtypes, operators=names))
 
 
 def seeds() -> st.SearchStrategy[int]:
@@ -30,10 +30,10 @@ def seeds() -> st.SearchStrategy[int]:
     return st.integers(0, (1 << 53) - 1)
 
 
-def generated(dtypes: tuple[str, ...] = DTYPES, most: int = 20) -> st.SearchStrategy[Generated]:
+def generated(dtypes: tuple[str, ...] = DTYPES, most: int = 20) -> st.SearchStrategy[GeneratedGraph]:
     """Graphs at some opset, of all operators that are specified."""
 
-    def make(opset: int, seed: int) -> Generated:
+    def make(opset: int, seed: int) -> GeneratedGraph:
         return solver(opset, dtypes, (), most).generate(seed)
 
     return st.builds(make, st.sampled_from((13, 18, 21, onnx.defs.onnx_opset_version())), seeds())
@@ -43,21 +43,23 @@ def generated(dtypes: tuple[str, ...] = DTYPES, most: int = 20) -> st.SearchStra
 def runnable(opset: int = 18, most: int = 12) -> Solver:
     """A solver of operators that onnxruntime has for these types and that give the same each time."""
     left_out = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli"}
-    names = tuple(name for name in operators.at(opset) if name not in left_out | {"Multinomial", "Dropout"})
+    names = tuple(
+        name for name in operators.specifications(opset) if name not in left_out | {"Multinomial", "Dropout"}
+    )
     return solver(opset, ("float32", "int64"), names, most)
 
 
-def feeds(made: Generated, seed: int) -> dict[int, Array]:
+def feeds(made: GeneratedGraph, seed: int) -> dict[int, Array]:
     """Elements for each input of a generated graph, from its ranges."""
-    draws = Draws(derive(seed, "feeds"))
-    return {edge: fill(made.graph.types[edge], made.ranges[edge], draws) for edge in made.graph.inputs}
+    rng = Rng(derive_seed(seed, "feeds"))
+    return {edge: fill(made.graph.types[edge], made.ranges[edge], rng) for edge in made.graph.inputs}
 
 
 def repeats_captures(graph: Graph) -> bool:
     """Whether a body is fed one edge twice: a model has one name for it, so it is read as captured once."""
-    bodies = [body for node in graph.nodes for body in node.bodies()]
+    subgraphs = [body for node in graph.nodes for body in node.subgraphs()]
     return any(
-        len(set(body.captures)) < len(body.captures) or repeats_captures(body.graph) for body in bodies
+        len(set(body.captures)) < len(body.captures) or repeats_captures(body.graph) for body in subgraphs
     )
 
 

@@ -10,8 +10,8 @@ import onnx
 
 from fuzzing.graph import Attribute, Graph, TensorType, operators
 from fuzzing.graph.ir import Builder, Constant
+from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import to_onnx
-from fuzzing.graph.site import Site
 
 #: A placeholder, a constant, or an input that is left out.
 Given: TypeAlias = TensorType | Constant | np.ndarray[Any, Any] | None
@@ -23,7 +23,7 @@ def placed(
     attributes: Mapping[str, Attribute] | None = None,
     opset: int = 21,
     outputs: int = 1,
-) -> Site:
+) -> NodeContext:
     """The place of a node."""
     return _site(_graph(name, opset, inputs, attributes, outputs))
 
@@ -36,8 +36,8 @@ def shapes(
     outputs: int = 1,
 ) -> list[tuple[int | None, ...] | None]:
     """The shapes that the specification gives a node's outputs."""
-    site = placed(name, inputs, attributes, opset, outputs)
-    return [type_.shape for type_ in site.operator.infer(site)]
+    context = placed(name, inputs, attributes, opset, outputs)
+    return [type_.shape for type_ in context.operator.infer(context)]
 
 
 def inferred(
@@ -50,8 +50,8 @@ def inferred(
 ) -> tuple[TensorType, ...]:
     """What the specification infers, after asserting that onnx infers nothing else; all of it, if `known`."""
     graph = _graph(name, opset, inputs, attributes, outputs)
-    site = _site(graph)
-    found = site.operator.infer(site)
+    context = _site(graph)
+    found = context.operator.infer(context)
     for type_, dims in zip(found, _by_onnx(graph), strict=True):
         assert not known or (dims is not None and None not in dims), (name, dims)
         if dims is not None:
@@ -83,9 +83,9 @@ def _edge(builder: Builder, item: Given) -> int | None:
     return builder.constant(item if isinstance(item, Constant) else Constant(item.dtype.name, item))
 
 
-def _site(graph: Graph) -> Site:
+def _site(graph: Graph) -> NodeContext:
     (node,) = graph.nodes
-    return Site.of(operators.named(node.op, graph.opset), graph, node)
+    return NodeContext.from_node(operators.get_specification(node.op, graph.opset), graph, node)
 
 
 def _by_onnx(graph: Graph) -> list[list[int | None] | None]:

@@ -10,13 +10,13 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from fuzzing.draws import Draws, derive
-from fuzzing.generate.isra.settings import Settings
-from fuzzing.generate.isra.solver import Generated, Solver
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.isra.solver import GeneratedGraph, Solver
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
+from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.onnx_writer import DTYPES, to_onnx
-from fuzzing.graph.site import Limits, Site
+from fuzzing.rng import Rng, derive_seed
 
 Array = np.ndarray[Any, Any]
 _CARRIED = {number: name for name, number in DTYPES.items()}
@@ -26,7 +26,7 @@ _CARRIED = {number: name for name, number in DTYPES.items()}
 class Ran:
     """A graph of one node, what went in, and what onnxruntime gave; None where it refuses the model."""
 
-    generated: Generated
+    generated: GeneratedGraph
     inputs: dict[int, Array]
     outputs: list[Array] | None
     refusal: str = ""
@@ -37,10 +37,10 @@ def single(
     seed: int,
     opset: int = 18,
     dtypes: Sequence[str] = ("float32",),
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-) -> Generated:
+    limits: GraphLimits = GraphLimits(),  # noqa: B008 - frozen
+) -> GeneratedGraph:
     """A graph of one node of the operator, or of one pattern."""
-    settings = Settings(
+    settings = GeneratorSettings(
         nodes=(1, 1), opset=opset, operators=(name,), dtypes=tuple(dtypes), limits=limits, picking_rate=0.3,
         patterns=name.startswith("pattern."),
     )  # fmt: skip
@@ -52,22 +52,22 @@ def check(
     opsets: Iterable[int] = (13, 18, 21),
     dtypes: Sequence[str] = ("float32",),
     seeds: int = 25,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: GraphLimits = GraphLimits(),  # noqa: B008 - frozen
     runs: bool = True,
 ) -> list[Ran]:
     """Makes many nodes of one operator and asserts what must hold of each.
 
     ONNX's checker and its strict inference pass; the inferred types are the specification's; so are those
-    that `Site.of` gives for the finished node; what onnxruntime gives has these shapes, is finite and lies
+    that `NodeContext.from_node` gives for the finished node; what onnxruntime gives has these shapes, is finite and lies
     within the bounds. With `runs` onnxruntime must take at least some of them.
     """
     ran = []
     for opset in opsets:
-        if name not in operators.at(opset) and name not in operators.patterns(opset):
+        if name not in operators.specifications(opset) and name not in operators.patterns(opset):
             continue
         for dtype in dtypes:
             for number in range(seeds):
-                generated = single(name, derive(number, name, opset, dtype), opset, (dtype,), limits)
+                generated = single(name, derive_seed(number, name, opset, dtype), opset, (dtype,), limits)
                 _check_types(generated)
                 result = run(generated, number)
                 _check_run(name, result)
@@ -77,7 +77,7 @@ def check(
     return ran
 
 
-def _check_types(generated: Generated) -> None:
+def _check_types(generated: GeneratedGraph) -> None:
     graph = generated.graph
     model = to_onnx(graph)
     onnx.checker.check_model(model, full_check=True)
@@ -87,10 +87,10 @@ def _check_types(generated: Generated) -> None:
     inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     found = {item.name: item.type for item in (*inferred.graph.value_info, *inferred.graph.output)}
     for node in graph.nodes:
-        operator = operators.at(graph.opset).get(node.op)
+        operator = operators.specifications(graph.opset).get(node.op)
         if operator is not None and operator.expand is None:
-            site = Site.of(operator, graph, node)
-            assert operator.infer(site) == tuple(graph.types[edge] for edge in node.outputs)
+            context = NodeContext.from_node(operator, graph, node)
+            assert operator.infer(context) == tuple(graph.types[edge] for edge in node.outputs)
         for edge in node.outputs:
             tensor = found[f"v{edge}"].tensor_type
             type_ = graph.types[edge]
@@ -103,11 +103,11 @@ def _check_types(generated: Generated) -> None:
                 assert said in (None, dim), (node, dims, type_)
 
 
-def run(generated: Generated, seed: int) -> Ran:
+def run(generated: GeneratedGraph, seed: int) -> Ran:
     """Runs a graph in onnxruntime, at no optimisation, on inputs from its ranges."""
     graph = generated.graph
-    draws = Draws(seed)
-    inputs = {edge: fill(graph.types[edge], generated.ranges[edge], draws) for edge in graph.inputs}
+    rng = Rng(seed)
+    inputs = {edge: fill(graph.types[edge], generated.ranges[edge], rng) for edge in graph.inputs}
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -125,9 +125,9 @@ def run(generated: Generated, seed: int) -> Ran:
     return Ran(generated, inputs, session.run(None, {f"v{edge}": x for edge, x in inputs.items()}))
 
 
-def fill(type_: TensorType, range_: Interval, draws: Draws) -> Array:
+def fill(type_: TensorType, range_: Interval, rng: Rng) -> Array:
     """Elements of this type within these bounds; the carrier of raw bits for types that numpy lacks."""
-    flat = [range_.low + (range_.high - range_.low) * draws.random() for _ in range(type_.elements)]
+    flat = [range_.low + (range_.high - range_.low) * rng.random() for _ in range(type_.elements)]
     array = np.array(flat, np.float64).reshape(type_.lengths)
     if type_.dtype == "bool":
         return np.asarray(array > 0.5)
@@ -165,20 +165,20 @@ def check_torch(name: str, opset: int = 18, dtypes: Sequence[str] = ("float32",)
     agreed = 0
     for dtype in dtypes:
         for number in range(seeds):
-            generated = single(name, derive(number, name, dtype, "torch"), opset, (dtype,))
+            generated = single(name, derive_seed(number, name, dtype, "torch"), opset, (dtype,))
             result, graph = run(generated, number), generated.graph
             node = graph.nodes[0]
-            operator = operators.named(node.op, opset)
+            operator = operators.get_specification(node.op, opset)
             if operator.torch is None or result.outputs is None:
                 continue
-            site = Site.of(operator, graph, node)
-            names = ["None" if edge is None else f"v{edge}" for edge in site.edges]
+            context = NodeContext.from_node(operator, graph, node)
+            names = ["None" if edge is None else f"v{edge}" for edge in context.edges]
             given = {f"v{edge}": torch.tensor(array) for edge, array in result.inputs.items()}
             given |= {f"v{edge}": torch.tensor(item.array) for edge, item in graph.constants.items()}
             text = (
                 operator.torch.format(*names)
                 if isinstance(operator.torch, str)
-                else operator.torch(site, names)
+                else operator.torch(context, names)
             )
             if text is None:
                 continue

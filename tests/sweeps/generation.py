@@ -40,18 +40,18 @@ import onnx
 from fuzzing import backends
 from fuzzing.cases import Tensor, TestCase
 from fuzzing.cases.values import Value
-from fuzzing.draws import derive
-from fuzzing.execute.execution import Execution
-from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
 from fuzzing.generate import __main__ as program
-from fuzzing.generate import casing, generators, producing
-from fuzzing.generate.isra.solver import Generated
+from fuzzing.generate import case_builder, generators, model_batches
+from fuzzing.generate.isra.solver import GeneratedGraph
 from fuzzing.graph.onnx_types import DTYPES
 from fuzzing.graph.onnx_writer import to_onnx
 from fuzzing.graph.types import ABSENT, TensorType
-from fuzzing.oracles.judging import Trial
+from fuzzing.oracles.decision import OracleInput
 from fuzzing.oracles.unsupported import unsupported
+from fuzzing.rng import derive_seed
 
 QUESTIONS = ("checker", "inference", "types", "runs", "shapes", "finite", "bounds", "optimised")
 _NAMES = {number: name for name, number in DTYPES.items()}
@@ -102,27 +102,27 @@ class Model:
     """One generated model, as it is and with every edge an output."""
 
     index: int
-    generated: Generated
+    generated: GeneratedGraph
     case: TestCase
     open: TestCase
     edges: tuple[int, ...]
 
 
-def models(plan: producing.Plan, indices: range) -> Iterator[Model]:
+def models(plan: model_batches.RunPlan, indices: range) -> Iterator[Model]:
     """The models of these indices."""
     generator = generators.get(plan.generator)(plan.settings)
-    origin = casing.Origin(plan.generator, onnx.__version__)
+    origin = case_builder.CaseOrigin(plan.generator, onnx.__version__)
     for index in indices:
-        seed = derive(plan.seed, index)
+        seed = derive_seed(plan.seed, index)
         made = generator.generate(seed)
         graph = made.graph
         edges = tuple(edge for node in graph.nodes for edge in node.outputs if graph.types[edge] != ABSENT)
         wide = replace(made, graph=replace(graph, outputs=edges))
-        cases = [casing.case(one, seed, origin, str(index)) for one in (made, wide)]
+        cases = [case_builder.case(one, seed, origin, str(index)) for one in (made, wide)]
         yield Model(index, made, cases[0], cases[1], edges)
 
 
-def sweep(plan: producing.Plan, indices: range, backend: str) -> Found:
+def sweep(plan: model_batches.RunPlan, indices: range, backend: str) -> Found:
     """Asks the questions of the models of these indices."""
     found = Found()
     source = models(plan, indices)
@@ -146,7 +146,7 @@ def sweep(plan: producing.Plan, indices: range, backend: str) -> Found:
 
 
 def _run(backend: str, cases: Sequence[TestCase], options: dict[str, str]) -> Iterator[tuple[int, Execution]]:
-    supervisor: Supervisor[int] = Supervisor(Command(sys.executable, backend, options=dict(options)))
+    supervisor: Supervisor[int] = Supervisor(WorkerCommand(sys.executable, backend, options=dict(options)))
     return supervisor.run(enumerate(cases))
 
 
@@ -254,7 +254,7 @@ def _failure(execution: Execution) -> tuple[str, str] | None:
 
 def _refusal(backend: str, case: TestCase, execution: Execution) -> str:
     """What the backend says that it does not support; "" if it says nothing such."""
-    ruling = unsupported(Trial(case, execution, backends.get(backend), "default"))
+    ruling = unsupported(OracleInput(case, execution, backends.get(backend), "default"))
     return "" if ruling is None else ruling.summary
 
 
@@ -279,7 +279,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", type=Path)
     mine, rest = parser.parse_known_args(argv)
     given = program.parser().parse_args([*rest, "--no-metrics", "--out", tempfile.gettempdir()])
-    plan = program.plan_of(given)
+    plan = program.parse_plan(given)
     begin, found = time.monotonic(), Found()
     parts = _parts(given.count, mine.jobs)
     with ProcessPoolExecutor(mine.jobs, get_context("spawn")) as pool:

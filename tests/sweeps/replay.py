@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.execute.library import Libraries, why
+from fuzzing.execute.reference_runner import ReferenceRunners, describe_failure
 from fuzzing.migrate.recorders.base import instance_key
-from fuzzing.migrate.recorders.collect import LIMITS
+from fuzzing.migrate.recorders.recording import LIMITS
 
 ENOUGH = 0.95  # of the cases marked valid must run
 _PROGRESS_EVERY = 1000
@@ -44,13 +44,13 @@ def replay(root: Path, count: int | None, seed: int) -> float:
     for cases in chunks(corpus, ids):
         operators |= {case.provenance.operator for case in cases}
         instances |= {instance_key(case) for case in cases}
-        for library, group in Libraries(root, sys.executable, LIMITS).groups(cases):
+        for library, group in ReferenceRunners(root, sys.executable, LIMITS).groups(cases):
             for case, execution in library.run((case, case) for case in group):
                 busy_s += sum(execution.durations.values())
                 if execution.ending == "returned":
                     ran += 1
                 else:
-                    told = why(library.backend.name, execution).splitlines()[0][:200]
+                    told = describe_failure(library.backend.name, execution).splitlines()[0][:200]
                     failed[f"{case.provenance.operator}: {told}"] += 1
                 if (ran + failed.total()) % _PROGRESS_EVERY == 0:
                     sys.stderr.write(f"{ran + failed.total()} of {len(ids)} cases\n")

@@ -21,17 +21,17 @@ from typing import Any
 import onnx
 
 from fuzzing.errors import UnwritableError
-from fuzzing.graph.canonical import canonical, digest
-from fuzzing.graph.check import agree, check
-from fuzzing.graph.completion import specified
+from fuzzing.graph.canonical_form import canonicalize, digest
 from fuzzing.graph.ir import Graph
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes, to_onnx
-from fuzzing.graph.opsets import at_opset
+from fuzzing.graph.opset_conversion import convert_opset
+from fuzzing.graph.type_inference import infer_output_types
 from fuzzing.graph.types import ABSENT
+from fuzzing.graph.validation import types_agree, validate
 from fuzzing.migrate import onnx_node_tests, onnx_pytorch_tests, onnx_simple_tests
-from fuzzing.migrate.randomness import draws_random_numbers
-from tests.support.evaluation import all_same, in_onnxruntime, in_reference
+from fuzzing.migrate.random_operators import is_random_model
+from tests.support.reference_evaluation import all_same, in_onnxruntime, in_reference
 
 Runner = Callable[[onnx.ModelProto, Mapping[str, Any]], list[Any]]
 
@@ -63,16 +63,16 @@ def main(arguments: list[str]) -> int:
 def _broken(test: Any, counts: Counter[str], newest: bool) -> Iterable[str]:
     model = test.model
     graph = from_onnx(model)
-    check(graph)
+    validate(graph)
     again = to_onnx(graph)
     onnx.checker.check_model(again)
     counts["read, written, checked"] += 1
     yield from _mistyped(graph, counts)
     if to_bytes(from_onnx(again)) != to_bytes(graph):
         yield "the second round trip is not the first"
-    small = canonical(graph)
-    check(small)
-    if canonical(small) != small or digest(small) != digest(graph):
+    small = canonicalize(graph)
+    validate(small)
+    if canonicalize(small) != small or digest(small) != digest(graph):
         yield "the canonical form is not stable"
     merged = to_onnx(small)
     onnx.checker.check_model(merged)
@@ -82,7 +82,7 @@ def _broken(test: Any, counts: Counter[str], newest: bool) -> Iterable[str]:
         places = {
             f"v{edge}": feeds[name] for edge, name in zip(small.inputs, names, strict=True) if name in feeds
         }
-        if draws_random_numbers(model, {}):
+        if is_random_model(model, {}):
             counts["draw random numbers, not compared"] += 1
             continue
         yield from _differing("the reference", in_reference, model, again, feeds, counts)
@@ -94,13 +94,13 @@ def _broken(test: Any, counts: Counter[str], newest: bool) -> Iterable[str]:
 
 def _mistyped(graph: Graph, counts: Counter[str]) -> Iterable[str]:
     for node in graph.nodes:
-        found = specified(graph, graph, node)
+        found = infer_output_types(graph, graph, node)
         if found is None:
             counts["nodes that no specification can type"] += 1
             continue
         counts["nodes typed by specifications"] += 1
         for edge, type_ in zip(node.outputs, found, strict=False):
-            if graph.types[edge] != ABSENT and not agree(graph.types[edge], type_):
+            if graph.types[edge] != ABSENT and not types_agree(graph.types[edge], type_):
                 yield f"{node.op} gives {graph.types[edge]}, its specification says {type_}"
 
 
@@ -134,7 +134,7 @@ def _differing(
 
 def _convert(graph: Graph, model: onnx.ModelProto, feeds: Mapping[str, Any], counts: Counter[str]) -> None:
     try:
-        converted = to_onnx(at_opset(graph, onnx.defs.onnx_opset_version()))
+        converted = to_onnx(convert_opset(graph, onnx.defs.onnx_opset_version()))
     except UnwritableError as error:
         counts[f"newest opset: {' '.join(str(error).split()[:3])} …"] += 1
         return

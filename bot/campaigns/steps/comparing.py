@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.campaigns.classify.classification import CaseResults, RerunCounts, classify, make_finding
 from bot.campaigns.context import Context
-from bot.campaigns.judging import Runs, Seen, finding_of, judge
 from bot.campaigns.provenance import origin
 from bot.campaigns.registry import step
+from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
 from bot.campaigns.services import Config
-from bot.campaigns.shards import Job, Place, places, run_pending
 from bot.store import findings, outcomes
 from bot.store.campaigns import Session
 from bot.store.models import CampaignState, Finding, Side
@@ -22,9 +22,9 @@ from fuzzing.outcomes import Outcome, Verdict
 @step(CampaignState.COMPARING, to=(CampaignState.REDUCING,))
 def compare(context: Context) -> None:
     """Reads outcomes and repeats of both sides; writes base's outcomes, and the findings."""
-    config, head, base = places(context)
+    config, head, base = load_environments(context)
     if base is not None:
-        at_base = Job(base, context.step.state.value, config.budget)
+        at_base = ShardOptions(base, context.step.state.value, config.budget)
         for verdict in (Verdict.UNSUPPORTED, Verdict.PASS):
             run_pending(context, config, at_base, head.key, [verdict])
     found = list(_findings(context, config, head, base))
@@ -33,27 +33,31 @@ def compare(context: Context) -> None:
         context.move(campaign, CampaignState.REDUCING)
 
 
-def _findings(context: Context, config: Config, head: Place, base: Place | None) -> Iterator[Finding]:
+def _findings(
+    context: Context, config: Config, head: Environment, base: Environment | None
+) -> Iterator[Finding]:
     with context.reading() as (session, campaign):
         head_runs = outcomes.agreement(session, campaign.id, Side.HEAD, head.key)
         base_runs = {} if base is None else outcomes.agreement(session, campaign.id, Side.BASE, base.key)
-        pairs = outcomes.pairs(session, campaign.id, head.key, None if base is None else base.key)
-        for at_head, at_base in pairs:
-            seen = Seen(
+        outcome_pairs = outcomes.outcome_pairs(
+            session, campaign.id, head.key, None if base is None else base.key
+        )
+        for at_head, at_base in outcome_pairs:
+            seen = CaseResults(
                 head=at_head,
                 base=at_base,
-                head_runs=Runs(*head_runs.get(at_head.case, (0, 0))),
-                base_runs=Runs(*base_runs.get(at_head.case, (0, 0))),
+                head_runs=RerunCounts(*head_runs.get(at_head.case, (0, 0))),
+                base_runs=RerunCounts(*base_runs.get(at_head.case, (0, 0))),
                 repeats=config.repeats,
                 compared=base is not None,
-                again=_again(session, campaign.id, at_head, head_runs),
+                reruns=_reruns(session, campaign.id, at_head, head_runs),
             )
             finding = _finding(context, seen)
             if finding is not None:
                 yield finding
 
 
-def _again(
+def _reruns(
     session: Session, campaign_id: int, at_head: Outcome, runs: dict[str, tuple[int, int]]
 ) -> tuple[Outcome, ...]:
     """The fresh runs at head, where they do not all agree: only then is asked why."""
@@ -63,12 +67,12 @@ def _again(
     return tuple(outcomes.repeats(session, campaign_id, Side.HEAD, at_head.case))
 
 
-def _finding(context: Context, seen: Seen) -> Finding | None:
-    judgement = judge(seen)
-    if judgement is None:
+def _finding(context: Context, seen: CaseResults) -> Finding | None:
+    classified = classify(seen)
+    if classified is None:
         return None
-    accused = seen.head if seen.head.verdict is judgement.verdict else seen.base
+    accused = seen.head if seen.head.verdict is classified.verdict else seen.base
     assert accused is not None
-    about = origin(context.corpus, accused.case)
-    signature = context.services.sign(accused, about.operator, about.frontend)
-    return finding_of(judgement, context.campaign_id, accused.case, signature.key)
+    case_origin = origin(context.corpus, accused.case)
+    signature = context.services.sign(accused, case_origin.operator, case_origin.frontend)
+    return make_finding(classified, context.campaign_id, accused.case, signature.key)

@@ -10,19 +10,19 @@ from dataclasses import replace
 from hashlib import sha256
 from heapq import nsmallest
 
+from bot.campaigns.classify.resource_failures import RETRY_LIMIT_FACTOR, needs_rerun
 from bot.campaigns.context import Context
-from bot.campaigns.doubting import PATIENCE, doubtful
 from bot.campaigns.registry import step
-from bot.campaigns.repeating import repeat
+from bot.campaigns.run.repeats import repeat
+from bot.campaigns.run.shards import Environment, ShardOptions, load_environments, run_pending
 from bot.campaigns.services import Config
-from bot.campaigns.shards import Job, Place, places, run_pending
 from bot.store import campaigns, outcomes
 from bot.store.models import CampaignState
 from fuzzing.outcomes import Outcome, Verdict
 
 #: Passing cases that are run again. With none of 8 differing, fewer than 31 % do (95 % of the time).
 NOISE, NOISE_SHARE = 8, 0.1
-ACCUSING = tuple(verdict for verdict in Verdict if verdict.accuses)
+ACCUSING = tuple(verdict for verdict in Verdict if verdict.is_failure)
 
 
 @step(CampaignState.CONFIRMING, to=(CampaignState.COMPARING,))
@@ -32,58 +32,64 @@ def confirm(context: Context) -> None:
     The repeats at head also look for the part of the compiler that is to blame.
 
     A head on which everything fails must not cost hours of fresh processes: the step has a budget of its
-    own, as large as the head's; what is not repeated within it stays unjudged.
+    own, as large as the head's; what is not repeated within it stays inconclusive.
     """
-    config, head, base = places(context)
-    at_head = Job(head, context.step.state.value, config.budget, ablate=True)
+    config, head, base = load_environments(context)
+    at_head = ShardOptions(head, context.step.state.value, config.budget, ablate=True)
     if base is None:
         with context.reading() as (session, campaign):
-            accused = outcomes.having(session, campaign.id, head.key, ACCUSING)
+            accused = outcomes.cases_with_verdict(session, campaign.id, head.key, ACCUSING)
         _repeat(context, config, at_head, accused)
     else:
-        at_base = Job(base, context.step.state.value, config.budget)
+        at_base = ShardOptions(base, context.step.state.value, config.budget)
         run_pending(context, config, at_base, head.key, ACCUSING)
-        _repeat(context, config, at_head, _accused(context, head, base))
-        repeat(context, config, at_base, _confirmed(context, config, head, base))
+        _repeat(context, config, at_head, _regressed_cases(context, head, base))
+        repeat(context, config, at_base, _confirmed_cases(context, config, head, base))
     _measure_noise(context, config, head)
     with context.transaction() as (_, campaign):
         context.move(campaign, CampaignState.COMPARING)
 
 
-def _repeat(context: Context, config: Config, job: Job, cases: list[str]) -> None:
+def _repeat(context: Context, config: Config, shard_options: ShardOptions, cases: list[str]) -> None:
     """Repeats what failed at head. What may be the machine's doing is run alone and with more patience first;
     if that gets through, it accuses nobody and is run no more.
     """
-    doubted = [case for case, outcome in _outcomes(context, job.place, cases).items() if doubtful(outcome)]
-    repeat(context, config, replace(job, patience=PATIENCE), doubted, runs=1)
+    suspicious = [
+        case
+        for case, outcome in _outcomes(context, shard_options.environment, cases).items()
+        if needs_rerun(outcome)
+    ]
+    repeat(context, config, replace(shard_options, limit_factor=RETRY_LIMIT_FACTOR), suspicious, runs=1)
     with context.reading() as (session, campaign):
-        runs = outcomes.agreement(session, campaign.id, job.place.side, job.place.key)
-    shown = [case for case in cases if case not in doubted or runs.get(case) == (1, 1)]
-    repeat(context, config, job, shown)
+        runs = outcomes.agreement(
+            session, campaign.id, shard_options.environment.side, shard_options.environment.key
+        )
+    reproduced = [case for case in cases if case not in suspicious or runs.get(case) == (1, 1)]
+    repeat(context, config, shard_options, reproduced)
 
 
-def _outcomes(context: Context, place: Place, cases: list[str]) -> dict[str, Outcome]:
+def _outcomes(context: Context, environment: Environment, cases: list[str]) -> dict[str, Outcome]:
     with context.reading() as (session, _):
-        found = {case: outcomes.get(session, case, place.key) for case in cases}
+        found = {case: outcomes.get(session, case, environment.key) for case in cases}
     return {case: outcome for case, outcome in found.items() if outcome is not None}
 
 
-def _measure_noise(context: Context, config: Config, head: Place) -> None:
+def _measure_noise(context: Context, config: Config, head: Environment) -> None:
     """Runs a few passing cases again, within a tenth of the budget: that is no accusation's time."""
     present = context.step.state.value
     with context.reading() as (_, campaign):
-        until = campaigns.spent(campaign, present) + NOISE_SHARE * config.budget
-    job = Job(head, present, min(config.budget, until))
-    repeat(context, config, job, _sample(context, head), runs=1)
+        until = campaigns.seconds_spent(campaign, present) + NOISE_SHARE * config.budget
+    shard_options = ShardOptions(head, present, min(config.budget, until))
+    repeat(context, config, shard_options, _sample(context, head), runs=1)
 
 
-def _sample(context: Context, head: Place) -> list[str]:
+def _sample(context: Context, head: Environment) -> list[str]:
     """A few cases that pass at head, always the same ones of a toolchain, to be run again: the noise floor.
 
     How often those disagree with themselves is how often a repeat says something by chance.
     """
     with context.reading() as (session, campaign):
-        passing = outcomes.having(session, campaign.id, head.key, (Verdict.PASS,))
+        passing = outcomes.cases_with_verdict(session, campaign.id, head.key, (Verdict.PASS,))
 
     def drawn(case: str) -> bytes:
         return sha256(f"{head.key.toolchain}:{case}".encode()).digest()
@@ -91,19 +97,19 @@ def _sample(context: Context, head: Place) -> list[str]:
     return nsmallest(NOISE, passing, key=drawn)
 
 
-def _accused(context: Context, head: Place, base: Place) -> list[str]:
+def _regressed_cases(context: Context, head: Environment, base: Environment) -> list[str]:
     """The cases that fail at head and pass at base."""
     with context.reading() as (session, campaign):
         return [
             at_head.case
-            for at_head, at_base in outcomes.pairs(session, campaign.id, head.key, base.key)
-            if at_head.verdict.accuses and at_base is not None and at_base.verdict is Verdict.PASS
+            for at_head, at_base in outcomes.outcome_pairs(session, campaign.id, head.key, base.key)
+            if at_head.verdict.is_failure and at_base is not None and at_base.verdict is Verdict.PASS
         ]
 
 
-def _confirmed(context: Context, config: Config, head: Place, base: Place) -> list[str]:
+def _confirmed_cases(context: Context, config: Config, head: Environment, base: Environment) -> list[str]:
     """Those of them that failed alike in every fresh run at head."""
-    accused = _accused(context, head, base)
+    accused = _regressed_cases(context, head, base)
     with context.reading() as (session, campaign):
         runs = outcomes.agreement(session, campaign.id, head.side, head.key)
     return [case for case in accused if config.repeats <= runs.get(case, (0, 0))[1] == runs[case][0]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from functools import partial
 
-from bot.campaigns import plans
-from bot.campaigns.attend import attend
-from bot.campaigns.collecting import FIRST_S, limit
 from bot.campaigns.context import Context
+from bot.campaigns.plan import planner
+from bot.campaigns.plan.collection import FIRST_CASES_S, limit
 from bot.campaigns.registry import step
+from bot.campaigns.run_with_lease import run_with_lease
 from bot.campaigns.services import Config
 from bot.config import CONFIG_PATH
 from bot.store import campaigns
@@ -29,19 +29,19 @@ def plan(context: Context) -> None:
     with context.reading() as (_, campaign):
         pass
     config = _config(context, campaign)
-    reason = NOTHING_TO_TEST if config is None else _unwatched(context, campaign, config)
+    reason = NOTHING_TO_TEST if config is None else _unwatched_reason(context, campaign, config)
     if config is None or reason:
         with context.transaction() as (_, campaign):
             context.move(campaign, CampaignState.DONE, reason)
         return
-    seconds = min(FIRST_S, limit(config.budget) - campaigns.spent(campaign, plans.COLLECTING))
-    cases, accounts = plans.collected(context, config, seconds)
+    seconds = min(FIRST_CASES_S, limit(config.budget) - campaigns.seconds_spent(campaign, planner.COLLECTING))
+    cases, accounts = planner.collect_cases(context, config, seconds)
     with (
-        plans.ranked(context, config, cases) as (order, ranking),
+        planner.rank_cases(context, config, cases) as (order, ranking),
         context.transaction() as (session, campaign),
     ):
         count = campaigns.write_plan(session, campaign.id, order.ids())
-        campaign.plan = plans.told(accounts, ranking)
+        campaign.plan = planner.plan_to_json(accounts, ranking)
         campaign.config = config.to_json()
         context.move(campaign, CampaignState.PROVISIONING)
     context.progress(count, count, f"{count} cases planned")
@@ -49,30 +49,32 @@ def plan(context: Context) -> None:
 
 def _config(context: Context, campaign: Campaign) -> Config | None:
     """The configuration in force, with what whoever asked for the campaign wanted otherwise."""
-    config = _configured(context, campaign)
+    config = _configuration_at_head(context, campaign)
     if config is None or not campaign.overrides:
         return config
-    return config.overridden(campaign.overrides)
+    return config.with_overrides(campaign.overrides)
 
 
-def _configured(context: Context, campaign: Campaign) -> Config | None:
+def _configuration_at_head(context: Context, campaign: Campaign) -> Config | None:
     """The configuration given with the campaign, else the one at head, else the repository's default."""
     if campaign.config:
         return context.config(campaign)
     services = context.services
     read = partial(services.repositories.read, campaign.target, campaign.head)
     context.progress(0, 0, f"reading {campaign.target} at {campaign.head[:12]}")
-    return attend(context, lambda *_: services.config_of(read))
+    return run_with_lease(context, lambda *_: services.config_of(read))
 
 
-def _unwatched(context: Context, campaign: Campaign, config: Config) -> str | None:
+def _unwatched_reason(context: Context, campaign: Campaign, config: Config) -> str | None:
     """Why a push to this branch is none of our business; None if it is, or if nothing was pushed."""
     if campaign.trigger != "push" or not campaign.ref.startswith(_BRANCH):
         return None
     branch = campaign.ref.removeprefix(_BRANCH)
     globs = config.branches
     if globs is None:
-        globs = [attend(context, lambda *_: context.services.repositories.default_branch(campaign.target))]
+        globs = [
+            run_with_lease(context, lambda *_: context.services.repositories.default_branch(campaign.target))
+        ]
     if any(fnmatchcase(branch, glob) for glob in globs):
         return None
     return (

@@ -1,17 +1,17 @@
 """Provisioning: make the toolchains of head and base.
 
 A release that cannot be installed, on either side, ends the campaign: our trouble, not the compiler's. Only a
-base that pins nothing is done without; the findings stay unjudged then.
+base that pins nothing is done without; the findings stay inconclusive then.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from bot.campaigns.building import build, row
 from bot.campaigns.context import Context
 from bot.campaigns.registry import step
-from bot.campaigns.services import Config, Ready
+from bot.campaigns.run.toolchain_build import build_toolchain, toolchain_row
+from bot.campaigns.services import Config, ReadyToolchain
 from bot.errors import ConfigError
 from bot.store import campaigns
 from bot.store.models import CampaignState, Side, Toolchain
@@ -31,7 +31,7 @@ def provision(context: Context) -> None:
         context.move(campaign, CampaignState.RUNNING, note)
 
 
-def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Ready | None, str]:
+def _base(context: Context, config: Config, target: str, sha: str) -> tuple[ReadyToolchain | None, str]:
     """The base's toolchain, or None and why there is none."""
     if not sha:
         return None, ""
@@ -41,10 +41,10 @@ def _base(context: Context, config: Config, target: str, sha: str) -> tuple[Read
         return None, f"there is no base to compare with: {sha[:12]} pins no toolchain: {error}"
 
 
-def _make(context: Context, config: Config, target: str, sha: str) -> Ready:
+def _make(context: Context, config: Config, target: str, sha: str) -> ReadyToolchain:
     read = partial(context.services.repositories.read, target, sha)
-    return build(context, context.services, context.settings.data_dir, config, read)
+    return build_toolchain(context, context.services, context.settings.data_dir, config, read)
 
 
-def _row(context: Context, ready: Ready) -> Toolchain:
-    return row(ready, context.services.clock.now())
+def _row(context: Context, ready: ReadyToolchain) -> Toolchain:
+    return toolchain_row(ready, context.services.clock.now())

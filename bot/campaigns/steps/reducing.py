@@ -9,31 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bot.campaigns import choosing
+from bot.campaigns.classify.bug_matching import KnownBug
 from bot.campaigns.context import Context
-from bot.campaigns.reducing import Reducing
+from bot.campaigns.reduce import reduction_selection
+from bot.campaigns.reduce.reducer import FindingReducer
 from bot.campaigns.registry import step
+from bot.campaigns.run.shards import load_environments
 from bot.campaigns.services import Signature
-from bot.campaigns.shards import places
-from bot.campaigns.signing import Known
 from bot.store import bugs, campaigns, findings, outcomes
-from bot.store.models import Bug, CampaignState, Standing
+from bot.store.models import Bug, CampaignState, Classification
 
 
 @step(CampaignState.REDUCING, to=(CampaignState.REPORTING,))
 def reduce(context: Context) -> None:
     """Reads the findings; writes reductions as they come, then the findings with their bugs."""
-    config, head, base = places(context)
+    config, head, base = load_environments(context)
     with context.reading() as (session, campaign):
         found = {row.case_id: row for row in findings.copies(session, campaign.id)}
         target = bugs.of_target(session, campaign.target)
-        unheard = frozenset(bugs.unheard(session, target))
-        hurried, tried = campaign.pull is not None, campaigns.attempted(campaign)
-    work = Reducing(context, config, head, base, found, _known(target), unheard, hurried, tried=tried)
+        signatures_to_announce = frozenset(bugs.signatures_to_announce(session, target))
+        within_budget, tried = campaign.pull is not None, campaigns.attempted_reductions(campaign)
+    work = FindingReducer(
+        context, config, head, base, found, _known(target), signatures_to_announce, within_budget, tried=tried
+    )
     if config.reduction.cases:
-        work.reduce(choosing.wanted(found.values(), work.size))
-        work.reduce(work.settle())  # what was met on the way and is new
-        work.settle()
+        work.reduce(reduction_selection.select_for_reduction(found.values(), work.size))
+        work.reduce(work.adopt_reductions())  # what was met on the way and is new
+        work.adopt_reductions()
     _sign(work)
     asked = len(work.adopted) + len(work.why)
     if asked:
@@ -43,35 +45,37 @@ def reduce(context: Context) -> None:
         context.move(campaign, CampaignState.REPORTING)
 
 
-def _known(target: Iterable[Bug]) -> list[Known]:
+def _known(target: Iterable[Bug]) -> list[KnownBug]:
     """The bugs that are known by a reduced case, whose signature says what they need."""
-    return [Known(one.signature, one.facts["signature"]) for one in target if "signature" in one.facts]
+    return [KnownBug(one.signature, one.facts["signature"]) for one in target if "signature" in one.facts]
 
 
-def _sign(work: Reducing) -> None:
+def _sign(work: FindingReducer) -> None:
     """Gives each finding the key of the bug it belongs to."""
-    kinds: dict[tuple[str, str], str] = {}  # standing, signature before it was reduced → the bug
-    for case, known in sorted(work.signed().items(), key=lambda one: (one[1].needs, one[1].key)):
+    kinds: dict[tuple[str, str], str] = {}  # classification, signature before it was reduced → the bug
+    for case, known in sorted(work.bugs_by_case().items(), key=lambda one: (one[1].needs, one[1].key)):
         row = work.found[case]
-        kinds.setdefault((row.standing, row.signature), known.key)
+        kinds.setdefault((row.classification, row.signature), known.key)
         row.signature, row.reduced = known.key, work.small[case].case
-    behind = work.behind(dict(_raw(work)))
+    underlying_bug = work.underlying_bug(dict(_raw(work)))
     for case, row in work.found.items():
         if not row.reduced:  # if no pattern tells, what is alike as it was found counts as alike
-            row.signature = behind.get(case) or kinds.get((row.standing, row.signature), row.signature)
+            row.signature = underlying_bug.get(case) or kinds.get(
+                (row.classification, row.signature), row.signature
+            )
     for case, why in work.why.items():
         row = work.found[case]
-        row.reason = f"{row.reason}{findings.UNREDUCED}{why}"
+        row.reason = f"{row.reason}{findings.NOT_REDUCED}{why}"
 
 
-def _raw(work: Reducing) -> Iterator[tuple[str, Signature]]:
+def _raw(work: FindingReducer) -> Iterator[tuple[str, Signature]]:
     """The signatures of the findings whose cases were not reduced."""
     for case, row in work.found.items():
-        if row.reduced or Standing(row.standing) is Standing.SUPPORT_LOST:
+        if row.reduced or Classification(row.classification) is Classification.SUPPORT_LOST:
             continue
-        place = work.base if Standing(row.standing) is Standing.FIXED else work.head
-        assert place is not None
+        environment = work.base if Classification(row.classification) is Classification.FIXED else work.head
+        assert environment is not None
         with work.context.reading() as (session, _):
-            outcome = outcomes.get(session, case, place.key)
+            outcome = outcomes.get(session, case, environment.key)
         assert outcome is not None
         yield case, work.sign(case, outcome)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bot.commands.asking import Asked, Receipt
-from bot.commands.registry import Need, action, actions
+from bot.commands.command_context import CommandContext, CommandResult
+from bot.commands.registry import RequiredRole, action, actions
 from bot.store import Session
 
 
-@action("help", "Lists the commands.", need=Need.READER)
-def tell(_session: Session, asked: Asked) -> Receipt:
+@action("help", "Lists the commands.", required_role=RequiredRole.READER)
+def show_help(_session: Session, context: CommandContext) -> CommandResult:
     """The commands that make sense here, with their help."""
-    here = [each for each in actions().values() if asked.place in each.places]
+    here = [each for each in actions().values() if context.thread_kind in each.thread_kinds]
     rows = [f"| `{each.verb.usage}` | {each.verb.help} |" for each in here]
-    return Receipt("\n".join(["| command | what it does |", "| --- | --- |", *rows]))
+    return CommandResult("\n".join(["| command | what it does |", "| --- | --- |", *rows]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bot.commands import values
-from bot.commands.asking import Asked, Receipt, refused
+from bot.commands import argument_types
+from bot.commands.command_context import CommandContext, CommandResult, refuse
 from bot.commands.grammar import Argument
 from bot.commands.registry import action
 from bot.reports import text
 from bot.store import Session, mutes
 
-_OPERATOR = Argument("op", "OPERATOR", values.glob, required=True)
+_OPERATOR = Argument("op", "OPERATOR", argument_types.glob, required=True)
 
 
 @action(
@@ -17,19 +17,19 @@ _OPERATOR = Argument("op", "OPERATOR", values.glob, required=True)
     "Says nothing about an operator, or a pattern such as `Resize*`, until a day (2026-12-31) or for a time "
     "(30d). What is found is still counted and shown in reports.",
     _OPERATOR,
-    Argument("until", "WHEN", values.word, required=True),
-    Argument("reason", "REASON", str, rest=True),
+    Argument("until", "WHEN", argument_types.non_empty, required=True),
+    Argument("reason", "REASON", str, remainder=True),
 )
-def mute(session: Session, asked: Asked) -> Receipt:
+def mute(session: Session, context: CommandContext) -> CommandResult:
     """Sets or moves a mute."""
     try:
-        end = values.until(asked.values["until"], asked.at)
+        end = argument_types.until(context.values["until"], context.at)
     except ValueError as error:
-        return refused(f"`until` {error}.")
-    operator, reason = asked.values["op"], asked.values.get("reason", "")
-    mutes.add(session, asked.target, operator, end, asked.author, reason, asked.at)
+        return refuse(f"`until` {error}.")
+    operator, reason = context.values["op"], context.values.get("reason", "")
+    mutes.add(session, context.target, operator, end, context.author, reason, context.at)
     said = f"{operator} is muted until {end:%Y-%m-%d %H:%M} UTC"
-    return Receipt(
+    return CommandResult(
         f"{text.code(operator)} is muted until {end:%Y-%m-%d %H:%M} UTC; "
         f"`/assay unmute op={operator}` ends it.",
         why=f"{said}: {reason}" if reason else said,
@@ -37,11 +37,11 @@ def mute(session: Session, asked: Asked) -> Receipt:
 
 
 @action("unmute", "Ends a mute.", _OPERATOR)
-def unmute(session: Session, asked: Asked) -> Receipt:
+def unmute(session: Session, context: CommandContext) -> CommandResult:
     """Takes a mute off."""
-    operator = asked.values["op"]
-    if mutes.remove(session, asked.target, operator):
-        return Receipt(why=f"{operator} is not muted any more")
-    there = [one.operator for one in mutes.in_force(session, asked.target, asked.at)]
+    operator = context.values["op"]
+    if mutes.remove(session, context.target, operator):
+        return CommandResult(why=f"{operator} is not muted any more")
+    there = [one.operator for one in mutes.in_force(session, context.target, context.at)]
     listed = ", ".join(map(text.code, there)) or "none"
-    return refused(f"{text.code(operator)} is not muted; muted are: {listed}.")
+    return refuse(f"{text.code(operator)} is not muted; muted are: {listed}.")

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from bot.bugs import filing
-from bot.commands.asking import Asked, Place, Receipt, refused
+from bot.bugs import issue_filing
+from bot.commands.command_context import CommandContext, CommandResult, ThreadKind, refuse
 from bot.commands.registry import action
-from bot.reports.templating import counted
+from bot.reports.templates import pluralize
 from bot.store import Session, bugs, outbox
 
 
 @action(
     "upstream",
     "Releases the report that is held about this; on a pull request, all that its campaign holds.",
-    places=frozenset({Place.BUG, Place.PULL}),
+    thread_kinds=frozenset({ThreadKind.BUG, ThreadKind.PULL}),
 )
-def release(session: Session, asked: Asked) -> Receipt:
+def approve_reports(session: Session, context: CommandContext) -> CommandResult:
     """Lets held effects go out."""
     held = outbox.held_about(
-        session, asked.target, bug_id=asked.bug.id if asked.bug else None, pull=asked.number
+        session, context.target, bug_id=context.bug.id if context.bug else None, pull=context.number
     )
     if not held:
-        return refused("Nothing is held about this.")
+        return refuse("Nothing is held about this.")
     for effect in held:
         if effect.kind == outbox.ISSUE:  # once more on the newest commit before it goes out
             bug = bugs.of_id(session, effect.bug_id)
-            filing.ask(session, effect.key, asked.target, bug, asked.at, asked.author, asked.number)
+            issue_filing.request_checks(
+                session, effect.key, context.target, bug, context.at, context.author, context.number
+            )
         else:
-            outbox.release(session, effect.key)
-    return Receipt(at_work=True, why=f"{counted(len(held), 'report')} released")
+            outbox.approve(session, effect.key)
+    return CommandResult(in_progress=True, why=f"{pluralize(len(held), 'report')} released")

@@ -1,6 +1,6 @@
 """Check runs: made once for a commit, changed in place, annotated fifty lines at a time.
 
-GitHub adds the annotations of each request to those that are there, and takes none back. What is there
+GitHubSink adds the annotations of each request to those that are there, and takes none back. What is there
 already is asked for before more is added, unless it was we who just made the run: none is ever shown twice.
 """
 
@@ -11,94 +11,94 @@ from dataclasses import replace
 from typing import Any
 
 from bot.github.client import Client
-from bot.github.effects.kind import Kind, as_made, kind, without
+from bot.github.effects.kind import EffectKind, kind, omit, with_remote_id
 from bot.github.limits import MAX_ANNOTATIONS, MAX_DESCRIPTION, ThrottledError
 from bot.github.requests import Request, Sent, checked_target
-from bot.store.outbox import Claimed
+from bot.store.outbox import ClaimedEffect
 
 Annotation = Mapping[str, Any]
 
 
 @kind
-class CheckRun(Kind):
+class CheckRun(EffectKind):
     """`POST /repos/{owner}/{repo}/check-runs`, then `PATCH …/check-runs/{id}`. For Apps alone."""
 
     name = "check_run"
-    need = "checks=write"
-    living = True
-    tokens = False
+    permission = "checks=write"
+    editable = True
+    allowed_for_tokens = False
 
-    def create(self, effect: Claimed) -> Request:
+    def create(self, effect: ClaimedEffect) -> Request:
         """The run with its first annotations."""
         notes = _notes(effect)[:MAX_ANNOTATIONS]
-        return Request("POST", _runs(effect), _with(effect.payload, notes))
+        return Request("POST", _runs(effect), _with_annotations(effect.payload, notes))
 
-    def change(self, effect: Claimed) -> Request:
+    def change(self, effect: ClaimedEffect) -> Request:
         """The run's present content with the first annotations; which commit it is for never changes."""
         return self._change(effect, _notes(effect)[:MAX_ANNOTATIONS])
 
-    def requests(self, effect: Claimed) -> list[Request]:
+    def requests(self, effect: ClaimedEffect) -> list[Request]:
         """The run, then the rest of its annotations."""
         first = super().requests(effect)
-        made = effect if effect.remote else replace(effect, remote="{id}")
+        made = effect if effect.remote_id else replace(effect, remote_id="{id}")
         return first + [self._add(made, batch) for batch in _batches(_notes(effect)[MAX_ANNOTATIONS:])]
 
-    def send(self, client: Client, effect: Claimed) -> Sent:
+    def send(self, client: Client, effect: ClaimedEffect) -> Sent:
         """Makes or changes it; what one request cannot hold follows in others."""
         notes = _notes(effect)
-        if effect.remote:
-            there = {_identity(one) for one in self._there(client, effect)} if notes else set()
+        if effect.remote_id:
+            there = {_identity(one) for one in self._existing_annotations(client, effect)} if notes else set()
             notes = [one for one in notes if _identity(one) not in there]
             first = self._change(effect, notes[:MAX_ANNOTATIONS])
         else:
             first = self.create(effect)
-        sent = self.sent(client.send(first, self.need).data)
+        sent = self.sent(client.send(first, self.permission).data)
         try:
             for batch in _batches(notes[MAX_ANNOTATIONS:]):
-                client.send(self._add(as_made(effect, sent), batch), self.need)
+                client.send(self._add(with_remote_id(effect, sent), batch), self.permission)
         except ThrottledError as error:
-            error.begun = True
+            error.partially_sent = True
             raise
         return sent
 
-    def find(self, client: Client, effect: Claimed, me: str) -> Sent | None:
+    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
         """The run with our key as its external id, made by us."""
         path = f"/repos/{checked_target(effect.target)}/commits/{effect.payload['head_sha']}/check-runs"
         for run in client.pages(path, "check_runs", check_name=effect.payload["name"], filter="all"):
             by = (run.get("app") or {}).get("slug")
-            if run.get("external_id") == effect.key and by in (None, me.removesuffix("[bot]")):
+            if run.get("external_id") == effect.key and by in (None, login.removesuffix("[bot]")):
                 return self.sent(run)
         return None
 
-    def settled(self, effect: Claimed) -> bool:
+    def is_complete(self, effect: ClaimedEffect) -> bool:
         """Whether one request made all of it."""
         return effect.revision == 1 and len(_notes(effect)) <= MAX_ANNOTATIONS
 
-    def _change(self, effect: Claimed, notes: list[Annotation]) -> Request:
-        body = _with(without(effect.payload, "head_sha"), notes)
-        return Request("PATCH", f"{_runs(effect)}/{effect.remote}", body)
+    def _change(self, effect: ClaimedEffect, notes: list[Annotation]) -> Request:
+        body = _with_annotations(omit(effect.payload, "head_sha"), notes)
+        return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
 
-    def _add(self, effect: Claimed, notes: list[Annotation]) -> Request:
-        """More annotations; GitHub wants the rest of the output again, or forgets it."""
-        body = _with({"output": effect.payload["output"]}, notes)
-        return Request("PATCH", f"{_runs(effect)}/{effect.remote}", body)
+    def _add(self, effect: ClaimedEffect, notes: list[Annotation]) -> Request:
+        """More annotations; GitHubSink wants the rest of the output again, or forgets it."""
+        body = _with_annotations({"output": effect.payload["output"]}, notes)
+        return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
 
-    def _there(self, client: Client, effect: Claimed) -> Iterable[Annotation]:
-        return client.pages(f"{_runs(effect)}/{effect.remote}/annotations")
+    def _existing_annotations(self, client: Client, effect: ClaimedEffect) -> Iterable[Annotation]:
+        return client.pages(f"{_runs(effect)}/{effect.remote_id}/annotations")
 
 
 @kind
-class CommitStatus(Kind):
+class CommitStatus(EffectKind):
     """What the owner of a token can do instead of a check run: one word and one line.
 
-    Lost are the text, the annotations and the buttons; the details' address stays. GitHub shows the latest
+    Lost are the text, the annotations and the buttons; the details' address stays. GitHubSink shows the latest
     status of each context, so that making it again is changing it.
     """
 
     name = "commit_status"
-    need = "statuses=write"
+    permission = "statuses=write"
 
-    def create(self, effect: Claimed) -> Request:
+    def create(self, effect: ClaimedEffect) -> Request:
         """`POST /repos/{owner}/{repo}/statuses/{sha}` from the payload of a check run."""
         run, output = effect.payload, effect.payload.get("output") or {}
         body = {
@@ -130,21 +130,21 @@ def _state(run: Mapping[str, Any]) -> str:
     return _STATES.get(str(conclusion), "failure") if conclusion else "pending"
 
 
-def _runs(effect: Claimed) -> str:
+def _runs(effect: ClaimedEffect) -> str:
     return f"/repos/{checked_target(effect.target)}/check-runs"
 
 
-def _notes(effect: Claimed) -> list[Annotation]:
+def _notes(effect: ClaimedEffect) -> list[Annotation]:
     """The annotations, each once."""
     output = effect.payload.get("output") or {}
     return list({_identity(one): one for one in output.get("annotations") or ()}.values())
 
 
-def _with(payload: Mapping[str, Any], notes: list[Annotation]) -> dict[str, Any]:
+def _with_annotations(payload: Mapping[str, Any], notes: list[Annotation]) -> dict[str, Any]:
     """The payload with these annotations instead of all; without any, the field is left out."""
     if "output" not in payload:
         return dict(payload)
-    output = without(payload["output"], "annotations")
+    output = omit(payload["output"], "annotations")
     return {**payload, "output": {**output, "annotations": notes} if notes else output}
 
 
@@ -153,6 +153,6 @@ def _batches(notes: list[Annotation]) -> list[list[Annotation]]:
 
 
 def _identity(note: Annotation) -> tuple[object, ...]:
-    """What makes an annotation the same; GitHub gives these fields back as they were."""
+    """What makes an annotation the same; GitHubSink gives these fields back as they were."""
     where = (note["path"], note["start_line"], note["end_line"], note["annotation_level"])
     return (*where, note.get("title") or "", note["message"])

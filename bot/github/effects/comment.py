@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from bot.github.client import Client
-from bot.github.effects.kind import Kind, in_public, kind, ours, since, thread
+from bot.github.effects.kind import EffectKind, find_own, kind, require_parent_sent, since, thread_path
 from bot.github.requests import Request, Sent, checked_target
-from bot.store.outbox import Claimed
+from bot.store.outbox import ClaimedEffect
 
 
 @kind
-class Comment(Kind):
+class Comment(EffectKind):
     """`POST /repos/{owner}/{repo}/issues/{number}/comments`."""
 
     name = "comment"
-    need = "issues=write"
+    permission = "issues=write"
 
-    def create(self, effect: Claimed) -> Request:
+    def create(self, effect: ClaimedEffect) -> Request:
         """The comment as it is posted."""
-        return Request("POST", f"{thread(effect)}/comments", {"body": effect.payload["body"]})
+        return Request("POST", f"{thread_path(effect)}/comments", {"body": effect.payload["body"]})
 
-    def send(self, client: Client, effect: Claimed) -> Sent:
+    def send(self, client: Client, effect: ClaimedEffect) -> Sent:
         """Says it, where there is an issue to say it on."""
-        in_public(effect)
+        require_parent_sent(effect)
         return super().send(client, effect)
 
-    def find(self, client: Client, effect: Claimed, me: str) -> Sent | None:
+    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
         """Our own comment that carries the marker."""
-        there = ours(client.pages(f"{thread(effect)}/comments", since=since(effect)), effect, me)
+        there = find_own(client.pages(f"{thread_path(effect)}/comments", since=since(effect)), effect, login)
         return self.sent(there) if there is not None else None
 
 
@@ -39,16 +39,16 @@ class Sticky(Comment):
     """
 
     name = "sticky"
-    need = "pull_requests=write"
-    living = True
-    seeks = True
+    permission = "pull_requests=write"
+    editable = True
+    always_search = True
 
-    def change(self, effect: Claimed) -> Request:
+    def change(self, effect: ClaimedEffect) -> Request:
         """`PATCH /repos/{owner}/{repo}/issues/comments/{id}`."""
-        path = f"/repos/{checked_target(effect.target)}/issues/comments/{effect.remote}"
+        path = f"/repos/{checked_target(effect.target)}/issues/comments/{effect.remote_id}"
         return Request("PATCH", path, {"body": effect.payload["body"]})
 
-    def find(self, client: Client, effect: Claimed, me: str) -> Sent | None:
+    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
         """Our own comment that carries the marker, of whatever age."""
-        there = ours(client.pages(f"{thread(effect)}/comments"), effect, me)
+        there = find_own(client.pages(f"{thread_path(effect)}/comments"), effect, login)
         return self.sent(there) if there is not None else None

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from bot.github.client import Client
-from bot.github.effects.kind import Kind, kind, ours, since
+from bot.github.effects.kind import EffectKind, find_own, kind, since
 from bot.github.requests import Request, Sent, checked_target
-from bot.store.outbox import Claimed
+from bot.store.outbox import ClaimedEffect
 
 
 @kind
-class Issue(Kind):
-    """`POST /repos/{owner}/{repo}/issues`; GitHub makes the labels that are missing."""
+class Issue(EffectKind):
+    """`POST /repos/{owner}/{repo}/issues`; GitHubSink makes the labels that are missing."""
 
     name = "issue"
-    need = "issues=write"
+    permission = "issues=write"
 
-    def create(self, effect: Claimed) -> Request:
+    def create(self, effect: ClaimedEffect) -> Request:
         """The issue as it is posted."""
         return Request("POST", f"/repos/{checked_target(effect.target)}/issues", effect.payload)
 
@@ -25,9 +25,9 @@ class Issue(Kind):
         """Its page and its number."""
         return Sent(answer["html_url"], answer["number"], str(answer["number"]))
 
-    def find(self, client: Client, effect: Claimed, me: str) -> Sent | None:
+    def find(self, client: Client, effect: ClaimedEffect, login: str) -> Sent | None:
         """Our own issue that carries the marker, open or closed."""
         path = f"/repos/{checked_target(effect.target)}/issues"
         found = client.pages(path, state="all", since=since(effect), sort="created", direction="asc")
-        there = ours(found, effect, me)
+        there = find_own(found, effect, login)
         return self.sent(there) if there is not None else None

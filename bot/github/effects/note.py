@@ -11,4 +11,4 @@ class Note(Sticky):
     """As the one comment of a pull request, on an issue: made once, then edited in place."""
 
     name = "note"
-    need = "issues=write"
+    permission = "issues=write"

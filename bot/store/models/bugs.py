@@ -25,7 +25,7 @@ class Bug(Base):
     state: Mapped[str] = mapped_column(String(16), default=BugState.NEW.value)
     reason: Mapped[str] = mapped_column(default="")  # why in this state, above all why silent
     issue: Mapped[int | None]  # number on GitHub
-    told_at: Mapped[datetime | None]  # GitHub's time of what people last did to it
+    issue_updated_at: Mapped[datetime | None]  # GitHub's time of what people last did to it
     first_seen: Mapped[datetime]
     last_seen: Mapped[datetime]
     # How the smallest case known of it is run; "" until a campaign has reduced one.
@@ -36,10 +36,12 @@ class Bug(Base):
     campaign_id: Mapped[int | None]  # the last that saw it; campaigns come and go
     seen: Mapped[int] = mapped_column(default=0)  # campaigns that saw it
     duplicate_of: Mapped[int | None] = mapped_column(ForeignKey("bugs.id", name="bugs_duplicate_of"))
-    ruling: Mapped[str] = mapped_column(String(16), default="")  # a person's: "invalid", "" for none
+    resolution: Mapped[str] = mapped_column(String(16), default="")  # a person's: "invalid", "" for none
     fixed_by: Mapped[str] = mapped_column(String(64), default="")  # the commit, as far as it is known
     traits: Mapped[dict[str, Any]] = mapped_column(default=dict)  # fuzzing.triage: Traits of that case
-    facts: Mapped[dict[str, Any]] = mapped_column(default=dict)  # "bisection", "localisation", "lives", …
+    facts: Mapped[dict[str, Any]] = mapped_column(
+        default=dict
+    )  # "bisection", "localization", "occurrence", …
 
 
 class Retest(Base):
@@ -54,12 +56,12 @@ class Retest(Base):
     toolchain: Mapped[str] = mapped_column(String(64))
     runs: Mapped[int]
     failed: Mapped[int]
-    healthy: Mapped[bool]  # a control case did on this build what it has to do
+    control_passed: Mapped[bool]  # a control case did on this build what it has to do
     at: Mapped[datetime]
 
 
 class Job(Base):
-    """Something long to be done about a bug or a campaign: reduce, bisect, localise, retest."""
+    """Something long to be done about a bug or a campaign: reduce, bisect, localize, retest."""
 
     __tablename__ = "jobs"
 
@@ -70,7 +72,7 @@ class Job(Base):
     campaign_id: Mapped[int | None]
     bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))
     arguments: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    asked_by: Mapped[str] = mapped_column(default="")
+    requested_by: Mapped[str] = mapped_column(default="")
     state: Mapped[str] = mapped_column(String(16), default=JobState.PENDING.value, index=True)
     reason: Mapped[str] = mapped_column(default="")
     result: Mapped[dict[str, Any]] = mapped_column(default=dict)

@@ -41,7 +41,7 @@ class Campaign(Base):
     # What asked for it: a push, pull_request:7, schedule:nightly, command:COMMENT, manual:…
     trigger: Mapped[str] = mapped_column(String(64))
     pull: Mapped[int | None]  # the pull request it is about
-    asked_by: Mapped[str] = mapped_column(default="")  # the login of whoever asked, "" for an event
+    requested_by: Mapped[str] = mapped_column(default="")  # the login of whoever asked, "" for an event
     overrides: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what a command or schedule sets
     delivery: Mapped[str] = mapped_column(String(64), default="")
     state: Mapped[str] = mapped_column(String(16), default=CampaignState.PLANNING.value, index=True)
@@ -56,8 +56,10 @@ class Campaign(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     clock: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → seconds spent
-    work: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → bot.store.work.Work.to_json()
-    plan: Mapped[dict[str, Any]] = mapped_column(default=dict)  # of what: bot.campaigns.plans, "reductions"
+    costs: Mapped[dict[str, Any]] = mapped_column(default=dict)  # step → bot.store.step_cost.Work.to_json()
+    plan: Mapped[dict[str, Any]] = mapped_column(
+        default=dict
+    )  # of what: bot.campaigns.plan.planner, "reductions"
 
 
 class CampaignCase(Base):
@@ -107,7 +109,7 @@ class Finding(Base):
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     case_id: Mapped[str] = mapped_column(String(64), primary_key=True)
-    standing: Mapped[str] = mapped_column(String(24))
+    classification: Mapped[str] = mapped_column(String(24))
     verdict: Mapped[str] = mapped_column(String(24))  # at head; at base for what was fixed
     signature: Mapped[str] = mapped_column(String(64))
     bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))

@@ -9,7 +9,7 @@ from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from bot.store.models.base import Base
-from bot.store.models.states import Cause, EffectState
+from bot.store.models.states import EffectState, SuppressionCause
 
 
 class Effect(Base):
@@ -27,60 +27,60 @@ class Effect(Base):
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"))
     bug_id: Mapped[int | None] = mapped_column(ForeignKey("bugs.id"))
     number: Mapped[int | None]  # the issue or pull request it belongs to, or is
-    after: Mapped[str] = mapped_column(
+    depends_on: Mapped[str] = mapped_column(
         String(64), default=""
     )  # the key of the effect that must be out before
     urgent: Mapped[bool] = mapped_column(default=False)  # somebody waits for it: an answer to a command
     mode: Mapped[str] = mapped_column(String(16), default="")  # "dry-run", "live"; "" as its campaign says
     payload: Mapped[dict[str, Any]]  # the request's body, as GitHub's API describes it
-    state: Mapped[str] = mapped_column(String(16), default=EffectState.INTENDED.value, index=True)
+    state: Mapped[str] = mapped_column(String(16), default=EffectState.PENDING.value, index=True)
     reason: Mapped[str] = mapped_column(default="")  # for people
-    cause: Mapped[str] = mapped_column(String(16), default=Cause.NONE.value)  # the same, for us
+    cause: Mapped[str] = mapped_column(String(16), default=SuppressionCause.NONE.value)  # the same, for us
     attempts: Mapped[int] = mapped_column(default=0)
     not_before: Mapped[datetime | None]
     url: Mapped[str] = mapped_column(default="")
-    remote: Mapped[str] = mapped_column(String(64), default="")  # GitHub's id of what was made
+    remote_id: Mapped[str] = mapped_column(String(64), default="")  # GitHub's id of what was made
     revision: Mapped[int] = mapped_column(default=1)
     sent_revision: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]
     sent_at: Mapped[datetime | None]
 
 
-class Brake(Base):
+class KillSwitch(Base):
     """While a row is here, nothing is sent; `name` is "all" or a target."""
 
-    __tablename__ = "brakes"
+    __tablename__ = "kill_switches"
 
     name: Mapped[str] = mapped_column(primary_key=True)
     reason: Mapped[str]
     set_at: Mapped[datetime]
 
 
-class Spending(Base):
+class RateUsage(Base):
     """A write to GitHub: what the limits over all processes are counted from. Old rows are dropped."""
 
-    __tablename__ = "spending"
+    __tablename__ = "rate_usage"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    installation: Mapped[str] = mapped_column(String(32), index=True)  # its id, or "token"
+    account: Mapped[str] = mapped_column(String(32), index=True)  # its id, or "token"
     at: Mapped[datetime]
-    creates: Mapped[bool]  # content that notifies people, which has limits of its own
+    creates_content: Mapped[bool]  # content that notifies people, which has limits of its own
 
 
-class Pause(Base):
+class RateLimitPause(Base):
     """GitHub asked an installation to wait: nobody calls it before `until`."""
 
-    __tablename__ = "pauses"
+    __tablename__ = "rate_limit_pauses"
 
-    installation: Mapped[str] = mapped_column(String(32), primary_key=True)
+    account: Mapped[str] = mapped_column(String(32), primary_key=True)
     until: Mapped[datetime]
     reason: Mapped[str]
 
 
-class Answer(Base):
+class CachedResponse(Base):
     """GitHub's last answer to a GET, for asking again on condition (`If-None-Match`)."""
 
-    __tablename__ = "answers"
+    __tablename__ = "cached_responses"
 
     url: Mapped[str] = mapped_column(primary_key=True)
     etag: Mapped[str]

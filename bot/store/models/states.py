@@ -41,7 +41,7 @@ class Side(str, Enum):
     BASE = "base"
 
 
-class Standing(str, Enum):
+class Classification(str, Enum):
     """What a finding means when head is compared with base."""
 
     REGRESSION = "regression"  # fails at head, passes at base
@@ -51,7 +51,7 @@ class Standing(str, Enum):
     FLAKY = "flaky"  # did not repeat in fresh processes, though the library's own answer stays the same
     FLAKY_PROGRAM = "flaky_program"  # did not repeat, and the library itself answers now so, now so
     INFRASTRUCTURE = "infrastructure"  # the machine's doing: forgotten, and run again by the next campaign
-    UNJUDGED = "unjudged"  # base unknown
+    INCONCLUSIVE = "inconclusive"  # base unknown
 
 
 class BugState(str, Enum):
@@ -96,15 +96,15 @@ class JobState(str, Enum):
 class EffectState(str, Enum):
     """How far an effect on GitHub has come."""
 
-    INTENDED = "intended"
+    PENDING = "pending"
     SENDING = "sending"
     SENT = "sent"
     HELD = "held"
     FAILED = "failed"
 
 
-class Cause(str, Enum):
-    """Why an effect stays here, where that decides what sets it going again (`bot.store.withheld`)."""
+class SuppressionCause(str, Enum):
+    """Why an effect stays here, where that decides what sets it going again (`bot.store.suppression`)."""
 
     NONE = ""  # its reason is for people, and only a person sets it going
     WITHDRAWN = "withdrawn"  # an issue: what it says is not so any more

@@ -23,12 +23,12 @@ class Installation(Base):
     permissions: Mapped[dict[str, Any]] = mapped_column(default=dict)  # permission → read or write
     events: Mapped[list[Any]] = mapped_column(default=list)
     changed_at: Mapped[datetime]
-    told: Mapped[int] = mapped_column(
+    event_count: Mapped[int] = mapped_column(
         default=0
     )  # how often we were told of it: what was asked before is older
 
 
-def _same_name(context: Any) -> str:
+def _default_stable_name(context: Any) -> str:
     """What a target is known as unless another one had its name first (`bot.store.targets.ensure`)."""
     return str(context.get_current_parameters()["name"])
 
@@ -40,7 +40,7 @@ class Target(Base):
 
     name: Mapped[str] = mapped_column(primary_key=True)  # owner/name
     # The first name it had here, which stays: idempotency keys are made of it. No two targets share one.
-    known_as: Mapped[str] = mapped_column(unique=True, default=_same_name)
+    stable_name: Mapped[str] = mapped_column(unique=True, default=_default_stable_name)
     github_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     installation_id: Mapped[int | None] = mapped_column(ForeignKey("installations.id"))
     state: Mapped[str] = mapped_column(String(16), default=TargetState.WATCHED.value)
@@ -54,7 +54,7 @@ class Target(Base):
     schedules: Mapped[list[Any]] = mapped_column(default=list)  # of it, too: {"name", "cron", …, "next"}
     last_event_at: Mapped[datetime | None]  # a delivery about it
     reconciled_at: Mapped[datetime | None]
-    told: Mapped[int] = mapped_column(default=0)  # as an installation's
+    event_count: Mapped[int] = mapped_column(default=0)  # as an installation's
     polled_at: Mapped[datetime | None]  # when it was last asked for all of which no webhook tells
     removed_at: Mapped[datetime | None]
 
@@ -94,32 +94,32 @@ class Mute(Base):
     created_at: Mapped[datetime]
 
 
-class Act(Base):
+class AuditEvent(Base):
     """The audit: one thing done or left, by whom, why, on what evidence. Rows are only ever added."""
 
-    __tablename__ = "audit"
+    __tablename__ = "audit_events"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     at: Mapped[datetime]
     target: Mapped[str] = mapped_column(index=True)
-    who: Mapped[str]  # a login, or "assay"
-    what: Mapped[str] = mapped_column(String(32))  # a verb: "filed", "held", "muted", "approved", …
+    actor: Mapped[str]  # a login, or "assay"
+    action: Mapped[str] = mapped_column(String(32))  # a verb: "filed", "held", "muted", "approved", …
     subject: Mapped[str] = mapped_column(
         String(80), index=True
     )  # "bug:12", "campaign:4", "pull:7", "effect:…"
-    why: Mapped[str]
+    reason: Mapped[str]
     evidence: Mapped[dict[str, Any]] = mapped_column(default=dict)
 
 
-class Duty(Base):
+class PeriodicTask(Base):
     """Something done now and then, by whichever process is first: when it was done, and who is at it."""
 
-    __tablename__ = "duties"
+    __tablename__ = "periodic_tasks"
 
     name: Mapped[str] = mapped_column(primary_key=True)
     done_at: Mapped[datetime | None]
-    hurried: Mapped[bool] = mapped_column(default=False)  # asked for again since somebody took it
+    rerun_requested: Mapped[bool] = mapped_column(default=False)  # asked for again since somebody took it
     owner: Mapped[str] = mapped_column(String(64), default="")
     lease_until: Mapped[datetime | None]
     note: Mapped[str] = mapped_column(default="")
-    memory: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what it wants to know the next time
+    saved_state: Mapped[dict[str, Any]] = mapped_column(default=dict)  # what it wants to know the next time

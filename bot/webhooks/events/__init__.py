@@ -1,7 +1,7 @@
 """What GitHub's events mean: one small file for each event, registered by decorator.
 
 A file here holds a pydantic model of the few payload fields it uses and a function from the raw
-payload to a `Meaning`:
+payload to a `ParsedEvent`:
 
     @event("issues", actions={"closed", "reopened"})
     def issues(payload: bytes) -> Meaning: ...
@@ -24,7 +24,7 @@ from bot.webhooks.intents import Intent
 
 
 @dataclass(frozen=True)
-class Meaning:
+class ParsedEvent:
     """What one delivery asks for.
 
     intents  what to do, in order
@@ -37,7 +37,7 @@ class Meaning:
     ignored: bool = False
 
 
-Parser = Callable[[bytes], Meaning]
+Parser = Callable[[bytes], ParsedEvent]
 
 _parsers: dict[str, tuple[Parser, frozenset[str]]] = {}
 
@@ -70,16 +70,16 @@ def names() -> frozenset[str]:
     return frozenset(_known())
 
 
-def interpret(name: str, payload: bytes) -> Meaning:
+def parse_event(name: str, payload: bytes) -> ParsedEvent:
     """What a delivery means. Raises PayloadError if the payload does not fit the event."""
     known = _known().get(name)
     if known is None:
-        return Meaning(note=f"nothing is done about {name!r} events", ignored=True)
+        return ParsedEvent(note=f"nothing is done about {name!r} events", ignored=True)
     parser, actions = known
     try:
         action = _Action.model_validate_json(payload).action if actions else ""
         if actions and action not in actions:
-            return Meaning(note=f"nothing is done about {action[:64]!r} of {name!r} events", ignored=True)
+            return ParsedEvent(note=f"nothing is done about {action[:64]!r} of {name!r} events", ignored=True)
         return parser(payload)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import Acted, Id, Payload, Sha
+from bot.webhooks.events import ParsedEvent, event
+from bot.webhooks.events.fields import ActionPayload, Id, Payload, Sha
 from bot.webhooks.intents import CheckIntent
 
 
@@ -37,7 +37,7 @@ class RequestedAction(Payload):
     identifier: str = Field(max_length=100)
 
 
-class CheckRunEvent(Acted):
+class CheckRunEvent(ActionPayload):
     """The fields used."""
 
     check_run: CheckRun
@@ -45,16 +45,16 @@ class CheckRunEvent(Acted):
 
 
 @event("check_run", actions={"rerequested", "requested_action"})
-def check_run(payload: bytes) -> Meaning:
+def check_run(payload: bytes) -> ParsedEvent:
     """Whether the check is ours, the rows know: by the key of its effect."""
     fields = CheckRunEvent.model_validate_json(payload)
     pressed = fields.requested_action.identifier if fields.requested_action else ""
     intent = CheckIntent(
-        **fields.common(),
+        **fields.intent_fields(),
         action=pressed or fields.action,
         head=fields.check_run.head_sha,
         external_id=fields.check_run.external_id or "",
         sender=fields.actor.login,
         app=fields.check_run.app.names() if fields.check_run.app else (),
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.webhooks.events import Meaning, event
+from bot.webhooks.events import ParsedEvent, event
 from bot.webhooks.events.check_run import App
-from bot.webhooks.events.fields import Acted, Payload, Sha
+from bot.webhooks.events.fields import ActionPayload, Payload, Sha
 from bot.webhooks.intents import CheckIntent
 
 
@@ -15,22 +15,22 @@ class CheckSuite(Payload):
     app: App | None = None
 
 
-class CheckSuiteEvent(Acted):
+class CheckSuiteEvent(ActionPayload):
     """The fields used."""
 
     check_suite: CheckSuite
 
 
 @event("check_suite", actions={"rerequested"})
-def check_suite(payload: bytes) -> Meaning:
+def check_suite(payload: bytes) -> ParsedEvent:
     """The commit whose checks are to be done again."""
     fields = CheckSuiteEvent.model_validate_json(payload)
     intent = CheckIntent(
-        **fields.common(),
+        **fields.intent_fields(),
         action=fields.action,
         head=fields.check_suite.head_sha,
         external_id="",
         sender=fields.actor.login,
         app=fields.check_suite.app.names() if fields.check_suite.app else (),
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from bot.webhooks.intents import Named
+from bot.webhooks.intents import RepositoryRef
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FULL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
@@ -36,7 +36,7 @@ def _login(text: str) -> str:
     return text
 
 
-def _moment(value: Any) -> Any:
+def _parse_timestamp(value: Any) -> Any:
     """GitHub tells times as ISO 8601 text in some events and as seconds since 1970 in others."""
     if isinstance(value, int) and not isinstance(value, bool):
         try:
@@ -58,7 +58,7 @@ def _utc(value: datetime) -> datetime:
 Sha = Annotated[str, AfterValidator(_sha)]
 FullName = Annotated[str, AfterValidator(_full_name)]
 Login = Annotated[str, AfterValidator(_login)]
-Moment = Annotated[datetime, Field(strict=False), BeforeValidator(_moment), AfterValidator(_utc)]
+Timestamp = Annotated[datetime, Field(strict=False), BeforeValidator(_parse_timestamp), AfterValidator(_utc)]
 #: What GitHub numbers; more would not fit a BIGINT.
 Id = Annotated[int, Field(ge=0, lt=1 << 63)]
 Number = Annotated[int, Field(ge=1, lt=1 << 31)]
@@ -100,13 +100,13 @@ class Account(Payload):
         return self.type == "Bot"
 
 
-class About(Payload):
+class RepositoryPayload(Payload):
     """What every event about a repository tells."""
 
     repository: Repository
     installation: Installation | None = None
 
-    def common(self) -> dict[str, Any]:
+    def intent_fields(self) -> dict[str, Any]:
         """The fields of `Intent`."""
         return {
             "target": self.repository.full_name,
@@ -115,7 +115,7 @@ class About(Payload):
         }
 
 
-class Acted(About):
+class ActionPayload(RepositoryPayload):
     """Something was done in a repository, by somebody."""
 
     action: str
@@ -134,6 +134,6 @@ class ListedRepository(Payload):
     id: Id
     private: bool = False
 
-    def named(self) -> Named:
+    def to_ref(self) -> RepositoryRef:
         """As intents name it."""
-        return Named(name=self.full_name, github_id=self.id, private=self.private)
+        return RepositoryRef(name=self.full_name, github_id=self.id, private=self.private)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import Account, Installation, ListedRepository, Moment, Payload
+from bot.webhooks.events import ParsedEvent, event
+from bot.webhooks.events.fields import Account, Installation, ListedRepository, Payload, Timestamp
 from bot.webhooks.intents import InstallationIntent
 
 ACTIONS = frozenset({"created", "deleted", "suspend", "unsuspend", "new_permissions_accepted"})
@@ -19,7 +19,7 @@ class OwnedInstallation(Installation):
     account: Account
     permissions: dict[str, str] = Field(default_factory=dict)
     events: list[str] = Field(default_factory=list)
-    updated_at: Moment | None = None
+    updated_at: Timestamp | None = None
 
     def intent(
         self,
@@ -37,8 +37,8 @@ class OwnedInstallation(Installation):
             action=action,
             permissions=self.permissions,
             events=tuple(self.events),
-            added=tuple(repository.named() for repository in added),
-            removed=tuple(repository.named() for repository in removed),
+            added=tuple(repository.to_ref() for repository in added),
+            removed=tuple(repository.to_ref() for repository in removed),
             updated_at=self.updated_at,
         )
 
@@ -52,7 +52,7 @@ class InstallationEvent(Payload):
 
 
 @event("installation", actions=ACTIONS)
-def installation(payload: bytes) -> Meaning:
+def installation(payload: bytes) -> ParsedEvent:
     """The installation as it is now, and the repositories it brings or takes along."""
     fields = InstallationEvent.model_validate_json(payload)
     listed = fields.repositories or []
@@ -60,4 +60,4 @@ def installation(payload: bytes) -> Meaning:
     intent = fields.installation.intent(
         fields.action, added=[] if gone else listed, removed=listed if gone else []
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bot.webhooks.events import Meaning, event
+from bot.webhooks.events import ParsedEvent, event
 from bot.webhooks.events.fields import ListedRepository, Payload
 from bot.webhooks.events.installation import OwnedInstallation
 
@@ -19,10 +19,10 @@ class RepositoriesEvent(Payload):
 
 
 @event("installation_repositories", actions={"added", "removed"})
-def installation_repositories(payload: bytes) -> Meaning:
+def installation_repositories(payload: bytes) -> ParsedEvent:
     """The repositories that came and went."""
     fields = RepositoriesEvent.model_validate_json(payload)
     intent = fields.installation.intent(
         fields.action, added=fields.repositories_added, removed=fields.repositories_removed
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))

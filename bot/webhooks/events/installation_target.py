@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bot.webhooks.events import Meaning, event
+from bot.webhooks.events import ParsedEvent, event
 from bot.webhooks.events.fields import Account, Installation, Login, Payload
 from bot.webhooks.intents import InstallationIntent
 
 
-class Was(Payload):
+class OldLogin(Payload):
     """The name before."""
 
-    was: Login = Field(alias="from")
+    old: Login = Field(alias="from")
 
 
 class Changes(Payload):
     """What is another now; an enterprise has a slug instead of a login, and no repositories."""
 
-    login: Was | None = None
+    login: OldLogin | None = None
 
 
-class TargetEvent(Payload):
+class InstallationTargetEvent(Payload):
     """The fields used."""
 
     action: str
@@ -31,11 +31,11 @@ class TargetEvent(Payload):
 
 
 @event("installation_target", actions={"renamed"})
-def installation_target(payload: bytes) -> Meaning:
+def installation_target(payload: bytes) -> ParsedEvent:
     """The account's name now and before."""
-    fields = TargetEvent.model_validate_json(payload)
+    fields = InstallationTargetEvent.model_validate_json(payload)
     if fields.changes.login is None:
-        return Meaning(note="the account has another slug, but the same name", ignored=True)
+        return ParsedEvent(note="the account has another slug, but the same name", ignored=True)
     intent = InstallationIntent(
         target="",
         installation=fields.installation.id,
@@ -44,6 +44,6 @@ def installation_target(payload: bytes) -> Meaning:
         action=fields.action,
         permissions={},
         events=(),
-        before=fields.changes.login.was,
+        before=fields.changes.login.old,
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import GHOST, Account, Acted, Id, Number, Payload
+from bot.webhooks.events import ParsedEvent, event
+from bot.webhooks.events.fields import GHOST, Account, ActionPayload, Id, Number, Payload
 from bot.webhooks.intents import CommentIntent
 
 #: How everything ends that we publish (`bot.github.limits.marker`); in a quotation "> " stands before it.
-_OURS = re.compile(r"(?:^|\n)<!-- assay:[0-9A-Za-z:_-]+ -->\s*$")
+_OWN_MARKER = re.compile(r"(?:^|\n)<!-- assay:[0-9A-Za-z:_-]+ -->\s*$")
 
 
 class Issue(Payload):
@@ -33,7 +33,7 @@ class Comment(Payload):
     body: str
 
 
-class IssueComment(Acted):
+class IssueComment(ActionPayload):
     """The fields used."""
 
     issue: Issue
@@ -41,14 +41,14 @@ class IssueComment(Acted):
 
 
 @event("issue_comment", actions={"created"})
-def issue_comment(payload: bytes) -> Meaning:
+def issue_comment(payload: bytes) -> ParsedEvent:
     """A comment that may hold commands."""
     fields = IssueComment.model_validate_json(payload)
-    if is_ours(fields.comment.body):
-        return Meaning(note="the comment is our own", ignored=True)
+    if is_own_comment(fields.comment.body):
+        return ParsedEvent(note="the comment is our own", ignored=True)
     author = fields.comment.user or Account(login=GHOST)
     intent = CommentIntent(
-        **fields.common(),
+        **fields.intent_fields(),
         comment=fields.comment.id,
         number=fields.issue.number,
         on_pull=fields.issue.pull_request is not None,
@@ -57,9 +57,9 @@ def issue_comment(payload: bytes) -> Meaning:
         association=fields.comment.author_association,
         body=fields.comment.body,
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))
 
 
-def is_ours(body: str) -> bool:
+def is_own_comment(body: str) -> bool:
     """Whether a comment ends as ours do."""
-    return _OURS.search(body[-200:]) is not None
+    return _OWN_MARKER.search(body[-200:]) is not None

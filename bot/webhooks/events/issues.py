@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import Acted, Moment, Number, Payload
+from bot.webhooks.events import ParsedEvent, event
+from bot.webhooks.events.fields import ActionPayload, Number, Payload, Timestamp
 from bot.webhooks.intents import IssueIntent
 
 
@@ -13,7 +13,7 @@ class Issue(Payload):
     number: Number
     state: str
     state_reason: str | None = None
-    updated_at: Moment
+    updated_at: Timestamp
 
 
 class Label(Payload):
@@ -22,7 +22,7 @@ class Label(Payload):
     name: str
 
 
-class IssueEvent(Acted):
+class IssueEvent(ActionPayload):
     """The fields used."""
 
     issue: Issue
@@ -30,11 +30,11 @@ class IssueEvent(Acted):
 
 
 @event("issues", actions={"closed", "reopened", "deleted", "transferred", "labeled"})
-def issues(payload: bytes) -> Meaning:
+def issues(payload: bytes) -> ParsedEvent:
     """The issue as it is now; whether it is one of ours, the rows know."""
     fields = IssueEvent.model_validate_json(payload)
     intent = IssueIntent(
-        **fields.common(),
+        **fields.intent_fields(),
         number=fields.issue.number,
         action=fields.action,
         sender=fields.actor.login,
@@ -44,4 +44,4 @@ def issues(payload: bytes) -> Meaning:
         updated_at=fields.issue.updated_at,
         label=fields.label.name if fields.label else "",
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import Acted, Payload, Sha
+from bot.webhooks.events import ParsedEvent, event
+from bot.webhooks.events.fields import ActionPayload, Payload, Sha
 from bot.webhooks.intents import MergeGroupIntent
 
 
@@ -17,16 +17,18 @@ class MergeGroup(Payload):
     base_sha: Sha
 
 
-class MergeGroupEvent(Acted):
+class MergeGroupEvent(ActionPayload):
     """The fields used."""
 
     merge_group: MergeGroup
 
 
 @event("merge_group", actions={"checks_requested"})
-def merge_group(payload: bytes) -> Meaning:
+def merge_group(payload: bytes) -> ParsedEvent:
     """What would be merged, and onto what."""
     fields = MergeGroupEvent.model_validate_json(payload)
     group = fields.merge_group
-    intent = MergeGroupIntent(**fields.common(), head=group.head_sha, base=group.base_sha, ref=group.head_ref)
-    return Meaning(intents=(intent,))
+    intent = MergeGroupIntent(
+        **fields.intent_fields(), head=group.head_sha, base=group.base_sha, ref=group.head_ref
+    )
+    return ParsedEvent(intents=(intent,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.webhooks.events import Meaning, event
+from bot.webhooks.events import ParsedEvent, event
 from bot.webhooks.events.fields import Payload
 
 
@@ -14,6 +14,6 @@ class Ping(Payload):
 
 
 @event("ping")
-def ping(payload: bytes) -> Meaning:
+def ping(payload: bytes) -> ParsedEvent:
     """Nothing to do; that it arrived is the news."""
-    return Meaning(note=f"webhook {Ping.model_validate_json(payload).hook_id} works")
+    return ParsedEvent(note=f"webhook {Ping.model_validate_json(payload).hook_id} works")

@@ -6,8 +6,17 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import GHOST, Account, Acted, Moment, Number, Payload, Repository, Sha
+from bot.webhooks.events import ParsedEvent, event
+from bot.webhooks.events.fields import (
+    GHOST,
+    Account,
+    ActionPayload,
+    Number,
+    Payload,
+    Repository,
+    Sha,
+    Timestamp,
+)
 from bot.webhooks.intents import PullIntent
 
 #: What changes which commits are compared, or whether they are. `edited` does where it names another base.
@@ -40,7 +49,7 @@ class PullRequest(Payload):
     draft: bool = False
     state: str
     merged: bool = False
-    updated_at: Moment
+    updated_at: Timestamp
 
 
 class Changes(Payload):
@@ -49,7 +58,7 @@ class Changes(Payload):
     base: dict[str, Any] | None = None
 
 
-class PullRequestEvent(Acted):
+class PullRequestEvent(ActionPayload):
     """The fields used."""
 
     number: Number
@@ -58,14 +67,14 @@ class PullRequestEvent(Acted):
 
 
 @event("pull_request", actions=ACTIONS)
-def pull_request(payload: bytes) -> Meaning:
+def pull_request(payload: bytes) -> ParsedEvent:
     """The pull request as it is now."""
     fields = PullRequestEvent.model_validate_json(payload)
     if fields.action == "edited" and (fields.changes is None or fields.changes.base is None):
-        return Meaning(note="edited, but not its base", ignored=True)
+        return ParsedEvent(note="edited, but not its base", ignored=True)
     pull = fields.pull_request
     intent = PullIntent(
-        **fields.common(),
+        **fields.intent_fields(),
         number=fields.number,
         action=fields.action,
         head=pull.head.sha,
@@ -78,4 +87,4 @@ def pull_request(payload: bytes) -> Meaning:
         state="merged" if pull.merged else pull.state,
         updated_at=pull.updated_at,
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bot.webhooks.events import Meaning, event
-from bot.webhooks.events.fields import Account, Acted, Id, Payload, Repository
+from bot.webhooks.events import ParsedEvent, event
+from bot.webhooks.events.fields import Account, ActionPayload, Id, Payload, Repository
 from bot.webhooks.intents import RepositoryIntent
 
 ACTIONS = frozenset(
@@ -22,7 +22,7 @@ ACTIONS = frozenset(
 )
 
 
-class Settings(Repository):
+class RepositorySettings(Repository):
     """The repository with the settings that matter here."""
 
     id: Id
@@ -36,10 +36,10 @@ class Settings(Repository):
 class OldName(Payload):
     """What it was called."""
 
-    was: str = Field(alias="from", max_length=100)
+    old: str = Field(alias="from", max_length=100)
 
 
-class Renamed(Payload):
+class RepositoryRename(Payload):
     """The name is another."""
 
     name: OldName
@@ -58,28 +58,28 @@ class OldOwner(Payload):
         return account.login if account else ""
 
 
-class Transferred(Payload):
+class OwnershipTransfer(Payload):
     """The owner is another."""
 
-    was: OldOwner = Field(alias="from")
+    old: OldOwner = Field(alias="from")
 
 
 class Changes(Payload):
     """What is another now."""
 
-    repository: Renamed | None = None
-    owner: Transferred | None = None
+    repository: RepositoryRename | None = None
+    owner: OwnershipTransfer | None = None
 
 
-class RepositoryEvent(Acted):
+class RepositoryEvent(ActionPayload):
     """The fields used."""
 
-    repository: Settings
+    repository: RepositorySettings
     changes: Changes | None = None
 
 
 @event("repository", actions=ACTIONS)
-def repository(payload: bytes) -> Meaning:
+def repository(payload: bytes) -> ParsedEvent:
     """The repository as it is now, and its name before."""
     fields = RepositoryEvent.model_validate_json(payload)
     intent = RepositoryIntent(
@@ -87,22 +87,22 @@ def repository(payload: bytes) -> Meaning:
         github_id=fields.repository.id,
         installation=fields.installation.id if fields.installation else None,
         action=fields.action,
-        before=_before(fields),
+        before=_previous_name(fields),
         default_branch=fields.repository.default_branch,
         private=fields.repository.private,
         archived=fields.repository.archived,
         has_issues=fields.repository.has_issues,
     )
-    return Meaning(intents=(intent,))
+    return ParsedEvent(intents=(intent,))
 
 
-def _before(fields: RepositoryEvent) -> str:
+def _previous_name(fields: RepositoryEvent) -> str:
     """owner/name before it was renamed or given away; "" for other actions."""
     owner, _, name = fields.repository.full_name.partition("/")
     changes = fields.changes
     if fields.action == "renamed" and changes is not None and changes.repository is not None:
-        return f"{owner}/{changes.repository.name.was}"
+        return f"{owner}/{changes.repository.name.old}"
     if fields.action == "transferred" and changes is not None and changes.owner is not None:
-        login = changes.owner.was.login
+        login = changes.owner.old.login
         return f"{login}/{name}" if login else ""
     return ""

@@ -82,7 +82,7 @@ def read(path: Path) -> OperatorSet:
 
     Without in-degrees the operator has those of ONNX's reference. `#` begins a comment. Raises UsageError.
     """
-    from fuzzing.coverage.operators.reference import in_degrees_of_all
+    from fuzzing.coverage.operators.onnx_reference import in_degrees_of_all
 
     known = in_degrees_of_all()
     found: dict[str, frozenset[int]] = {}

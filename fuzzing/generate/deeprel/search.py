@@ -15,22 +15,31 @@ from typing import TypeVar
 from fuzzing.cases import TestCase, TorchCall
 from fuzzing.errors import InternalError
 from fuzzing.execute.limits import Limits
-from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.generate.deeprel.apis import canonical_name, inventory
-from fuzzing.generate.deeprel.pairs import Accepted, Bug, Inconsistency, Job, Pair, SourceRuns, Taker, digest
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.generate.deeprel.api_inventory import canonical_name, list_apis
+from fuzzing.generate.deeprel.api_pairs import (
+    AcceptedCall,
+    ApiPair,
+    CaseRequest,
+    ExecutionHandler,
+    Inconsistency,
+    LibraryBug,
+    SourceRuns,
+    digest,
+)
+from fuzzing.generate.deeprel.call_transfer import Invocation, bind_case
 from fuzzing.generate.deeprel.similarity import CANDIDATES, candidates
-from fuzzing.generate.deeprel.transfer import Invocation, invocation
 from fuzzing.generate.deeprel.verification import Equivalence, Outcome
 
 #: Wall-clock seconds and bytes for one call: those of libraries' own tests take milliseconds.
 LIMITS = Limits(convert_s=10.0, run_s=10.0, memory_bytes=3 << 30)
 #: What these give is whatever lay in memory, so only types and shapes of it can be compared.
-_UNWRITTEN = ("empty", "new_empty", "resize_", "resize_as_")
+_UNINITIALIZED = ("empty", "new_empty", "resize_", "resize_as_")
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """How far to go.
 
     candidates   targets tried for each source; rounds: at most; invocations: replayed for each pair
@@ -44,7 +53,7 @@ class Settings:
     candidates: int = CANDIDATES
     rounds: int = 10
     invocations: int = 100
-    lent: int = 24
+    borrowed_calls: int = 24
     mutants: int = 0
     seed: int = 0
     pair_cases: int = 10
@@ -70,7 +79,7 @@ class Relation:
 
 
 @dataclass
-class Totals:
+class SearchTotals:
     """What a search has seen.
 
     candidates  pairs of APIs that look alike; pairs: those of which any call could be run on both
@@ -104,7 +113,7 @@ class Totals:
         )
 
 
-Item = Relation | TestCase | Bug | Inconsistency
+Item = Relation | TestCase | LibraryBug | Inconsistency
 
 
 class Search:
@@ -119,16 +128,16 @@ class Search:
     def __init__(
         self,
         seeds: Iterable[TestCase],
-        settings: Settings | None = None,
+        settings: SearchSettings | None = None,
         *,
-        chosen: Callable[[str], bool] | None = None,
+        source_filter: Callable[[str], bool] | None = None,
         covered: Collection[str] = (),
         backend: str = "torch_eager",
     ) -> None:
-        self.settings = settings or Settings()
-        self.totals = Totals()
-        self._chosen = chosen or _any
-        self._command = Command(sys.executable, backend, limits=LIMITS)
+        self.settings = settings or SearchSettings()
+        self.totals = SearchTotals()
+        self._source_filter = source_filter or _accept_all
+        self._command = WorkerCommand(sys.executable, backend, limits=LIMITS)
         self._calls: dict[str, list[Invocation]] = {}
         self._known: set[str] = set()
         self._kept: Counter[str] = Counter()
@@ -140,7 +149,7 @@ class Search:
     def _record(self, case: TestCase) -> None:
         call = case.program
         name = canonical_name(call.api) if isinstance(call, TorchCall) else ""
-        found = invocation(inventory()[name], case) if name else None
+        found = bind_case(list_apis()[name], case) if name else None
         if found is None:
             return
         self.totals.seeds += 1
@@ -162,14 +171,17 @@ class Search:
         tried: set[tuple[str, str]] = set()
         while calls and self.totals.rounds < self.settings.rounds:
             reached: dict[str, dict[str, Invocation]] = {}
-            calls = {name: found for name, found in sorted(calls.items()) if self._chosen(name)}
-            for pair in _in_order(self._command, self._pairs(calls, tried), self.totals):
-                yield from self._told(pair, reached)
+            calls = {name: found for name, found in sorted(calls.items()) if self._source_filter(name)}
+            for pair in _run_in_order(self._command, self._pairs(calls, tried), self.totals):
+                yield from self._finish_pair(pair, reached)
             self.totals.rounds += 1
-            calls = {name: _spread([*some.values()], self.settings.lent) for name, some in reached.items()}
+            calls = {
+                name: _pick_evenly([*some.values()], self.settings.borrowed_calls)
+                for name, some in reached.items()
+            }
 
-    def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[Pair]:
-        apis = inventory()
+    def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[ApiPair]:
+        apis = list_apis()
         found = candidates([apis[name] for name in calls], list(apis.values()), self.settings.candidates)
         for name, some in calls.items():
             runs = SourceRuns(apis[name], some)
@@ -178,11 +190,11 @@ class Search:
                 if key not in tried:
                     tried.add(key)
                     self.totals.candidates += 1
-                    yield Pair(
+                    yield ApiPair(
                         runs, candidate.api, candidate.similarity, self.settings.mutants, self.settings.seed
                     )
 
-    def _told(self, pair: Pair, reached: dict[str, dict[str, Invocation]]) -> Iterator[Item]:
+    def _finish_pair(self, pair: ApiPair, reached: dict[str, dict[str, Invocation]]) -> Iterator[Item]:
         """A pair that has ended: its relation, what the library died of, and its new cases.
 
         reached  the calls of APIs that this round is the first to cover, by id; the pair's are added
@@ -206,20 +218,20 @@ class Search:
             reached[target] = {}
         if target in reached:
             reached[target].update({accepted.case.id: accepted.call for accepted in pair.accepted})
-        for case in self._new(pair):
+        for case in self._new_cases(pair):
             self.totals.cases += 1
             yield case
 
-    def _new(self, pair: Pair) -> Iterator[TestCase]:
+    def _new_cases(self, pair: ApiPair) -> Iterator[TestCase]:
         """The pair's share of new cases, from all over its calls, each seen to give the same twice."""
         room = min(self.settings.pair_cases, self.settings.target_cases - self._kept[pair.target.name])
         if room <= 0:
             return
         fresh = {accepted.case.id: accepted for accepted in pair.accepted}
         unknown = [accepted for name, accepted in fresh.items() if name not in self._known]
-        for accepted in _spread(unknown, room):
+        for accepted in _pick_evenly(unknown, room):
             self._known.add(accepted.case.id)
-            case = _settled(accepted)
+            case = _with_comparison(accepted)
             if case is None:
                 self.totals.unstable += 1
             else:
@@ -227,11 +239,11 @@ class Search:
                 yield case
 
 
-def _any(_name: str) -> bool:
+def _accept_all(_name: str) -> bool:
     return True
 
 
-def _relation(pair: Pair, number: int) -> Relation:
+def _relation(pair: ApiPair, number: int) -> Relation:
     equivalence = pair.equivalence
     held = pair.outcomes[equivalence or "status"][Outcome.SUCCESS]
     return Relation(
@@ -242,16 +254,16 @@ def _relation(pair: Pair, number: int) -> Relation:
 T = TypeVar("T")
 
 
-def _spread(items: Sequence[T], count: int) -> list[T]:
+def _pick_evenly(items: Sequence[T], count: int) -> list[T]:
     """At most `count` of them, at equal distances."""
     if len(items) <= count:
         return list(items)
     return [items[place * len(items) // count] for place in range(max(0, count))]
 
 
-def _settled(accepted: Accepted) -> TestCase | None:
+def _with_comparison(accepted: AcceptedCall) -> TestCase | None:
     """The case with how its outputs are to be compared; None if this run differs from the worker's."""
-    from fuzzing.migrate.torch_samples import observe_case
+    from fuzzing.torch_api.samples import observe_case
 
     case = accepted.case
     try:
@@ -260,7 +272,7 @@ def _settled(accepted: Accepted) -> TestCase | None:
         raise
     except Exception:  # noqa: BLE001 - whatever torch raises, on a call that it has accepted once
         return None
-    unwritten = accepted.call.api.name.rsplit(".", 1)[-1].startswith(_UNWRITTEN)
+    unwritten = accepted.call.api.name.rsplit(".", 1)[-1].startswith(_UNINITIALIZED)
     loose = seen.random or unwritten or accepted.call.origin.comparison == "shapes"
     if not loose and digest(tuple(seen.outputs)) != accepted.digest:
         return None
@@ -270,22 +282,22 @@ def _settled(accepted: Accepted) -> TestCase | None:
 # Running -------------------------------------------------------------------------------------------------
 
 
-class _Queue:
+class _RequestQueue:
     """Jobs in hand first, then those of the next pair.
 
     An iterator that may have more after it had none: the supervisor asks again whenever a worker has room,
     and a pair's next calls are known only when its last have ended.
     """
 
-    def __init__(self, pairs: Iterator[Pair]) -> None:
+    def __init__(self, pairs: Iterator[ApiPair]) -> None:
         self._pairs = pairs
-        self.ready: deque[Job] = deque()
-        self.begun: deque[Pair] = deque()
+        self.ready: deque[CaseRequest] = deque()
+        self.begun: deque[ApiPair] = deque()
 
-    def __iter__(self) -> _Queue:
+    def __iter__(self) -> _RequestQueue:
         return self
 
-    def __next__(self) -> Job:
+    def __next__(self) -> CaseRequest:
         while not self.ready:
             pair = next(self._pairs)
             self.begun.append(pair)
@@ -293,17 +305,19 @@ class _Queue:
         return self.ready.popleft()
 
 
-def _in_order(command: Command, pairs: Iterator[Pair], totals: Totals) -> Iterator[Pair]:
+def _run_in_order(
+    command: WorkerCommand, pairs: Iterator[ApiPair], totals: SearchTotals
+) -> Iterator[ApiPair]:
     """The pairs, each when it and all before it have ended."""
-    queue = _Queue(pairs)
+    queue = _RequestQueue(pairs)
     exhausted = False
     while not exhausted:
         exhausted = True
-        supervisor: Supervisor[tuple[Taker, int]] = Supervisor(command)
+        supervisor: Supervisor[tuple[ExecutionHandler, int]] = Supervisor(command)
         for (taker, place), execution in supervisor.run(queue):
             exhausted = False
             totals.executions += 1
-            queue.ready.extend(taker.take(place, execution))
+            queue.ready.extend(taker.handle(place, execution))
             while queue.begun and queue.begun[0].ended:
                 yield queue.begun.popleft()
         while queue.begun and queue.begun[0].ended:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fuzzing.cases import Argument, Device, Dtype, Layout, MemoryFormat, Name, New, TensorArg, TensorLiteral
+from fuzzing.cases import (
+    Argument,
+    Device,
+    Dtype,
+    Layout,
+    MemoryFormat,
+    Name,
+    NewObject,
+    TensorArg,
+    TensorLiteral,
+)
 
 #: A parameter of which nothing is known takes anything.
 ANY = "any"
@@ -37,18 +47,18 @@ class Parameter:
     types: frozenset[str]
     optional: bool = False
     keyword: bool = False
-    rest: bool = False
+    variadic: bool = False
 
-    def takes(self, argument: Argument) -> bool:
+    def accepts(self, argument: Argument) -> bool:
         """Whether an argument is of one of its types; for all that are left, whether it is several."""
-        if self.rest:
+        if self.variadic:
             return isinstance(argument, (list, tuple))
         if ANY in self.types:
             return True
-        kinds = kinds_of(argument)
-        return any(kind in self.types or self._widens(kind) for kind in kinds)
+        kinds = argument_types(argument)
+        return any(kind in self.types or self._accepts_wider(kind) for kind in kinds)
 
-    def _widens(self, kind: str) -> bool:
+    def _accepts_wider(self, kind: str) -> bool:
         return any(kind in _TAKES.get(name, ()) for name in self.types)
 
 
@@ -76,7 +86,7 @@ class Signature:
             if parameter.name not in bound:
                 if not parameter.optional:
                     return None
-            elif not parameter.takes(bound[parameter.name]):
+            elif not parameter.accepts(bound[parameter.name]):
                 return None
         return {item.name: bound[item.name] for item in self.parameters if item.name in bound}
 
@@ -84,16 +94,16 @@ class Signature:
         """Arguments by position; None if there are too many."""
         bound: dict[str, Argument] = {}
         for place, parameter in enumerate(self.parameters):
-            if parameter.rest:
+            if parameter.variadic:
                 bound[parameter.name] = tuple(args[place:])
                 return bound
             if place >= len(args):
                 return bound
             if parameter.keyword:
                 return None
-            rest = args[place:]
-            if self._is_last(place) and _spread(parameter, rest):  # x.permute(0, 2, 1)
-                bound[parameter.name] = tuple(rest)
+            variadic = args[place:]
+            if self._is_last(place) and _is_unpacked_list(parameter, variadic):  # x.permute(0, 2, 1)
+                bound[parameter.name] = tuple(variadic)
                 return bound
             bound[parameter.name] = args[place]
         return bound if len(args) <= len(self.parameters) else None
@@ -102,7 +112,7 @@ class Signature:
         """Whether no parameter behind this one can be given by position."""
         return all(parameter.keyword for parameter in self.parameters[place + 1 :])
 
-    def arrange(
+    def unbind(
         self, bound: Mapping[str, Argument]
     ) -> tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...]]:
         """The inverse of `bind`: by position as long as nothing is left out, then by keyword."""
@@ -112,7 +122,7 @@ class Signature:
         for parameter in self.parameters:
             if parameter.name not in bound:
                 gap = True
-            elif parameter.rest:
+            elif parameter.variadic:
                 args.extend(bound[parameter.name])
             elif gap or parameter.keyword:
                 kwargs.append((parameter.name, bound[parameter.name]))
@@ -121,26 +131,26 @@ class Signature:
         return tuple(args), tuple(kwargs)
 
 
-def _spread(parameter: Parameter, values: Sequence[Argument]) -> bool:
+def _is_unpacked_list(parameter: Parameter, values: Sequence[Argument]) -> bool:
     """Whether these are the items of one list; a single number is, where no number can be meant."""
     whole = all(type(value) is int for value in values)
     return whole and "ints" in parameter.types and (len(values) > 1 or not parameter.types & {"int", ANY})
 
 
-def kinds_of(argument: Argument) -> frozenset[str]:
+def argument_types(argument: Argument) -> frozenset[str]:
     """The types an argument is of; several only for an empty list."""
     for form, name in _FORMS:
         if type(argument) is form:
             return frozenset({name})
     if isinstance(argument, (list, tuple)):
-        return _kinds_of_items(argument)
+        return _item_types(argument)
     return frozenset()
 
 
 _FORMS: tuple[tuple[type, str], ...] = (
     (TensorArg, "tensor"),
     (TensorLiteral, "tensor"),
-    (New, "function"),  # a module made on the spot, to be called
+    (NewObject, "function"),  # a module made on the spot, to be called
     (bool, "bool"),
     (int, "int"),
     (float, "float"),
@@ -155,10 +165,12 @@ _FORMS: tuple[tuple[type, str], ...] = (
 )
 
 
-def _kinds_of_items(items: Sequence[Argument]) -> frozenset[str]:
+def _item_types(items: Sequence[Argument]) -> frozenset[str]:
     if not items:
         return frozenset({"ints", "floats", "bools", "tensors"})
-    kinds = {kind for item in items for kind in kinds_of(item)} - {"none"} or {"int"}  # sizes may be None
+    kinds = {kind for item in items for kind in argument_types(item)} - {"none"} or {
+        "int"
+    }  # sizes may be None
     for single, several in (("tensor", "tensors"), ("bool", "bools"), ("int", "ints")):
         if kinds == {single}:
             return frozenset({several})

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from fuzzing.generate.deeprel.apis import Api
+from fuzzing.generate.deeprel.api_inventory import Api
 
 #: Candidates for each API (DeepREL's top_k).
 CANDIDATES = 10
 #: Terms that fewer texts have relate nothing; those that most have say nothing (their weight is near 0).
-_LEAST_TEXTS = 2
+_MIN_TEXTS = 2
 _WORD = re.compile(r"[a-z]{3,}|[a-z]+\d+|\d+d")
 #: Rows of the similarity matrix computed at a time: what is held is this many times all APIs.
 _ROWS = 256
@@ -48,18 +48,18 @@ def candidates(
     found: dict[str, tuple[Candidate, ...]] = {}
     for classes in (False, True):
         sort = (api for api in apis if (api.kind == "class") == classes)
-        found.update(_of_one_sort(sources, tuple(sorted(sort, key=lambda api: api.name)), count))
+        found.update(_rank_same_kind(sources, tuple(sorted(sort, key=lambda api: api.name)), count))
     return found
 
 
-def _of_one_sort(
+def _rank_same_kind(
     sources: Sequence[Api], apis: tuple[Api, ...], count: int
 ) -> Iterator[tuple[str, tuple[Candidate, ...]]]:
     place = {api.name: index for index, api in enumerate(apis)}
     rows = np.array([place[api.name] for api in sources if api.name in place], dtype=np.intp)
     if not rows.size:
         return
-    spaces = _spaces(apis)
+    spaces = _tf_idf_matrices(apis)
     for some in np.array_split(rows, -(-rows.size // _ROWS)):
         alike = np.maximum(*(space[some] @ space.T for space in spaces))
         alike[np.arange(some.size), some] = -1  # nothing is its own candidate
@@ -74,7 +74,7 @@ def _of_one_sort(
 
 
 @lru_cache(maxsize=2)  # both sorts of one library, asked for again in each round
-def _spaces(apis: tuple[Api, ...]) -> tuple[Matrix, Matrix]:
+def _tf_idf_matrices(apis: tuple[Api, ...]) -> tuple[Matrix, Matrix]:
     """The APIs by their signatures and by their texts."""
     return tf_idf([_trigrams(api) for api in apis]), tf_idf([_words(api) for api in apis])
 
@@ -86,7 +86,7 @@ def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
     """
     spread = Counter(term for text in texts for term in text)
     terms = {
-        term: index for index, term in enumerate(sorted(t for t, n in spread.items() if n >= _LEAST_TEXTS))
+        term: index for index, term in enumerate(sorted(t for t, n in spread.items() if n >= _MIN_TEXTS))
     }
     matrix = np.zeros((len(texts), len(terms)), np.float32)
     for row, text in enumerate(texts):
@@ -101,13 +101,13 @@ def tf_idf(texts: Sequence[Counter[str]]) -> Matrix:
 def _trigrams(api: Api) -> Counter[str]:
     """Of the API's own name and of its parameters' names; `relu` is in `relu_` and in `relu6`."""
     name = api.name.rsplit(".", 1)[-1].lower()
-    found = Counter(_cut(f"^{name}$"))
+    found = Counter(_split_trigrams(f"^{name}$"))
     parameters = {p.name for signature in api.signatures for p in signature.parameters}
     found.update(f"({name}" for name in sorted(parameters - {"self", "input"}))
     return found
 
 
-def _cut(text: str) -> Iterable[str]:
+def _split_trigrams(text: str) -> Iterable[str]:
     return (text[at : at + 3] for at in range(max(1, len(text) - 2)))
 
 

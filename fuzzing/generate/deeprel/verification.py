@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from fuzzing.cases import Tensor, Value
-from fuzzing.execute.execution import Execution
-from fuzzing.oracles.decode import decode
+from fuzzing.execution import Execution
+from fuzzing.oracles.element_types import decode
 
 Equivalence = Literal["value", "status"]
 Outputs = tuple[tuple[str, Value], ...]
@@ -18,7 +18,7 @@ Outputs = tuple[tuple[str, Value], ...]
 ATOL, RTOL = 1e-5, 1e-5
 #: Refusals that say a type or an overload is missing rather than that the call is wrong: they do not break
 #: status equivalence (DeepREL's matching.py).
-_EXCUSED = (
+_EXCUSED_MESSAGES = (
     "not implement",
     "invalid combination of argument",
     "a bool tensor is not supported",
@@ -43,7 +43,7 @@ class Outcome(enum.Enum):
     ERROR = "error"
 
 
-def outcome(
+def compare_executions(
     source: Execution, target: Execution, equivalence: Equivalence, *, mutated: bool = False
 ) -> Outcome:
     """What a call of both APIs says of their being equivalent.
@@ -59,11 +59,11 @@ def outcome(
         return Outcome.FAIL
     if target.ending == "raised":
         lenient = mutated or equivalence == "status"
-        excused = lenient and any(text in target.message for text in _EXCUSED)
+        excused = lenient and any(text in target.message for text in _EXCUSED_MESSAGES)
         return Outcome.FAIL if excused else Outcome.NOT_EQUIVALENT
     if not source.outputs or not target.outputs:
         return Outcome.ERROR  # neither returned anything that could be looked at
-    if equivalence == "value" and not equal(source.outputs, target.outputs):
+    if equivalence == "value" and not outputs_equal(source.outputs, target.outputs):
         return Outcome.NOT_EQUIVALENT
     return Outcome.SUCCESS
 
@@ -73,16 +73,16 @@ def is_bug(execution: Execution) -> bool:
     return execution.ending == "killed" or _INTERNAL in execution.message
 
 
-def equal(one: Outputs, other: Outputs) -> bool:
+def outputs_equal(one: Outputs, other: Outputs) -> bool:
     """Whether two calls gave the same; a single output equals several if it equals any of them."""
     if len(one) == len(other):
-        return all(alike(a, b) for (_, a), (_, b) in zip(one, other, strict=True))
+        return all(values_close(a, b) for (_, a), (_, b) in zip(one, other, strict=True))
     if 1 not in (len(one), len(other)):
         return False
-    return any(alike(a, b) for _, a in one for _, b in other)
+    return any(values_close(a, b) for _, a in one for _, b in other)
 
 
-def alike(one: Value, other: Value) -> bool:
+def values_close(one: Value, other: Value) -> bool:
     """Same type and shape, values within ATOL and RTOL; NaN equals NaN."""
     if not isinstance(one, Tensor) or not isinstance(other, Tensor):
         return one == other

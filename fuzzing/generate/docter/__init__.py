@@ -6,12 +6,12 @@ check(call)       # () for a conforming call
 call.case(provenance)
 """
 
+from fuzzing.generate.docter.call_generator import Mode, NoDrawError, draw
 from fuzzing.generate.docter.calls import Call
-from fuzzing.generate.docter.checker import Violation, check
-from fuzzing.generate.docter.drawing import Mode, NoDrawError, draw
-from fuzzing.generate.docter.extract import constraints
-from fuzzing.generate.docter.profiles import PAPER, TAME, Profile
+from fuzzing.generate.docter.checker import Violation, find_violations
+from fuzzing.generate.docter.extraction import extract_constraints
 from fuzzing.generate.docter.record import Record
+from fuzzing.generate.docter.value_profiles import PAPER, TAME, Profile
 
 __all__ = [
     "PAPER",
@@ -22,7 +22,7 @@ __all__ = [
     "Profile",
     "Record",
     "Violation",
-    "check",
-    "constraints",
     "draw",
+    "extract_constraints",
+    "find_violations",
 ]

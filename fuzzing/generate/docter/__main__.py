@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 from ruamel.yaml import YAML
 
+from fuzzing.entry_point import note, run_main
 from fuzzing.errors import UsageError
-from fuzzing.generate.docter import apis, profiles, tables, trials
-from fuzzing.generate.docter.checker import check
-from fuzzing.generate.docter.drawing import Mode, draw
-from fuzzing.generate.docter.extract import constraints
-from fuzzing.program import ended, note
+from fuzzing.generate.docter import apis, report_tables, trials, value_profiles
+from fuzzing.generate.docter.call_generator import Mode, draw
+from fuzzing.generate.docter.checker import find_violations
+from fuzzing.generate.docter.extraction import extract_constraints
 
 _PROGRESS_EVERY = 500  # trials
 
@@ -27,7 +27,7 @@ _PROGRESS_EVERY = 500  # trials
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code: 2 for the caller's mistake, 3 for the machine's."""
     given = _parser().parse_args(arguments)
-    return ended("python -m fuzzing.generate.docter", lambda: given.run(given), events=False)
+    return run_main("python -m fuzzing.generate.docter", lambda: given.run(given), events=False)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,17 +63,17 @@ def _show(given: argparse.Namespace) -> None:
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = 110
-    yaml.dump(constraints(given.api).to_json(), sys.stdout)
+    yaml.dump(extract_constraints(given.api).to_json(), sys.stdout)
 
 
 def _draw(given: argparse.Namespace) -> None:
-    record = constraints(given.api)
-    plan = trials.Plan(given.count, given.seed, Mode(given.mode), profiles.get(given.profile))
+    record = extract_constraints(given.api)
+    plan = trials.TrialPlan(given.count, given.seed, Mode(given.mode), value_profiles.get(given.profile))
     for place in range(given.count):
         name = plan.name(given.api, place)
         call = draw(record, plan.random(name), plan.mode_of(place), plan.profile)
-        _print(tables.call(call))
-        for violation in check(call):
+        _print(report_tables.call(call))
+        for violation in find_violations(call):
             _print(f"    # {violation.parameter}: {violation.text} ({violation.category})")
 
 
@@ -83,13 +83,13 @@ def _measure(given: argparse.Namespace) -> None:
         raise UsageError(
             f"no API begins with {' or '.join(given.prefixes)}; python -m fuzzing.generate.docter list"
         )
-    plan = trials.Plan(given.count, given.seed, Mode(given.mode), profiles.get(given.profile))
+    plan = trials.TrialPlan(given.count, given.seed, Mode(given.mode), value_profiles.get(given.profile))
     found = []
     for trial in trials.run(names, plan):
         found.append(trial)
         if len(found) % _PROGRESS_EVERY == 0:
             note(f"{len(found)} of {len(names) * given.count} draws")
-    for line in tables.acceptance(found):
+    for line in report_tables.format_acceptance(found):
         _print(line)
 
 

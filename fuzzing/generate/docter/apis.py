@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from fuzzing.errors import UnknownNameError
-from fuzzing.migrate import torch_arguments
-from fuzzing.migrate.recorders.torch_names import CONTAINERS
+from fuzzing.torch_api import serializer
+from fuzzing.torch_api.names import CONTAINERS
 
 #: The rooms of torch whose names are public, in the order in which they are walked.
 NAMESPACES = (
@@ -47,7 +47,7 @@ def names() -> Iterator[str]:
     """Every documented API of torch that is fuzzed, by namespace and name, each once under its first name."""
     for namespace in NAMESPACES:
         for name in sorted(dir(resolve(namespace))):
-            if not name.startswith("_") and not left_out(namespace, name) and _documented(namespace, name):
+            if not name.startswith("_") and not left_out(namespace, name) and _is_documented(namespace, name):
                 yield f"{namespace}.{name}"
 
 
@@ -58,7 +58,7 @@ def left_out(namespace: str, name: str) -> str:
     return next((reason for pattern, reason in _COMPILED if pattern.fullmatch(name)), "")
 
 
-def _documented(namespace: str, name: str) -> bool:
+def _is_documented(namespace: str, name: str) -> bool:
     found = getattr(resolve(namespace), name, None)
     if not callable(found) or not isinstance(getattr(found, "__doc__", None), str):
         return False
@@ -74,21 +74,21 @@ def split(api: str) -> tuple[str, str]:
 
 
 @cache
-def _written_names(api: str) -> frozenset[str]:
+def _signature_words(api: str) -> frozenset[str]:
     docstring = getattr(resolve(api), "__doc__", None) or ""
     return frozenset(re.findall(r"\w+", docstring.strip().partition("\n")[0]))
 
 
-def takes(api: str, name: str) -> bool:
+def signature_mentions(api: str, name: str) -> bool:
     """Whether the first line of an API's docstring, its signature, has a name."""
-    return name in _written_names(api)
+    return name in _signature_words(api)
 
 
 def resolve(api: str) -> Any:
     """What a dotted name below torch stands for; raises UnknownNameError."""
     import torch
 
-    found = torch_arguments.resolve(api)
+    found = serializer.resolve(api)
     if found is None or not f"{api}.".startswith("torch."):
         raise UnknownNameError(
             f"torch {torch.__version__} has no {api!r}; give a dotted name such as torch.nn.Conv2d"

@@ -9,7 +9,7 @@ from typing import Any
 from fuzzing.cases import Argument, Init, Input, Provenance, Recipe, Tensor, TensorArg, TestCase, TorchCall
 from fuzzing.cases.arguments import check_name
 from fuzzing.errors import CaseFormatError
-from fuzzing.generate.docter.phrases import literal_of
+from fuzzing.generate.docter.phrase_patterns import parse_literal
 from fuzzing.generate.docter.record import Place, Record
 
 #: What stands for a tensor in a call: how to draw it, or its elements.
@@ -33,15 +33,15 @@ class Call:
         for parameter in self.record.parameters:
             if parameter.name in self.arguments:
                 found[parameter.name] = self.arguments[parameter.name]
-            elif (default := literal_of(parameter.default)) is not None and default is not ...:
+            elif (default := parse_literal(parameter.default)) is not None and default is not ...:
                 found[parameter.name] = default
         return found
 
     def program(self) -> tuple[TorchCall, tuple[tuple[str, Input], ...]]:
         """The call as a program, and its inputs. Raises CaseFormatError for what a case cannot hold."""
         inputs = _Inputs()
-        init_args, init_kwargs = self._place("init", inputs)
-        args, kwargs = self._place("call", inputs)
+        init_args, init_kwargs = self._positional_arguments("init", inputs)
+        args, kwargs = self._positional_arguments("call", inputs)
         init = Init(init_args, tuple(init_kwargs.items())) if self.record.kind == "class" else None
         return TorchCall(self.record.api, args, tuple(kwargs.items()), init), tuple(inputs.named.items())
 
@@ -50,7 +50,9 @@ class Call:
         program, inputs = self.program()
         return TestCase(program, inputs, provenance)
 
-    def _place(self, place: Place, inputs: _Inputs) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
+    def _positional_arguments(
+        self, place: Place, inputs: _Inputs
+    ) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
         """What is required by position, up to the first that is left out; the rest by keyword.
 
         Docstrings misplace optional parameters more often than they misname them.
@@ -80,14 +82,14 @@ class _Inputs:
 
     def argument(self, value: Any, name: str) -> Argument:
         if isinstance(value, (Recipe, Tensor)):
-            free = self._free(name)
+            free = self._unused_name(name)
             self.named[free] = value
             return TensorArg(free)
         if isinstance(value, (list, tuple)):
             return type(value)(self.argument(item, name) for item in value)
         return value
 
-    def _free(self, name: str) -> str:
+    def _unused_name(self, name: str) -> str:
         try:
             check_name(name)
         except CaseFormatError:
@@ -97,10 +99,10 @@ class _Inputs:
         )
 
 
-def tensors(value: Any) -> Iterator[Drawn]:
+def list_tensors(value: Any) -> Iterator[Drawn]:
     """The tensors of an argument: itself, or those in a list."""
     if isinstance(value, (Recipe, Tensor)):
         yield value
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from tensors(item)
+            yield from list_tensors(item)

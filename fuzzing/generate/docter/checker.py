@@ -17,11 +17,11 @@ import numpy as np
 
 from fuzzing.cases import Dtype as DtypeArgument
 from fuzzing.cases import Recipe, Tensor
-from fuzzing.generate.docter import forms
-from fuzzing.generate.docter.bindings import Lengths, Scope, broadcasts, match
-from fuzzing.generate.docter.calls import Call, tensors
+from fuzzing.generate.docter import value_forms
+from fuzzing.generate.docter.calls import Call, list_tensors
 from fuzzing.generate.docter.expressions import ExpressionError, UnboundError, evaluate
 from fuzzing.generate.docter.record import Category, Parameter, Range, Record
+from fuzzing.generate.docter.symbol_bindings import Lengths, Scope, is_broadcastable, match_pattern
 
 _SCALARS: Mapping[str, tuple[type, ...]] = {
     "int": (int,), "float": (float, int), "bool": (bool,), "str": (str,), "complex": (complex, float, int),
@@ -38,57 +38,59 @@ class Violation:
     text: str
 
 
-def check(call: Call) -> tuple[Violation, ...]:
+def find_violations(call: Call) -> tuple[Violation, ...]:
     """Every violation, by parameter in the API's order; () for a conforming call."""
-    scope, faults = bind(call)
-    found = list(itertools.chain(faults, _singly(call, scope), _related(call, scope)))
+    scope, faults = bind_symbols(call)
+    found = list(itertools.chain(faults, _check_parameters(call, scope), _check_relations(call, scope)))
     places = {parameter.name: place for place, parameter in enumerate(call.record.parameters)}
     return tuple(sorted(found, key=lambda item: places.get(item.parameter, -1)))
 
 
-def _singly(call: Call, scope: Scope) -> Iterator[Violation]:
+def _check_parameters(call: Call, scope: Scope) -> Iterator[Violation]:
     for parameter in call.record.parameters:
         if parameter.name not in call.arguments:
             if parameter.required and not parameter.left_out:
                 yield Violation(parameter.name, "structure", "it is required and not given")
             continue
         value = call.arguments[parameter.name]
-        if not any(fits(value, option) for option in parameter.options):
+        if not any(has_structure(value, option) for option in parameter.options):
             yield Violation(parameter.name, "structure", f"it is none of {', '.join(parameter.options)}")
             continue
-        for category, text in _of_value(parameter, value, scope):
+        for category, text in _check_value(parameter, value, scope):
             yield Violation(parameter.name, category, text)
 
 
-def fits(value: Any, option: str) -> bool:
+def has_structure(value: Any, option: str) -> bool:
     """Whether a value is of a structure. A bool is no int; an int is a float."""
     if inner := re.fullmatch(r"(list|tuple)\((\w+)\)", option):
-        return isinstance(value, (list, tuple)) and all(fits(item, inner[2]) for item in value)
+        return isinstance(value, (list, tuple)) and all(has_structure(item, inner[2]) for item in value)
     if isinstance(value, bool):
         return option == "bool"
     return isinstance(value, _SCALARS.get(option, ()))
 
 
-def _of_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tuple[Category, str]]:
-    legal = _legal(parameter, value)
+def _check_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tuple[Category, str]]:
+    legal = _allowed_values(parameter, value)
     if legal and value not in legal:
         yield "value", f"{value!r} is none of {', '.join(map(repr, legal))}"
-    for tensor in tensors(value):
+    for tensor in list_tensors(value):
         allowed = dtypes(parameter, scope)
         if allowed and tensor.dtype not in allowed:
             yield "dtype", f"{tensor.dtype} is none of {', '.join(allowed)}"
-        if parameter.ndim and not within(len(tensor.shape), parameter.ndim.least, parameter.ndim.most, scope):
+        if parameter.ndim and not is_within(
+            len(tensor.shape), parameter.ndim.least, parameter.ndim.most, scope
+        ):
             yield "shape", f"it has {len(tensor.shape)} dimensions"
     length = parameter.length if isinstance(value, (list, tuple)) else None
-    if length and not within(len(value), length.least, length.most, scope):
+    if length and not is_within(len(value), length.least, length.most, scope):
         yield "structure", f"it has {len(value)} items"
     if parameter.range and not _in_range(value, parameter.range, scope):
-        yield "value", f"it does not lie in {_shown(parameter.range)}"
-    if parameter.form and not _has_form(parameter, value, scope):
+        yield "value", f"it does not lie in {_format_range(parameter.range)}"
+    if parameter.form and not _check_form(parameter, value, scope):
         yield "value", f"it is not {parameter.form.name}"
 
 
-def _legal(parameter: Parameter, value: Any) -> tuple[Any, ...]:
+def _allowed_values(parameter: Parameter, value: Any) -> tuple[Any, ...]:
     """The enumeration that a value must be of, () for none; one of texts leaves numbers alone."""
     values = parameter.enum.values if parameter.enum else ()
     of_texts = any(isinstance(item, str) for item in values)
@@ -104,11 +106,11 @@ def dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str, ...]:
         if not name.startswith("&"):
             found.append(name)
         elif name[1:] in scope:
-            found.extend(tensor.dtype for tensor in itertools.islice(tensors(scope[name[1:]]), 1))
+            found.extend(tensor.dtype for tensor in itertools.islice(list_tensors(scope[name[1:]]), 1))
     return tuple(found)
 
 
-def bound(text: str | None, scope: Mapping[str, Any]) -> Any:
+def evaluate_bound(text: str | None, scope: Mapping[str, Any]) -> Any:
     """A bound's value; None if there is none, or if it cannot be told in this call."""
     if text is None:
         return None
@@ -119,14 +121,14 @@ def bound(text: str | None, scope: Mapping[str, Any]) -> Any:
     return value if isinstance(value, (int, float)) else None
 
 
-def within(number: int, least: str | None, most: str | None, scope: Mapping[str, Any]) -> bool:
+def is_within(number: int, least: str | None, most: str | None, scope: Mapping[str, Any]) -> bool:
     """Whether a count lies between two expressions, both included."""
-    low, high = bound(least, scope), bound(most, scope)
+    low, high = evaluate_bound(least, scope), evaluate_bound(most, scope)
     return (low is None or number >= low) and (high is None or number <= high)
 
 
 def _in_range(value: Any, given: Range, scope: Mapping[str, Any]) -> bool:
-    low, high = bound(given.low, scope), bound(given.high, scope)
+    low, high = evaluate_bound(given.low, scope), evaluate_bound(given.high, scope)
     return all(
         (low is None or (least > low if given.open_low else least >= low))
         and (high is None or (most < high if given.open_high else most <= high))
@@ -149,36 +151,36 @@ def _extremes(value: Any) -> Iterator[tuple[float, float]]:
             yield from _extremes(item)
 
 
-def _shown(given: Range) -> str:
+def _format_range(given: Range) -> str:
     left, right = "(" if given.open_low else "[", ")" if given.open_high else "]"
     return f"{left}{given.low or '-inf'}, {given.high or 'inf'}{right}"
 
 
-def _has_form(parameter: Parameter, value: Any, scope: Mapping[str, Any]) -> bool:
+def _check_form(parameter: Parameter, value: Any, scope: Mapping[str, Any]) -> bool:
     form = parameter.form
     if form is None:
         return True
-    if form.name == forms.DISTINCT:
-        rank = bound(f"ndim({form.of})", scope)
-        return rank is None or not isinstance(value, (list, tuple)) or forms.distinct(value, rank)
-    if form.name in (forms.FACTORS, forms.EXPANSION):
-        shape = target(form.of, scope)
+    if form.name == value_forms.DISTINCT:
+        rank = evaluate_bound(f"ndim({form.of})", scope)
+        return rank is None or not isinstance(value, (list, tuple)) or value_forms.are_distinct(value, rank)
+    if form.name in (value_forms.FACTORS, value_forms.EXPANSION):
+        shape = target_shape(form.of, scope)
         if shape is None or not isinstance(value, (list, tuple)):
             return True
         return (
             math.prod(value) == math.prod(shape)
-            if form.name == forms.FACTORS
-            else broadcasts(shape, tuple(value))
+            if form.name == value_forms.FACTORS
+            else is_broadcastable(shape, tuple(value))
         )
-    arrays = [(item.draw() if isinstance(item, Recipe) else item).array() for item in tensors(value)]
+    arrays = [(item.draw() if isinstance(item, Recipe) else item).array() for item in list_tensors(value)]
     if form.name != "increasing" and any(
         array.ndim < 2 or array.shape[-1] != array.shape[-2] for array in arrays
     ):
         return True  # no square matrix: the shape is at fault
-    return all(forms.FORMS[form.name].holds(array) for array in arrays)
+    return all(value_forms.FORMS[form.name].holds(array) for array in arrays)
 
 
-def _related(call: Call, scope: Scope) -> Iterator[Violation]:
+def _check_relations(call: Call, scope: Scope) -> Iterator[Violation]:
     for relation in call.record.relations:
         try:
             if not evaluate(relation.holds, scope):
@@ -190,7 +192,7 @@ def _related(call: Call, scope: Scope) -> Iterator[Violation]:
 # Shapes ----------------------------------------------------------------------------------------------
 
 
-def bind(call: Call) -> tuple[Scope, list[Violation]]:
+def bind_symbols(call: Call) -> tuple[Scope, list[Violation]]:
     """The symbols of the record's shapes as this call has them, and the shapes that fit none."""
     best: tuple[Scope, list[Violation]] | None = None
     for choice in choices(call.record):
@@ -222,8 +224,8 @@ def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Sco
             if parameter.shape is None or parameter.name not in call.arguments or parameter.name in faults:
                 continue
             pattern = parameter.shape.patterns[choice[len(parameter.shape.patterns)]]
-            for tensor in tensors(call.arguments[parameter.name]):
-                fitting = fit(pattern, tensor.shape, scope)
+            for tensor in list_tensors(call.arguments[parameter.name]):
+                fitting = match_shape(pattern, tensor.shape, scope)
                 if fitting is None:
                     shown = ", ".join(pattern)
                     faults[parameter.name] = Violation(
@@ -234,15 +236,15 @@ def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Sco
     return scope, list(faults.values())
 
 
-def fit(pattern: tuple[str, ...], lengths: Lengths, scope: Scope) -> Scope | None:
+def match_shape(pattern: tuple[str, ...], lengths: Lengths, scope: Scope) -> Scope | None:
     """The bindings under which a shape has a pattern; None if it has not."""
     kind, inside = special(pattern)
     if not kind:
-        return match(pattern, lengths, scope)
-    to = target(inside, scope)
+        return match_pattern(pattern, lengths, scope)
+    to = target_shape(inside, scope)
     if to is None:
         return scope
-    return scope if (lengths == to if kind == "same" else broadcasts(lengths, to)) else None
+    return scope if (lengths == to if kind == "same" else is_broadcastable(lengths, to)) else None
 
 
 def special(pattern: tuple[str, ...]) -> tuple[str, str]:
@@ -251,11 +253,11 @@ def special(pattern: tuple[str, ...]) -> tuple[str, str]:
     return (found[1], found[2]) if found else ("", "")
 
 
-def target(inside: str, scope: Mapping[str, Any]) -> Lengths | None:
+def target_shape(inside: str, scope: Mapping[str, Any]) -> Lengths | None:
     """The shape of a parameter, or the shape spelled by expressions; None where this call has none."""
-    if inside in scope and (first := next(tensors(scope[inside]), None)) is not None:
+    if inside in scope and (first := next(list_tensors(scope[inside]), None)) is not None:
         return first.shape
-    lengths = [bound(part, scope) for part in inside.split(",")]
+    lengths = [evaluate_bound(part, scope) for part in inside.split(",")]
     if any(type(length) is not int for length in lengths):
         return None
     return tuple(lengths)

@@ -59,7 +59,7 @@ MODULE_DTYPES = ("float32",)
 FUNCTIONAL_DTYPES = ("float32", "float64")
 
 
-def renamed(pattern: tuple[str, ...], api: str) -> tuple[str, ...]:
+def rename_symbols(pattern: tuple[str, ...], api: str) -> tuple[str, ...]:
     """A shape of torch.nn.functional in torch.nn's symbols, so that one's formulas hold for the other."""
     symbols = _FUNCTIONAL_SYMBOLS | ({"iW": "L_in"} if "1d" in api else {})
     return tuple(symbols.get(token, token) for token in pattern)

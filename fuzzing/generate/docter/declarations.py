@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from fuzzing.generate.docter import apis, documents, native
-from fuzzing.generate.docter.native import Declared
+from fuzzing.generate.docter import api_documentation, apis, native_signatures
+from fuzzing.generate.docter.native_signatures import Declared
 from fuzzing.generate.docter.record import Place
 
 #: A method's tensor is called as the function's is.
@@ -22,21 +22,21 @@ def declarations(api: str) -> Declarations:
     """Every parameter with its place; () where nothing tells what the API takes."""
     found: Any = apis.resolve(api)
     if inspect.isclass(found):
-        written = next(iter(_written(api)), ())
+        written = next(iter(_docstring_signatures(api)), ())
         members: dict[str, Any] = dict(inspect.getmembers(found, inspect.isfunction))
-        made = _without_self(native.from_inspect(members.get("__init__")) or written)
-        called = _without_self(native.from_inspect(members.get("forward")))
-        return *_placed("init", made), *_placed("call", _apart(called, made))
-    return _placed("call", _function(api, found))
+        made = _without_self(native_signatures.from_inspect(members.get("__init__")) or written)
+        called = _without_self(native_signatures.from_inspect(members.get("forward")))
+        return *_with_place("init", made), *_with_place("call", _rename_call_parameters(called, made))
+    return _with_place("call", _function_declarations(api, found))
 
 
-def _apart(called: tuple[Declared, ...], made: tuple[Declared, ...]) -> tuple[Declared, ...]:
+def _rename_call_parameters(called: tuple[Declared, ...], made: tuple[Declared, ...]) -> tuple[Declared, ...]:
     """What a module is called with, under names its constructor does not use: log_input is a flag there."""
     taken = {item.name for item in made}
     return tuple(replace(item, name=SELF) if item.name in taken else item for item in called)
 
 
-def _placed(place: Place, parameters: tuple[Declared, ...]) -> Declarations:
+def _with_place(place: Place, parameters: tuple[Declared, ...]) -> Declarations:
     return tuple((place, item) for item in parameters)
 
 
@@ -44,18 +44,23 @@ def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:
     return tuple(item for item in parameters if item.name != "self")
 
 
-def _function(api: str, found: Any) -> tuple[Declared, ...]:
+def _function_declarations(api: str, found: Any) -> tuple[Declared, ...]:
     namespace, name = apis.split(api)
-    native_ones = [*native.stubs(namespace, name), *native.schemas(namespace, name)]
+    native_ones = [
+        *native_signatures.read_stubs(namespace, name),
+        *native_signatures.read_schemas(namespace, name),
+    ]
     known = {name for overload in native_ones for name in _names(overload)} | {SELF, "out"}
-    written = _written(api)
+    written = _docstring_signatures(api)
     if native_ones:  # a docstring that calls parameters by names that do not exist goes last
         first_is_self = namespace != "torch.Tensor"  # a schema calls self what linalg's docstrings call A
-        right = [item for item in written if _spreads(item) or _names(item[first_is_self:]) <= known]
-        right += [item for item in written if _described(api, item) and _names(item, required=False) <= known]
-        candidates = [*right, native.from_inspect(found), *native_ones, *written]
+        right = [item for item in written if _takes_varargs(item) or _names(item[first_is_self:]) <= known]
+        right += [
+            item for item in written if _is_described(api, item) and _names(item, required=False) <= known
+        ]
+        candidates = [*right, native_signatures.from_inspect(found), *native_ones, *written]
     else:
-        candidates = [native.from_inspect(found), *written]
+        candidates = [native_signatures.from_inspect(found), *written]
     first = next((item for item in candidates if item), ())
     first = _kinds(first, native_ones)
     if namespace == "torch.Tensor":
@@ -69,12 +74,12 @@ def _names(overload: tuple[Declared, ...], *, required: bool = True) -> set[str]
     return {item.name.lower() for item in overload if required or item.default is not None}
 
 
-def _described(api: str, overload: tuple[Declared, ...]) -> bool:
+def _is_described(api: str, overload: tuple[Declared, ...]) -> bool:
     """Whether everything required is documented by its name, which then need not be the builtin's own."""
-    return all(documents.entry(api, item.name) for item in overload if item.default is None)
+    return all(api_documentation.entry(api, item.name) for item in overload if item.default is None)
 
 
-def _spreads(overload: tuple[Declared, ...]) -> bool:
+def _takes_varargs(overload: tuple[Declared, ...]) -> bool:
     return any(item.kind == "variadic" for item in overload)
 
 
@@ -89,15 +94,21 @@ def _kinds(chosen: tuple[Declared, ...], native_ones: list[tuple[Declared, ...]]
     return tuple(found)
 
 
-def _written(api: str) -> list[tuple[Declared, ...]]:
+def _docstring_signatures(api: str) -> list[tuple[Declared, ...]]:
     """The signatures that the docstring writes out; without those of functions it refers to."""
-    inside = [re.sub(r"^(Tensor )?self,?\s*", "", text) for text in documents.documentation(api).signatures]
-    return [native.read_signature(text) if text.strip() else () for text in inside]
+    inside = [
+        re.sub(r"^(Tensor )?self,?\s*", "", text)
+        for text in api_documentation.read_documentation(api).signatures
+    ]
+    return [native_signatures.read_signature(text) if text.strip() else () for text in inside]
 
 
-def typed(api: str, name: str) -> tuple[Declared, ...]:
+def declared_types(api: str, name: str) -> tuple[Declared, ...]:
     """All that stubs and schemas declare of a parameter, overload by overload."""
     namespace, function = apis.split(api)
-    overloads = (*native.stubs(namespace, function), *native.schemas(namespace, function))
+    overloads = (
+        *native_signatures.read_stubs(namespace, function),
+        *native_signatures.read_schemas(namespace, function),
+    )
     spelled = (name, "self") if name == SELF else (name,)
     return tuple(item for overload in overloads for item in overload if item.name in spelled)

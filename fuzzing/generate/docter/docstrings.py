@@ -61,7 +61,7 @@ class Documentation:
         return next((entry for entry in self.entries if entry.name == name), None)
 
 
-def read(docstring: str, name: str) -> Documentation:
+def parse_docstring(docstring: str, name: str) -> Documentation:
     """Takes a docstring apart; `name` is the function's own, by which its signatures are known."""
     lines = inspect.cleandoc(docstring).splitlines()
     sections = list(_sections(lines))

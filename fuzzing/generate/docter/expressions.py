@@ -139,12 +139,12 @@ def evaluate(text: str, scope: Mapping[str, Any]) -> Any:
     (a division by zero, a dimension that is not there, arithmetic on None).
     """
     try:
-        return _whole(_evaluate(parse(text), scope))
+        return _to_int(_evaluate(parse(text), scope))
     except (ZeroDivisionError, TypeError, IndexError, OverflowError, ValueError) as error:
         raise ExpressionError(f"{text}: {error}") from None
 
 
-def _whole(value: Any) -> Any:
+def _to_int(value: Any) -> Any:
     return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
@@ -171,7 +171,7 @@ def _evaluate(node: ast.expr, scope: Mapping[str, Any]) -> Any:
         case ast.Call(func=ast.Name(id="given"), args=[ast.Name(id=name)]):
             return name in getattr(scope, "explicit", scope)
         case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
-            return FUNCTIONS[name](*(_whole(_evaluate(item, scope)) for item in node.args))
+            return FUNCTIONS[name](*(_to_int(_evaluate(item, scope)) for item in node.args))
         case ast.Subscript():
             return _item(_evaluate(node.value, scope), _evaluate(node.slice, scope))
     raise ExpressionError(f"{ast.unparse(node)} is no expression of constraints")

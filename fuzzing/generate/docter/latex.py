@@ -26,16 +26,20 @@ def plain(latex: str) -> str:
     text = latex.replace(r"\_", "_").replace("&", " ").replace(r"\\", " ").replace("{}", "")
     text = _TEXT.sub(lambda match: match[1].strip().replace(" ", "_"), text)
     text = _SUBSCRIPT.sub(lambda match: "_" + re.sub(r"[^\w]+", "_", match[1].replace("\\", "")), text)
-    text = _fractions(text)
+    text = _expand_fractions(text)
     text = _WORD.sub(lambda match: _WORDS[match[0]], text)
     return re.sub(r"\s+", " ", text.replace("{", "(").replace("}", ")")).strip()
 
 
-def _fractions(text: str) -> str:
+def _expand_fractions(text: str) -> str:
     r"""`\frac{a}{b}` as `((a)/(b))`, innermost last."""
     while (start := text.find(r"\frac{")) >= 0:
-        middle = _closing(text, start + 5)
-        end = _closing(text, middle + 1) if middle >= 0 and text[middle + 1 : middle + 2] == "{" else -1
+        middle = _find_closing_brace(text, start + 5)
+        end = (
+            _find_closing_brace(text, middle + 1)
+            if middle >= 0 and text[middle + 1 : middle + 2] == "{"
+            else -1
+        )
         if end < 0:
             return text
         above, below = text[start + 6 : middle], text[middle + 2 : end]
@@ -43,7 +47,7 @@ def _fractions(text: str) -> str:
     return text
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing_brace(text: str, start: int) -> int:
     """Where the brace that opens at `start` closes; -1 if it does not."""
     depth = 0
     for place in range(start, len(text)):
@@ -53,14 +57,14 @@ def _closing(text: str, start: int) -> int:
     return -1
 
 
-def without_markup(text: str) -> str:
+def strip_markup(text: str) -> str:
     """A sentence with its mathematics made plain and its roles (`:attr:`, `:class:`) taken off."""
     text = _MATH.sub(lambda match: " " + plain(match[1]) + " ", text)
     text = re.sub(r":\w+(?::\w+)?:`~?([^`<]*?)(?:\s*<[^>]*>)?`", r"\1", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
-def expression(latex: str) -> str:
+def to_expression(latex: str) -> str:
     """LaTeX as an expression of constraints, "" if it is none."""
     text = plain(latex).rstrip(".,;")
     text = re.sub(r"(?<=[\w\])]) (?=\()", "*", text) if re.search(r"[\w\])] \(", text) else text

@@ -22,15 +22,15 @@ _FILE = "overrides.yaml"
 
 
 @cache
-def corrections() -> tuple[Mapping[str, Any], ...]:
+def load_corrections() -> tuple[Mapping[str, Any], ...]:
     """The file's entries: apis, because, parameters, relations, definitions."""
     loaded: list[Mapping[str, Any]] = YAML(typ="safe").load(files(__package__).joinpath(_FILE).read_text())
     return tuple(loaded)
 
 
-def corrected(record: Record) -> Record:
+def apply_corrections(record: Record) -> Record:
     """The record with every correction whose pattern matches its API, in the file's order."""
-    for correction in corrections():
+    for correction in load_corrections():
         if any(re.fullmatch(pattern, record.api) for pattern in correction["apis"]):
             record = _apply(record, correction)
     return record

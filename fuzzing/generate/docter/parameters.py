@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from fuzzing.generate.docter import conventions, declarations, documents, phrases, shapes, structures
-from fuzzing.generate.docter.latex import without_markup
-from fuzzing.generate.docter.native import Declared
+from fuzzing.generate.docter import (
+    api_documentation,
+    conventions,
+    declarations,
+    phrase_patterns,
+    shape_patterns,
+    type_names,
+)
+from fuzzing.generate.docter.latex import strip_markup
+from fuzzing.generate.docter.native_signatures import Declared
 from fuzzing.generate.docter.record import (
     Dtype,
     Evidence,
@@ -53,49 +60,49 @@ class Description:
         return self.declared.name
 
     @property
-    def said(self) -> Evidence:
+    def evidence_text(self) -> Evidence:
         """The docstring's sentence, or the signature where it says nothing."""
         sentence = f"{self.name} ({self.type}): {self.text}" if self.type else f"{self.name}: {self.text}"
         if not self.text and not self.type:
-            return Evidence(self.declared.origin, _signed(self.declared))
+            return Evidence(self.declared.origin, _format_declaration(self.declared))
         return Evidence("docstring", sentence[:_MAX_EVIDENCE])
 
 
-def _signed(item: Declared) -> str:
+def _format_declaration(item: Declared) -> str:
     text = f"{item.name}: {item.type}" if item.type else item.name
     return text if item.default is None else f"{text} = {item.default}"
 
 
 def describe(api: str, place: Place, item: Declared, main: str, names: frozenset[str]) -> Description:
     """Looks a parameter up in the documentation."""
-    found = documents.entry(api, item.name)
-    kind, text = (without_markup(found[1].type), without_markup(found[1].text)) if found else ("", "")
+    found = api_documentation.entry(api, item.name)
+    kind, text = (strip_markup(found[1].type), strip_markup(found[1].text)) if found else ("", "")
     return Description(api, place, item, kind, text, main, names)
 
 
-def parameter(description: Description) -> Parameter:
+def read_parameter(description: Description) -> Parameter:
     """The parameter with the constraints that concern it alone."""
     item = description.declared
     found = Parameter(item.name, description.place, item.kind, _default(description))
     reason = conventions.LEFT_OUT.get(item.name, "it is private" if item.name.startswith("_") else "")
     if reason:
         return replace(found, default=found.default or "None", left_out=reason)
-    structure = _fitting(description, _structure(description))
+    structure = _adjust_structure(description, _structure(description))
     if structure is None:
         return replace(found, left_out="nothing tells what it is")
     found = replace(found, structure=structure)
-    if not drawable(structure):
+    if not is_drawable(structure):
         return replace(found, left_out="it is no value of a case")
     return _with_values(description, found)
 
 
-def _fitting(description: Description, structure: Structure | None) -> Structure | None:
+def _adjust_structure(description: Description, structure: Structure | None) -> Structure | None:
     """The structure of all of `*args` together, and of a constructor's parameters without tensors."""
     if structure is None:
         return None
     options = structure.options
     if description.declared.kind == "variadic":
-        options = _spread(options)
+        options = _unpack_varargs(options)
     if description.place == "init":
         options = tuple(option for option in options if "tensor" not in option) or ("inputs",)
     return replace(structure, options=options)
@@ -106,18 +113,28 @@ def _with_values(description: Description, found: Parameter) -> Parameter:
     if found.is_tensor:
         found = replace(found, dtype=_dtype(description), ndim=_rank(description, found))
     if "str" in options or _quotes(description):
-        found = replace(found, enum=phrases.enumeration(description.text, found.default, description.said))
+        found = replace(
+            found,
+            enum=phrase_patterns.parse_enumeration(
+                description.text, found.default, description.evidence_text
+            ),
+        )
         if found.enum and found.structure and not options & {"tensor", "int", "float"}:
             found = replace(found, structure=replace(found.structure, options=("str",)))
     if "tensor" in options:
-        return replace(found, range=phrases.interval(description.text, description.said, description.names))
+        return replace(
+            found,
+            range=phrase_patterns.parse_interval(
+                description.text, description.evidence_text, description.names
+            ),
+        )
     if options & (_SCALARS | _LISTS) and not found.is_tensor:
         found = replace(found, range=_range(description, options), length=_length(description, options))
         found = replace(found, form=_form(description, options))
     return found
 
 
-def tensor_itself(found: Parameter) -> Parameter:
+def as_main_tensor(found: Parameter) -> Parameter:
     """The first parameter: a tensor, whatever else the function of its name takes there."""
     evidence = (
         found.structure.evidence if found.structure else Evidence("signature", "a method of torch.Tensor")
@@ -125,12 +142,12 @@ def tensor_itself(found: Parameter) -> Parameter:
     return replace(found, default=None, structure=Structure(("tensor",), evidence), enum=None, left_out="")
 
 
-def _spread(options: tuple[str, ...]) -> tuple[str, ...]:
+def _unpack_varargs(options: tuple[str, ...]) -> tuple[str, ...]:
     """What `*args` holds, if each of them is one of `options`."""
     return tuple(dict.fromkeys(f"list({option})" if "(" not in option else option for option in options))[:1]
 
 
-def drawable(structure: Structure) -> bool:
+def is_drawable(structure: Structure) -> bool:
     """Whether anything that it may be can be drawn."""
     return any(
         re.fullmatch(r"tensor|int|float|bool|complex|str|dtype|(list|tuple)\(.*\)", item)
@@ -156,30 +173,32 @@ def _quotes(description: Description) -> bool:
 def _structure(description: Description) -> Structure | None:
     """From the docstring's type, the annotation, stubs, schemas, default, name or text, in this order."""
     item = description.declared
-    if description.type and (options := _known(structures.structures(description.type))):
-        return Structure(_also_lists(description, options), description.said)
-    for declared in (item, *declarations.typed(description.api, item.name)):
-        if declared.type and (options := _known(structures.structures(declared.type))):
+    if description.type and (options := _known_structures(type_names.structures(description.type))):
+        return Structure(_also_lists(description, options), description.evidence_text)
+    for declared in (item, *declarations.declared_types(description.api, item.name)):
+        if declared.type and (options := _known_structures(type_names.structures(declared.type))):
             overloads = _overloads(description, options) if declared.origin in ("stub", "schema") else options
             overloads = _also_lists(description, overloads)
-            return Structure(overloads, Evidence(declared.origin, _signed(declared)))
+            return Structure(overloads, Evidence(declared.origin, _format_declaration(declared)))
     by_default = _of_default(description)
-    spoken = structures.structures(" ".join(description.text.split()[:12])) if description.text else ()
+    spoken = type_names.structures(" ".join(description.text.split()[:12])) if description.text else ()
     if by_default and by_default != ("float",):
-        return Structure(_also_lists(description, by_default), Evidence(item.origin, _signed(item)))
+        return Structure(
+            _also_lists(description, by_default), Evidence(item.origin, _format_declaration(item))
+        )
     named = conventions.structures_by_name(item.name)
-    if options := by_default or named or _known(spoken):
+    if options := by_default or named or _known_structures(spoken):
         why = "by its default" if by_default else "by its name" if named else ""
         evidence = (
             Evidence("convention", f"{item.name} is {' or '.join(options)} {why}")
             if why
-            else description.said
+            else description.evidence_text
         )
         return Structure(_also_lists(description, options), evidence)
     return None
 
 
-def _known(options: tuple[str, ...]) -> tuple[str, ...]:
+def _known_structures(options: tuple[str, ...]) -> tuple[str, ...]:
     kept = tuple(option for option in options if option not in ("none", "dict"))
     return tuple(option for option in kept if option != "complex") or kept  # a stub's Number is complex too
 
@@ -187,10 +206,10 @@ def _known(options: tuple[str, ...]) -> tuple[str, ...]:
 def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, ...]:
     """What any overload takes, where they differ in nothing but numbers beside tensors."""
     found = list(first)
-    for declared in declarations.typed(description.api, description.name):
+    for declared in declarations.declared_types(description.api, description.name):
         found.extend(
             option
-            for option in _known(structures.structures(declared.type))
+            for option in _known_structures(type_names.structures(declared.type))
             if option in ("tensor", "int", "float")
         )
     kept = [
@@ -203,7 +222,7 @@ def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, .
 
 def _also_lists(description: Description, options: tuple[str, ...]) -> tuple[str, ...]:
     text = description.text
-    if options == ("list(int)",) and type(phrases.literal_of(description.declared.default)) is int:
+    if options == ("list(int)",) and type(phrase_patterns.parse_literal(description.declared.default)) is int:
         return ("int", "list(int)")
     if options == ("int",) and re.search(r"\btuple\b|\blist of\b", text) and "single" in text:
         return ("int", "list(int)")
@@ -211,7 +230,7 @@ def _also_lists(description: Description, options: tuple[str, ...]) -> tuple[str
 
 
 def _of_default(description: Description) -> tuple[str, ...]:
-    value = phrases.literal_of(description.declared.default)
+    value = phrase_patterns.parse_literal(description.declared.default)
     if isinstance(value, bool):
         return ("bool",)
     if isinstance(value, (int, float, str)):
@@ -225,8 +244,10 @@ def _of_default(description: Description) -> tuple[str, ...]:
 
 
 def _dtype(description: Description) -> Dtype | None:
-    names = structures.tensor_dtypes(description.type) or structures.tensor_dtypes(description.text[:80])
-    names = names or phrases.dtypes(description.text)
+    names = type_names.parse_tensor_dtypes(description.type) or type_names.parse_tensor_dtypes(
+        description.text[:80]
+    )
+    names = names or phrase_patterns.parse_dtypes(description.text)
     if (
         not names
         and re.search(r"data type is required to be long|indices|index\b", description.text)
@@ -235,14 +256,14 @@ def _dtype(description: Description) -> Dtype | None:
         names = ("int64",)
     if not names and re.fullmatch(r"\w*mask", description.name) and "BoolTensor" in description.type:
         names = ("bool",)
-    return Dtype(names, description.said) if names else None
+    return Dtype(names, description.evidence_text) if names else None
 
 
 def _rank(description: Description, found: Parameter) -> Rank | None:
-    stated = shapes.ranks(description.text)
+    stated = shape_patterns.parse_ranks(description.text)
     if stated is None or "list(tensor)" in found.options:
         return None
-    return Rank(str(stated[0]), str(stated[1]), description.said)
+    return Rank(str(stated[0]), str(stated[1]), description.evidence_text)
 
 
 # Values ----------------------------------------------------------------------------------------------
@@ -254,19 +275,21 @@ def is_dimension(description: Description) -> bool:
 
 
 def _range(description: Description, options: frozenset[str]) -> Range | None:
-    stated = phrases.interval(description.text, description.said, description.names)
+    stated = phrase_patterns.parse_interval(description.text, description.evidence_text, description.names)
     if stated is not None:
         return stated
     if is_dimension(description):
         main = description.main
-        said = Evidence("convention", f"{description.name} names a dimension of {main}, from either end")
-        return Range(f"-max(ndim({main}), 1)", f"max(ndim({main}), 1) - 1", said)
+        evidence_text = Evidence(
+            "convention", f"{description.name} names a dimension of {main}, from either end"
+        )
+        return Range(f"-max(ndim({main}), 1)", f"max(ndim({main}), 1) - 1", evidence_text)
     if options & {"int", "list(int)"}:
         if re.search(r"padding|pad\b", description.name):
             return Range(
                 "0", None, Evidence("convention", f"{description.name} is a number of elements added")
             )
-        counted = phrases.count(description.text, description.said)
+        counted = phrase_patterns.count(description.text, description.evidence_text)
         if counted is not None:
             return counted
         if re.fullmatch(
@@ -290,27 +313,29 @@ def _length(description: Description, options: frozenset[str]) -> Length | None:
     if not options & _LISTS:
         return None
     if match := re.search(r"(\d)-`*(?:python:)?tuple", description.text):
-        return Length(match[1], match[1], description.said)
+        return Length(match[1], match[1], description.evidence_text)
     digit = re.search(r"(\d)d(_with_indices)?_?$", description.api)
     if digit and re.fullmatch(
         r"kernel_size|stride|padding|dilation|output_padding|output_size|output_ratio", description.name
     ):
-        said = Evidence("convention", f"{description.api} takes {digit[1]} numbers, one for each dimension")
-        return Length(digit[1], digit[1], said)
+        evidence_text = Evidence(
+            "convention", f"{description.api} takes {digit[1]} numbers, one for each dimension"
+        )
+        return Length(digit[1], digit[1], evidence_text)
     if match := _NAMED_TUPLE.search(description.text):
         count = (
             len([part for part in match[1].split(",") if part.strip()])
             if match[1]
             else _FEW[match[2] or match[3]]
         )
-        return Length(str(count), str(count), description.said)
-    for declared in (description.declared, *declarations.typed(description.api, description.name)):
+        return Length(str(count), str(count), description.evidence_text)
+    for declared in (description.declared, *declarations.declared_types(description.api, description.name)):
         count = declared.length or _count_in(declared.type)
         if count > 1 or (count == 1 and not is_dimension(description)):
-            return Length(str(count), str(count), Evidence(declared.origin, _signed(declared)))
+            return Length(str(count), str(count), Evidence(declared.origin, _format_declaration(declared)))
     if is_dimension(description):
-        said = Evidence("convention", f"{description.name} names dimensions of {description.main}")
-        return Length("1", f"max(ndim({description.main}), 1)", said)
+        evidence_text = Evidence("convention", f"{description.name} names dimensions of {description.main}")
+        return Length("1", f"max(ndim({description.main}), 1)", evidence_text)
     return None
 
 
@@ -324,6 +349,6 @@ def _count_in(text: str) -> int:
 
 def _form(description: Description, options: frozenset[str]) -> Form | None:
     if is_dimension(description) and "list(int)" in options:
-        said = Evidence("convention", f"{description.name} names each dimension once")
-        return Form("distinct dimensions", said, description.main)
+        evidence_text = Evidence("convention", f"{description.name} names each dimension once")
+        return Form("distinct dimensions", evidence_text, description.main)
     return None

@@ -210,7 +210,7 @@ class Record:
     parameters: tuple[Parameter, ...]
     relations: tuple[Relation, ...] = ()
     definitions: tuple[Definition, ...] = ()
-    uninitialised: str = ""
+    uninitialized: str = ""
 
     def __hash__(self) -> int:
         return self._hash

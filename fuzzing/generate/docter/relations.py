@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fuzzing.generate.docter import documents, shapes
+from fuzzing.generate.docter import api_documentation, shape_patterns
 from fuzzing.generate.docter.expressions import names_in
-from fuzzing.generate.docter.latex import without_markup
+from fuzzing.generate.docter.latex import strip_markup
 from fuzzing.generate.docter.parameters import Description
 from fuzzing.generate.docter.record import Evidence, Parameter, Relation
 
@@ -29,10 +29,10 @@ def relations(api: str, found: Sequence[Parameter], described: Sequence[Descript
         if _HALF.search(description.text) and "kernel_size" in names:
             for place in range(_dimensions(api)):
                 holds = f"2 * {description.name}[{place}] <= kernel_size[{place}]"
-                yield Relation(holds, description.name, description.said)
-    for _, document in documents.chain(api):
+                yield Relation(holds, description.name, description.evidence_text)
+    for _, document in api_documentation.documentation_chain(api):
         for paragraph in document.prose:
-            text = without_markup(paragraph)
+            text = strip_markup(paragraph)
             yield from _divisible(text, "", names)
             if "pad should be at most half" in text and {"padding", "kernel_size"} <= names:
                 for place in range(_dimensions(api)):
@@ -76,8 +76,8 @@ def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Ite
         if token.isidentifier()
     }
     main = next((item.name for item in found if item.shape), "")
-    for _, document in documents.chain(api):
-        formulas = shapes.formulas(document.shape_text)
+    for _, document in api_documentation.documentation_chain(api):
+        formulas = shape_patterns.formulas(document.shape_text)
         for symbol, formula in formulas:
             if names_in(formula) <= names | symbols:
                 holds = f"{_first_items(formula, found)} >= 1"

@@ -17,13 +17,13 @@ from typing import Literal
 
 from fuzzing.cases import Provenance, TestCase
 from fuzzing.errors import CaseFormatError
-from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
-from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.generate.docter.drawing import Mode, NoDrawError, draw
-from fuzzing.generate.docter.extract import LIBRARY, constraints
-from fuzzing.generate.docter.profiles import TAME, Profile
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
+from fuzzing.generate.docter.call_generator import Mode, NoDrawError, draw
+from fuzzing.generate.docter.extraction import LIBRARY, extract_constraints
+from fuzzing.generate.docter.value_profiles import TAME, Profile
 
 SOURCE = "docter"
 #: DocTer's experiments give a call 10 s; memory is what a draw of the paper's sizes can need.
@@ -60,7 +60,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """What to draw: `count` calls of each API, the first with required parameters only."""
 
     count: int = 10
@@ -68,9 +68,9 @@ class Plan:
     mode: Mode = Mode.CONFORMING
     profile: Profile = TAME
 
-    def draws(self, api: str) -> Iterator[tuple[str, TestCase | Trial]]:
+    def draw_calls(self, api: str) -> Iterator[tuple[str, TestCase | Trial]]:
         """The draws of one API by name: a case, or the trial that it has become already."""
-        record = constraints(api)
+        record = extract_constraints(api)
         for place in range(self.count):
             name = self.name(api, place)
             try:
@@ -93,14 +93,14 @@ class Plan:
         return Random(int.from_bytes(digest[:8], "little"))  # noqa: S311 - tests, no secrets
 
 
-def run(apis: Iterable[str], plan: Plan) -> Iterator[Trial]:
+def run(apis: Iterable[str], plan: TrialPlan) -> Iterator[Trial]:
     """The trials of all APIs, in the order in which they end. Raises ToolchainError if no worker starts."""
     crashes: Counter[str] = Counter()
     settled: deque[Trial] = deque()
 
     def cases() -> Iterator[tuple[tuple[str, str, TestCase], TestCase]]:
         for api in apis:
-            for name, drawn in plan.draws(api):
+            for name, drawn in plan.draw_calls(api):
                 if crashes[api] >= CRASHES:
                     break
                 if isinstance(drawn, Trial):
@@ -109,7 +109,7 @@ def run(apis: Iterable[str], plan: Plan) -> Iterator[Trial]:
                     yield (api, name, drawn), drawn
 
     supervisor: Supervisor[tuple[str, str, TestCase]] = Supervisor(
-        Command(sys.executable, _BACKEND, limits=LIMITS)
+        WorkerCommand(sys.executable, _BACKEND, limits=LIMITS)
     )
     for (api, name, case), execution in supervisor.run(cases()):
         trial = _trial(api, name, case, execution)

@@ -1,6 +1,6 @@
 """Isra: valid operator graphs by solving constraints in an order that needs no backtracking (seed paper)."""
 
-from fuzzing.generate.isra.settings import Settings
-from fuzzing.generate.isra.solver import Generated, Solver
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.isra.solver import GeneratedGraph, Solver
 
-__all__ = ["Generated", "Settings", "Solver"]
+__all__ = ["GeneratedGraph", "GeneratorSettings", "Solver"]

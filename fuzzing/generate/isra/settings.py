@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 
 #: The picking rate of the paper and of its released code.
 PICKING_RATE = 0.97
@@ -13,13 +13,13 @@ OPSET = 21
 
 
 @dataclass(frozen=True)
-class Settings:
+class GeneratorSettings:
     """How models are generated. The defaults find bugs; the paper's runs for coverage have 1 to 200 nodes.
 
     nodes         the least and the most nodes of a model, drawn uniformly (paper: 1-10 to find bugs)
     opset         of the models
     operators     names of those to use; none: all that are specified at the opset
-    dtypes        element types of new data, and of what nodes take as their lead input
+    dtypes        element types of new data, and of what nodes take as their primary input
     mixed         nodes may take edges of any other element type too, as Cast and comparisons give them
     picking_rate  how often an input is an edge that is there, if one fits
     limits        bounds on what is created
@@ -27,7 +27,7 @@ class Settings:
                   edge that nothing consumes is an output
     initialisers  make fresh data initialisers and not graph inputs
     patterns      use patterns too: what several operators do together counts as one
-    left_out      operators with element types that their lead input must not have; pairs, by name
+    left_out      operators with element types that their primary input must not have; pairs, by name
     """
 
     nodes: tuple[int, int] = (1, 10)
@@ -36,8 +36,8 @@ class Settings:
     dtypes: tuple[str, ...] = ("float32",)
     mixed: bool = False
     picking_rate: float = PICKING_RATE
-    limits: Limits = field(default_factory=Limits)
-    joined: bool = False
-    initialisers: bool = False
+    limits: GraphLimits = field(default_factory=GraphLimits)
+    concatenate_outputs: bool = False
+    initializers: bool = False
     patterns: bool = False
     left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()

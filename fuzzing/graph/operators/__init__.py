@@ -8,42 +8,42 @@ from __future__ import annotations
 from functools import cache
 
 from fuzzing.errors import UnknownNameError
-from fuzzing.graph.operator import Operator
-from fuzzing.registry import load
+from fuzzing.graph.operator_spec import OperatorSpec
+from fuzzing.registry import import_submodules
 
 #: The oldest opset that specifications are written for.
 OLDEST = 13
 
-_KNOWN: dict[str, list[Operator]] = {}
-_PATTERNS: dict[str, list[Operator]] = {}
+_KNOWN: dict[str, list[OperatorSpec]] = {}
+_PATTERNS: dict[str, list[OperatorSpec]] = {}
 
 
-def register(*operators: Operator) -> None:
+def register(*operators: OperatorSpec) -> None:
     """Makes operators known. Those of one name stand for that operator from their `since` on."""
     for operator in operators:
         _KNOWN.setdefault(operator.name, []).append(operator)
 
 
-def register_pattern(*patterns: Operator) -> None:
+def register_pattern(*patterns: OperatorSpec) -> None:
     """Makes patterns known: what several operators do together, named `pattern.…`, each with `expand`."""
     for pattern in patterns:
         _PATTERNS.setdefault(pattern.name, []).append(pattern)
 
 
 @cache
-def at(opset: int) -> dict[str, Operator]:
+def specifications(opset: int) -> dict[str, OperatorSpec]:
     """The specifications that hold at an opset, by name, in alphabetical order."""
-    return _holding(_KNOWN, opset)
+    return _select_by_opset(_KNOWN, opset)
 
 
 @cache
-def patterns(opset: int) -> dict[str, Operator]:
+def patterns(opset: int) -> dict[str, OperatorSpec]:
     """The patterns that hold at an opset, by name, in alphabetical order."""
-    return _holding(_PATTERNS, opset)
+    return _select_by_opset(_PATTERNS, opset)
 
 
-def _holding(known: dict[str, list[Operator]], opset: int) -> dict[str, Operator]:
-    load(__name__)
+def _select_by_opset(known: dict[str, list[OperatorSpec]], opset: int) -> dict[str, OperatorSpec]:
+    import_submodules(__name__)
     found = {}
     for name in sorted(known):
         fitting = [operator for operator in known[name] if operator.since <= opset]
@@ -52,9 +52,9 @@ def _holding(known: dict[str, list[Operator]], opset: int) -> dict[str, Operator
     return found
 
 
-def named(name: str, opset: int) -> Operator:
+def get_specification(name: str, opset: int) -> OperatorSpec:
     """The specification of one operator; raises UnknownNameError."""
     try:
-        return at(opset)[name]
+        return specifications(opset)[name]
     except KeyError:
         raise UnknownNameError(f"no specification of {name} holds at opset {opset}") from None

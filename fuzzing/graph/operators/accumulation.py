@@ -4,56 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.domains import Choice
+from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import scalar
-from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import ANY_RANK, PRIMARY_INPUT, AttributeSpec, ConstantInput, OperatorSpec
 from fuzzing.graph.operators import register
-from fuzzing.graph.rounding import factor_per_element, per_element, rounded, rounded_product
-from fuzzing.graph.site import Site
+from fuzzing.graph.rounding import after_rounding, factor_per_element, per_element, product_after_rounding
 from fuzzing.graph.types import FLOATS, TensorType
 
 
-def _axis(site: Site) -> Constant:
+def _axis(context: NodeContext) -> Constant:
     """A scalar of either type that an axis may have, now and then counted from the end."""
-    draws = site.draws
-    axis = draws.below(site.rank) - (site.rank if draws.chance(0.1) else 0)
-    return scalar("int64" if draws.chance(0.7) else "int32", axis)
+    rng = context.rng
+    axis = rng.below(context.rank) - (context.rank if rng.chance(0.1) else 0)
+    return make_scalar("int64" if rng.chance(0.7) else "int32", axis)
 
 
-def _length(site: Site) -> int:
-    return site.dims(0)[site.numbers(1)[0]]
+def _length(context: NodeContext) -> int:
+    return context.dims(0)[context.numbers(1)[0]]
 
 
-def _sums(site: Site) -> Interval:
-    low, high = site.range(0)
-    length = _length(site)
+def _sums(context: NodeContext) -> Interval:
+    low, high = context.range(0)
+    length = _length(context)
     bounds = Interval(min(low, low * length), max(high, high * length))
-    return _with_start(site, rounded(bounds, site.dtype, 4), 0)
+    return _with_start(context, after_rounding(bounds, context.dtype, 4), 0)
 
 
-def _products(site: Site) -> Interval:
-    low, length = site.range(0).low, _length(site)
-    most = max(site.range(0).largest, site.range(0).largest ** length)
+def _products(context: NodeContext) -> Interval:
+    low, length = context.range(0).low, _length(context)
+    most = max(context.range(0).largest, context.range(0).largest ** length)
     bounds = Interval(min(low, low**length) if low >= 0 else -most, most)
-    return _with_start(site, rounded_product(bounds, site.dtype, length), 1)
+    return _with_start(context, product_after_rounding(bounds, context.dtype, length), 1)
 
 
-def _with_start(site: Site, bounds: Interval, start: int) -> Interval:
+def _with_start(context: NodeContext, bounds: Interval, start: int) -> Interval:
     """What is exclusive begins with what nothing sums up to, or multiplies to."""
-    return hull((bounds, Interval(start, start))) if site.get("exclusive") else bounds
+    return hull((bounds, Interval(start, start))) if context.get("exclusive") else bounds
 
 
-def _text(function: str, start: str) -> Callable[[Site, Sequence[str]], str]:
-    def text(site: Site, names: Sequence[str]) -> str:
-        x, axis = names[0], site.numbers(1)[0] % site.rank
-        source = f"torch.flip({x}, ({axis},))" if site.get("reverse") else x
+def _text(function: str, start: str) -> Callable[[NodeContext, Sequence[str]], str]:
+    def text(context: NodeContext, names: Sequence[str]) -> str:
+        x, axis = names[0], context.numbers(1)[0] % context.rank
+        source = f"torch.flip({x}, ({axis},))" if context.get("reverse") else x
         found = f"torch.{function}({source}, dim={axis}, dtype={x}.dtype)"
-        if site.get("exclusive"):
+        if context.get("exclusive"):
             first = f"torch.{start}_like({x}.narrow({axis}, 0, 1))"
-            found = f"torch.cat(({first}, {found}.narrow({axis}, 0, {_length(site) - 1})), dim={axis})"
-        return f"torch.flip({found}, ({axis},))" if site.get("reverse") else found
+            found = f"torch.cat(({first}, {found}.narrow({axis}, 0, {_length(context) - 1})), dim={axis})"
+        return f"torch.flip({found}, ({axis},))" if context.get("reverse") else found
 
     return text
 
@@ -62,21 +62,21 @@ def _operator(
     name: str,
     since: int,
     dtypes: tuple[str, ...],
-    values: Callable[[Site], Interval],
+    values: Callable[[NodeContext], Interval],
     within: Callable[[TensorType], Interval],
-    torch: Callable[[Site, Sequence[str]], str],
-) -> Operator:
-    return Operator(
+    torch: Callable[[NodeContext, Sequence[str]], str],
+) -> OperatorSpec:
+    return OperatorSpec(
         name,
         since,
-        slots=(LEAD, Auxiliary(_axis)),
+        input_specs=(PRIMARY_INPUT, ConstantInput(_axis)),
         ranks=ANY_RANK[1:],
         values=values,
         within=within,
         dtypes=dtypes,
-        settings=(
-            Setting("exclusive", Choice(0, 1), omit=0.4, default=0),
-            Setting("reverse", Choice(0, 1), omit=0.4, default=0),
+        attribute_specs=(
+            AttributeSpec("exclusive", Choice(0, 1), omit=0.4, default=0),
+            AttributeSpec("reverse", Choice(0, 1), omit=0.4, default=0),
         ),
         torch=torch,
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.graph.domains import Between, Choice, Made
-from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, whole
+from fuzzing.graph.attribute_domains import Choice, Computed, IntRange
+from fuzzing.graph.constants import make_scalar
+from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, Interval, full_range
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import scalar
+from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import DTYPES
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, DataInput, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.elementwise import PLAIN
-from fuzzing.graph.rounding import STEP, rounded
-from fuzzing.graph.site import Site
+from fuzzing.graph.rounding import STEP, after_rounding
 from fuzzing.graph.types import ANY, FLOATS, UNSIGNED, TensorType
 
 _NAMES = {number: name for name, number in DTYPES.items()}
@@ -25,7 +25,7 @@ def converted(found: Interval, dtype: str) -> Interval:
     if dtype == "bool":
         return BOOLEAN
     if dtype in STEP:
-        return rounded(found, dtype)
+        return after_rounding(found, dtype)
     return Interval(math.trunc(found.low), math.trunc(found.high))
 
 
@@ -33,103 +33,117 @@ def _fits(found: Interval, dtype: str, to: str) -> bool:
     """Whether a type holds these numbers; of a fraction below zero what is unsigned is anybody's guess."""
     if to in UNSIGNED and found.low < 0:
         return False
-    return to == dtype or WHOLE[to].holds(converted(found, to))
+    return to == dtype or FULL_RANGES[to].contains(converted(found, to))
 
 
-def _target(site: Site) -> str:
-    """Any type that holds the lead input's numbers: its own and bool do in any case."""
-    found = site.range(0)
-    return site.draws.choice([to for to in ANY if _fits(found, site.dtype, to)])
+def _target(context: NodeContext) -> str:
+    """Any type that holds the primary input's numbers: its own and bool do in any case."""
+    found = context.range(0)
+    return context.rng.choice([to for to in ANY if _fits(found, context.dtype, to)])
 
 
-def _is_target(value: Attribute, site: Site) -> bool:
-    """Whether it is a type that holds what is known of the lead input's numbers."""
+def _is_target(value: Attribute, context: NodeContext) -> bool:
+    """Whether it is a type that holds what is known of the primary input's numbers."""
     to = _NAMES.get(value) if isinstance(value, int) else None
-    return to in ANY and (site.ranges[0] is None or _fits(site.ranges[0], site.dtype, to))
+    return to in ANY and (context.ranges[0] is None or _fits(context.ranges[0], context.dtype, to))
 
 
-def _bounds(site: Site, to: str) -> Interval:
-    return site.range(0) if to == site.dtype else converted(site.range(0), to)
+def _bounds(context: NodeContext, to: str) -> Interval:
+    return context.range(0) if to == context.dtype else converted(context.range(0), to)
 
 
-def _cast_type(site: Site) -> tuple[TensorType, ...]:
-    return (TensorType(_NAMES[site.get("to")], site.x.shape),)
+def _cast_type(context: NodeContext) -> tuple[TensorType, ...]:
+    return (TensorType(_NAMES[context.get("to")], context.x.shape),)
 
 
-def _cast_text(site: Site, names: Sequence[str]) -> str:
-    return f"{names[0]}.to(torch.{_NAMES[site.get('to')]})"
+def _cast_text(context: NodeContext, names: Sequence[str]) -> str:
+    return f"{names[0]}.to(torch.{_NAMES[context.get('to')]})"
 
 
 #: About conversions to float8 alone; onnxruntime refuses anything but the default for other types.
-_SATURATE = Setting("saturate", Choice(1), omit=0.9, default=1)
+_SATURATE = AttributeSpec("saturate", Choice(1), omit=0.9, default=1)
 
 
-def _cast(since: int, settings: tuple[Setting, ...]) -> Operator:
-    return Operator(
+def _cast(since: int, attribute_specs: tuple[AttributeSpec, ...]) -> OperatorSpec:
+    return OperatorSpec(
         "Cast",
         since,
         dtypes=ANY,
-        within=whole,
+        within=full_range,
         infer=_cast_type,
-        values=lambda site: _bounds(site, _NAMES[site.get("to")]),
-        settings=(Setting("to", Made(lambda site: DTYPES[_target(site)], _is_target)), *settings),
+        values=lambda context: _bounds(context, _NAMES[context.get("to")]),
+        attribute_specs=(
+            AttributeSpec("to", Computed(lambda context: DTYPES[_target(context)], _is_target)),
+            *attribute_specs,
+        ),
         empty=True,
         dynamic=True,
         torch=_cast_text,
     )
 
 
-def _cast_like(since: int, settings: tuple[Setting, ...]) -> Operator:
-    return Operator(
+def _cast_like(since: int, attribute_specs: tuple[AttributeSpec, ...]) -> OperatorSpec:
+    return OperatorSpec(
         "CastLike",
         since,
-        slots=(LEAD, Data(lambda site: (None,) * site.draws.between(1, site.limits.max_rank), dtype=_target)),
+        input_specs=(
+            PRIMARY_INPUT,
+            DataInput(
+                lambda context: (None,) * context.rng.between(1, context.limits.max_rank), dtype=_target
+            ),
+        ),
         dtypes=ANY,
-        within=whole,
-        infer=lambda site: (TensorType(site.type(1).dtype, site.x.shape),),
-        values=lambda site: _bounds(site, site.type(1).dtype),
-        settings=settings,
+        within=full_range,
+        infer=lambda context: (TensorType(context.type(1).dtype, context.x.shape),),
+        values=lambda context: _bounds(context, context.type(1).dtype),
+        attribute_specs=attribute_specs,
         empty=True,
         dynamic=True,
         torch="{0}.to({1}.dtype)",
     )
 
 
-def _dropout_type(site: Site) -> tuple[TensorType, ...]:
-    return (site.x, TensorType("bool", site.x.shape))[: site.outputs]
+def _dropout_type(context: NodeContext) -> tuple[TensorType, ...]:
+    return (context.x, TensorType("bool", context.x.shape))[: context.outputs]
 
 
-def _plan_dropout(site: Site) -> None:
-    site.outputs = site.draws.between(1, 2)
+def _plan_dropout(context: NodeContext) -> None:
+    context.outputs = context.rng.between(1, 2)
 
 
-def _ratio(types: tuple[str, ...]) -> Auxiliary:
+def _ratio(types: tuple[str, ...]) -> ConstantInput:
     """How much to drop, if it were training; of a type of its own."""
 
-    def value(site: Site) -> Constant:
-        dtype = site.dtype if site.dtype in types and site.draws.chance(0.7) else site.draws.choice(types)
-        return scalar(dtype, site.draws.choice((0.5, 0.25, 0.0)))
+    def value(context: NodeContext) -> Constant:
+        dtype = (
+            context.dtype if context.dtype in types and context.rng.chance(0.7) else context.rng.choice(types)
+        )
+        return make_scalar(dtype, context.rng.choice((0.5, 0.25, 0.0)))
 
-    return Auxiliary(value, omit=0.3)
+    return ConstantInput(value, omit=0.3)
 
 
-def _dropout_text(site: Site, names: Sequence[str]) -> str:
-    if site.outputs == 1:
+def _dropout_text(context: NodeContext, names: Sequence[str]) -> str:
+    if context.outputs == 1:
         return names[0]
     return f"({names[0]}, torch.ones_like({names[0]}, dtype=torch.bool))"
 
 
-def _dropout(since: int, ratios: tuple[str, ...]) -> Operator:
+def _dropout(since: int, ratios: tuple[str, ...]) -> OperatorSpec:
     """As it is in inference, where nothing is dropped: that is said by an input, or by its absence."""
-    return Operator(
+    return OperatorSpec(
         "Dropout",
         since,
-        slots=(LEAD, _ratio(ratios), Auxiliary(lambda site: scalar("bool", False))),
+        input_specs=(
+            PRIMARY_INPUT,
+            _ratio(ratios),
+            ConstantInput(lambda context: make_scalar("bool", False)),
+        ),
         degrees=(1, 2, 3),
-        within=whole,
+        within=full_range,
         infer=_dropout_type,
-        values=lambda site: (site.range(0), Interval(1, 1))[: site.outputs],
-        settings=(Setting("seed", Between(0, (1 << 31) - 1), omit=0.7, default=0),),
+        values=lambda context: (context.range(0), Interval(1, 1))[: context.outputs],
+        attribute_specs=(AttributeSpec("seed", IntRange(0, (1 << 31) - 1), omit=0.7, default=0),),
         plan=_plan_dropout,
         empty=True,
         dynamic=True,
@@ -138,7 +152,7 @@ def _dropout(since: int, ratios: tuple[str, ...]) -> Operator:
 
 
 register(
-    Operator("Identity", 13, dtypes=ANY, within=whole, empty=True, dynamic=True, torch="{0}"),
+    OperatorSpec("Identity", 13, dtypes=ANY, within=full_range, empty=True, dynamic=True, torch="{0}"),
     _cast(13, ()),
     _cast(19, (_SATURATE,)),
     _cast_like(15, ()),

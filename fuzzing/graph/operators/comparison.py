@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzzing.graph.domains import Choice
-from fuzzing.graph.intervals import BOOLEAN, WHOLE, whole
-from fuzzing.graph.operator import LEAD, Data, Operator, Setting, Torch
+from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, full_range
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, DataInput, OperatorSpec, TorchForm
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.arithmetic import companion, together
+from fuzzing.graph.operators.arithmetic import broadcast_type, draw_further_shape
 from fuzzing.graph.operators.elementwise import PLAIN
-from fuzzing.graph.site import Site
 from fuzzing.graph.types import ANY, FLOATS, INTEGERS, NUMBERS, TensorType
 
 
-def _answers(site: Site) -> tuple[TensorType, ...]:
-    (type_,) = together(site)
+def _answers(context: NodeContext) -> tuple[TensorType, ...]:
+    (type_,) = broadcast_type(context)
     return (TensorType("bool", type_.shape),)
 
 
-def _comparison(name: str, since: int, dtypes: tuple[str, ...], torch: str) -> Operator:
-    return Operator(
+def _comparison(name: str, since: int, dtypes: tuple[str, ...], torch: str) -> OperatorSpec:
+    return OperatorSpec(
         name,
         since,
-        slots=(LEAD, Data(companion, within=lambda site: WHOLE[site.dtype])),
+        input_specs=(
+            PRIMARY_INPUT,
+            DataInput(draw_further_shape, within=lambda context: FULL_RANGES[context.dtype]),
+        ),
         infer=_answers,
-        values=lambda site: BOOLEAN,
-        within=whole,
+        values=lambda context: BOOLEAN,
+        within=full_range,
         dtypes=dtypes,
         empty=True,
         dynamic=True,
@@ -35,34 +38,38 @@ def _comparison(name: str, since: int, dtypes: tuple[str, ...], torch: str) -> O
 
 
 def _question(
-    name: str, since: int, dtypes: tuple[str, ...], torch: Torch, settings: tuple[Setting, ...] = ()
-) -> Operator:
-    return Operator(
+    name: str,
+    since: int,
+    dtypes: tuple[str, ...],
+    torch: TorchForm,
+    attribute_specs: tuple[AttributeSpec, ...] = (),
+) -> OperatorSpec:
+    return OperatorSpec(
         name,
         since,
-        infer=lambda site: (TensorType("bool", site.x.shape),),
-        values=lambda site: BOOLEAN,
-        within=whole,
+        infer=lambda context: (TensorType("bool", context.x.shape),),
+        values=lambda context: BOOLEAN,
+        within=full_range,
         dtypes=dtypes,
         empty=True,
         dynamic=True,
-        settings=settings,
+        attribute_specs=attribute_specs,
         torch=torch,
     )
 
 
-def _infinite(site: Site, names: Sequence[str]) -> str:
+def _infinite(context: NodeContext, names: Sequence[str]) -> str:
     sides = [
         f"torch.{function}({names[0]})"
         for function, side in (("isneginf", "detect_negative"), ("isposinf", "detect_positive"))
-        if site.get(side)
+        if context.get(side)
     ]
     return " | ".join(sides) if sides else f"torch.zeros_like({names[0]}, dtype=torch.bool)"
 
 
 _OLD_NUMBERS = PLAIN + INTEGERS
 _SIDES = tuple(
-    Setting(name, Choice(0, 1), omit=0.6, default=1) for name in ("detect_negative", "detect_positive")
+    AttributeSpec(name, Choice(0, 1), omit=0.6, default=1) for name in ("detect_negative", "detect_positive")
 )
 
 register(

@@ -5,23 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from fuzzing.graph.domains import Choice, Made
+from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import BOOLEAN, Interval, hull
-from fuzzing.graph.ir import Body, Builder, Constant, Graph
-from fuzzing.graph.literals import scalar
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, lead_shape, planned
+from fuzzing.graph.ir import Builder, Constant, Graph, Subgraph
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    OperatorSpec,
+    planned_attribute,
+    primary_shape,
+)
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.bodies import Value, bounded, chain
-from fuzzing.graph.operators.sums import room
-from fuzzing.graph.operators.windows import NARROW
-from fuzzing.graph.site import Site
+from fuzzing.graph.operators.sliding_windows import NARROW
+from fuzzing.graph.operators.subgraph_bodies import Value, build_bounded_chain, build_chain
+from fuzzing.graph.operators.sum_bounds import max_output_elements
 from fuzzing.graph.types import FLOATS, Dim, Shape, TensorType
 
 _UNIT = Interval(-1, 1)
 _ITERATION, _CONDITION = TensorType("int64", ()), TensorType("bool", ())
 
 
-def _either(one: TensorType, other: TensorType) -> TensorType:
+def _merge_branch_types(one: TensorType, other: TensorType) -> TensorType:
     """What is either of two types: of a length that differs, only the data tell."""
     if one.shape is None or other.shape is None or one.rank != other.rank:
         return TensorType(one.dtype, None)
@@ -33,10 +41,10 @@ def _results(graph: Graph) -> list[TensorType]:
     return [graph.types[edge] for edge in graph.outputs]
 
 
-def _body(site: Site, name: str) -> Body:
-    body = site.get(name)
-    if not isinstance(body, Body):
-        raise TypeError(f"{site.operator.name}'s {name} is no graph")
+def _body(context: NodeContext, name: str) -> Subgraph:
+    body = context.get(name)
+    if not isinstance(body, Subgraph):
+        raise TypeError(f"{context.operator.name}'s {name} is no graph")
     return body
 
 
@@ -50,36 +58,38 @@ class _Ranges:
     found: list[list[Interval]] = field(default_factory=list)
 
 
-def _branches(site: Site) -> _Ranges:
-    site.outputs = site.draws.choice((1, 1, 2))
+def _branches(context: NodeContext) -> _Ranges:
+    context.outputs = context.rng.choice((1, 1, 2))
     return _Ranges()
 
 
-def _branch(site: Site) -> Body:
+def _branch(context: NodeContext) -> Subgraph:
     """Each branch works on the same two edges of the enclosing graph."""
-    builder = Builder(site.opset)
-    values = [Value(builder.capture(site.x), site.range(position)) for position in range(2)]
-    found = [chain(site.draws, builder, site.draws.choice(values), values) for _ in range(site.outputs)]
-    site.plan.found.append([value.range for value in found])
-    captures = tuple([edge for edge in site.edges[:2] if edge is not None])
-    return Body(builder.finish(tuple([value.edge for value in found])), captures)
+    builder = Builder(context.opset)
+    values = [Value(builder.capture(context.x), context.range(position)) for position in range(2)]
+    found = [
+        build_chain(context.rng, builder, context.rng.choice(values), values) for _ in range(context.outputs)
+    ]
+    context.plan.found.append([value.range for value in found])
+    captures = tuple([edge for edge in context.edges[:2] if edge is not None])
+    return Subgraph(builder.finish(tuple([value.edge for value in found])), captures)
 
 
-def _if(site: Site) -> tuple[TensorType, ...]:
-    branches = (_body(site, "then_branch"), _body(site, "else_branch"))
+def _if(context: NodeContext) -> tuple[TensorType, ...]:
+    branches = (_body(context, "then_branch"), _body(context, "else_branch"))
     pairs = zip(*[_results(branch.graph) for branch in branches], strict=True)
-    return tuple([_either(one, other) for one, other in pairs])
+    return tuple([_merge_branch_types(one, other) for one, other in pairs])
 
 
-def _if_values(site: Site) -> tuple[Interval, ...]:
-    return tuple([hull(pair) for pair in zip(*site.plan.found, strict=True)])
+def _if_values(context: NodeContext) -> tuple[Interval, ...]:
+    return tuple([hull(pair) for pair in zip(*context.plan.found, strict=True)])
 
 
 # --- Loop -------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Turns:
+class _LoopPlan:
     """How a loop goes on.
 
     most   its trip count
@@ -92,58 +102,58 @@ class _Turns:
     scan: Interval | None = None
 
 
-def _turns(site: Site) -> _Turns:
-    draws, limits = site.draws, site.limits
-    count = draws.between(0, 3)
-    grown = site.rank < limits.max_rank and count * site.x.elements <= room(site)
-    if grown and (count or limits.min_dim == 0) and draws.chance(0.5):
-        site.outputs = 2
-        return _Turns(count)
-    return _Turns(count, draws.below(3) if draws.chance(0.3) else -1)
+def _plan_loop(context: NodeContext) -> _LoopPlan:
+    rng, limits = context.rng, context.limits
+    count = rng.between(0, 3)
+    grown = context.rank < limits.max_rank and count * context.x.elements <= max_output_elements(context)
+    if grown and (count or limits.min_dim == 0) and rng.chance(0.5):
+        context.outputs = 2
+        return _LoopPlan(count)
+    return _LoopPlan(count, rng.below(3) if rng.chance(0.3) else -1)
 
 
-def _loop_body(site: Site) -> Body:
+def _loop_body(context: NodeContext) -> Subgraph:
     """The carried value goes through a few operators that end in a bounded one."""
-    builder, plan = Builder(site.opset), site.plan
+    builder, plan = Builder(context.opset), context.plan
     iteration, condition = builder.placeholder(_ITERATION), builder.placeholder(_CONDITION)
-    carried = Value(builder.placeholder(site.x), hull((site.range(3), _UNIT)))
-    outside = Value(builder.capture(site.x), site.range(0))
+    carried = Value(builder.placeholder(context.x), hull((context.range(3), _UNIT)))
+    outside = Value(builder.capture(context.x), context.range(0))
     if plan.until < 0:
         (onward,) = builder.node("Identity", (condition,), (_CONDITION,))
     else:
-        last = builder.constant(scalar("int64", plan.until))
+        last = builder.constant(make_scalar("int64", plan.until))
         (onward,) = builder.node("Less", (iteration, last), (_CONDITION,))
-    outputs = [onward, bounded(site.draws, builder, carried, (carried, outside)).edge]
-    if site.outputs == 2:
-        collected = chain(site.draws, builder, carried, (carried, outside))
+    outputs = [onward, build_bounded_chain(context.rng, builder, carried, (carried, outside)).edge]
+    if context.outputs == 2:
+        collected = build_chain(context.rng, builder, carried, (carried, outside))
         plan.scan = collected.range
         outputs.append(collected.edge)
-    captures = tuple([edge for edge in site.edges[:1] if edge is not None])
-    return Body(builder.finish(tuple(outputs)), captures)
+    captures = tuple([edge for edge in context.edges[:1] if edge is not None])
+    return Subgraph(builder.finish(tuple(outputs)), captures)
 
 
-def _loop(site: Site) -> tuple[TensorType, ...]:
-    body = _body(site, "body")
-    first = min(site.operator.captured, len(body.captures))  # of the node's own inputs
-    carried = site.types[first + 2 :]
+def _loop(context: NodeContext) -> tuple[TensorType, ...]:
+    body = _body(context, "body")
+    first = min(context.operator.captured, len(body.captures))  # of the node's own inputs
+    carried = context.types[first + 2 :]
     _, *results = _results(body.graph)
     found = []
     for before, after in zip_longest(carried, results):
         if before is not None:
-            found.append(_either(before, after))
+            found.append(_merge_branch_types(before, after))
         else:
-            length = _trips(site, first, body.graph)
+            length = _trip_count(context, first, body.graph)
             found.append(TensorType(after.dtype, None if after.shape is None else (length, *after.shape)))
     return tuple(found)
 
 
-def _trips(site: Site, first: int, graph: Graph) -> Dim:
+def _trip_count(context: NodeContext, first: int, graph: Graph) -> Dim:
     """How often the body runs: known if the count is, and the condition is handed on from true to true."""
-    most = site.constants[first] if site.given(first) else None
+    most = context.constants[first] if context.given(first) else None
     if most is None:
         return None
-    if site.given(first + 1):
-        begins = site.constants[first + 1]
+    if context.given(first + 1):
+        begins = context.constants[first + 1]
         if begins is None or not begins.array.all():
             return None
     ends = graph.outputs[0]
@@ -156,20 +166,20 @@ def _trips(site: Site, first: int, graph: Graph) -> Dim:
     return max(0, int(most.array.reshape(-1)[0])) if always or handed else None
 
 
-def _loop_values(site: Site) -> tuple[Interval, ...]:
-    final = hull((site.range(3), _UNIT))
-    return (final,) if site.plan.scan is None else (final, site.plan.scan)
+def _loop_values(context: NodeContext) -> tuple[Interval, ...]:
+    final = hull((context.range(3), _UNIT))
+    return (final,) if context.plan.scan is None else (final, context.plan.scan)
 
 
-def _begins(site: Site) -> Constant | None:
-    return scalar("bool", True) if site.draws.chance(0.5) else None
+def _initial_states(context: NodeContext) -> Constant | None:
+    return make_scalar("bool", True) if context.rng.chance(0.5) else None
 
 
 # --- Scan -------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Slices:
+class _ScanPlan:
     """What a scan goes over.
 
     axis   of its input
@@ -182,56 +192,56 @@ class _Slices:
     out: Interval = BOOLEAN
 
 
-def _slices(site: Site) -> _Slices:
-    draws, given = site.draws, site.attributes
-    axis = draws.below(site.rank) if draws.chance(0.5) else 0
-    if axis or draws.chance(0.2):
-        given["scan_input_axes"] = (axis - site.rank if draws.chance(0.2) else axis,)
-    if draws.chance(0.3):
-        given["scan_output_axes"] = (draws.between(-site.rank, site.rank - 1),)
+def _slices(context: NodeContext) -> _ScanPlan:
+    rng, given = context.rng, context.attributes
+    axis = rng.below(context.rank) if rng.chance(0.5) else 0
+    if axis or rng.chance(0.2):
+        given["scan_input_axes"] = (axis - context.rank if rng.chance(0.2) else axis,)
+    if rng.chance(0.3):
+        given["scan_output_axes"] = (rng.between(-context.rank, context.rank - 1),)
     for name in ("scan_input_directions", "scan_output_directions"):
-        if draws.chance(0.3):
-            given[name] = (draws.below(2),)
-    site.outputs = 2
-    shape = site.dims(1)
-    return _Slices(axis, shape[:axis] + shape[axis + 1 :])
+        if rng.chance(0.3):
+            given[name] = (rng.below(2),)
+    context.outputs = 2
+    shape = context.dims(1)
+    return _ScanPlan(axis, shape[:axis] + shape[axis + 1 :])
 
 
-def _state(site: Site) -> Shape:
-    shape: Shape = site.plan.state
+def _state(context: NodeContext) -> Shape:
+    shape: Shape = context.plan.state
     return shape
 
 
-def _scan_body(site: Site) -> Body:
-    builder, type_ = Builder(site.opset), TensorType(site.dtype, site.plan.state)
+def _scan_body(context: NodeContext) -> Subgraph:
+    builder, type_ = Builder(context.opset), TensorType(context.dtype, context.plan.state)
     state = Value(builder.placeholder(type_), Interval(-2, 2))
-    part = Value(builder.placeholder(type_), site.range(1))
-    after = bounded(site.draws, builder, state, (state, part))
-    collected = chain(site.draws, builder, part, (state, part))
-    site.plan.out = collected.range
-    return Body(builder.finish((after.edge, collected.edge)))
+    part = Value(builder.placeholder(type_), context.range(1))
+    after = build_bounded_chain(context.rng, builder, state, (state, part))
+    collected = build_chain(context.rng, builder, part, (state, part))
+    context.plan.out = collected.range
+    return Subgraph(builder.finish((after.edge, collected.edge)))
 
 
-def _axis_of(site: Site, name: str, number: int) -> int:
-    axes: tuple[int, ...] | None = site.get(name)
+def _axis_of(context: NodeContext, name: str, number: int) -> int:
+    axes: tuple[int, ...] | None = context.get(name)
     return axes[number] if axes else 0
 
 
-def _scan(site: Site) -> tuple[TensorType, ...]:
-    body, count = _body(site, "body"), site.get("num_scan_inputs")
-    first = min(site.operator.captured, len(body.captures))
-    states = site.degree - first - count
+def _scan(context: NodeContext) -> tuple[TensorType, ...]:
+    body, count = _body(context, "body"), context.get("num_scan_inputs")
+    first = min(context.operator.captured, len(body.captures))
+    states = context.degree - first - count
     results = _results(body.graph)
-    scanned = site.type(first + states)
-    length = None if scanned.shape is None else scanned.shape[_axis_of(site, "scan_input_axes", 0)]
+    scanned = context.type(first + states)
+    length = None if scanned.shape is None else scanned.shape[_axis_of(context, "scan_input_axes", 0)]
     found = []
     for number, after in enumerate(results):
         if number < states:
-            found.append(_either(site.type(first + number), after))
+            found.append(_merge_branch_types(context.type(first + number), after))
         elif after.shape is None:
             found.append(after)
         else:
-            axis = _axis_of(site, "scan_output_axes", number - states)
+            axis = _axis_of(context, "scan_output_axes", number - states)
             axis += after.rank + 1 if axis < 0 else 0
             found.append(TensorType(after.dtype, (*after.shape[:axis], length, *after.shape[axis:])))
     return tuple(found)
@@ -242,19 +252,19 @@ def _scan(site: Site) -> tuple[TensorType, ...]:
 # bfloat16 may come out of a body from opset 16 on.
 for _since, _dtypes in ((13, NARROW), (16, FLOATS)):
     register(
-        Operator("If", _since, dtypes=_dtypes, captured=2, plan=_branches,
-                 slots=(LEAD, Data(lead_shape), Data(lambda site: (), dtype="bool")),
-                 settings=(Setting("then_branch", Made(_branch)), Setting("else_branch", Made(_branch))),
+        OperatorSpec("If", _since, dtypes=_dtypes, captured=2, plan=_branches,
+                 input_specs=(PRIMARY_INPUT, DataInput(primary_shape), DataInput(lambda context: (), dtype="bool")),
+                 attribute_specs=(AttributeSpec("then_branch", Computed(_branch)), AttributeSpec("else_branch", Computed(_branch))),
                  infer=_if, values=_if_values),
-        Operator("Loop", _since, dtypes=_dtypes, captured=1, lead=3, plan=_turns,
-                 slots=(Data(lead_shape), Auxiliary(lambda site: scalar("int64", site.plan.most)),
-                        Auxiliary(_begins), LEAD),
-                 settings=(Setting("body", Made(_loop_body)),), infer=_loop, values=_loop_values),
-        Operator("Scan", max(11, _since), dtypes=_dtypes, lead=1, plan=_slices, ranks=tuple(range(1, 9)),
-                 slots=(Data(_state, within=lambda site: Interval(-2, 2)), LEAD),
-                 settings=(Setting("num_scan_inputs", Choice(1)), planned("scan_input_axes"),
-                           planned("scan_output_axes"), planned("scan_input_directions"),
-                           planned("scan_output_directions"), Setting("body", Made(_scan_body))),
+        OperatorSpec("Loop", _since, dtypes=_dtypes, captured=1, primary=3, plan=_plan_loop,
+                 input_specs=(DataInput(primary_shape), ConstantInput(lambda context: make_scalar("int64", context.plan.most)),
+                        ConstantInput(_initial_states), PRIMARY_INPUT),
+                 attribute_specs=(AttributeSpec("body", Computed(_loop_body)),), infer=_loop, values=_loop_values),
+        OperatorSpec("Scan", max(11, _since), dtypes=_dtypes, primary=1, plan=_slices, ranks=tuple(range(1, 9)),
+                 input_specs=(DataInput(_state, within=lambda context: Interval(-2, 2)), PRIMARY_INPUT),
+                 attribute_specs=(AttributeSpec("num_scan_inputs", Choice(1)), planned_attribute("scan_input_axes"),
+                           planned_attribute("scan_output_axes"), planned_attribute("scan_input_directions"),
+                           planned_attribute("scan_output_directions"), AttributeSpec("body", Computed(_scan_body))),
                  infer=_scan,
-                 values=lambda site: (hull((site.range(0), _UNIT)), site.plan.out)),
+                 values=lambda context: (hull((context.range(0), _UNIT)), context.plan.out)),
     )  # fmt: skip

@@ -6,13 +6,13 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from fuzzing.graph.intervals import Interval, cut
-from fuzzing.graph.operator import LEAD, Data, Operator, planned
+from fuzzing.graph.intervals import Interval, intersect
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, DataInput, OperatorSpec, planned_attribute
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.arithmetic import broadcast
-from fuzzing.graph.operators.sums import factor, multiplied, room, summands, total
-from fuzzing.graph.operators.windows import NARROW
-from fuzzing.graph.site import Site
+from fuzzing.graph.operators.sliding_windows import NARROW
+from fuzzing.graph.operators.sum_bounds import factor, max_output_elements, multiplied, summands, total
 from fuzzing.graph.types import FLOATS, Shape, TensorType
 
 #: The reference allows narrower integers too, whose sums hardly hold anything.
@@ -42,12 +42,12 @@ def parse(text: str) -> Equation:
     return Equation(inputs, right)
 
 
-def _lengths(site: Site, equation: Equation) -> tuple[dict[str, int], Shape]:
+def _lengths(context: NodeContext, equation: Equation) -> tuple[dict[str, int], Shape]:
     """The length of each letter, and the shape of what the ellipses stand for together."""
     lengths: dict[str, int] = {}
     batch: Shape = ()
     for position, term in enumerate(equation.inputs):
-        dims = site.dims(position)
+        dims = context.dims(position)
         before, _, after = term.partition(".")
         end = len(dims) - len(after)
         pairs = [*zip(before, dims[: len(before)], strict=True), *zip(after, dims[end:], strict=True)]
@@ -59,24 +59,26 @@ def _lengths(site: Site, equation: Equation) -> tuple[dict[str, int], Shape]:
     return lengths, batch
 
 
-def _infer(site: Site) -> tuple[TensorType, ...]:
-    equation = parse(site.get("equation"))
-    lengths, batch = _lengths(site, equation)
+def _infer(context: NodeContext) -> tuple[TensorType, ...]:
+    equation = parse(context.get("equation"))
+    lengths, batch = _lengths(context, equation)
     before, dots, after = equation.output.partition(".")
     shape = (*[lengths[letter] for letter in before], *(batch if dots else ()), *[lengths[x] for x in after])
-    return (TensorType(site.dtype, shape),)
+    return (TensorType(context.dtype, shape),)
 
 
-def _summed(site: Site) -> int:
+def _summed(context: NodeContext) -> int:
     """How many products one element sums."""
-    equation = parse(site.get("equation"))
-    lengths, batch = _lengths(site, equation)
+    equation = parse(context.get("equation"))
+    lengths, batch = _lengths(context, equation)
     count = math.prod(length for letter, length in lengths.items() if letter not in equation.output)
     return count if "." in equation.output else count * math.prod(dim or 1 for dim in batch)
 
 
-def _values(site: Site) -> Interval:
-    return total(site.dtype, _summed(site), *[site.range(position) for position in range(site.degree)])
+def _values(context: NodeContext) -> Interval:
+    return total(
+        context.dtype, _summed(context), *[context.range(position) for position in range(context.degree)]
+    )
 
 
 # --- drawing ----------------------------------------------------------------------------------------------
@@ -89,50 +91,50 @@ class _Plan(NamedTuple):
     summed: int
 
 
-def _draw(site: Site) -> _Plan:
+def _draw(context: NodeContext) -> _Plan:
     """An equation: the first input's letters, further inputs that share some of them, some of all kept."""
-    draws, limits = site.draws, site.limits
-    shape = site.dims(0)
-    dotted = draws.between(1, len(shape)) if draws.chance(0.2) else 0
+    rng, limits = context.rng, context.limits
+    shape = context.dims(0)
+    dotted = rng.between(1, len(shape)) if rng.chance(0.2) else 0
     batch, lengths = shape[:dotted], dict(zip(_LETTERS, shape[dotted:], strict=False))
     terms, shapes = [(_DOTS if dotted else "") + "".join(lengths)], []
-    space = site.x.elements  # how many products there are in all
-    for _ in range(site.degree - 1):
-        shares = dotted and draws.chance(0.5)
-        left = room(site) // (math.prod(batch) if shares else 1)
+    space = context.x.elements  # how many products there are in all
+    for _ in range(context.degree - 1):
+        shares = dotted and rng.chance(0.5)
+        left = max_output_elements(context) // (math.prod(batch) if shares else 1)
         term: list[str] = []
         for letter, length in lengths.items():
-            if length <= left and len(term) < 4 - dotted and draws.chance(0.6):
+            if length <= left and len(term) < 4 - dotted and rng.chance(0.6):
                 term.append(letter)
                 left //= length
-        if draws.chance(0.6):
+        if rng.chance(0.6):
             letter = _LETTERS[len(lengths)]
-            most = min(limits.max_dim, left, _PRODUCTS * room(site) // space)
-            lengths[letter] = draws.between(1, max(1, most))
+            most = min(limits.max_dim, left, _PRODUCTS * max_output_elements(context) // space)
+            lengths[letter] = rng.between(1, max(1, most))
             space *= lengths[letter]
             term.append(letter)
-        term = [term[place] for place in draws.permutation(len(term))]
+        term = [term[place] for place in rng.permutation(len(term))]
         if not term and not shares:
             term = [next(iter(lengths))] if lengths else []
         terms.append((_DOTS if shares else "") + "".join(term))
         shapes.append((*(batch if shares else ()), *[lengths[letter] for letter in term]))
-    output = _output(site, lengths, dotted, math.prod(batch))
-    site.attributes["equation"] = f"{','.join(terms)}->{output}"
-    if draws.chance(0.1) and _implied(",".join(terms)) == output:
-        site.attributes["equation"] = ",".join(terms)
+    output = _output(context, lengths, dotted, math.prod(batch))
+    context.attributes["equation"] = f"{','.join(terms)}->{output}"
+    if rng.chance(0.1) and _implied(",".join(terms)) == output:
+        context.attributes["equation"] = ",".join(terms)
     summed = math.prod(length for letter, length in lengths.items() if letter not in output)
     return _Plan(tuple(shapes), summed)
 
 
-def _output(site: Site, lengths: dict[str, int], dotted: int, batch: int) -> str:
+def _output(context: NodeContext, lengths: dict[str, int], dotted: int, batch: int) -> str:
     """Some of the letters in some order, as far as there is room."""
-    draws = site.draws
-    left, most = room(site) // batch, max(site.limits.max_rank, site.rank) - dotted
+    rng = context.rng
+    left, most = max_output_elements(context) // batch, max(context.limits.max_rank, context.rank) - dotted
     kept = ""
     letters = list(lengths)
-    for place in draws.permutation(len(letters)):
+    for place in rng.permutation(len(letters)):
         letter = letters[place]
-        if len(kept) < most and lengths[letter] <= left and draws.chance(0.7):
+        if len(kept) < most and lengths[letter] <= left and rng.chance(0.7):
             kept += letter
             left //= lengths[letter]
     return (_DOTS if dotted else "") + kept
@@ -143,19 +145,22 @@ def _implied(inputs: str) -> str:
 
 
 def _within(type_: TensorType) -> Interval:
-    return cut(multiplied(type_), summands(type_))
+    return intersect(multiplied(type_), summands(type_))
 
 
-def _further(position: int) -> Data:
-    return Data(lambda site: site.plan.shapes[position], within=lambda site: factor(site, site.plan.summed))
+def _further(position: int) -> DataInput:
+    return DataInput(
+        lambda context: context.plan.shapes[position],
+        within=lambda context: factor(context, context.plan.summed),
+    )
 
 
-def _einsum(since: int, dtypes: tuple[str, ...]) -> Operator:
-    return Operator(
+def _einsum(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
+    return OperatorSpec(
         "Einsum", since, dtypes=(*dtypes, *_NUMBERS), ranks=tuple(range(1, 9)), within=_within, plan=_draw,
-        slots=(LEAD, _further(0), _further(1)), degrees=(1, 2, 3),
-        settings=(planned("equation"),), infer=_infer, values=_values,
-        torch=lambda site, names: f"torch.einsum({site.get('equation')!r}, {', '.join(names)})",
+        input_specs=(PRIMARY_INPUT, _further(0), _further(1)), degrees=(1, 2, 3),
+        attribute_specs=(planned_attribute("equation"),), infer=_infer, values=_values,
+        torch=lambda context, names: f"torch.einsum({context.get('equation')!r}, {', '.join(names)})",
     )  # fmt: skip
 
 

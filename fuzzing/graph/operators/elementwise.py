@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from fuzzing.graph.intervals import WHOLE, Interval, magnitude, whole, within
-from fuzzing.graph.operator import Operator, Setting, Torch
+from fuzzing.graph.intervals import FULL_RANGES, Interval, full_range, magnitude, within
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import AttributeSpec, OperatorSpec, TorchForm
 from fuzzing.graph.operators import register
-from fuzzing.graph.rounding import exponents, limited, loosened, rounded
-from fuzzing.graph.site import Site
+from fuzzing.graph.rounding import after_rounding, bounded_domain, exponents, widened
 from fuzzing.graph.types import FLOATS, NUMBERS, SIGNED, TensorType
 
 Real: TypeAlias = Callable[[float], float]
@@ -24,20 +24,20 @@ PLAIN = ("float32", "float64", "float16")
 LATE = ((1, PLAIN), (22, FLOATS))
 
 
-def pointwise(
+def register_pointwise(
     name: str,
-    values: Callable[[Site], Interval],
-    torch: Torch | None,
+    values: Callable[[NodeContext], Interval],
+    torch: TorchForm | None,
     *,
     forms: tuple[tuple[int, tuple[str, ...]], ...] = ((13, FLOATS),),
-    within: Callable[[TensorType], Interval] = whole,
-    settings: tuple[Setting, ...] = (),
+    within: Callable[[TensorType], Interval] = full_range,
+    attribute_specs: tuple[AttributeSpec, ...] = (),
 ) -> None:
     """Registers an operator that maps each element by itself, in each of its forms: since when, for what."""
     for since, dtypes in forms:
         register(
-            Operator(name, since, values=values, within=within, dtypes=dtypes, empty=True, dynamic=True,
-                     settings=settings, torch=torch)
+            OperatorSpec(name, since, values=values, within=within, dtypes=dtypes, empty=True, dynamic=True,
+                     attribute_specs=attribute_specs, torch=torch)
         )  # fmt: skip
 
 
@@ -45,36 +45,38 @@ def pointwise(
 exact: Off = lambda found, dtype: found  # noqa: E731
 
 
-def rising(function: Real, off: Off = rounded) -> Callable[[Site], Interval]:
+def increasing_bounds(function: Real, off: Off = after_rounding) -> Callable[[NodeContext], Interval]:
     """Bounds of a function that never falls."""
 
-    def values(site: Site) -> Interval:
-        low, high = site.range(0)
-        return off(Interval(function(low), function(high)), site.dtype)
+    def values(context: NodeContext) -> Interval:
+        low, high = context.range(0)
+        return off(Interval(function(low), function(high)), context.dtype)
 
     return values
 
 
-def falling(function: Real, off: Off = rounded) -> Callable[[Site], Interval]:
+def decreasing_bounds(function: Real, off: Off = after_rounding) -> Callable[[NodeContext], Interval]:
     """Bounds of a function that never rises."""
 
-    def values(site: Site) -> Interval:
-        low, high = site.range(0)
-        return off(Interval(function(high), function(low)), site.dtype)
+    def values(context: NodeContext) -> Interval:
+        low, high = context.range(0)
+        return off(Interval(function(high), function(low)), context.dtype)
 
     return values
 
 
-def dipping(function: Real, at: float, off: Off = rounded) -> Callable[[Site], Interval]:
+def single_minimum_bounds(
+    function: Real, at: float, off: Off = after_rounding
+) -> Callable[[NodeContext], Interval]:
     """Bounds of a function that falls up to its least value, which it has at `at`, and rises from there."""
 
-    def values(site: Site) -> Interval:
-        return off(valley(function, at, site.range(0)), site.dtype)
+    def values(context: NodeContext) -> Interval:
+        return off(single_minimum_range(function, at, context.range(0)), context.dtype)
 
     return values
 
 
-def valley(function: Real, at: float, over: Interval) -> Interval:
+def single_minimum_range(function: Real, at: float, over: Interval) -> Interval:
     """The values of such a function over an interval."""
     low, high = function(over.low), function(over.high)
     if over.high <= at:
@@ -102,7 +104,7 @@ def _cosines(angles: Interval) -> Interval:
 
 def _mirrored(type_: TensorType) -> Interval:
     """What may be negated: the least number of a signed integer type may not."""
-    low, high = WHOLE[type_.dtype]
+    low, high = FULL_RANGES[type_.dtype]
     return Interval(max(low, -high), high)
 
 
@@ -111,7 +113,7 @@ def _sign(x: float) -> float:
 
 
 #: From a sine or cosine of 1e3 on, compilers differ by right: the last bit of a float32 is worth 6e-5 there.
-_ANGLES = limited(-1e3, 1e3, 8.0)
+_ANGLES = bounded_domain(-1e3, 1e3, 8.0)
 
 #: The logarithm's and the reciprocal's: as near to zero as keeps their results small and their errors too.
 _POSITIVE = within(1e-2, math.inf)
@@ -119,48 +121,76 @@ _POSITIVE = within(1e-2, math.inf)
 #: As near to ±1 as functions that end or grow without bound there are taken.
 _INNER = within(-0.99, 0.99)
 
-pointwise(
-    "Abs", lambda site: magnitude(site.range(0)), "torch.abs({0})", within=_mirrored, forms=((13, NUMBERS),)
+register_pointwise(
+    "Abs",
+    lambda context: magnitude(context.range(0)),
+    "torch.abs({0})",
+    within=_mirrored,
+    forms=((13, NUMBERS),),
 )
-pointwise(
-    "Neg", falling(lambda x: -x, exact), "torch.neg({0})", within=_mirrored, forms=((13, FLOATS + SIGNED),)
+register_pointwise(
+    "Neg",
+    decreasing_bounds(lambda x: -x, exact),
+    "torch.neg({0})",
+    within=_mirrored,
+    forms=((13, FLOATS + SIGNED),),
 )
-pointwise("Sign", rising(_sign, exact), "torch.sign({0})", forms=((13, NUMBERS),))
-pointwise("Floor", rising(lambda x: float(math.floor(x)), exact), "torch.floor({0})")
-pointwise("Ceil", rising(lambda x: float(math.ceil(x)), exact), "torch.ceil({0})")
+register_pointwise("Sign", increasing_bounds(_sign, exact), "torch.sign({0})", forms=((13, NUMBERS),))
+register_pointwise("Floor", increasing_bounds(lambda x: float(math.floor(x)), exact), "torch.floor({0})")
+register_pointwise("Ceil", increasing_bounds(lambda x: float(math.ceil(x)), exact), "torch.ceil({0})")
 # Halves go to the even neighbour, as in Python and torch.
-pointwise("Round", rising(lambda x: float(round(x)), exact), "torch.round({0})", forms=LATE)
-pointwise("Reciprocal", falling(lambda x: 1 / x), "torch.reciprocal({0})", within=_POSITIVE)
-pointwise("Sqrt", rising(math.sqrt), "torch.sqrt({0})", within=within(0.0, math.inf))
-pointwise("Exp", rising(math.exp), "torch.exp({0})", within=exponents)
-pointwise("Log", rising(math.log, loosened), "torch.log({0})", within=_POSITIVE)
-pointwise("Erf", rising(math.erf, loosened), "torch.erf({0})")
-pointwise(
+register_pointwise(
+    "Round", increasing_bounds(lambda x: float(round(x)), exact), "torch.round({0})", forms=LATE
+)
+register_pointwise(
+    "Reciprocal", decreasing_bounds(lambda x: 1 / x), "torch.reciprocal({0})", within=_POSITIVE
+)
+register_pointwise("Sqrt", increasing_bounds(math.sqrt), "torch.sqrt({0})", within=within(0.0, math.inf))
+register_pointwise("Exp", increasing_bounds(math.exp), "torch.exp({0})", within=exponents)
+register_pointwise("Log", increasing_bounds(math.log, widened), "torch.log({0})", within=_POSITIVE)
+register_pointwise("Erf", increasing_bounds(math.erf, widened), "torch.erf({0})")
+register_pointwise(
     "Sin",
-    lambda site: loosened(sines(site.range(0)), site.dtype),
+    lambda context: widened(sines(context.range(0)), context.dtype),
     "torch.sin({0})",
     forms=LATE,
     within=_ANGLES,
 )
-pointwise(
+register_pointwise(
     "Cos",
-    lambda site: loosened(_cosines(site.range(0)), site.dtype),
+    lambda context: widened(_cosines(context.range(0)), context.dtype),
     "torch.cos({0})",
     forms=LATE,
     within=_ANGLES,
 )
-pointwise("Tan", rising(math.tan, loosened), "torch.tan({0})", forms=LATE, within=within(-1.4, 1.4))
-pointwise("Asin", rising(math.asin), "torch.asin({0})", forms=LATE, within=_INNER)
-pointwise("Acos", falling(math.acos), "torch.acos({0})", forms=LATE, within=_INNER)
-pointwise("Atan", rising(math.atan), "torch.atan({0})", forms=LATE)
-pointwise("Sinh", rising(math.sinh, loosened), "torch.sinh({0})", forms=LATE, within=exponents)
-pointwise("Cosh", dipping(math.cosh, 0.0), "torch.cosh({0})", forms=LATE, within=exponents)
-pointwise("Tanh", rising(math.tanh, loosened), "torch.tanh({0})")
+register_pointwise(
+    "Tan", increasing_bounds(math.tan, widened), "torch.tan({0})", forms=LATE, within=within(-1.4, 1.4)
+)
+register_pointwise("Asin", increasing_bounds(math.asin), "torch.asin({0})", forms=LATE, within=_INNER)
+register_pointwise("Acos", decreasing_bounds(math.acos), "torch.acos({0})", forms=LATE, within=_INNER)
+register_pointwise("Atan", increasing_bounds(math.atan), "torch.atan({0})", forms=LATE)
+register_pointwise(
+    "Sinh", increasing_bounds(math.sinh, widened), "torch.sinh({0})", forms=LATE, within=exponents
+)
+register_pointwise(
+    "Cosh", single_minimum_bounds(math.cosh, 0.0), "torch.cosh({0})", forms=LATE, within=exponents
+)
+register_pointwise("Tanh", increasing_bounds(math.tanh, widened), "torch.tanh({0})")
 # A compiler may expand these by their definitions, log(x + sqrt(x*x ± 1)): the square must fit.
-pointwise(
-    "Asinh", rising(math.asinh, loosened), "torch.asinh({0})", forms=LATE, within=limited(-1e3, 1e3, 64.0)
+register_pointwise(
+    "Asinh",
+    increasing_bounds(math.asinh, widened),
+    "torch.asinh({0})",
+    forms=LATE,
+    within=bounded_domain(-1e3, 1e3, 64.0),
 )
-pointwise(
-    "Acosh", rising(math.acosh, loosened), "torch.acosh({0})", forms=LATE, within=limited(1.01, 1e3, 64.0)
+register_pointwise(
+    "Acosh",
+    increasing_bounds(math.acosh, widened),
+    "torch.acosh({0})",
+    forms=LATE,
+    within=bounded_domain(1.01, 1e3, 64.0),
 )
-pointwise("Atanh", rising(math.atanh, loosened), "torch.atanh({0})", forms=LATE, within=_INNER)
+register_pointwise(
+    "Atanh", increasing_bounds(math.atanh, widened), "torch.atanh({0})", forms=LATE, within=_INNER
+)

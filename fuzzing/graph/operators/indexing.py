@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fuzzing.graph.domains import Axis, Between
-from fuzzing.graph.intervals import whole
+from fuzzing.graph.attribute_domains import Axis, IntRange
+from fuzzing.graph.constants import make_constant, requires_static_inputs
+from fuzzing.graph.intervals import full_range
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import literal, spelled
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, ConstantInput, OperatorSpec
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.joining import growth
-from fuzzing.graph.site import Site
+from fuzzing.graph.operators.concat_split import max_growth
 from fuzzing.graph.types import ANY, TensorType
 
 _RANKED = tuple(range(1, 9))
@@ -26,15 +26,15 @@ NEGATIVE = 0.15
 _MANY = 128
 
 
-def index_dtype(site: Site) -> str:
+def index_dtype(context: NodeContext) -> str:
     """Where both are allowed, mostly int64: that is what exporters write."""
-    return "int32" if site.draws.chance(0.25) else "int64"
+    return "int32" if context.rng.chance(0.25) else "int64"
 
 
-def index(site: Site, length: int) -> int:
+def index(context: NodeContext, length: int) -> int:
     """An index of an axis of this length, which is not 0."""
-    place = site.draws.below(length)
-    return place - length if site.draws.chance(NEGATIVE) else place
+    place = context.rng.below(length)
+    return place - length if context.rng.chance(NEGATIVE) else place
 
 
 def listed(values: Any) -> str:
@@ -45,147 +45,149 @@ def listed(values: Any) -> str:
 # Gather
 
 
-def _gather_indices(site: Site) -> Constant:
+def _gather_indices(context: NodeContext) -> Constant:
     """Isra's: of rank 1 and more, half of the lengths 1; also of rank 0, which takes the axis away."""
-    draws, limits = site.draws, site.limits
-    length = site.dims(0)[site.axis()]
-    most = max(1, limits.max_rank - site.rank + 1)
-    least = 0 if site.rank > 1 or limits.min_rank == 0 else 1
-    left = min(growth(site) * length, _MANY)
+    rng, limits = context.rng, context.limits
+    length = context.dims(0)[context.axis()]
+    most = max(1, limits.max_rank - context.rank + 1)
+    least = 0 if context.rank > 1 or limits.min_rank == 0 else 1
+    left = min(max_growth(context) * length, _MANY)
     shape = []
-    for _ in range(draws.between(least, most)):
-        shape.append(draws.between(1, max(1, min(limits.max_dim, left))) if draws.chance(0.5) else 1)
+    for _ in range(rng.between(least, most)):
+        shape.append(rng.between(1, max(1, min(limits.max_dim, left))) if rng.chance(0.5) else 1)
         left //= shape[-1]
     count = math.prod(shape)
-    return literal(index_dtype(site), [index(site, length) for _ in range(count)], tuple(shape))
+    return make_constant(index_dtype(context), [index(context, length) for _ in range(count)], tuple(shape))
 
 
-def _gathered(site: Site) -> tuple[TensorType, ...]:
-    axis, indices = site.axis(), site.type(1).shape
+def _gathered(context: NodeContext) -> tuple[TensorType, ...]:
+    axis, indices = context.axis(), context.type(1).shape
     if indices is None:
-        return (TensorType(site.dtype, None),)
-    return (TensorType(site.dtype, (*site.shape[:axis], *indices, *site.shape[axis + 1 :])),)
+        return (TensorType(context.dtype, None),)
+    return (TensorType(context.dtype, (*context.shape[:axis], *indices, *context.shape[axis + 1 :])),)
 
 
-def constant(site: Site, position: int) -> np.ndarray[Any, Any]:
+def constant(context: NodeContext, position: int) -> np.ndarray[Any, Any]:
     """The indices at a position; torch's text is only written where they are constants."""
-    constant = site.constants[position]
+    constant = context.constants[position]
     if constant is None:
-        raise LookupError(f"{site.operator.name}'s input {position} is no constant")
+        raise LookupError(f"{context.operator.name}'s input {position} is no constant")
     return constant.array
 
 
-def from_front(site: Site, position: int, length: int) -> np.ndarray[Any, Any]:
+def nonnegative_indices(context: NodeContext, position: int, length: int) -> np.ndarray[Any, Any]:
     """Constant indices of an axis of this length, counted from the front."""
-    array = constant(site, position).astype(np.int64)
+    array = constant(context, position).astype(np.int64)
     return np.where(array < 0, array + length, array)
 
 
-def _torch_gather(site: Site, names: Sequence[str]) -> str:
-    axis = site.axis()
-    indices = listed(from_front(site, 1, site.dims(0)[axis]))
+def _torch_gather(context: NodeContext, names: Sequence[str]) -> str:
+    axis = context.axis()
+    indices = listed(nonnegative_indices(context, 1, context.dims(0)[axis]))
     return f"{names[0]}[{':, ' * axis}{indices}]"
 
 
 # GatherElements
 
 
-def element_indices(site: Site, distinct: bool = False) -> Constant:
-    """Indices along the axis, for each line of the lead input.
+def element_indices(context: NodeContext, distinct: bool = False) -> Constant:
+    """Indices along the axis, for each line of the primary input.
 
     distinct  for lines of a corner, and those of one line differ, so that no element is written to twice;
               else for all lines, as ONNX's reference implementation of GatherElements demands, though the
               operator's text does not
     """
     if not distinct:
-        return _indices_of_lines(site)
-    draws = site.draws
-    axis, length = site.axis(), site.dims(0)[site.axis()]
+        return _indices_of_lines(context)
+    rng = context.rng
+    axis, length = context.axis(), context.dims(0)[context.axis()]
     shape, left = [], _MANY
-    for place, dim in enumerate(site.dims(0)):
+    for place, dim in enumerate(context.dims(0)):
         longest = min(left, dim)
-        shape.append(draws.between(1, longest) if place == axis or draws.chance(0.3) else longest)
+        shape.append(rng.between(1, longest) if place == axis or rng.chance(0.3) else longest)
         left //= shape[-1]
-    dtype = index_dtype(site)
+    dtype = index_dtype(context)
     lines = math.prod(shape) // shape[axis]
-    picked = [_somewhere(site, draws.permutation(length)[: shape[axis]], length) for _ in range(lines)]
+    picked = [_vary_index_sign(context, rng.permutation(length)[: shape[axis]], length) for _ in range(lines)]
     lying = (*shape[:axis], *shape[axis + 1 :], shape[axis])
     array = np.moveaxis(np.array(picked).reshape(lying), -1, axis)
-    return literal(dtype, array.reshape(-1).tolist(), tuple(shape))
+    return make_constant(dtype, array.reshape(-1).tolist(), tuple(shape))
 
 
-def _indices_of_lines(site: Site) -> Constant:
-    axis, length = site.axis(), site.dims(0)[site.axis()]
-    lines = math.prod(site.dims(0)) // length
-    most = max(length, min(site.limits.max_dim, length * growth(site)))
-    count = site.draws.between(1, max(1, min(most, _MANY // lines)))
+def _indices_of_lines(context: NodeContext) -> Constant:
+    axis, length = context.axis(), context.dims(0)[context.axis()]
+    lines = math.prod(context.dims(0)) // length
+    most = max(length, min(context.limits.max_dim, length * max_growth(context)))
+    count = context.rng.between(1, max(1, min(most, _MANY // lines)))
     total = lines * count
-    drawn = [index(site, length) for _ in range(min(total, _MANY))]
+    drawn = [index(context, length) for _ in range(min(total, _MANY))]
     repeated = (drawn * -(-total // len(drawn)))[:total]  # a large tensor's lines may be alike
-    shape = (*site.dims(0)[:axis], count, *site.dims(0)[axis + 1 :])
-    return literal(index_dtype(site), repeated, shape)
+    shape = (*context.dims(0)[:axis], count, *context.dims(0)[axis + 1 :])
+    return make_constant(index_dtype(context), repeated, shape)
 
 
-def _somewhere(site: Site, places: list[int], length: int) -> list[int]:
+def _vary_index_sign(context: NodeContext, places: list[int], length: int) -> list[int]:
     """The same indices, now and then counted from the end."""
-    return [place - length if site.draws.chance(NEGATIVE) else place for place in places]
+    return [place - length if context.rng.chance(NEGATIVE) else place for place in places]
 
 
-def _like_indices(site: Site) -> tuple[TensorType, ...]:
-    return (TensorType(site.dtype, site.type(1).shape),)
+def _like_indices(context: NodeContext) -> tuple[TensorType, ...]:
+    return (TensorType(context.dtype, context.type(1).shape),)
 
 
-def _torch_gather_elements(site: Site, names: Sequence[str]) -> str:
-    axis = site.axis()
-    return f"torch.gather({names[0]}, {axis}, {listed(from_front(site, 1, site.dims(0)[axis]))})"
+def _torch_gather_elements(context: NodeContext, names: Sequence[str]) -> str:
+    axis = context.axis()
+    return (
+        f"torch.gather({names[0]}, {axis}, {listed(nonnegative_indices(context, 1, context.dims(0)[axis]))})"
+    )
 
 
 # GatherND
 
 
-def tuples(site: Site, lengths: Sequence[int], count: int, distinct: bool = False) -> list[int]:
+def tuples(context: NodeContext, lengths: Sequence[int], count: int, distinct: bool = False) -> list[int]:
     """So many places in a tensor of these lengths, each a tuple of indices, flat; distinct on request."""
     if not distinct:
-        return [index(site, length) for _ in range(count) for length in lengths]
+        return [index(context, length) for _ in range(count) for length in lengths]
     total = math.prod(lengths)
     places: dict[int, None] = {}
     for last in range(total - count, total):  # Floyd's way to draw without replacement: one draw for each
-        place = site.draws.below(last + 1)
+        place = context.rng.below(last + 1)
         places[last if place in places else place] = None
     found = []
     for place in places:
         rest, entry = place, []
         for length in reversed(lengths):
             rest, last = divmod(rest, length)
-            entry.append(last - length if site.draws.chance(NEGATIVE) else last)
+            entry.append(last - length if context.rng.chance(NEGATIVE) else last)
         found += entry[::-1]
     return found
 
 
-def _gather_nd_indices(site: Site) -> Constant:
-    draws, limits = site.draws, site.limits
-    shape = site.dims(0)
-    batch = site.get("batch_dims")
-    depth = draws.between(1, site.rank - batch)
-    rest = site.rank - depth  # axes of the output that are the lead's: batched ones and those not indexed
+def _gather_nd_indices(context: NodeContext) -> Constant:
+    rng, limits = context.rng, context.limits
+    shape = context.dims(0)
+    batch = context.get("batch_dims")
+    depth = rng.between(1, context.rank - batch)
+    rest = context.rank - depth  # axes of the output that are the lead's: batched ones and those not indexed
     least = 1 if rest == 0 and limits.min_rank > 0 else 0
-    most = max(least, min(2, max(limits.max_rank, site.rank) - rest))
-    left = min(growth(site) * math.prod(shape[batch : batch + depth]), _MANY)
+    most = max(least, min(2, max(limits.max_rank, context.rank) - rest))
+    left = min(max_growth(context) * math.prod(shape[batch : batch + depth]), _MANY)
     middle = []
-    for _ in range(draws.between(least, most)):
-        middle.append(draws.between(1, max(1, min(limits.max_dim, left))))
+    for _ in range(rng.between(least, most)):
+        middle.append(rng.between(1, max(1, min(limits.max_dim, left))))
         left //= middle[-1]
     count = math.prod(shape[:batch]) * math.prod(middle)
-    flat = tuples(site, shape[batch : batch + depth], count)
-    return literal("int64", flat, (*shape[:batch], *middle, depth))
+    flat = tuples(context, shape[batch : batch + depth], count)
+    return make_constant("int64", flat, (*shape[:batch], *middle, depth))
 
 
-def _gathered_nd(site: Site) -> tuple[TensorType, ...]:
-    indices = site.type(1).shape
+def _gathered_nd(context: NodeContext) -> tuple[TensorType, ...]:
+    indices = context.type(1).shape
     depth = None if indices is None else indices[-1]
     if indices is None or depth is None:
-        return (TensorType(site.dtype, None),)
-    return (TensorType(site.dtype, (*indices[:-1], *site.shape[site.get("batch_dims") + depth :])),)
+        return (TensorType(context.dtype, None),)
+    return (TensorType(context.dtype, (*indices[:-1], *context.shape[context.get("batch_dims") + depth :])),)
 
 
 def flat_places(array: np.ndarray[Any, Any], lengths: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -196,9 +198,9 @@ def flat_places(array: np.ndarray[Any, Any], lengths: Sequence[int]) -> np.ndarr
     return places
 
 
-def _torch_gather_nd(site: Site, names: Sequence[str]) -> str:
+def _torch_gather_nd(context: NodeContext, names: Sequence[str]) -> str:
     """Rows of the tensor flattened down to what is not indexed."""
-    array, shape, batch = constant(site, 1), site.dims(0), site.get("batch_dims")
+    array, shape, batch = constant(context, 1), context.dims(0), context.get("batch_dims")
     depth = array.shape[-1]
     rows = math.prod(shape[: batch + depth])
     places = flat_places(array, shape[batch : batch + depth])
@@ -208,19 +210,19 @@ def _torch_gather_nd(site: Site, names: Sequence[str]) -> str:
         places = places + starts.reshape(shape[:batch] + (1,) * (places.ndim - batch))
     width = math.prod(shape[batch + depth :])
     source = f"{names[0]}.reshape({rows}, {width}).index_select(0, {listed(places.reshape(-1))})"
-    return f"{source}.reshape({list(_gathered_nd(site)[0].lengths)})"
+    return f"{source}.reshape({list(_gathered_nd(context)[0].lengths)})"
 
 
 register(
-    Operator("Gather", 13, slots=(LEAD, Auxiliary(_gather_indices)), ranks=_RANKED, infer=_gathered,
-             within=whole, dtypes=ANY, settings=(Setting("axis", Axis(), omit=0.1, default=0),),
-             torch=spelled(_torch_gather)),
-    Operator("GatherElements", 13, slots=(LEAD, Auxiliary(element_indices)), ranks=_RANKED,
-             infer=_like_indices, within=whole, dtypes=ANY,
-             settings=(Setting("axis", Axis(), omit=0.1, default=0),), torch=spelled(_torch_gather_elements)),
-    Operator("GatherND", 13, slots=(LEAD, Auxiliary(_gather_nd_indices)), ranks=_RANKED, infer=_gathered_nd,
-             within=whole, dtypes=ANY,
-             settings=(Setting("batch_dims", Between(0, lambda site: min(2, site.rank - 1)), omit=0.5,
+    OperatorSpec("Gather", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_gather_indices)), ranks=_RANKED, infer=_gathered,
+             within=full_range, dtypes=ANY, attribute_specs=(AttributeSpec("axis", Axis(), omit=0.1, default=0),),
+             torch=requires_static_inputs(_torch_gather)),
+    OperatorSpec("GatherElements", 13, input_specs=(PRIMARY_INPUT, ConstantInput(element_indices)), ranks=_RANKED,
+             infer=_like_indices, within=full_range, dtypes=ANY,
+             attribute_specs=(AttributeSpec("axis", Axis(), omit=0.1, default=0),), torch=requires_static_inputs(_torch_gather_elements)),
+    OperatorSpec("GatherND", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_gather_nd_indices)), ranks=_RANKED, infer=_gathered_nd,
+             within=full_range, dtypes=ANY,
+             attribute_specs=(AttributeSpec("batch_dims", IntRange(0, lambda context: min(2, context.rank - 1)), omit=0.5,
                                default=0),),
-             torch=spelled(_torch_gather_nd)),
+             torch=requires_static_inputs(_torch_gather_nd)),
 )  # fmt: skip

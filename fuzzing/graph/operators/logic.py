@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.domains import Choice
-from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, cut, whole
-from fuzzing.graph.operator import LEAD, Data, Operator, Setting
+from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, Interval, full_range, intersect
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, AttributeSpec, DataInput, OperatorSpec
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.arithmetic import companion, together
-from fuzzing.graph.site import Site
+from fuzzing.graph.operators.arithmetic import broadcast_type, draw_further_shape
 from fuzzing.graph.types import BOOL, INTEGERS, SIGNED, UNSIGNED, TensorType
 
 #: The numbers that 53 bits tell: more of them are not carried through a graph.
@@ -17,7 +17,7 @@ _BITS = Interval(-(1 << 53) + 1, (1 << 53) - 1)
 
 
 def _bits(type_: TensorType) -> Interval:
-    return cut(WHOLE[type_.dtype], _BITS)
+    return intersect(FULL_RANGES[type_.dtype], _BITS)
 
 
 def _power(number: float) -> int:
@@ -25,31 +25,31 @@ def _power(number: float) -> int:
     return 1 << int(number).bit_length()
 
 
-def _any_bits(site: Site) -> Interval:
+def _any_bits(context: NodeContext) -> Interval:
     """What has no more bits than either input."""
-    inputs = (site.range(0), site.range(1))
+    inputs = (context.range(0), context.range(1))
     high = max(_power(max(item.high, -item.low - 1, 0)) for item in inputs) - 1
     return Interval(-high - 1 if any(item.low < 0 for item in inputs) else 0, high)
 
 
-def _common_bits(site: Site) -> Interval:
+def _common_bits(context: NodeContext) -> Interval:
     """What is in both is no more than what is in the one that is not negative."""
-    caps = [item.high for item in (site.range(0), site.range(1)) if item.low >= 0]
-    return Interval(0, min(caps)) if caps else _any_bits(site)
+    caps = [item.high for item in (context.range(0), context.range(1)) if item.low >= 0]
+    return Interval(0, min(caps)) if caps else _any_bits(context)
 
 
 def _binary(
     name: str,
     since: int,
     dtypes: tuple[str, ...],
-    values: Callable[[Site], Interval],
+    values: Callable[[NodeContext], Interval],
     torch: str,
-) -> Operator:
-    return Operator(
+) -> OperatorSpec:
+    return OperatorSpec(
         name,
         since,
-        slots=(LEAD, Data(companion, within=lambda site: _bits(site.x))),
-        infer=together,
+        input_specs=(PRIMARY_INPUT, DataInput(draw_further_shape, within=lambda context: _bits(context.x))),
+        infer=broadcast_type,
         values=values,
         within=_bits,
         dtypes=dtypes,
@@ -59,44 +59,44 @@ def _binary(
     )
 
 
-def _complement(site: Site) -> Interval:
-    low, high = site.range(0)
-    ones = WHOLE[site.dtype].high if site.dtype in UNSIGNED else -1
+def _complement(context: NodeContext) -> Interval:
+    low, high = context.range(0)
+    ones = FULL_RANGES[context.dtype].high if context.dtype in UNSIGNED else -1
     return Interval(ones - high, ones - low)
 
 
-def _room(site: Site) -> Interval:
+def _room(context: NodeContext) -> Interval:
     """So many bits to the left as the type has left, or to the right as it has."""
-    high = WHOLE[site.dtype].high
-    if site.get("direction") == "RIGHT":
-        return Interval(0, int(site.dtype[len("uint") :]) - 1)
-    return Interval(0, int(high).bit_length() - max(1, int(site.range(0).high).bit_length()))
+    high = FULL_RANGES[context.dtype].high
+    if context.get("direction") == "RIGHT":
+        return Interval(0, int(context.dtype[len("uint") :]) - 1)
+    return Interval(0, int(high).bit_length() - max(1, int(context.range(0).high).bit_length()))
 
 
-def _shifted(site: Site) -> Interval:
-    (low, high), (least, most) = site.range(0), site.range(1)
-    if site.get("direction") == "RIGHT":
+def _shifted(context: NodeContext) -> Interval:
+    (low, high), (least, most) = context.range(0), context.range(1)
+    if context.get("direction") == "RIGHT":
         return Interval(int(low) >> int(most), int(high) >> int(least))
     return Interval(int(low) << int(least), int(high) << int(most))
 
 
-def _shift_text(site: Site, names: Sequence[str]) -> str:
-    return f"torch.bitwise_{str(site.get('direction')).lower()}_shift({names[0]}, {names[1]})"
+def _shift_text(context: NodeContext, names: Sequence[str]) -> str:
+    return f"torch.bitwise_{str(context.get('direction')).lower()}_shift({names[0]}, {names[1]})"
 
 
 register(
-    _binary("And", 7, BOOL, lambda site: BOOLEAN, "torch.logical_and({0}, {1})"),
-    _binary("Or", 7, BOOL, lambda site: BOOLEAN, "torch.logical_or({0}, {1})"),
-    _binary("Xor", 7, BOOL, lambda site: BOOLEAN, "torch.logical_xor({0}, {1})"),
+    _binary("And", 7, BOOL, lambda context: BOOLEAN, "torch.logical_and({0}, {1})"),
+    _binary("Or", 7, BOOL, lambda context: BOOLEAN, "torch.logical_or({0}, {1})"),
+    _binary("Xor", 7, BOOL, lambda context: BOOLEAN, "torch.logical_xor({0}, {1})"),
     _binary("BitwiseAnd", 18, INTEGERS, _common_bits, "torch.bitwise_and({0}, {1})"),
     _binary("BitwiseOr", 18, INTEGERS, _any_bits, "torch.bitwise_or({0}, {1})"),
     _binary("BitwiseXor", 18, INTEGERS, _any_bits, "torch.bitwise_xor({0}, {1})"),
-    Operator("Not", 1, values=lambda site: BOOLEAN, within=whole, dtypes=BOOL, empty=True, dynamic=True,
+    OperatorSpec("Not", 1, values=lambda context: BOOLEAN, within=full_range, dtypes=BOOL, empty=True, dynamic=True,
              torch="torch.logical_not({0})"),
     # Not of uint64, whose complements have 64 bits: see _BITS.
-    Operator("BitwiseNot", 18, values=_complement, within=_bits, dtypes=SIGNED + UNSIGNED[:-1], empty=True,
+    OperatorSpec("BitwiseNot", 18, values=_complement, within=_bits, dtypes=SIGNED + UNSIGNED[:-1], empty=True,
              dynamic=True, torch="torch.bitwise_not({0})"),
-    Operator("BitShift", 11, slots=(LEAD, Data(companion, within=_room)), infer=together, values=_shifted,
+    OperatorSpec("BitShift", 11, input_specs=(PRIMARY_INPUT, DataInput(draw_further_shape, within=_room)), infer=broadcast_type, values=_shifted,
              within=_bits, dtypes=UNSIGNED, empty=True, dynamic=True,
-             settings=(Setting("direction", Choice("LEFT", "RIGHT")),), torch=_shift_text),
+             attribute_specs=(AttributeSpec("direction", Choice("LEFT", "RIGHT")),), torch=_shift_text),
 )  # fmt: skip

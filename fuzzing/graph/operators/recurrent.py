@@ -8,136 +8,152 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.domains import Choice, Made
+from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.constants import make_constant
 from fuzzing.graph.intervals import Interval, hull, within
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import literal
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, Slot, Torch, planned
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    InputSpec,
+    OperatorSpec,
+    TorchForm,
+    planned_attribute,
+)
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import room
-from fuzzing.graph.operators.windows import NARROW
-from fuzzing.graph.site import Site
+from fuzzing.graph.operators.sliding_windows import NARROW
+from fuzzing.graph.operators.sum_bounds import max_output_elements
 from fuzzing.graph.types import FLOATS, Shape, TensorType
 
 _UNIT = Interval(-1, 1)
 _WEIGHTS = Interval(-4, 4)
 
 
-def _directions(site: Site) -> int:
-    return 2 if site.get("direction") == "bidirectional" else 1
+def _directions(context: NodeContext) -> int:
+    return 2 if context.get("direction") == "bidirectional" else 1
 
 
-def _draw(outputs: int, activations: tuple[str, ...]) -> Callable[[Site], None]:
-    def plan(site: Site) -> None:
-        draws, given = site.draws, site.attributes
-        steps, batch, _ = site.dims(0)
-        left = room(site) // (steps * batch)
-        if draws.chance(0.7):
-            given["direction"] = draws.choice(("forward", "reverse", "bidirectional")[: min(left, 2) + 1])
-        most = min(site.limits.max_dim, left // _directions(site))
-        given["hidden_size"] = draws.between(1, max(1, most))
-        if draws.chance(0.2):
-            given["activations"] = activations * _directions(site)
-        site.outputs = draws.between(1, outputs)
+def _draw(outputs: int, activations: tuple[str, ...]) -> Callable[[NodeContext], None]:
+    def plan(context: NodeContext) -> None:
+        rng, given = context.rng, context.attributes
+        steps, batch, _ = context.dims(0)
+        left = max_output_elements(context) // (steps * batch)
+        if rng.chance(0.7):
+            given["direction"] = rng.choice(("forward", "reverse", "bidirectional")[: min(left, 2) + 1])
+        most = min(context.limits.max_dim, left // _directions(context))
+        given["hidden_size"] = rng.between(1, max(1, most))
+        if rng.chance(0.2):
+            given["activations"] = activations * _directions(context)
+        context.outputs = rng.between(1, outputs)
 
     return plan
 
 
-def _weight(gates: int) -> Data:
-    return Data(lambda site: (_directions(site), gates * site.get("hidden_size"), site.dims(0)[2]),
-                within=lambda site: _WEIGHTS)  # fmt: skip
+def _weight(gates: int) -> DataInput:
+    return DataInput(lambda context: (_directions(context), gates * context.get("hidden_size"), context.dims(0)[2]),
+                within=lambda context: _WEIGHTS)  # fmt: skip
 
 
-def _recurrence(gates: int) -> Data:
-    return Data(lambda site: (_directions(site), gates * site.get("hidden_size"), site.get("hidden_size")),
-                within=lambda site: _WEIGHTS)  # fmt: skip
+def _recurrence(gates: int) -> DataInput:
+    return DataInput(lambda context: (_directions(context), gates * context.get("hidden_size"), context.get("hidden_size")),
+                within=lambda context: _WEIGHTS)  # fmt: skip
 
 
-def _bias(gates: int) -> Data:
-    return Data(lambda site: (_directions(site), 2 * gates * site.get("hidden_size")), omit=0.3,
-                within=lambda site: _WEIGHTS)  # fmt: skip
+def _bias(gates: int) -> DataInput:
+    return DataInput(lambda context: (_directions(context), 2 * gates * context.get("hidden_size")), omit=0.3,
+                within=lambda context: _WEIGHTS)  # fmt: skip
 
 
-def _lengths(site: Site) -> Constant:
+def _lengths(context: NodeContext) -> Constant:
     """As many steps as there are mostly, in one row at least: shorter rows are zeros from their end on."""
-    steps, batch, _ = site.dims(0)
-    draws = site.draws
-    counts = [draws.between(1, steps) if draws.chance(0.4) else steps for _ in range(batch)]
-    counts[draws.below(batch)] = steps
-    return literal("int32", counts)
+    steps, batch, _ = context.dims(0)
+    rng = context.rng
+    counts = [rng.between(1, steps) if rng.chance(0.4) else steps for _ in range(batch)]
+    counts[rng.below(batch)] = steps
+    return make_constant("int32", counts)
 
 
-def _state(site: Site) -> Shape:
-    return (_directions(site), site.dims(0)[1], site.get("hidden_size"))
+def _state(context: NodeContext) -> Shape:
+    return (_directions(context), context.dims(0)[1], context.get("hidden_size"))
 
 
-def _states(site: Site) -> tuple[TensorType, ...]:
+def _states(context: NodeContext) -> tuple[TensorType, ...]:
     """With `layout` 1 the batch comes first, in what goes in too."""
-    steps, batch, _ = site.dims(0)
-    count, size = _directions(site), site.dims(2)[2]
-    if site.get("layout"):
+    steps, batch, _ = context.dims(0)
+    count, size = _directions(context), context.dims(2)[2]
+    if context.get("layout"):
         steps, batch = batch, steps
         every: Shape = (batch, steps, count, size)
         last: Shape = (batch, count, size)
     else:
         every, last = (steps, count, batch, size), (count, batch, size)
-    found = (TensorType(site.dtype, every), *(TensorType(site.dtype, last),) * 2)
-    return found[: site.outputs]
+    found = (TensorType(context.dtype, every), *(TensorType(context.dtype, last),) * 2)
+    return found[: context.outputs]
 
 
-def _values(site: Site) -> tuple[Interval, ...]:
+def _values(context: NodeContext) -> tuple[Interval, ...]:
     hidden = _UNIT
-    if site.given(5):
-        hidden = hull((_UNIT, site.range(5)))
-    cell = site.dims(0)[0] + (site.range(6).largest if site.given(6) else 0.0)
-    return (hidden, hidden, Interval(-cell, cell))[: site.outputs]
+    if context.given(5):
+        hidden = hull((_UNIT, context.range(5)))
+    cell = context.dims(0)[0] + (context.range(6).largest if context.given(6) else 0.0)
+    return (hidden, hidden, Interval(-cell, cell))[: context.outputs]
 
 
-def _clip(site: Site) -> float:
-    return site.draws.choice((1.0, 5.0))
+def _clip(context: NodeContext) -> float:
+    return context.rng.choice((1.0, 5.0))
 
 
-_CLIP = Setting("clip", Made(_clip), omit=0.9)
-_SHARED = (planned("hidden_size"), planned("direction", "forward"), planned("activations"), _CLIP)
-_LAYOUT = Setting("layout", Choice(0), omit=0.9, default=0)
-_SEQUENCES = Auxiliary(_lengths, omit=0.8)
-_INITIAL = Data(_state, within=lambda site: _UNIT, omit=0.5)
+_CLIP = AttributeSpec("clip", Computed(_clip), omit=0.9)
+_SHARED = (
+    planned_attribute("hidden_size"),
+    planned_attribute("direction", "forward"),
+    planned_attribute("activations"),
+    _CLIP,
+)
+_LAYOUT = AttributeSpec("layout", Choice(0), omit=0.9, default=0)
+_SEQUENCES = ConstantInput(_lengths, omit=0.8)
+_INITIAL = DataInput(_state, within=lambda context: _UNIT, omit=0.5)
 
 
 # --- torch ------------------------------------------------------------------------------------------------
 
 
-def _torch(function: str, order: tuple[int, ...]) -> Torch:
+def _torch(function: str, order: tuple[int, ...]) -> TorchForm:
     """By a function of torch, which wants the gates in another order.
 
     torch lets nothing be clipped, and no row end early; peepholes it lacks, and a GRU that resets before the
     product with the recurrence weights.
     """
 
-    def write(site: Site, names: Sequence[str]) -> str | None:
-        early = site.given(4) or site.given(7) or site.get("clip") or site.get("layout")
-        if early or ("linear_before_reset" in site.operator.defaults and not site.get("linear_before_reset")):
+    def write(context: NodeContext, names: Sequence[str]) -> str | None:
+        early = context.given(4) or context.given(7) or context.get("clip") or context.get("layout")
+        if early or (
+            "linear_before_reset" in context.operator.defaults and not context.get("linear_before_reset")
+        ):
             return None
-        count, size = _directions(site), site.get("hidden_size")
-        reverse = site.get("direction") == "reverse"
+        count, size = _directions(context), context.get("hidden_size")
+        reverse = context.get("direction") == "reverse"
         weights = []
         for direction in range(count):
             weights += [_rows(f"{name}[{direction}]", 0, size, order) for name in names[1:3]]
-            if site.given(3):
+            if context.given(3):
                 gates = len(order)
                 weights += [_rows(f"{names[3]}[{direction}]", half * gates, size, order) for half in (0, 1)]
         start = [
-            names[place] if site.given(place) else _nothing(site, names[0], count, size)
+            names[place] if context.given(place) else _nothing(context, names[0], count, size)
             for place in ((5, 6) if function == "lstm" else (5,))
         ]
         data = f"{names[0]}.flip(0)" if reverse else names[0]
         states = f"({', '.join(start)})" if len(start) > 1 else start[0]
         text = (
             f"torch.{function}({data}, {states}, "
-            f"({', '.join(weights)},), {site.given(3)}, 1, 0.0, False, {count == 2}, False)"
+            f"({', '.join(weights)},), {context.given(3)}, 1, 0.0, False, {count == 2}, False)"
         )
         every = f".unflatten(2, ({count}, {size})).transpose(1, 2)" + (".flip(0)" if reverse else "")
-        which = "0" if site.outputs == 1 else f":{site.outputs}"
+        which = "0" if context.outputs == 1 else f":{context.outputs}"
         return f"(lambda y, *last: (y{every}, *last))(*{text})[{which}]"
 
     return write
@@ -149,8 +165,8 @@ def _rows(name: str, first: int, size: int, order: tuple[int, ...]) -> str:
     return parts[0] if len(parts) == 1 else f"torch.cat(({', '.join(parts)}))"
 
 
-def _nothing(site: Site, name: str, count: int, size: int) -> str:
-    return f"{name}.new_zeros({(count, site.dims(0)[1], size)})"
+def _nothing(context: NodeContext, name: str, count: int, size: int) -> str:
+    return f"{name}.new_zeros({(count, context.dims(0)[1], size)})"
 
 
 def _recurrent(
@@ -158,12 +174,12 @@ def _recurrent(
     gates: int,
     outputs: int,
     activations: tuple[str, ...],
-    *settings: Setting,
-    more: tuple[Data, ...] = (),
-    torch: Torch,
+    *attribute_specs: AttributeSpec,
+    more: tuple[DataInput, ...] = (),
+    torch: TorchForm,
 ) -> None:
-    slots: tuple[Slot, ...] = (
-        LEAD,
+    input_specs: tuple[InputSpec, ...] = (
+        PRIMARY_INPUT,
         _weight(gates),
         _recurrence(gates),
         _bias(gates),
@@ -173,19 +189,19 @@ def _recurrent(
     )
     for since, dtypes, layout in ((7, NARROW, ()), (14, NARROW, (_LAYOUT,)), (22, FLOATS, (_LAYOUT,))):
         register(
-            Operator(name, since, dtypes=dtypes, ranks=(3,), within=within(-100, 100), slots=slots,
-                     degrees=tuple(range(3, len(slots) + 1)), plan=_draw(outputs, activations),
-                     settings=(*_SHARED, *layout, *settings), infer=_states, values=_values,
+            OperatorSpec(name, since, dtypes=dtypes, ranks=(3,), within=within(-100, 100), input_specs=input_specs,
+                     degrees=tuple(range(3, len(input_specs) + 1)), plan=_draw(outputs, activations),
+                     attribute_specs=(*_SHARED, *layout, *attribute_specs), infer=_states, values=_values,
                      torch=torch),
         )  # fmt: skip
 
 
 _recurrent("RNN", 1, 2, ("Tanh",), torch=_torch("rnn_tanh", (0,)))
 _recurrent("GRU", 3, 2, ("Sigmoid", "Tanh"),
-           Setting("linear_before_reset", Choice(0, 1), omit=0.4, default=0),
+           AttributeSpec("linear_before_reset", Choice(0, 1), omit=0.4, default=0),
            torch=_torch("gru", (1, 0, 2)))  # fmt: skip
 _recurrent("LSTM", 4, 3, ("Sigmoid", "Tanh", "Tanh"),
-           Setting("input_forget", Choice(0), omit=0.9, default=0),
+           AttributeSpec("input_forget", Choice(0), omit=0.9, default=0),
            torch=_torch("lstm", (0, 2, 3, 1)),
-           more=(_INITIAL, Data(lambda site: (_directions(site), 3 * site.get("hidden_size")),
-                                within=lambda site: _WEIGHTS)))  # fmt: skip
+           more=(_INITIAL, DataInput(lambda context: (_directions(context), 3 * context.get("hidden_size")),
+                                within=lambda context: _WEIGHTS)))  # fmt: skip

@@ -6,22 +6,29 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fuzzing.graph.domains import Choice, Made
-from fuzzing.graph.intervals import Interval, magnitude, whole
+from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.intervals import Interval, full_range, magnitude
 from fuzzing.graph.ir import Attribute
-from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Operator, Setting, Slot
+from fuzzing.graph.node_context import NodeContext, int64
+from fuzzing.graph.operator_spec import (
+    ANY_RANK,
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    InputSpec,
+    OperatorSpec,
+)
 from fuzzing.graph.operators import register
 from fuzzing.graph.rounding import (
-    cut_off,
+    after_rounding,
     exponents,
     factor_per_element,
-    loosened,
     per_element,
+    product_after_rounding,
     root_per_element,
-    rounded,
-    rounded_product,
+    truncated,
+    widened,
 )
-from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import FLOATS, Shape, TensorType
 
 #: How often all axes are counted from the end.
@@ -33,31 +40,31 @@ _NONE = 0.05
 _RANKS = ANY_RANK[1:]
 
 
-def reduced_axes(site: Site) -> set[int] | None:
+def reduced_axes(context: NodeContext) -> set[int] | None:
     """The axes that a node reduces, counted from the front; None if only the data tell."""
-    if not site.given(1):
-        given = site.get("axes") or ()
-    elif site.constants[1] is None:
+    if not context.given(1):
+        given = context.get("axes") or ()
+    elif context.constants[1] is None:
         return None
     else:
-        given = site.numbers(1)
+        given = context.numbers(1)
     if given:
-        return {axis % site.rank for axis in given}
-    return set() if site.get("noop_with_empty_axes") else set(range(site.rank))
+        return {axis % context.rank for axis in given}
+    return set() if context.get("noop_with_empty_axes") else set(range(context.rank))
 
 
-def _type(site: Site) -> tuple[TensorType, ...]:
-    return (TensorType(site.dtype, _shape(site)),)
+def _type(context: NodeContext) -> tuple[TensorType, ...]:
+    return (TensorType(context.dtype, _shape(context)),)
 
 
-def _shape(site: Site) -> Shape | None:
-    keep = site.get("keepdims")
-    if site.x.shape is None:
+def _shape(context: NodeContext) -> Shape | None:
+    keep = context.get("keepdims")
+    if context.x.shape is None:
         return None
-    axes = reduced_axes(site)
+    axes = reduced_axes(context)
     if axes is None:
-        return (None,) * site.rank if keep else None
-    return reduced(site.shape, axes, keep)
+        return (None,) * context.rank if keep else None
+    return reduced(context.shape, axes, keep)
 
 
 def reduced(shape: Shape, axes: set[int], keep: int) -> Shape:
@@ -67,57 +74,57 @@ def reduced(shape: Shape, axes: set[int], keep: int) -> Shape:
     return tuple([dim for axis, dim in enumerate(shape) if axis not in axes])
 
 
-def _count(site: Site) -> int:
+def _count(context: NodeContext) -> int:
     """How many elements become one."""
-    return math.prod(site.dims(0)[axis] for axis in reduced_axes(site) or ())
+    return math.prod(context.dims(0)[axis] for axis in reduced_axes(context) or ())
 
 
-def _axes(site: Site) -> tuple[int, ...]:
+def _axes(context: NodeContext) -> tuple[int, ...]:
     """Some of the axes in some order; not all of them where the result must keep one."""
-    draws, rank = site.draws, site.rank
-    axes = draws.subset(rank)
-    if len(axes) == rank and not site.get("keepdims") and site.limits.min_rank > 0:
+    rng, rank = context.rng, context.rank
+    axes = rng.subset(rank)
+    if len(axes) == rank and not context.get("keepdims") and context.limits.min_rank > 0:
         del axes[0]
-    if draws.chance(_NEGATIVE):
+    if rng.chance(_NEGATIVE):
         axes = [axis - rank for axis in axes]
     return tuple(axes)
 
 
-def _axes_input(site: Site) -> tuple[int, ...]:
+def _axes_input(context: NodeContext) -> tuple[int, ...]:
     """The same, now and then none."""
-    some = site.get("noop_with_empty_axes") or site.get("keepdims") or site.limits.min_rank == 0
-    return () if some and site.draws.chance(_NONE) else _axes(site)
+    some = context.get("noop_with_empty_axes") or context.get("keepdims") or context.limits.min_rank == 0
+    return () if some and context.rng.chance(_NONE) else _axes(context)
 
 
-def _keepdims(site: Site) -> int:
+def _keepdims(context: NodeContext) -> int:
     """Whether to keep the axes, which are still to be drawn."""
-    all_ = site.rank == 1 or (site.degree == 1 and not site.get("noop_with_empty_axes"))
-    return 1 if all_ and site.limits.min_rank > 0 else site.draws.below(2)
+    all_ = context.rank == 1 or (context.degree == 1 and not context.get("noop_with_empty_axes"))
+    return 1 if all_ and context.limits.min_rank > 0 else context.rng.below(2)
 
 
-def _keepdims_of_attribute(site: Site) -> int:
+def _keepdims_of_attribute(context: NodeContext) -> int:
     """Whether to keep the axes, which are drawn already if they are given."""
-    all_ = len(site.get("axes") or range(site.rank)) == site.rank
-    return 1 if all_ and site.limits.min_rank > 0 else site.draws.below(2)
+    all_ = len(context.get("axes") or range(context.rank)) == context.rank
+    return 1 if all_ and context.limits.min_rank > 0 else context.rng.below(2)
 
 
-def _axes_attribute(site: Site) -> tuple[int, ...]:
-    draws = site.draws
-    axes = draws.subset(site.rank)
-    return tuple([axis - site.rank for axis in axes] if draws.chance(_NEGATIVE) else axes)
+def _axes_attribute(context: NodeContext) -> tuple[int, ...]:
+    rng = context.rng
+    axes = rng.subset(context.rank)
+    return tuple([axis - context.rank for axis in axes] if rng.chance(_NEGATIVE) else axes)
 
 
-def is_flag(value: Attribute, site: Site) -> bool:  # noqa: ARG001 - whatever the site
+def is_flag(value: Attribute, context: NodeContext) -> bool:  # noqa: ARG001 - whatever the site
     """Whether it says yes or no."""
     return value in (0, 1)
 
 
-def _are_axes(value: Attribute, site: Site) -> bool:
+def _are_axes(value: Attribute, context: NodeContext) -> bool:
     """Whether each is an axis, and none is named twice."""
     if not isinstance(value, tuple) or not all(isinstance(axis, int) for axis in value):
         return False
-    named = [axis for axis in value if isinstance(axis, int) and -site.rank <= axis < site.rank]
-    return len(named) == len(value) == len({axis % site.rank for axis in named})
+    named = [axis for axis in value if isinstance(axis, int) and -context.rank <= axis < context.rank]
+    return len(named) == len(value) == len({axis % context.rank for axis in named})
 
 
 class Reduction(NamedTuple):
@@ -137,22 +144,22 @@ class Reduction(NamedTuple):
     after: str
 
 
-def _bounds(reduction: Reduction) -> Callable[[Site], Interval]:
-    def values(site: Site) -> Interval:
-        return reduction.values(site.range(0), _count(site), site.dtype)
+def _bounds(reduction: Reduction) -> Callable[[NodeContext], Interval]:
+    def values(context: NodeContext) -> Interval:
+        return reduction.values(context.range(0), _count(context), context.dtype)
 
     return values
 
 
-def _text(reduction: Reduction) -> Callable[[Site, Sequence[str]], str]:
-    def text(site: Site, names: Sequence[str]) -> str:
-        axes = reduced_axes(site)
+def _text(reduction: Reduction) -> Callable[[NodeContext, Sequence[str]], str]:
+    def text(context: NodeContext, names: Sequence[str]) -> str:
+        axes = reduced_axes(context)
         if axes is None:
-            raise LookupError(f"the axes of {site.operator.name} are no constant")
+            raise LookupError(f"the axes of {context.operator.name} are no constant")
         found = reduction.before.format(names[0])
-        if reduction.torch == "mean" and site.dtype not in FLOATS:
+        if reduction.torch == "mean" and context.dtype not in FLOATS:
             found = f"{found}.to(torch.float64)"
-        keep = bool(site.get("keepdims"))
+        keep = bool(context.get("keepdims"))
         if reduction.torch == "prod":  # takes one axis at a time
             for axis in sorted(axes, reverse=True):
                 found = f"torch.prod({found}, dim={axis}, keepdim={keep})"
@@ -164,7 +171,7 @@ def _text(reduction: Reduction) -> Callable[[Site, Sequence[str]], str]:
 
 
 def _sum(found: Interval, count: int, dtype: str) -> Interval:
-    return rounded(Interval(found.low * count, found.high * count), dtype, 4)
+    return after_rounding(Interval(found.low * count, found.high * count), dtype, 4)
 
 
 def _l1(found: Interval, count: int, dtype: str) -> Interval:
@@ -174,29 +181,29 @@ def _l1(found: Interval, count: int, dtype: str) -> Interval:
 def _l2(found: Interval, count: int, dtype: str) -> Interval:
     low, high = magnitude(found)
     length = math.sqrt(count)
-    return rounded(cut_off(Interval(low * length, high * length), dtype), dtype, 4)
+    return after_rounding(truncated(Interval(low * length, high * length), dtype), dtype, 4)
 
 
 def _squares(found: Interval, count: int, dtype: str) -> Interval:
     low, high = magnitude(found)
-    return rounded(Interval(low * low * count, high * high * count), dtype, 4)
+    return after_rounding(Interval(low * low * count, high * high * count), dtype, 4)
 
 
 def _product(found: Interval, count: int, dtype: str) -> Interval:
     largest = found.largest**count
     if found.low >= 0:
-        return rounded_product(Interval(found.low**count, largest), dtype, count)
-    return rounded_product(Interval(-largest, largest), dtype, count)
+        return product_after_rounding(Interval(found.low**count, largest), dtype, count)
+    return product_after_rounding(Interval(-largest, largest), dtype, count)
 
 
 def _log_sum(found: Interval, count: int, dtype: str) -> Interval:
     logarithms = Interval(math.log(found.low * count), math.log(found.high * count))
-    return loosened(logarithms, dtype, 4)
+    return widened(logarithms, dtype, 4)
 
 
 def _log_sum_exp(found: Interval, count: int, dtype: str) -> Interval:
     more = math.log(count)
-    return loosened(Interval(found.low + more, found.high + more), dtype, 4)
+    return widened(Interval(found.low + more, found.high + more), dtype, 4)
 
 
 def _logarithm_domain(type_: TensorType) -> Interval:
@@ -217,10 +224,10 @@ _COMPARED = (*FLOATS, "int32", "int64", "int8", "uint32", "uint64", "uint8")
 _KNOWN = {
     "ReduceSum": Reduction(_sum, per_element, "{0}", "sum", "{0}"),
     "ReduceMean": Reduction(
-        lambda found, count, dtype: rounded(found, dtype, 4), per_element, "{0}", "mean", "{0}"
+        lambda found, count, dtype: after_rounding(found, dtype, 4), per_element, "{0}", "mean", "{0}"
     ),
-    "ReduceMax": Reduction(lambda found, count, dtype: found, whole, "{0}", "amax", "{0}"),
-    "ReduceMin": Reduction(lambda found, count, dtype: found, whole, "{0}", "amin", "{0}"),
+    "ReduceMax": Reduction(lambda found, count, dtype: found, full_range, "{0}", "amax", "{0}"),
+    "ReduceMin": Reduction(lambda found, count, dtype: found, full_range, "{0}", "amin", "{0}"),
     "ReduceProd": Reduction(_product, factor_per_element, "{0}", "prod", "{0}"),
     "ReduceL1": Reduction(_l1, per_element, "torch.abs({0})", "sum", "{0}"),
     "ReduceL2": Reduction(_l2, root_per_element, "torch.square({0})", "sum", "torch.sqrt({0})"),
@@ -230,33 +237,33 @@ _KNOWN = {
 }
 
 
-def _form(name: str, since: int, as_input: bool) -> Operator:
+def _form(name: str, since: int, as_input: bool) -> OperatorSpec:
     reduction = _KNOWN[name]
-    slots: tuple[Slot, ...] = (LEAD,)
+    input_specs: tuple[InputSpec, ...] = (PRIMARY_INPUT,)
     degrees: tuple[int, ...] = (1,)
-    settings = (
-        Setting("axes", Made(_axes_attribute, _are_axes), omit=0.15),
-        Setting("keepdims", Made(_keepdims_of_attribute, is_flag), omit=0.5, default=1),
+    attribute_specs = (
+        AttributeSpec("axes", Computed(_axes_attribute, _are_axes), omit=0.15),
+        AttributeSpec("keepdims", Computed(_keepdims_of_attribute, is_flag), omit=0.5, default=1),
     )
     if as_input:
         # Mostly with axes: over all of them every shape becomes one of ones.
-        slots = (LEAD, Auxiliary(lambda site: int64(*_axes_input(site))))
+        input_specs = (PRIMARY_INPUT, ConstantInput(lambda context: int64(*_axes_input(context))))
         degrees = (1, 2, 2, 2, 2)
-        settings = (
-            Setting("noop_with_empty_axes", Choice(0, 1), omit=0.7, default=0),
-            Setting("keepdims", Made(_keepdims, is_flag), omit=0.5, default=1),
+        attribute_specs = (
+            AttributeSpec("noop_with_empty_axes", Choice(0, 1), omit=0.7, default=0),
+            AttributeSpec("keepdims", Computed(_keepdims, is_flag), omit=0.5, default=1),
         )
-    return Operator(
+    return OperatorSpec(
         name,
         since,
-        slots=slots,
+        input_specs=input_specs,
         degrees=degrees,
         ranks=_RANKS,
         dtypes=_dtypes(name, since),
         within=reduction.within,
         infer=_type,
         values=_bounds(reduction),
-        settings=settings,
+        attribute_specs=attribute_specs,
         torch=_text(reduction),
     )
 

@@ -7,61 +7,67 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fuzzing.graph.domains import Choice, Made
+from fuzzing.graph.attribute_domains import Choice, Computed
+from fuzzing.graph.constants import known_integers, make_constant, numbers
 from fuzzing.graph.intervals import Interval, hull
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import literal, numbers, whole_numbers
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator, Setting, planned
+from fuzzing.graph.node_context import NodeContext, int64
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    OperatorSpec,
+    planned_attribute,
+)
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.resize_draws import COORDINATES, NEAREST, common_factor, draw
-from fuzzing.graph.rounding import rounded, share
-from fuzzing.graph.site import Site, int64
+from fuzzing.graph.operators.resize_generator import COORDINATES, NEAREST, draw, find_common_factor
+from fuzzing.graph.rounding import after_rounding, share
 from fuzzing.graph.types import ANY, FLOATS, Dim, TensorType
 
 # The inputs
 
 
-def _roi_input(site: Site) -> Constant | None:
-    return None if site.plan.roi is None else literal("float32", site.plan.roi)
+def _roi_input(context: NodeContext) -> Constant | None:
+    return None if context.plan.roi is None else make_constant("float32", context.plan.roi)
 
 
-def _scales_input(site: Site) -> Constant | None:
-    return None if site.plan.scales is None else literal("float32", site.plan.scales)
+def _scales_input(context: NodeContext) -> Constant | None:
+    return None if context.plan.scales is None else make_constant("float32", context.plan.scales)
 
 
-def _sizes_input(site: Site) -> Constant:
-    return int64(*site.plan.sizes)
+def _sizes_input(context: NodeContext) -> Constant:
+    return int64(*context.plan.sizes)
 
 
 # What comes out
 
 
-def _axes(site: Site) -> list[int]:
-    axes = site.get("axes")
-    return list(range(site.rank)) if axes is None else [axis % site.rank for axis in axes]
+def _axes(context: NodeContext) -> list[int]:
+    axes = context.get("axes")
+    return list(range(context.rank)) if axes is None else [axis % context.rank for axis in axes]
 
 
-def _resized(site: Site) -> tuple[TensorType, ...]:
-    shape: list[Dim] = list(site.shape)
-    axes = _axes(site)
-    for axis, length in zip(axes, _new_lengths(site, axes), strict=True):
+def _resized(context: NodeContext) -> tuple[TensorType, ...]:
+    shape: list[Dim] = list(context.shape)
+    axes = _axes(context)
+    for axis, length in zip(axes, _new_lengths(context, axes), strict=True):
         shape[axis] = length
-    return (TensorType(site.dtype, tuple(shape)),)
+    return (TensorType(context.dtype, tuple(shape)),)
 
 
-def _new_lengths(site: Site, axes: list[int]) -> list[Dim]:
-    lengths = [site.shape[axis] for axis in axes]
+def _new_lengths(context: NodeContext, axes: list[int]) -> list[Dim]:
+    lengths = [context.shape[axis] for axis in axes]
     known = [length for length in lengths if length is not None]
-    if site.given(3):
-        sizes = whole_numbers(site, 3)
-        policy = site.get("keep_aspect_ratio_policy") or "stretch"
+    if context.given(3):
+        sizes = known_integers(context, 3)
+        policy = context.get("keep_aspect_ratio_policy") or "stretch"
         if sizes is None or (policy != "stretch" and len(known) < len(axes)):
             return [None] * len(axes)
         if policy == "stretch":
             return list(sizes)
-        factor = common_factor(policy, sizes, known)
+        factor = find_common_factor(policy, sizes, known)
         return [math.floor(factor * length + 0.5) for length in known]
-    scales = site.constants[2] if site.given(2) else None
+    scales = context.constants[2] if context.given(2) else None
     if scales is None:
         return [None] * len(axes)
     return [
@@ -78,21 +84,21 @@ def _within(type_: TensorType) -> Interval:
     return _WITHIN[type_.dtype]
 
 
-def _bounds(site: Site) -> Interval:
-    found = site.range(0)
-    mode = site.get("mode")
+def _bounds(context: NodeContext) -> Interval:
+    found = context.range(0)
+    mode = context.get("mode")
     if mode == "linear":
-        found = rounded(found, site.dtype)
+        found = after_rounding(found, context.dtype)
     elif mode == "cubic":
-        largest = found.largest * overshoot(site) ** 2
+        largest = found.largest * overshoot(context) ** 2
         found = Interval(-largest, largest)
-    if site.get("coordinate_transformation_mode") == "tf_crop_and_resize":
-        value = float(site.get("extrapolation_value"))
+    if context.get("coordinate_transformation_mode") == "tf_crop_and_resize":
+        value = float(context.get("extrapolation_value"))
         found = hull((found, Interval(value, value)))
     return found
 
 
-def overshoot(site: Site) -> float:
+def overshoot(context: NodeContext) -> float:
     """How much larger than the elements a cubic curve through them may be, for each of its two axes.
 
     At the fraction t the two outer weights have the magnitude |a| t (1 - t) together and all four add up
@@ -100,9 +106,9 @@ def overshoot(site: Site) -> float:
     the rest made to add up to 1 (outside of the image, in the wider filter against aliasing), 2 bounds it for
     the coefficients in use; the tests try the positions of small images.
     """
-    if site.get("exclude_outside") or site.get("antialias"):
+    if context.get("exclude_outside") or context.get("antialias"):
         return 2.0
-    return 1.005 + abs(float(site.get("cubic_coeff_a"))) / 2
+    return 1.005 + abs(float(context.get("cubic_coeff_a"))) / 2
 
 
 # In torch
@@ -110,58 +116,60 @@ def overshoot(site: Site) -> float:
 _TORCH_LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}
 
 
-def _torch_resize(site: Site, names: Sequence[str]) -> str | None:
+def _torch_resize(context: NodeContext, names: Sequence[str]) -> str | None:
     """What `interpolate` does: images, of which all but batch and channels become a given size."""
-    shape, size = site.shape, _resized(site)[0].shape or ()
-    if site.rank not in _TORCH_LINEAR or None in shape or None in size or shape[:2] != size[:2]:
+    shape, size = context.shape, _resized(context)[0].shape or ()
+    if context.rank not in _TORCH_LINEAR or None in shape or None in size or shape[:2] != size[:2]:
         return None
-    if not _whole(site) or any(site.get(name) for name in ("exclude_outside", "antialias")):
+    if not _whole(context) or any(context.get(name) for name in ("exclude_outside", "antialias")):
         return None
-    mode = _torch_mode(site, min(length or 0 for length in size[2:]))
+    mode = _torch_mode(context, min(length or 0 for length in size[2:]))
     return mode and f"torch.nn.functional.interpolate({names[0]}, size={size[2:]}, {mode})"
 
 
-def _whole(site: Site) -> bool:
+def _whole(context: NodeContext) -> bool:
     """Whether each length times its scale is the new length: torch reckons with the quotient of the two."""
-    scales = site.constants[2] if site.given(2) else None
+    scales = context.constants[2] if context.given(2) else None
     if scales is None:
         return True
-    pairs = zip(_axes(site), numbers(scales).tolist(), strict=True)
-    return all((site.dims(0)[axis] * factor).is_integer() for axis, factor in pairs)
+    pairs = zip(_axes(context), numbers(scales).tolist(), strict=True)
+    return all((context.dims(0)[axis] * factor).is_integer() for axis, factor in pairs)
 
 
-def _torch_mode(site: Site, shortest: int) -> str | None:
+def _torch_mode(context: NodeContext, shortest: int) -> str | None:
     """How torch calls the mode, if it has it. The shortest new length decides where 1 is a special case."""
-    mode, coordinates = site.get("mode"), site.get("coordinate_transformation_mode")
+    mode, coordinates = context.get("mode"), context.get("coordinate_transformation_mode")
     if mode == "nearest":
-        how = (coordinates, site.get("nearest_mode"))
+        how = (coordinates, context.get("nearest_mode"))
         names = {("asymmetric", "floor"): "nearest", ("half_pixel", "round_prefer_ceil"): "nearest-exact"}
         return f"mode={names[how]!r}" if how in names else None
     if coordinates not in ("half_pixel", "align_corners") + (("pytorch_half_pixel",) if shortest > 1 else ()):
         return None
-    if mode == "cubic" and (site.rank != 4 or site.get("cubic_coeff_a") != -0.75):
+    if mode == "cubic" and (context.rank != 4 or context.get("cubic_coeff_a") != -0.75):
         return None
-    name = "bicubic" if mode == "cubic" else _TORCH_LINEAR[site.rank]
+    name = "bicubic" if mode == "cubic" else _TORCH_LINEAR[context.rank]
     return f"mode={name!r}, align_corners={coordinates == 'align_corners'}"
 
 
-def _choice(name: str, *values: Attribute, default: Attribute) -> Setting:
-    return planned(name, default, Choice(*values))
+def _choice(name: str, *values: Attribute, default: Attribute) -> AttributeSpec:
+    return planned_attribute(name, default, Choice(*values))
 
 
-def _some_axes(value: Attribute, site: Site) -> bool:
+def _some_axes(value: Attribute, context: NodeContext) -> bool:
     return isinstance(value, tuple) and all(
-        isinstance(axis, int) and -site.rank <= axis < site.rank for axis in value
+        isinstance(axis, int) and -context.rank <= axis < context.rank for axis in value
     )
 
 
-def _number(name: str, default: float) -> Setting:
-    return planned(name, default, Made(lambda site: default, lambda value, site: isinstance(value, float)))
+def _number(name: str, default: float) -> AttributeSpec:
+    return planned_attribute(
+        name, default, Computed(lambda context: default, lambda value, context: isinstance(value, float))
+    )
 
 
-def _resize(since: int) -> Operator:
+def _resize(since: int) -> OperatorSpec:
     coordinates = (*COORDINATES, "tf_crop_and_resize") + (("half_pixel_symmetric",) if since >= 19 else ())
-    settings = [
+    attribute_specs = [
         _choice("mode", "nearest", "linear", "cubic", default="nearest"),
         _choice("coordinate_transformation_mode", *coordinates, default="half_pixel"),
         _choice("nearest_mode", *NEAREST, default="round_prefer_floor"),
@@ -170,15 +178,22 @@ def _resize(since: int) -> Operator:
         _number("extrapolation_value", 0.0),
     ]
     if since >= 18:
-        settings += [
+        attribute_specs += [
             _choice("antialias", 0, 1, default=0),
             _choice("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller", default="stretch"),
-            planned("axes", domain=Made(lambda site: tuple(range(site.rank)), _some_axes)),
+            planned_attribute(
+                "axes", domain=Computed(lambda context: tuple(range(context.rank)), _some_axes)
+            ),
         ]
-    return Operator(
+    return OperatorSpec(
         "Resize",
         since,
-        slots=(LEAD, Auxiliary(_roi_input), Auxiliary(_scales_input), Auxiliary(_sizes_input)),
+        input_specs=(
+            PRIMARY_INPUT,
+            ConstantInput(_roi_input),
+            ConstantInput(_scales_input),
+            ConstantInput(_sizes_input),
+        ),
         degrees=(3, 4),
         ranks=(1, 2, 3, 4, 5),
         infer=_resized,
@@ -186,7 +201,7 @@ def _resize(since: int) -> Operator:
         within=_within,
         dtypes=ANY,
         plan=draw,
-        settings=tuple(settings),
+        attribute_specs=tuple(attribute_specs),
         torch=_torch_resize,
     )
 

@@ -5,36 +5,45 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fuzzing.graph.domains import Axis, Choice, Made
-from fuzzing.graph.intervals import BOOLEAN, WHOLE, Interval, add, hull, multiply, whole
+from fuzzing.graph.attribute_domains import Axis, Choice, Computed
+from fuzzing.graph.constants import make_constant, requires_static_inputs
+from fuzzing.graph.intervals import BOOLEAN, FULL_RANGES, Interval, add, full_range, hull, multiply
 from fuzzing.graph.ir import Attribute, Constant
-from fuzzing.graph.literals import literal, spelled
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, planned
+from fuzzing.graph.node_context import NodeContext, int64
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    OperatorSpec,
+    planned_attribute,
+)
 from fuzzing.graph.operators import register
+from fuzzing.graph.operators.concat_split import all_ranges, primary_type_range, repeat_numbers
 from fuzzing.graph.operators.indexing import (
     constant,
     element_indices,
     flat_places,
-    from_front,
     listed,
+    nonnegative_indices,
     tuples,
 )
-from fuzzing.graph.operators.joining import all_ranges, as_lead, repeated
-from fuzzing.graph.rounding import loosened, share
-from fuzzing.graph.site import Site, int64
+from fuzzing.graph.rounding import share, widened
 from fuzzing.graph.types import ANY, Shape, TensorType
 
 _RANKED = tuple(range(1, 9))
 
 
-def _reduction(since: int) -> Setting:
+def _reduction(since: int) -> AttributeSpec:
     """How an update and what is there become one; truth values have no arithmetic."""
     names = ("none", "add", "mul") + (("max", "min") if since >= 18 else ())
 
-    def draw(site: Site) -> Attribute:
-        return "none" if site.dtype == "bool" else site.draws.choice(names)
+    def draw(context: NodeContext) -> Attribute:
+        return "none" if context.dtype == "bool" else context.rng.choice(names)
 
-    return Setting("reduction", Made(draw, lambda value, site: value in names), omit=0.3, default="none")
+    return AttributeSpec(
+        "reduction", Computed(draw, lambda value, context: value in names), omit=0.3, default="none"
+    )
 
 
 #: What leaves room for as much again: sums must stay within what the element type may carry.
@@ -45,62 +54,64 @@ def _part(type_: TensorType) -> Interval:
     return _PART[type_.dtype]
 
 
-def _hits(site: Site) -> int:
+def _hits(context: NodeContext) -> int:
     """How many updates may meet in one element, at most."""
-    shape = site.dims(1)
-    return max(1, shape[site.axis()] if site.operator.name == "ScatterElements" else math.prod(shape[:-1]))
+    shape = context.dims(1)
+    return max(
+        1, shape[context.axis()] if context.operator.name == "ScatterElements" else math.prod(shape[:-1])
+    )
 
 
-def _updates_within(site: Site) -> Interval:
-    reduction = site.get("reduction")
+def _updates_within(context: NodeContext) -> Interval:
+    reduction = context.get("reduction")
     if reduction == "mul":  # powers of it do not grow
-        return Interval(max(WHOLE[site.dtype].low, -1), 1)
-    allowed = _part(site.x)
+        return Interval(max(FULL_RANGES[context.dtype].low, -1), 1)
+    allowed = _part(context.x)
     if reduction == "add":
-        hits = _hits(site)
+        hits = _hits(context)
         return Interval(math.ceil(allowed.low / hits), math.floor(allowed.high / hits))
-    return whole(site.x) if reduction in (None, "none") else allowed
+    return full_range(context.x) if reduction in (None, "none") else allowed
 
 
-def _values(site: Site) -> Interval:
-    there, updates = site.range(0), site.range(2)
-    reduction = site.get("reduction")
+def _values(context: NodeContext) -> Interval:
+    there, updates = context.range(0), context.range(2)
+    reduction = context.get("reduction")
     if reduction == "add":
-        hits = _hits(site)
+        hits = _hits(context)
         total = Interval(min(0.0, updates.low * hits), max(0.0, updates.high * hits))
-        return loosened(add(there, total), site.dtype, max(there.largest, total.largest))
+        return widened(add(there, total), context.dtype, max(there.largest, total.largest))
     if reduction == "mul":
-        factor = max(1.0, updates.largest) ** _hits(site)
+        factor = max(1.0, updates.largest) ** _hits(context)
         return hull((there, multiply(there, Interval(-factor if updates.low < 0 else 0.0, factor))))
     return hull((there, updates))
 
 
-def _distinct(site: Site) -> bool:
+def _distinct(context: NodeContext) -> bool:
     """Whether no element may be written to twice: then the order would tell."""
-    return site.get("reduction") in (None, "none")
+    return context.get("reduction") in (None, "none")
 
 
-def _element_updates(site: Site) -> Shape:
-    return site.dims(1)
+def _element_updates(context: NodeContext) -> Shape:
+    return context.dims(1)
 
 
-def _nd_indices(site: Site) -> Constant:
+def _nd_indices(context: NodeContext) -> Constant:
     """Tuples of indices, fewer than the places they may name if these must be distinct."""
-    draws, limits = site.draws, site.limits
-    shape = site.dims(0)
-    depth = draws.between(1, site.rank)
+    rng, limits = context.rng, context.limits
+    shape = context.dims(0)
+    depth = rng.between(1, context.rank)
     left = math.prod(shape[:depth])
-    lead = []
-    for _ in range(draws.between(1, 2)):
-        lead.append(draws.between(1, max(1, min(limits.max_dim, left))))
-        left //= lead[-1]
-    flat = tuples(site, shape[:depth], math.prod(lead), _distinct(site))
-    return literal("int64", flat, (*lead, depth))
+    primary = []
+    for _ in range(rng.between(1, 2)):
+        primary.append(rng.between(1, max(1, min(limits.max_dim, left))))
+        left //= primary[-1]
+    flat = tuples(context, shape[:depth], math.prod(primary), _distinct(context))
+    return make_constant("int64", flat, (*primary, depth))
 
 
-def _nd_updates(site: Site) -> Shape:
-    indices = site.dims(1)
-    return (*indices[:-1], *site.shape[indices[-1] :])
+def _nd_updates(context: NodeContext) -> Shape:
+    indices = context.dims(1)
+    return (*indices[:-1], *context.shape[indices[-1] :])
 
 
 # In torch
@@ -108,28 +119,28 @@ def _nd_updates(site: Site) -> Shape:
 _TORCH_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
-def _torch_elements(site: Site, names: Sequence[str]) -> str:
-    axis, reduction = site.axis(), site.get("reduction")
-    indices = listed(from_front(site, 1, site.dims(0)[axis]))
-    if _distinct(site):
+def _torch_elements(context: NodeContext, names: Sequence[str]) -> str:
+    axis, reduction = context.axis(), context.get("reduction")
+    indices = listed(nonnegative_indices(context, 1, context.dims(0)[axis]))
+    if _distinct(context):
         return f"torch.scatter({names[0]}, {axis}, {indices}, {names[2]})"
     how = _TORCH_REDUCTIONS[reduction]
     return f"torch.scatter_reduce({names[0]}, {axis}, {indices}, {names[2]}, {how!r})"
 
 
-def _torch_nd(site: Site, names: Sequence[str]) -> str:
+def _torch_nd(context: NodeContext, names: Sequence[str]) -> str:
     """The same on the tensor flattened down to what is not indexed."""
-    array, shape = constant(site, 1), site.dims(0)
+    array, shape = constant(context, 1), context.dims(0)
     depth = array.shape[-1]
     rows, width = math.prod(shape[:depth]), math.prod(shape[depth:])
     places = flat_places(array, shape[:depth]).reshape(-1)
     source = f"{names[0]}.reshape({rows}, {width})"
     updates = f"{names[2]}.reshape({len(places)}, {width})"
-    if _distinct(site):
+    if _distinct(context):
         text = f"{source}.index_copy(0, {listed(places)}, {updates})"
     else:
         where = f"{listed(places)}.reshape(-1, 1).expand({len(places)}, {width})"
-        how = _TORCH_REDUCTIONS[site.get("reduction")]
+        how = _TORCH_REDUCTIONS[context.get("reduction")]
         text = f"torch.scatter_reduce({source}, 0, {where}, {updates}, {how!r})"
     return f"{text}.reshape({list(shape)})"
 
@@ -137,73 +148,73 @@ def _torch_nd(site: Site, names: Sequence[str]) -> str:
 # TensorScatter
 
 
-def _sequence_axis(site: Site) -> int:
+def _sequence_axis(context: NodeContext) -> int:
     """Any but the first, which is the batch."""
-    axis = site.draws.between(1, site.rank - 1)
-    return axis - site.rank if site.draws.chance(0.3) else axis
+    axis = context.rng.between(1, context.rank - 1)
+    return axis - context.rank if context.rng.chance(0.3) else axis
 
 
-def _cache_plan(site: Site) -> None:
+def _cache_plan(context: NodeContext) -> None:
     """ONNX's default axis is the last but one, which is the batch's where there are two."""
-    if site.rank == 2 or site.draws.chance(0.5):
-        site.attributes["axis"] = _sequence_axis(site)
+    if context.rank == 2 or context.rng.chance(0.5):
+        context.attributes["axis"] = _sequence_axis(context)
 
 
-def _new_entries(site: Site) -> Shape:
-    shape, axis = list(site.dims(0)), site.axis()
-    shape[axis] = site.draws.between(1, shape[axis])
+def _new_entries(context: NodeContext) -> Shape:
+    shape, axis = list(context.dims(0)), context.axis()
+    shape[axis] = context.rng.between(1, shape[axis])
     return tuple(shape)
 
 
-def _write_indices(site: Site) -> Constant:
+def _write_indices(context: NodeContext) -> Constant:
     """For each sample where it begins; round about it may begin anywhere."""
-    axis = site.axis()
-    length = site.dims(0)[axis]
-    last = length - 1 if site.get("mode") == "circular" else length - site.dims(1)[axis]
-    return int64(*repeated(site, 0, last, site.dims(0)[0]))
+    axis = context.axis()
+    length = context.dims(0)[axis]
+    last = length - 1 if context.get("mode") == "circular" else length - context.dims(1)[axis]
+    return int64(*repeat_numbers(context, 0, last, context.dims(0)[0]))
 
 
-def _torch_cache(site: Site, names: Sequence[str]) -> str:
+def _torch_cache(context: NodeContext, names: Sequence[str]) -> str:
     """Each sample's updates go to places of its own along the axis."""
-    axis = site.axis()
-    shape = site.dims(1)
-    starts = site.numbers(2) if site.given(2) else [0] * shape[0]
-    places = [[(start + step) % site.dims(0)[axis] for step in range(shape[axis])] for start in starts]
-    lying = [1] * site.rank
+    axis = context.axis()
+    shape = context.dims(1)
+    starts = context.numbers(2) if context.given(2) else [0] * shape[0]
+    places = [[(start + step) % context.dims(0)[axis] for step in range(shape[axis])] for start in starts]
+    lying = [1] * context.rank
     lying[0], lying[axis] = shape[0], shape[axis]
     where = f"{listed(places)}.reshape({lying}).expand({list(shape)})"
     return f"torch.scatter({names[0]}, {axis}, {where}, {names[1]})"
 
 
-def _scatter(name: str, since: int, indices: Callable[[Site], Constant], updates: Callable[[Site], Shape],
-             torch: Callable[[Site, Sequence[str]], str]) -> Operator:  # fmt: skip
-    axis = (Setting("axis", Axis(), omit=0.3, default=0),) if name == "ScatterElements" else ()
+def _scatter(name: str, since: int, indices: Callable[[NodeContext], Constant], updates: Callable[[NodeContext], Shape],
+             torch: Callable[[NodeContext, Sequence[str]], str]) -> OperatorSpec:  # fmt: skip
+    axis = (AttributeSpec("axis", Axis(), omit=0.3, default=0),) if name == "ScatterElements" else ()
     reductions = (_reduction(since),) if since >= 16 else ()
-    return Operator(
+    return OperatorSpec(
         name,
         since,
-        slots=(LEAD, Auxiliary(indices), Data(updates, within=_updates_within)),
+        input_specs=(PRIMARY_INPUT, ConstantInput(indices), DataInput(updates, within=_updates_within)),
         ranks=_RANKED,
-        within=_part if reductions else whole,
+        within=_part if reductions else full_range,
         values=_values,
         dtypes=ANY,
-        settings=(*axis, *reductions),
-        torch=spelled(torch),
+        attribute_specs=(*axis, *reductions),
+        torch=requires_static_inputs(torch),
     )
 
 
-def _elements(since: int) -> Operator:
-    return _scatter("ScatterElements", since, lambda site: element_indices(site, _distinct(site)),
+def _elements(since: int) -> OperatorSpec:
+    return _scatter("ScatterElements", since, lambda context: element_indices(context, _distinct(context)),
                     _element_updates, _torch_elements)  # fmt: skip
 
 
 register(
     _elements(13), _elements(16), _elements(18),
     *(_scatter("ScatterND", since, _nd_indices, _nd_updates, _torch_nd) for since in (13, 16, 18)),
-    Operator("TensorScatter", 24, slots=(LEAD, Data(_new_entries, within=as_lead), Auxiliary(_write_indices)),
-             degrees=(2, 3), ranks=tuple(range(2, 9)), values=all_ranges, within=whole, dtypes=ANY,
+    OperatorSpec("TensorScatter", 24, input_specs=(PRIMARY_INPUT, DataInput(_new_entries, within=primary_type_range), ConstantInput(_write_indices)),
+             degrees=(2, 3), ranks=tuple(range(2, 9)), values=all_ranges, within=full_range, dtypes=ANY,
              plan=_cache_plan,
-             settings=(planned("axis", -2, Made(_sequence_axis, lambda value, site: isinstance(value, int))),
-                       Setting("mode", Choice("linear", "circular"), omit=0.3, default="linear")),
-             torch=spelled(_torch_cache)),
+             attribute_specs=(planned_attribute("axis", -2, Computed(_sequence_axis, lambda value, context: isinstance(value, int))),
+                       AttributeSpec("mode", Choice("linear", "circular"), omit=0.3, default="linear")),
+             torch=requires_static_inputs(_torch_cache)),
 )  # fmt: skip

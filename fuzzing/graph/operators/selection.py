@@ -4,79 +4,90 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzzing.graph.domains import Axis, Choice
-from fuzzing.graph.intervals import WHOLE, Interval, hull, whole
+from fuzzing.graph.attribute_domains import Axis, Choice
+from fuzzing.graph.constants import bounds, make_scalar
+from fuzzing.graph.intervals import FULL_RANGES, Interval, full_range, hull
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import bounds, scalar
-from fuzzing.graph.operator import ANY_RANK, LEAD, Auxiliary, Data, Operator, Setting
+from fuzzing.graph.node_context import NodeContext, int64
+from fuzzing.graph.operator_spec import (
+    ANY_RANK,
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    OperatorSpec,
+)
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.arithmetic import companion, together
+from fuzzing.graph.operators.arithmetic import broadcast_type, draw_further_shape
 from fuzzing.graph.operators.elementwise import PLAIN
-from fuzzing.graph.site import Site, int64
 from fuzzing.graph.types import ANY, FLOATS, INTEGERS, NUMBERS, UNSIGNED, Shape, TensorType
 
 
-def _least(site: Site) -> Constant:
-    if site.dtype in FLOATS:
-        return scalar(site.dtype, site.draws.choice((0.0, -1.0, -0.5, 0.25)))  # the same in every type
-    return scalar(site.dtype, site.draws.choice((0, 1, 2) if site.dtype in UNSIGNED else (0, 1, -2)))
+def _least(context: NodeContext) -> Constant:
+    if context.dtype in FLOATS:
+        return make_scalar(
+            context.dtype, context.rng.choice((0.0, -1.0, -0.5, 0.25))
+        )  # the same in every type
+    return make_scalar(
+        context.dtype, context.rng.choice((0, 1, 2) if context.dtype in UNSIGNED else (0, 1, -2))
+    )
 
 
-def _floor(site: Site) -> float:
+def _floor(context: NodeContext) -> float:
     """The least value that Clip leaves."""
-    if not site.given(1):
-        return WHOLE[site.dtype].low
-    constant = site.constants[1]
-    return site.range(1).low if constant is None else bounds(constant).low
+    if not context.given(1):
+        return FULL_RANGES[context.dtype].low
+    constant = context.constants[1]
+    return context.range(1).low if constant is None else bounds(constant).low
 
 
-def _clipped(site: Site) -> Interval:
+def _clipped(context: NodeContext) -> Interval:
     """Where the bounds contradict each other, the upper one holds."""
-    low, high = (max(end, _floor(site)) for end in site.range(0))
-    if not site.given(2):
+    low, high = (max(end, _floor(context)) for end in context.range(0))
+    if not context.given(2):
         return Interval(low, high)
-    top = site.range(2)
+    top = context.range(2)
     return Interval(min(low, top.low), min(high, top.high))
 
 
-def _count(site: Site) -> Constant:
+def _count(context: NodeContext) -> Constant:
     """One where they need not be sorted: ONNX leaves the order open then."""
-    return int64(site.draws.between(1, site.dims(0)[site.axis()]) if site.get("sorted") else 1)
+    return int64(context.rng.between(1, context.dims(0)[context.axis()]) if context.get("sorted") else 1)
 
 
-def _chosen(site: Site) -> tuple[TensorType, TensorType]:
-    if site.x.shape is None:
-        return TensorType(site.dtype, None), TensorType("int64", None)
-    axis = site.axis()
-    count = site.numbers(1)[0] if site.constants[1] is not None else None
-    shape: Shape = (*site.shape[:axis], count, *site.shape[axis + 1 :])
-    return TensorType(site.dtype, shape), TensorType("int64", shape)
+def _chosen(context: NodeContext) -> tuple[TensorType, TensorType]:
+    if context.x.shape is None:
+        return TensorType(context.dtype, None), TensorType("int64", None)
+    axis = context.axis()
+    count = context.numbers(1)[0] if context.constants[1] is not None else None
+    shape: Shape = (*context.shape[:axis], count, *context.shape[axis + 1 :])
+    return TensorType(context.dtype, shape), TensorType("int64", shape)
 
 
-def _chosen_values(site: Site) -> tuple[Interval, Interval]:
-    return site.range(0), Interval(0, site.dims(0)[site.axis()] - 1)
+def _chosen_values(context: NodeContext) -> tuple[Interval, Interval]:
+    return context.range(0), Interval(0, context.dims(0)[context.axis()] - 1)
 
 
-def _chosen_text(site: Site, names: Sequence[str]) -> str:
+def _chosen_text(context: NodeContext, names: Sequence[str]) -> str:
     """With equal elements in their order, as ONNX has them and torch's own topk has not."""
-    axis, descending = site.axis(), bool(site.get("largest"))
+    axis, descending = context.axis(), bool(context.get("largest"))
     ordered = f"torch.sort({names[0]}, dim={axis}, descending={descending}, stable=True)"
-    return f"tuple([part.narrow({axis}, 0, {site.numbers(1)[0]}) for part in {ordered}])"
+    return f"tuple([part.narrow({axis}, 0, {context.numbers(1)[0]}) for part in {ordered}])"
 
 
-def _where(since: int, dtypes: tuple[str, ...]) -> Operator:
-    return Operator(
+def _where(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
+    return OperatorSpec(
         "Where",
         since,
-        slots=(
-            Data(companion, dtype="bool"),
-            LEAD,
-            Data(companion, within=lambda site: WHOLE[site.dtype]),
+        input_specs=(
+            DataInput(draw_further_shape, dtype="bool"),
+            PRIMARY_INPUT,
+            DataInput(draw_further_shape, within=lambda context: FULL_RANGES[context.dtype]),
         ),
-        lead=1,
-        infer=together,
-        values=lambda site: hull((site.range(1), site.range(2))),
-        within=whole,
+        primary=1,
+        infer=broadcast_type,
+        values=lambda context: hull((context.range(1), context.range(2))),
+        within=full_range,
         dtypes=dtypes,
         empty=True,
         dynamic=True,
@@ -84,45 +95,48 @@ def _where(since: int, dtypes: tuple[str, ...]) -> Operator:
     )
 
 
-def _top_k(since: int, dtypes: tuple[str, ...]) -> Operator:
-    return Operator(
+def _top_k(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
+    return OperatorSpec(
         "TopK",
         since,
-        slots=(LEAD, Auxiliary(_count)),
+        input_specs=(PRIMARY_INPUT, ConstantInput(_count)),
         ranks=ANY_RANK[1:],
         infer=_chosen,
         values=_chosen_values,
-        within=whole,
+        within=full_range,
         dtypes=dtypes,
-        settings=(
-            Setting("axis", Axis(), omit=0.3, default=-1),
-            Setting("largest", Choice(0, 1), omit=0.4, default=1),
-            Setting("sorted", Choice(0, 1), omit=0.8, default=1),
+        attribute_specs=(
+            AttributeSpec("axis", Axis(), omit=0.3, default=-1),
+            AttributeSpec("largest", Choice(0, 1), omit=0.4, default=1),
+            AttributeSpec("sorted", Choice(0, 1), omit=0.8, default=1),
         ),
         torch=_chosen_text,
     )
 
 
-def _clip(since: int, dtypes: tuple[str, ...]) -> Operator:
+def _clip(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
     """With one bound a constant and the other an input of the model: compilers know roads for both.
 
     ONNX lists bfloat16 from opset 13 on, but writes Clip out by Where, which takes it from 16 on.
     """
-    return Operator(
+    return OperatorSpec(
         "Clip",
         since,
-        slots=(
-            LEAD,
-            Auxiliary(_least, omit=0.4),
-            Data(lambda site: (), within=lambda site: Interval(_floor(site), WHOLE[site.dtype].high)),
+        input_specs=(
+            PRIMARY_INPUT,
+            ConstantInput(_least, omit=0.4),
+            DataInput(
+                lambda context: (),
+                within=lambda context: Interval(_floor(context), FULL_RANGES[context.dtype].high),
+            ),
         ),
         degrees=(1, 2, 3),
-        within=whole,
+        within=full_range,
         values=_clipped,
         dtypes=dtypes,
         empty=True,
         dynamic=True,
-        torch=lambda site, names: names[0] if site.degree == 1 else f"torch.clamp({', '.join(names)})",
+        torch=lambda context, names: names[0] if context.degree == 1 else f"torch.clamp({', '.join(names)})",
     )
 
 

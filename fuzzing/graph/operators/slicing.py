@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fuzzing.graph.intervals import whole
+from fuzzing.graph.constants import known_integers, make_constant, optional_integers, requires_static_inputs
+from fuzzing.graph.intervals import full_range
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import literal, optional_numbers, spelled, whole_numbers
-from fuzzing.graph.operator import LEAD, Auxiliary, Operator
+from fuzzing.graph.node_context import NodeContext
+from fuzzing.graph.operator_spec import PRIMARY_INPUT, ConstantInput, OperatorSpec
 from fuzzing.graph.operators import register
 from fuzzing.graph.operators.indexing import NEGATIVE, index_dtype
 from fuzzing.graph.operators.layout import shuffled_axes
-from fuzzing.graph.site import Site
 from fuzzing.graph.types import ANY, TensorType
 
 #: What stands for "to the end", in either type.
@@ -36,45 +36,45 @@ class _SlicePlan(NamedTuple):
 
     def constant(self, values: list[int]) -> Constant:
         """An input."""
-        return literal(self.dtype, values)
+        return make_constant(self.dtype, values)
 
 
-def _slice_plan(site: Site) -> _SlicePlan:
+def _slice_plan(context: NodeContext) -> _SlicePlan:
     """Which axes, in which order; they may only go unnamed if it is all of them in ONNX's order."""
-    draws = site.draws
-    dtype = index_dtype(site)
-    axes = list(range(site.rank))
-    named = site.degree > 3 and not (site.degree == 5 and draws.chance(0.1))
+    rng = context.rng
+    dtype = index_dtype(context)
+    axes = list(range(context.rank))
+    named = context.degree > 3 and not (context.degree == 5 and rng.chance(0.1))
     if named:
-        axes = sorted(draws.subset(site.rank)) if draws.chance(0.7) else axes
-        axes = [axis % site.rank for axis in shuffled_axes(site, axes, site.rank)]
-    cuts = [_cut(site, site.dims(0)[axis], dtype) for axis in axes]
-    written = [axis - site.rank if draws.chance(0.1) else axis for axis in axes] if named else None
+        axes = sorted(rng.subset(context.rank)) if rng.chance(0.7) else axes
+        axes = [axis % context.rank for axis in shuffled_axes(context, axes, context.rank)]
+    cuts = [_cut(context, context.dims(0)[axis], dtype) for axis in axes]
+    written = [axis - context.rank if rng.chance(0.1) else axis for axis in axes] if named else None
     return _SlicePlan(dtype, written, cuts)
 
 
-def _cut(site: Site, length: int, dtype: str) -> _Cut:
+def _cut(context: NodeContext, length: int, dtype: str) -> _Cut:
     """A start, an end and a step that leave at least one element of an axis that has one."""
-    draws = site.draws
+    rng = context.rng
     farthest = _FARTHEST[dtype]
     if length == 0:
-        return _Cut(0, draws.choice((0, farthest)), 1)
-    step = draws.choice((1, 1, 1, 2, 3, -1, -2)) if site.degree == 5 else 1
-    start = draws.below(length)
+        return _Cut(0, rng.choice((0, farthest)), 1)
+    step = rng.choice((1, 1, 1, 2, 3, -1, -2)) if context.degree == 5 else 1
+    start = rng.below(length)
     if step > 0:
-        end = draws.between(start + 1, length)
+        end = rng.between(start + 1, length)
         if end == length:
-            end = draws.choice((length, length, farthest, length + draws.between(1, 9)))
-        elif draws.chance(NEGATIVE):
+            end = rng.choice((length, length, farthest, length + rng.between(1, 9)))
+        elif rng.chance(NEGATIVE):
             end -= length
-        return _Cut(start - length if draws.chance(NEGATIVE) else start, end, step)
-    end = draws.between(-1, start - 1)  # -1 stands for the place before the first element
+        return _Cut(start - length if rng.chance(NEGATIVE) else start, end, step)
+    end = rng.between(-1, start - 1)  # -1 stands for the place before the first element
     if end == -1:
-        end = draws.choice((-length - 1, -farthest))
-    elif draws.chance(NEGATIVE):
+        end = rng.choice((-length - 1, -farthest))
+    elif rng.chance(NEGATIVE):
         end -= length
     if start == length - 1:
-        start = draws.choice((start, -1, farthest))
+        start = rng.choice((start, -1, farthest))
     return _Cut(start, end, step)
 
 
@@ -87,38 +87,38 @@ def _clamped(length: int, cut: _Cut) -> tuple[int, int, int]:
     return min(max(start, 0), length - 1), min(max(end, -1), length - 1), cut.step
 
 
-def _cuts(site: Site) -> dict[int, _Cut] | None:
+def _cuts(context: NodeContext) -> dict[int, _Cut] | None:
     """The cut of each axis that has one; None if an input that says so is no constant."""
-    starts, ends = whole_numbers(site, 1), whole_numbers(site, 2)
+    starts, ends = known_integers(context, 1), known_integers(context, 2)
     if starts is None or ends is None:
         return None
-    axes = optional_numbers(site, 3, range(len(starts)))
-    steps = optional_numbers(site, 4, [1] * len(starts))
+    axes = optional_integers(context, 3, range(len(starts)))
+    steps = optional_integers(context, 4, [1] * len(starts))
     if axes is None or steps is None:
         return None
     return {
-        axis % site.rank: _Cut(start, end, step)
+        axis % context.rank: _Cut(start, end, step)
         for axis, start, end, step in zip(axes, starts, ends, steps, strict=True)
     }
 
 
-def _sliced(site: Site) -> tuple[TensorType, ...]:
-    cuts = _cuts(site)
+def _sliced(context: NodeContext) -> tuple[TensorType, ...]:
+    cuts = _cuts(context)
     if cuts is None:
-        return (TensorType(site.dtype, (None,) * site.rank),)
-    shape = list(site.shape)
+        return (TensorType(context.dtype, (None,) * context.rank),)
+    shape = list(context.shape)
     for axis, cut in cuts.items():
         length = shape[axis]
         if length is not None:
             shape[axis] = len(range(*_clamped(length, cut)))
-    return (TensorType(site.dtype, tuple(shape)),)
+    return (TensorType(context.dtype, tuple(shape)),)
 
 
-def _torch_slice(site: Site, names: Sequence[str]) -> str:
+def _torch_slice(context: NodeContext, names: Sequence[str]) -> str:
     """Steps backwards are steps forwards along a flipped axis."""
-    parts, flipped = [":"] * site.rank, []
-    for axis, cut in (_cuts(site) or {}).items():
-        length = site.dims(0)[axis]
+    parts, flipped = [":"] * context.rank, []
+    for axis, cut in (_cuts(context) or {}).items():
+        length = context.dims(0)[axis]
         start, end, step = _clamped(length, cut)
         if step < 0:
             flipped.append(axis)
@@ -129,11 +129,11 @@ def _torch_slice(site: Site, names: Sequence[str]) -> str:
 
 
 register(
-    Operator("Slice", 13,
-             slots=(LEAD, Auxiliary(lambda site: site.plan.constant([cut.start for cut in site.plan.cuts])),
-                    Auxiliary(lambda site: site.plan.constant([cut.end for cut in site.plan.cuts])),
-                    Auxiliary(lambda site: site.plan.axes and site.plan.constant(site.plan.axes)),
-                    Auxiliary(lambda site: site.plan.constant([cut.step for cut in site.plan.cuts]))),
-             degrees=(3, 4, 5), ranks=tuple(range(1, 9)), plan=_slice_plan, infer=_sliced, within=whole,
-             dtypes=ANY, empty=True, torch=spelled(_torch_slice)),
+    OperatorSpec("Slice", 13,
+             input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: context.plan.constant([cut.start for cut in context.plan.cuts])),
+                    ConstantInput(lambda context: context.plan.constant([cut.end for cut in context.plan.cuts])),
+                    ConstantInput(lambda context: context.plan.axes and context.plan.constant(context.plan.axes)),
+                    ConstantInput(lambda context: context.plan.constant([cut.step for cut in context.plan.cuts]))),
+             degrees=(3, 4, 5), ranks=tuple(range(1, 9)), plan=_slice_plan, infer=_sliced, within=full_range,
+             dtypes=ANY, empty=True, torch=requires_static_inputs(_torch_slice)),
 )  # fmt: skip

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fuzzing.draws import Draws
-from fuzzing.graph.domains import Choice
+from fuzzing.graph.attribute_domains import Choice
+from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.intervals import Interval, widen
 from fuzzing.graph.ir import Constant
-from fuzzing.graph.literals import scalar
-from fuzzing.graph.operator import LEAD, Auxiliary, Data, Operator, Setting, planned
+from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.operator_spec import (
+    PRIMARY_INPUT,
+    AttributeSpec,
+    ConstantInput,
+    DataInput,
+    OperatorSpec,
+    planned_attribute,
+)
 from fuzzing.graph.operators import register
-from fuzzing.graph.operators.sums import factor, room, summands, total
-from fuzzing.graph.site import Limits, Site
+from fuzzing.graph.operators.sum_bounds import factor, max_output_elements, summands, total
 from fuzzing.graph.types import FLOATS, Dim, Shape, TensorType
+from fuzzing.rng import Rng
 
 _UNIT = Interval(-1e-3, 1.001)  # Blackman's window touches zero from below by rounding
 
@@ -22,72 +29,74 @@ _UNIT = Interval(-1e-3, 1.001)  # Blackman's window touches zero from below by r
 # --- DFT --------------------------------------------------------------------------------------------------
 
 
-def _signal(draws: Draws, limits: Limits) -> tuple[int, ...]:
+def _signal(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
     """Real or complex numbers along the last axis."""
-    lengths = [draws.between(1, max(1, limits.max_dim)) for _ in range(draws.between(2, 3))]
-    return (*lengths, draws.between(1, 2))
+    lengths = [rng.between(1, max(1, limits.max_dim)) for _ in range(rng.between(2, 3))]
+    return (*lengths, rng.between(1, 2))
 
 
-def _transform(site: Site) -> tuple[int, int]:
+def _transform(context: NodeContext) -> tuple[int, int]:
     """Draws an axis and the length of the transform, which are the plan."""
-    draws, given, shape = site.draws, site.attributes, site.dims(0)
-    last = site.rank - 2
-    if site.opset >= 20:
-        axis = draws.between(0, last) if site.degree > 2 else last
+    rng, given, shape = context.rng, context.attributes, context.dims(0)
+    last = context.rank - 2
+    if context.opset >= 20:
+        axis = rng.between(0, last) if context.degree > 2 else last
     else:
-        axis = draws.between(0, last) if draws.chance(0.5) else 1
-        if axis != 1 or draws.chance(0.2):
-            given["axis"] = axis - site.rank if draws.chance(0.2) else axis
-    if draws.chance(0.6):
-        kind = draws.choice(("inverse", "onesided"))
+        axis = rng.between(0, last) if rng.chance(0.5) else 1
+        if axis != 1 or rng.chance(0.2):
+            given["axis"] = axis - context.rank if rng.chance(0.2) else axis
+    if rng.chance(0.6):
+        kind = rng.choice(("inverse", "onesided"))
         if kind == "inverse" or shape[-1] == 1:  # one half tells all only of real numbers
-            given[kind] = draws.between(0, 1)
-    others = site.x.elements // shape[axis]
-    most = max(shape[axis], min(site.limits.max_dim, room(site) // (2 * others)))
-    return axis, draws.between(1, most)
+            given[kind] = rng.between(0, 1)
+    others = context.x.elements // shape[axis]
+    most = max(shape[axis], min(context.limits.max_dim, max_output_elements(context) // (2 * others)))
+    return axis, rng.between(1, most)
 
 
-def _axis(site: Site) -> int:
-    if site.opset < 20:
-        return site.axis()
-    axis = site.numbers(2)[0] if site.given(2) else -2
-    return axis + site.rank if axis < 0 else axis
+def _axis(context: NodeContext) -> int:
+    if context.opset < 20:
+        return context.axis()
+    axis = context.numbers(2)[0] if context.given(2) else -2
+    return axis + context.rank if axis < 0 else axis
 
 
-def _length(site: Site) -> int:
-    return site.numbers(1)[0] if site.given(1) else site.dims(0)[_axis(site)]
+def _length(context: NodeContext) -> int:
+    return context.numbers(1)[0] if context.given(1) else context.dims(0)[_axis(context)]
 
 
-def _transformed(site: Site) -> tuple[TensorType, ...]:
-    axis, length, parts = _axis(site), _length(site), 2
-    if site.get("onesided") and site.get("inverse"):  # from half a spectrum back to real numbers
-        length, parts = length if site.given(1) else 2 * (length - 1), 1
-    elif site.get("onesided"):
+def _transformed(context: NodeContext) -> tuple[TensorType, ...]:
+    axis, length, parts = _axis(context), _length(context), 2
+    if context.get("onesided") and context.get("inverse"):  # from half a spectrum back to real numbers
+        length, parts = length if context.given(1) else 2 * (length - 1), 1
+    elif context.get("onesided"):
         length = length // 2 + 1
-    return (TensorType(site.dtype, (*site.shape[:axis], length, *site.shape[axis + 1 : -1], parts)),)
+    return (TensorType(context.dtype, (*context.shape[:axis], length, *context.shape[axis + 1 : -1], parts)),)
 
 
-def _transformed_values(site: Site) -> Interval:
+def _transformed_values(context: NodeContext) -> Interval:
     """Of each of n complex numbers both parts count, turned by up to an eighth."""
-    count = min(_length(site), site.dims(0)[_axis(site)])
-    most = count * math.sqrt(2) * site.range(0).largest
-    if site.get("inverse"):
-        most /= _length(site)
+    count = min(_length(context), context.dims(0)[_axis(context)])
+    most = count * math.sqrt(2) * context.range(0).largest
+    if context.get("inverse"):
+        most /= _length(context)
     return widen(Interval(-most, most), 1e-2)
 
 
-def _torch_transform(site: Site, names: Sequence[str]) -> str:
-    data = f"{names[0]}.select(-1, 0)" if site.dims(0)[-1] == 1 else f"torch.view_as_complex({names[0]})"
-    name = "rfft" if site.get("onesided") else "ifft" if site.get("inverse") else "fft"
-    return f"torch.view_as_real(torch.fft.{name}({data}, {_length(site)}, {_axis(site)}).resolve_conj())"
+def _torch_transform(context: NodeContext, names: Sequence[str]) -> str:
+    data = f"{names[0]}.select(-1, 0)" if context.dims(0)[-1] == 1 else f"torch.view_as_complex({names[0]})"
+    name = "rfft" if context.get("onesided") else "ifft" if context.get("inverse") else "fft"
+    return (
+        f"torch.view_as_real(torch.fft.{name}({data}, {_length(context)}, {_axis(context)}).resolve_conj())"
+    )
 
 
-def _integer(site: Site, value: int) -> Constant:
-    return scalar(site.draws.choice(("int64", "int64", "int32")), value)
+def _integer(context: NodeContext, value: int) -> Constant:
+    return make_scalar(context.rng.choice(("int64", "int64", "int32")), value)
 
 
-_LENGTH = Auxiliary(lambda site: _integer(site, site.plan[1]), omit=0.5)
-_SHARED = (planned("inverse", 0), planned("onesided", 0))
+_LENGTH = ConstantInput(lambda context: _integer(context, context.plan[1]), omit=0.5)
+_SHARED = (planned_attribute("inverse", 0), planned_attribute("onesided", 0))
 
 
 def _complex(shape: tuple[int, ...]) -> bool:
@@ -97,68 +106,68 @@ def _complex(shape: tuple[int, ...]) -> bool:
 # --- STFT -------------------------------------------------------------------------------------------------
 
 
-def _frames(site: Site) -> tuple[int, int]:
+def _frames(context: NodeContext) -> tuple[int, int]:
     """The length of frames, and the step between them."""
-    length = site.dims(0)[1]
-    size = site.draws.between(1, length)
+    length = context.dims(0)[1]
+    size = context.rng.between(1, length)
     # Frames that overlap repeat elements; so many as there is room for.
-    most = max(1, room(site) // (site.dims(0)[0] * (2 * size + 2)))
+    most = max(1, max_output_elements(context) // (context.dims(0)[0] * (2 * size + 2)))
     least = max(1, -(-(length - size) // most))
-    return size, site.draws.between(least, max(least, length))
+    return size, context.rng.between(least, max(least, length))
 
 
-def _frame(site: Site) -> int | None:
+def _frame(context: NodeContext) -> int | None:
     """How long a frame is; None of a node that does not say."""
-    if site.given(3):
-        return site.numbers(3)[0]
-    return site.dims(2)[0] if site.given(2) else None
+    if context.given(3):
+        return context.numbers(3)[0]
+    return context.dims(2)[0] if context.given(2) else None
 
 
-def _stft(site: Site) -> tuple[TensorType, ...]:
-    batch, length, *_ = site.dims(0)
-    size = _frame(site)
+def _stft(context: NodeContext) -> tuple[TensorType, ...]:
+    batch, length, *_ = context.dims(0)
+    size = _frame(context)
     if size is None:
-        return (TensorType(site.dtype, (batch, None, None, 2)),)
-    bins: Dim = size // 2 + 1 if site.get("onesided") else size
-    frames = (length - size) // site.numbers(1)[0] + 1
-    return (TensorType(site.dtype, (batch, frames, bins, 2)),)
+        return (TensorType(context.dtype, (batch, None, None, 2)),)
+    bins: Dim = size // 2 + 1 if context.get("onesided") else size
+    frames = (length - size) // context.numbers(1)[0] + 1
+    return (TensorType(context.dtype, (batch, frames, bins, 2)),)
 
 
-def _stft_values(site: Site) -> Interval:
-    factors = (site.range(0), site.range(2)) if site.given(2) else (site.range(0),)
-    most = total(site.dtype, _frame(site) or site.dims(0)[1], *factors).largest
+def _stft_values(context: NodeContext) -> Interval:
+    factors = (context.range(0), context.range(2)) if context.given(2) else (context.range(0),)
+    most = total(context.dtype, _frame(context) or context.dims(0)[1], *factors).largest
     return widen(Interval(-most, most), 1e-2)
 
 
-def _torch_stft(site: Site, names: Sequence[str]) -> str:
-    window = names[2] if site.given(2) else f"{names[0]}.new_ones({_frame(site)})"
+def _torch_stft(context: NodeContext, names: Sequence[str]) -> str:
+    window = names[2] if context.given(2) else f"{names[0]}.new_ones({_frame(context)})"
     return (
-        f"torch.view_as_real(torch.stft({names[0]}.squeeze(2), {_frame(site)}, {site.numbers(1)[0]}, "
-        f"window={window}, center=False, onesided={bool(site.get('onesided'))}, "
+        f"torch.view_as_real(torch.stft({names[0]}.squeeze(2), {_frame(context)}, {context.numbers(1)[0]}, "
+        f"window={window}, center=False, onesided={bool(context.get('onesided'))}, "
         f"return_complex=True).transpose(1, 2))"
     )
 
 
-def _real(draws: Draws, limits: Limits) -> tuple[int, ...]:
-    return (draws.between(1, max(1, limits.max_dim)), draws.between(2, max(8, limits.max_dim)), 1)
+def _real(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
+    return (rng.between(1, max(1, limits.max_dim)), rng.between(2, max(8, limits.max_dim)), 1)
 
 
-def _window_shape(site: Site) -> Shape:
-    return (site.plan[0],)
+def _window_shape(context: NodeContext) -> Shape:
+    return (context.plan[0],)
 
 
 # --- windows ----------------------------------------------------------------------------------------------
 
 
-def _window(name: str, torch: str) -> Operator:
+def _window(name: str, torch: str) -> OperatorSpec:
     """A window of two elements at least: the formula of a symmetric one divides by one less."""
-    return Operator(
-        name, 17, lead=-1,
-        slots=(Auxiliary(lambda site: _integer(site, site.draws.between(2, max(2, site.limits.max_dim)))),),
-        settings=(Setting("periodic", Choice(0, 1), omit=0.5, default=1),
-                  Setting("output_datatype", Choice(1), omit=0.8, default=1)),
-        infer=lambda site: (TensorType("float32", (site.numbers(0)[0],)),), values=lambda site: _UNIT,
-        torch=lambda site, names: torch.format(site.numbers(0)[0], bool(site.get("periodic"))),
+    return OperatorSpec(
+        name, 17, primary=-1,
+        input_specs=(ConstantInput(lambda context: _integer(context, context.rng.between(2, max(2, context.limits.max_dim)))),),
+        attribute_specs=(AttributeSpec("periodic", Choice(0, 1), omit=0.5, default=1),
+                  AttributeSpec("output_datatype", Choice(1), omit=0.8, default=1)),
+        infer=lambda context: (TensorType("float32", (context.numbers(0)[0],)),), values=lambda context: _UNIT,
+        torch=lambda context, names: torch.format(context.numbers(0)[0], bool(context.get("periodic"))),
     )  # fmt: skip
 
 
@@ -167,42 +176,42 @@ def _window(name: str, torch: str) -> Operator:
 _RATE = 8192
 
 
-def _mel(site: Site) -> tuple[TensorType, ...]:
-    return (TensorType("float32", (site.numbers(1)[0] // 2 + 1, site.numbers(0)[0])),)
+def _mel(context: NodeContext) -> tuple[TensorType, ...]:
+    return (TensorType("float32", (context.numbers(1)[0] // 2 + 1, context.numbers(0)[0])),)
 
 
 #: Up to half the rate, which is a mel band's upper edge only where the length is even.
-def _whole(*values: int) -> Auxiliary:
-    return Auxiliary(lambda site: scalar("int64", site.draws.choice(values)))
+def _whole(*values: int) -> ConstantInput:
+    return ConstantInput(lambda context: make_scalar("int64", context.rng.choice(values)))
 
 
-def _hertz(low: float, high: float) -> Auxiliary:
-    return Auxiliary(lambda site: scalar("float32", site.draws.choice((low, high))))
+def _hertz(low: float, high: float) -> ConstantInput:
+    return ConstantInput(lambda context: make_scalar("float32", context.rng.choice((low, high))))
 
 
 register(
-    Operator("DFT", 17, ranks=(3, 4, 5), takes=_complex, fresh=_signal, within=summands, plan=_transform,
-             slots=(LEAD, _LENGTH), degrees=(1, 2), settings=(planned("axis", 1), *_SHARED),
+    OperatorSpec("DFT", 17, ranks=(3, 4, 5), takes=_complex, draw_fresh=_signal, within=summands, plan=_transform,
+             input_specs=(PRIMARY_INPUT, _LENGTH), degrees=(1, 2), attribute_specs=(planned_attribute("axis", 1), *_SHARED),
              infer=_transformed, values=_transformed_values, torch=_torch_transform),
-    Operator("DFT", 20, ranks=(3, 4, 5), takes=_complex, fresh=_signal, within=summands, plan=_transform,
-             slots=(LEAD, _LENGTH, Auxiliary(lambda site: scalar("int64", site.plan[0]))),
-             degrees=(1, 2, 3), settings=_SHARED,
+    OperatorSpec("DFT", 20, ranks=(3, 4, 5), takes=_complex, draw_fresh=_signal, within=summands, plan=_transform,
+             input_specs=(PRIMARY_INPUT, _LENGTH, ConstantInput(lambda context: make_scalar("int64", context.plan[0]))),
+             degrees=(1, 2, 3), attribute_specs=_SHARED,
              infer=_transformed, values=_transformed_values, torch=_torch_transform),
-    Operator("STFT", 17, dtypes=FLOATS, ranks=(3,), takes=lambda shape: shape[1] > 1 == shape[2],
-             fresh=_real, within=summands, plan=_frames,
-             slots=(LEAD, Auxiliary(lambda site: scalar("int64", site.plan[1])),
-                    Data(_window_shape, within=lambda site: factor(site, site.plan[0]), omit=0.3),
-                    Auxiliary(lambda site: scalar("int64", site.plan[0]))),
+    OperatorSpec("STFT", 17, dtypes=FLOATS, ranks=(3,), takes=lambda shape: shape[1] > 1 == shape[2],
+             draw_fresh=_real, within=summands, plan=_frames,
+             input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: make_scalar("int64", context.plan[1])),
+                    DataInput(_window_shape, within=lambda context: factor(context, context.plan[0]), omit=0.3),
+                    ConstantInput(lambda context: make_scalar("int64", context.plan[0]))),
              degrees=(3, 4),
              # Never left out: the default is 1, but onnx's own shape inference takes it for 0.
-             settings=(Setting("onesided", Choice(0, 1), default=1),),
+             attribute_specs=(AttributeSpec("onesided", Choice(0, 1), default=1),),
              infer=_stft, values=_stft_values, torch=_torch_stft),
     _window("HannWindow", "torch.hann_window({0}, {1})"),
     # ONNX has 25/46 where torch has 0.54 by default.
     _window("HammingWindow", "torch.hamming_window({0}, {1}, 25 / 46, 21 / 46)"),
     _window("BlackmanWindow", "torch.blackman_window({0}, {1})"),
-    Operator("MelWeightMatrix", 17, lead=-1, infer=_mel, values=lambda site: _UNIT,
-             slots=(_whole(2, 3, 4, 8), _whole(16, 32, 64), _whole(_RATE), _hertz(0.0, 100.0),
+    OperatorSpec("MelWeightMatrix", 17, primary=-1, infer=_mel, values=lambda context: _UNIT,
+             input_specs=(_whole(2, 3, 4, 8), _whole(16, 32, 64), _whole(_RATE), _hertz(0.0, 100.0),
                     _hertz(_RATE / 2, _RATE / 4)),
-             settings=(Setting("output_datatype", Choice(1), omit=0.8, default=1),)),
+             attribute_specs=(AttributeSpec("output_datatype", Choice(1), omit=0.8, default=1),)),
 )  # fmt: skip

@@ -18,10 +18,10 @@ from pathlib import Path
 from time import perf_counter
 
 from fuzzing.cases import Corpus, TestCase
+from fuzzing.entry_point import note, run_main
 from fuzzing.migrate import __main__ as migration
-from fuzzing.migrate.recorders import base, collect
+from fuzzing.migrate.recorders import base, recording
 from fuzzing.migrate.sources import Skip, Source
-from fuzzing.program import ended, note
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,11 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         source = given.source or f"{base.SOURCE}-{given.library}"
         _run(given.library, source, given.command, given.cwd, Corpus(given.corpus))
 
-    return ended(parser.prog, work)
+    return run_main(parser.prog, work)
 
 
 def _run(library: str, source: str, command: Sequence[str], cwd: Path | None, corpus: Corpus) -> None:
-    recorded = collect.record(library, command, cwd)
+    recorded = recording.record(library, command, cwd)
     note(f"{source}: the command ended with {recorded.exit_code} after {recorded.command_s:.1f} s")
     if not recorded.processes:
         note(
@@ -59,9 +59,9 @@ def _run(library: str, source: str, command: Sequence[str], cwd: Path | None, co
     def migrate() -> Iterator[TestCase | Skip]:
         nonlocal replay_s
         begin = perf_counter()
-        items = list(collect.replayed(recorded, corpus.root))
+        items = list(recording.replay(recorded, corpus.root))
         replay_s = perf_counter() - begin
-        yield from collect.named(items, source)
+        yield from recording.with_source(items, source)
 
     def closing() -> Mapping[str, object]:
         seconds = {"command": recorded.command_s, "recording": recorded.recording_s, "replay": replay_s}
@@ -72,7 +72,7 @@ def _run(library: str, source: str, command: Sequence[str], cwd: Path | None, co
         }
 
     migration.run(Source(source, library, migrate), corpus, closing=closing)
-    collect.raise_bugs(recorded)
+    recording.raise_recorder_errors(recorded)
 
 
 if __name__ == "__main__":

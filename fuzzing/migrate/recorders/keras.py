@@ -16,11 +16,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fuzzing.backends._keras import ENVIRONMENT
+from fuzzing.backends.shared.keras_models import ENVIRONMENT
 from fuzzing.cases import KerasLayer, Provenance, TestCase
 from fuzzing.errors import CaseFormatError
-from fuzzing.migrate import keras_arguments, keras_names
-from fuzzing.migrate.keras_arguments import MADE_WITH, CannotTellError, NoDataError, Teller
+from fuzzing.migrate import keras_names, keras_serializer
+from fuzzing.migrate.keras_serializer import (
+    CONSTRUCTOR_ARGUMENTS,
+    NoDataError,
+    NotSerializableError,
+    Serializer,
+)
 from fuzzing.migrate.recorders.base import SOURCE, Sink, instance_key, register_recorder
 
 _KEY = "_assay_made_key"
@@ -28,7 +33,7 @@ _MAX_VALUES = 16  # elements of a whole-number array that count by value: axes, 
 _MAX_DEPTH = 24
 
 
-def _through(*args: Any, _assay: Callable[..., Any], **kwargs: Any) -> Any:
+def _call_original(*args: Any, _assay: Callable[..., Any], **kwargs: Any) -> Any:
     """Its code replaces that of a watched function; `_assay` is the default that function then has."""
     return _assay(*args, **kwargs)
 
@@ -52,7 +57,7 @@ class Keras:
 
         self._sink = sink
         self._version = str(keras.__version__)
-        self._watch_making(keras.Operation)
+        self._watch_constructors(keras.Operation)
         self._watch_layers(keras.layers.Layer)
         for name, function in keras_names.operators().items():
             signature = inspect.signature(function)
@@ -62,18 +67,18 @@ class Keras:
             original.__kwdefaults__ = function.__kwdefaults__
             original.__signature__ = signature  # type: ignore[attr-defined]
             # The object stays the same, because Keras has it in tables and under several names.
-            function.__code__ = _through.__code__.replace(co_name=function.__name__)
+            function.__code__ = _call_original.__code__.replace(co_name=function.__name__)
             function.__defaults__ = None
             function.__kwdefaults__ = {"_assay": self._watched(name, original)}
             function.__signature__ = signature  # type: ignore[attr-defined]
 
-    def _watch_making(self, operation: Any) -> None:
+    def _watch_constructors(self, operation: Any) -> None:
         """`Operation.__new__` is given what any layer is made with, and its signature is the class's own."""
         new = operation.__new__
 
         def note(cls: type, *args: Any, **kwargs: Any) -> Any:
             instance = new(cls, *args, **kwargs)
-            vars(instance)[MADE_WITH] = args, kwargs
+            vars(instance)[CONSTRUCTOR_ARGUMENTS] = args, kwargs
             return instance
 
         operation.__new__ = staticmethod(note)
@@ -101,31 +106,33 @@ class Keras:
     ) -> Any:
         said = {key: value for key, value in kwargs.items() if key != "training"}
 
-        def told() -> tuple[KerasLayer, Teller]:
+        def serialize_arguments() -> tuple[KerasLayer, Serializer]:
             if getattr(instance, "quantization_mode", None) and not _quantized_from_start(instance):
-                raise CannotTellError("a layer was quantised after it was made")
-            teller = Teller(_input_dtype(instance))
+                raise NotSerializableError("a layer was quantised after it was made")
+            teller = Serializer(_input_dtype(instance))
             positional, named = teller.call(instance.call, args, said)
             named = tuple(item for item in named if item[0] != "training")
-            return KerasLayer(name, keras_arguments.made(instance), positional, named), teller
+            return KerasLayer(
+                name, keras_serializer.constructor_arguments(instance), positional, named
+            ), teller
 
-        key = (name, _made_key(instance), _key(args), _key(said))
-        return self._recorded(name, key, told, lambda: call(instance, *args, **kwargs))
+        key = (name, _constructor_key(instance), _key(args), _key(said))
+        return self._recorded(name, key, serialize_arguments, lambda: call(instance, *args, **kwargs))
 
     def _watched(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:
             if self._busy:
                 return original(*args, **kwargs)
 
-            def told() -> tuple[KerasLayer, Teller]:
-                teller = Teller()
+            def serialize_arguments() -> tuple[KerasLayer, Serializer]:
+                teller = Serializer()
                 positional, named = teller.call(original, args, kwargs)
                 if not teller.inputs:
-                    raise CannotTellError("the call takes no tensor")
+                    raise NotSerializableError("the call takes no tensor")
                 return KerasLayer(name, named, positional), teller
 
             key = (name, _key(args), _key(kwargs))
-            return self._recorded(name, key, told, lambda: original(*args, **kwargs))
+            return self._recorded(name, key, serialize_arguments, lambda: original(*args, **kwargs))
 
         return watched
 
@@ -133,7 +140,7 @@ class Keras:
         self,
         name: str,
         key: Hashable,
-        told: Callable[[], tuple[KerasLayer, Teller]],
+        serialize_arguments: Callable[[], tuple[KerasLayer, Serializer]],
         call: Callable[[], Any],
     ) -> Any:
         """Calls; if it is the first of its key and returns, its case goes to the sink."""
@@ -143,7 +150,7 @@ class Keras:
             if not sink.new(key):
                 return call()
             begin = perf_counter()
-            case = self._case(name, told)  # before the call, which may write to its arguments
+            case = self._case(name, serialize_arguments)  # before the call, which may write to its arguments
             called = perf_counter()
             try:
                 result = call()
@@ -158,13 +165,15 @@ class Keras:
         finally:
             self._inside.depth = 0
 
-    def _case(self, name: str, told: Callable[[], tuple[KerasLayer, Teller]]) -> TestCase | None:
+    def _case(
+        self, name: str, serialize_arguments: Callable[[], tuple[KerasLayer, Serializer]]
+    ) -> TestCase | None:
         try:
-            program, teller = told()
+            program, teller = serialize_arguments()
             program.to_bytes()
         except NoDataError:
             pass
-        except CannotTellError as error:
+        except NotSerializableError as error:
             self._sink.skip(name, str(error), error.detail)
         except CaseFormatError as error:
             self._sink.skip(name, "the call has no form in a case", str(error))
@@ -188,17 +197,17 @@ def _input_dtype(layer: Any) -> str | None:
 
 def _quantized_from_start(layer: Any) -> bool:
     """Whether a layer is quantised by the type it was made with, which is told."""
-    return "_from_" in str(vars(layer).get(MADE_WITH, ((), {}))[1].get("dtype", ""))
+    return "_from_" in str(vars(layer).get(CONSTRUCTOR_ARGUMENTS, ((), {}))[1].get("dtype", ""))
 
 
 # Keys -------------------------------------------------------------------------------------------------
 
 
-def _made_key(instance: Any) -> Hashable:
+def _constructor_key(instance: Any) -> Hashable:
     """A key of what a layer was made with, worked out once."""
     kept = vars(instance)
     if _KEY not in kept:
-        args, kwargs = kept.get(MADE_WITH, ((), {}))
+        args, kwargs = kept.get(CONSTRUCTOR_ARGUMENTS, ((), {}))
         kept[_KEY] = (_key(args), _key({name: item for name, item in kwargs.items() if name != "name"}))
     return kept[_KEY]  # type: ignore[no-any-return]
 
@@ -218,7 +227,7 @@ def _key(value: Any, depth: int = 0) -> Hashable:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return (str(value.dtype), tuple(value.shape))
     if keras_names.is_operation(value):
-        return (type(value), _made_key(value))
+        return (type(value), _constructor_key(value))
     if hasattr(value, "get_config") and keras_names.class_name(type(value)) is not None:
         return (type(value), _key(value.get_config(), depth + 1))
     return id(value)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fuzzing.cases import Comparison, Input, OnnxModel, Provenance, TestCase
 from fuzzing.errors import CaseFormatError
-from fuzzing.migrate import onnx_singles
-from fuzzing.migrate.onnx_inputs import CannotDrawError
-from fuzzing.migrate.onnx_singles import CannotTellError
-from fuzzing.migrate.onnx_whole import whole_inputs
-from fuzzing.migrate.randomness import draws_random_numbers
+from fuzzing.migrate import onnx_single_nodes
+from fuzzing.migrate.onnx_input_values import CannotDrawError
+from fuzzing.migrate.onnx_model_inputs import draw_inputs
+from fuzzing.migrate.onnx_single_nodes import UnsupportedModelError
+from fuzzing.migrate.random_operators import is_random_model
 from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ class Onnx:
         self._sink = sink
         self._version = str(onnx.__version__)
         self._make_model: Callable[..., ModelProto] = helper.make_model
-        self._wrap(helper, "make_node", self._made_node)
-        self._wrap(helper, "make_graph", self._made_graph)
-        self._wrap(helper, "make_model", self._made_model)
+        self._wrap(helper, "make_node", self._on_make_node)
+        self._wrap(helper, "make_graph", self._on_make_graph)
+        self._wrap(helper, "make_model", self._on_make_model)
         atexit.register(self._flush, 0)
 
     def _wrap(
@@ -76,17 +76,17 @@ class Onnx:
 
         setattr(helper, name, watched)
 
-    def _made_node(self, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ARG002
+    def _on_make_node(self, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ARG002
         """A graph that is now a node's attribute belongs to that node's model."""
         for value in kwargs.values():
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 self._pending.pop(id(item), None)
 
-    def _made_graph(self, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ARG002
+    def _on_make_graph(self, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ARG002
         self._pending[id(graph)] = graph
         self._flush(_MAX_PENDING)
 
-    def _made_model(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _on_make_model(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         graph = args[0] if args else kwargs.get("graph")
         self._pending.pop(id(graph), None)
         self._record(model)
@@ -102,14 +102,14 @@ class Onnx:
         data = model.SerializeToString(deterministic=True)
         if not self._sink.new(("model", hashlib.sha256(data).digest())):
             return
-        known = onnx_singles.inferred(model)
-        for node, scope in onnx_singles.nodes(known):
+        known = onnx_single_nodes.infer_shapes(model)
+        for node, scope in onnx_single_nodes.nodes(known):
             try:
-                single = onnx_singles.single(node, scope, known)
-            except CannotTellError as error:
+                single = onnx_single_nodes.single(node, scope, known)
+            except UnsupportedModelError as error:
                 self._sink.skip(node.op_type, str(error), error.detail)
                 continue
-            self._keep(single.operator, single.model, single.program, single.inputs)
+            self._store_case(single.operator, single.model, single.program, single.inputs)
         operators = [node.op_type for node in model.graph.node if node.op_type != "Constant"]
         if 1 < len(operators) <= MAX_NODES and len(data) <= MAX_MODEL_BYTES:
             self._whole(model, known)
@@ -117,14 +117,14 @@ class Onnx:
     def _whole(self, model: ModelProto, known: ModelProto) -> None:
         """The case of a whole model, or else the reason why it is none."""
         try:
-            kept = onnx_singles.valid(model, known)
-            inputs = tuple(whole_inputs(known))
-        except (CannotDrawError, CannotTellError) as error:
+            kept = onnx_single_nodes.make_valid(model, known)
+            inputs = tuple(draw_inputs(known))
+        except (CannotDrawError, UnsupportedModelError) as error:
             self._sink.skip("", str(error), getattr(error, "detail", ""))
             return
-        self._keep("", kept, OnnxModel(kept.SerializeToString(deterministic=True)), inputs)
+        self._store_case("", kept, OnnxModel(kept.SerializeToString(deterministic=True)), inputs)
 
-    def _keep(
+    def _store_case(
         self,
         operator: str,
         model: ModelProto,
@@ -134,7 +134,7 @@ class Onnx:
         if not self._sink.new(("program", hashlib.sha256(program.model).digest())):
             return
         try:
-            random = draws_random_numbers(model, {})
+            random = is_random_model(model, {})
         except CaseFormatError as error:
             self._sink.skip(operator, "the call has no form in a case", str(error))
             return

@@ -19,10 +19,10 @@ from typing import Any, ClassVar, NamedTuple
 from fuzzing.cases import Comparison, Init, Provenance, TestCase, TorchCall
 from fuzzing.errors import CaseFormatError
 from fuzzing.migrate.recorders.base import SOURCE, Sink, register_recorder
-from fuzzing.migrate.recorders.torch_keys import Keys
-from fuzzing.migrate.recorders.torch_modules import Made, Making
-from fuzzing.migrate.recorders.torch_names import UNWRITTEN, function_names
-from fuzzing.migrate.torch_arguments import CannotTellError, InitTeller, Teller
+from fuzzing.migrate.recorders.torch_call_keys import CallKeys
+from fuzzing.migrate.recorders.torch_constructors import ConstructorCall, ConstructorRecorder
+from fuzzing.torch_api.names import UNINITIALIZED, function_names
+from fuzzing.torch_api.serializer import InitSerializer, NotSerializableError, Serializer
 
 #: Instances kept of one operator in one process: whoever draws its scalars at random has seen enough then.
 MAX_INSTANCES = 4096
@@ -44,7 +44,7 @@ class _Call(NamedTuple):
     api: str
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
-    made: Made | None = None
+    made: ConstructorCall | None = None
     training: bool = False
 
 
@@ -55,9 +55,9 @@ class TorchRecorder:
     library: ClassVar[str] = "torch"
 
     def __init__(self) -> None:
-        self._making = Making()
+        self._making = ConstructorRecorder()
         self._names = function_names()
-        self._keys = Keys()
+        self._keys = CallKeys()
         self._known: set[Hashable] = set()
         self._count: dict[str, int] = {}
         self._version = version("torch")
@@ -75,7 +75,7 @@ class TorchRecorder:
         torch.default_generator.manual_seed(SEED)
         self._making.begin()
         self._watch_modules()
-        self._spare_comparisons()
+        self._exclude_comparisons()
         self._mode.__enter__()  # for as long as the process lives
 
     def forget(self) -> None:
@@ -83,17 +83,17 @@ class TorchRecorder:
         self._known.clear()
 
     @contextlib.contextmanager
-    def away(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Records nothing meanwhile."""
         was, self._inside = self._inside, True
-        left = self._leave()
+        left = self._pop_mode()
         try:
             yield
         finally:
             self._inside = was
-            self._return(left)
+            self._push_mode(left)
 
-    def _leave(self) -> bool:
+    def _pop_mode(self) -> bool:
         """Takes our mode away, if it is the innermost one, so that calls cost what they cost without it."""
         depth = _c().len_torch_function_stack()
         if depth and _c().get_function_stack_at(depth - 1) is self._mode:
@@ -101,7 +101,7 @@ class TorchRecorder:
             return True
         return False
 
-    def _return(self, left: bool) -> None:
+    def _push_mode(self, left: bool) -> None:
         if left:
             _c().push_on_torch_function_stack(self._mode)
 
@@ -118,7 +118,7 @@ class TorchRecorder:
 
         torch.nn.Module.__call__ = __call__  # type: ignore[method-assign]
 
-    def _spare_comparisons(self) -> None:
+    def _exclude_comparisons(self) -> None:
         """Keeps us out of `torch.testing.assert_close`, whose many small calls are no test's."""
         from torch.testing import _comparison
 
@@ -126,7 +126,7 @@ class TorchRecorder:
 
         @functools.wraps(original)
         def not_close_error_metas(*args: Any, **kwargs: Any) -> Any:
-            with self.away():
+            with self.paused():
                 return original(*args, **kwargs)
 
         _comparison.not_close_error_metas = not_close_error_metas
@@ -139,7 +139,7 @@ class TorchRecorder:
         if api is None or self._inside:
             return func(*args, **kwargs)
         key = (api, self._keys.of(args), self._keys.of(kwargs) if kwargs else None)
-        if key in self._known or not self._is_tests(func, api):
+        if key in self._known or not self._is_test_call(func, api):
             return func(*args, **kwargs)
         return self._record(_Call(key, api, args, kwargs), lambda: func(*args, **kwargs))
 
@@ -151,14 +151,14 @@ class TorchRecorder:
             return original(module, *args, **kwargs)
         call = self._module_call(module, args, kwargs)
         self._inside = True
-        left = self._leave()
+        left = self._pop_mode()
         try:
             if call is None:
                 return original(module, *args, **kwargs)
             return self._record(call, lambda: original(module, *args, **kwargs))
         finally:
             self._inside = False
-            self._return(left)
+            self._push_mode(left)
 
     def _module_call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call | None:
         """The call, if it is new and can be told."""
@@ -168,13 +168,13 @@ class TorchRecorder:
         if made.key is None:
             made.key = (made.api, self._keys.of(made.args), self._keys.of(made.kwargs))
         key = (made.key, self._keys.of(args), self._keys.of(kwargs) if kwargs else None)
-        if key in self._known or _strange_times() or self._enough(made.api):
+        if key in self._known or _is_tracing() or self._has_enough_instances(made.api):
             return None
         return _Call(key, made.api, args, kwargs, made, module.training)
 
-    def _is_tests(self, func: Any, api: str) -> bool:
+    def _is_test_call(self, func: Any, api: str) -> bool:
         """Whether a call is the test's own, and one that can be told; looked at only where it is new."""
-        if threading.get_ident() != self._thread or _strange_times() or self._enough(api):
+        if threading.get_ident() != self._thread or _is_tracing() or self._has_enough_instances(api):
             return False
         own = getattr(func, "__code__", None)
         frame = sys._getframe(3)  # of whoever called torch: between us are `function` and the mode
@@ -183,7 +183,7 @@ class TorchRecorder:
         name = str(frame.f_globals.get("__name__", ""))
         return not name.startswith("torch.") or name.startswith(_TESTS)
 
-    def _enough(self, api: str) -> bool:
+    def _has_enough_instances(self, api: str) -> bool:
         if self._count.get(api, 0) < MAX_INSTANCES:
             return False
         self._sink.skip(api, f"more than {MAX_INSTANCES} instances of one operator")
@@ -197,7 +197,7 @@ class TorchRecorder:
         was, self._inside = self._inside, True
         begin = perf_counter()
         try:
-            told = self._told(call)
+            told = self._serialize_call(call)
             state = _random_state()
             called = perf_counter()
             try:
@@ -212,21 +212,21 @@ class TorchRecorder:
             drew = state != _random_state()
             self._sink.spent(called - begin + perf_counter() - ended)
             if told is not None and _holds_tensor(result):
-                self._keep(told, call, drew=drew)
+                self._store_case(told, call, drew=drew)
             return result
         finally:
             self._inside = was
 
-    def _told(self, call: _Call) -> tuple[TorchCall, Teller] | None:
+    def _serialize_call(self, call: _Call) -> tuple[TorchCall, Serializer] | None:
         """The call as text with its inputs; None where that cannot be, which is noted."""
         given = self._making.given
-        teller, maker = Teller(made=given, redraw=True), InitTeller(made=given)
+        teller, maker = Serializer(made=given, redraw=True), InitSerializer(made=given)
         try:
             init = None
             if call.made is not None:
                 init = Init(maker.args(call.made.args), maker.kwargs(call.made.kwargs))
             program = TorchCall(call.api, teller.args(call.args), teller.kwargs(call.kwargs), init)
-        except CannotTellError as error:
+        except NotSerializableError as error:
             self._sink.skip(call.api, str(error), error.detail)
         except CaseFormatError as error:
             self._sink.skip(call.api, _NO_TEXT, str(error))
@@ -236,11 +236,11 @@ class TorchRecorder:
             return program, teller
         return None
 
-    def _keep(self, told: tuple[TorchCall, Teller], call: _Call, *, drew: bool) -> None:
+    def _store_case(self, told: tuple[TorchCall, Serializer], call: _Call, *, drew: bool) -> None:
         program, teller = told
         # A module is replayed in eval mode, where what it drew in training is not drawn.
         random = drew and (not call.training or call.api in _ALWAYS_RANDOM)
-        comparison: Comparison = "shapes" if random or call.api in UNWRITTEN else "values"
+        comparison: Comparison = "shapes" if random or call.api in UNINITIALIZED else "values"
         operator = call.api.removeprefix("torch.")
         self._count[call.api] = self._count.get(call.api, 0) + 1
         try:
@@ -249,7 +249,7 @@ class TorchRecorder:
             self._sink.case(TestCase(program, inputs, provenance, comparison=comparison))
         except CaseFormatError as error:  # found as the program is spelled out
             self._sink.skip(call.api, _NO_TEXT, str(error))
-        except Exception:  # noqa: BLE001 - as above
+        except Exception:  # noqa: BLE001 - ours; kept from the test, and raised where the record is read
             self._sink.bug(call.api)
 
 
@@ -281,7 +281,7 @@ def _c() -> _Internals:
     )
 
 
-def _strange_times() -> bool:
+def _is_tracing() -> bool:
     """Whether tensors are not what they seem now: faked, traced, or batched by functorch."""
     c = _c()
     return bool(

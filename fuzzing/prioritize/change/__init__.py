@@ -9,7 +9,7 @@ touched     marks met with the operators that there are cases for
 history     what cases did before, and what that lets one expect
 """
 
-from fuzzing.prioritize.change.model import Change, FileChange, Hunk, read
-from fuzzing.prioritize.change.touched import Touched, touched
+from fuzzing.prioritize.change.diff import Change, FileChange, Hunk, read
+from fuzzing.prioritize.change.touched import TouchedOperators, find_touched_operators
 
-__all__ = ["Change", "FileChange", "Hunk", "Touched", "read", "touched"]
+__all__ = ["Change", "FileChange", "Hunk", "TouchedOperators", "find_touched_operators", "read"]

@@ -27,7 +27,7 @@ ROLES = {
 }
 
 #: Paths that say nothing of any operator, in every repository.
-_NOTHING = re.compile(
+_IRRELEVANT = re.compile(
     r"\.(?:md|rst|txt|ya?ml|toml|cfg|ini|json|lock|png|svg|jpe?g|ipynb|cmake|bazel|bzl|gn|css|html|js|ts|csv|patch)\Z"
     r"|(?:\A|/)(?:docs?|\.github|\.ci|ci|cmake|third_?party|thirdparty|licen[cs]es|samples|js|csharp|java)/"
     r"|(?:\A|/)(?:LICENSE|CODEOWNERS|Dockerfile|Jenkinsfile|Makefile|CMakeLists\.txt)\Z",
@@ -64,21 +64,21 @@ def register_area(pattern: str, *, role: str, frontends: Iterable[str] = (), sha
 
 
 _UNKNOWN = Area(re.compile(""), "other")
-_SILENT = Area(re.compile(""), "none")
+_IRRELEVANT_AREA = Area(re.compile(""), "none")
 
 
 def area_of(path: str) -> Area:
     """The area of a file of some compiler's repository."""
-    if _NOTHING.search(path):
-        return _SILENT
-    for area in _known():
+    if _IRRELEVANT.search(path):
+        return _IRRELEVANT_AREA
+    for area in _load_areas():
         if area.pattern.search(path):
             return area
     return Area(_TESTS, "test") if _TESTS.search(path) else _UNKNOWN
 
 
 @cache
-def _known() -> tuple[Area, ...]:
+def _load_areas() -> tuple[Area, ...]:
     package = fuzzing.prioritize.change.compilers
     for module in sorted(one.name for one in pkgutil.iter_modules(package.__path__)):
         importlib.import_module(f"{package.__name__}.{module}")

@@ -15,23 +15,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from fuzzing.prioritize.change import cpp_code, python_code
+from fuzzing.prioritize.change import cpp_outline, python_outline
 from fuzzing.prioritize.change.areas import ROLES, Area, area_of
-from fuzzing.prioritize.change.model import FileChange
-from fuzzing.prioritize.change.symbols import Graph, Outline, Reached
+from fuzzing.prioritize.change.diff import FileChange
+from fuzzing.prioritize.change.symbols import Outline, ReachedSymbol, UseGraph
 
 #: A mark's spelling is an operator's, a file's (which may hold a family of operators), or a part of a name.
 WHOLE, FILE, WORD = "whole", "file", "word"
 
 #: How much less each kind of evidence says than a touched function that is registered for the operator.
 #: Judged; see docs/change-aware.md.
-_CALL = 0.9  # for each call between the touched function and the operator's
-_NAMED = 0.8  # the function is only called like the operator
-_SPOKEN = 0.8  # the touched function of a pass or of a test mentions the operator
-_STEM = 0.5  # the file is called like the operator, and nothing better is known
-_GUESS = 0.2  # a name on a changed line, or a folder
+_CALL_FACTOR = 0.9  # for each call between the touched function and the operator's
+_NAMED_FACTOR = 0.8  # the function is only called like the operator
+_MENTIONED_FACTOR = 0.8  # the touched function of a pass or of a test mentions the operator
+_STEM_WEIGHT = 0.5  # the file is called like the operator, and nothing better is known
+_GUESS_WEIGHT = 0.2  # a name on a changed line, or a folder
 #: What a change to code that every operator of a frontend goes through says of each of them.
-_SHARED = 0.1
+_SHARED_WEIGHT = 0.1
 
 _PYTHON = frozenset({".py", ".pyi"})
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c", ".hpp", ".h", ".hxx", ".cu", ".cuh", ".inl", ".mm"})
@@ -50,7 +50,7 @@ _COMMON = frozenset(_COMMON_TEXT.split())
 
 
 @dataclass(frozen=True)
-class Place:
+class ChangedLine:
     """A changed line of the file as it is at head, and the file's role (`areas.ROLES`)."""
 
     path: str
@@ -59,7 +59,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Mark:
+class OperatorHint:
     """Something was touched that `spelling` names.
 
     weight     in (0, 1]
@@ -72,11 +72,11 @@ class Mark:
     reason: str
     frontends: frozenset[str] = frozenset()
     degree: str = WHOLE
-    place: Place | None = None
+    place: ChangedLine | None = None
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FileEvidence:
     """All that one file says.
 
     guesses    count only where no mark names an operator there is
@@ -84,20 +84,20 @@ class Evidence:
                change names an operator
     """
 
-    marks: tuple[Mark, ...] = ()
-    guesses: tuple[Mark, ...] = ()
+    hints: tuple[OperatorHint, ...] = ()
+    guesses: tuple[OperatorHint, ...] = ()
     passes: Mapping[str, float] = field(default_factory=dict)
     frontends: Mapping[str, float] = field(default_factory=dict)
     shared: bool = False
     reason: str = ""
-    pass_places: Mapping[str, Place] = field(default_factory=dict)
+    pass_places: Mapping[str, ChangedLine] = field(default_factory=dict)
 
 
-def marks_of(file: FileChange) -> Evidence:
+def collect_evidence(file: FileChange) -> FileEvidence:
     """What a changed file says; nothing, if only comments differ or its path has no say."""
     area = area_of(file.path)
     if ROLES[area.role] == 0 or file.binary:
-        return Evidence()
+        return FileEvidence()
     gone, come = file.changed()
     sides = [
         _Side.of(text, lines, path, at_head=text is file.new)
@@ -106,7 +106,7 @@ def marks_of(file: FileChange) -> Evidence:
     ]
     known = file.new is not None or file.old is not None
     if known and not any(side.lines for side in sides):
-        return Evidence()  # comments, blanks, docstrings
+        return FileEvidence()  # comments, blanks, docstrings
     return _Reader(file.path, area, sides).evidence()
 
 
@@ -124,9 +124,9 @@ class _Side:
         suffix = PurePosixPath(path).suffix.lower()
         outline = None
         if lines and suffix in _PYTHON:
-            outline = python_code.outline(text)
+            outline = python_outline.outline(text)
         elif lines and suffix in _CPP:
-            outline = cpp_code.outline(text)
+            outline = cpp_outline.outline(text)
         return cls(outline, lines if outline is None else lines & outline.code, text, at_head)
 
 
@@ -137,58 +137,62 @@ class _Reader:
         self._path, self._area, self._sides = path, area, sides
         self._role = ROLES[area.role]
 
-    def evidence(self) -> Evidence:
-        marks: dict[tuple[str, str], Mark] = {}
+    def evidence(self) -> FileEvidence:
+        hints: dict[tuple[str, str], OperatorHint] = {}
         passes: dict[str, float] = {}
-        pass_places: dict[str, Place] = {}
+        pass_places: dict[str, ChangedLine] = {}
         for side in self._sides:
             if side.outline is not None and side.lines:
-                for mark in self._structure(side.outline, side, passes, pass_places):
-                    key = mark.spelling, mark.degree
-                    if key not in marks or marks[key].weight < mark.weight:
-                        marks[key] = mark
-        return Evidence(
-            marks=tuple(marks.values()),
+                for hint in self._structure(side.outline, side, passes, pass_places):
+                    key = hint.spelling, hint.degree
+                    if key not in hints or hints[key].weight < hint.weight:
+                        hints[key] = hint
+        return FileEvidence(
+            hints=tuple(hints.values()),
             guesses=tuple(self._guesses()),
             passes=passes,
-            frontends=dict.fromkeys(sorted(self._area.frontends), _SHARED * self._role),
+            frontends=dict.fromkeys(sorted(self._area.frontends), _SHARED_WEIGHT * self._role),
             shared=self._area.shared,
             reason=f"{self._path} was changed, which no operator could be told from",
             pass_places=pass_places,
         )
 
     def _structure(
-        self, outline: Outline, side: _Side, passes: dict[str, float], pass_places: dict[str, Place]
-    ) -> Iterator[Mark]:
+        self, outline: Outline, side: _Side, passes: dict[str, float], pass_places: dict[str, ChangedLine]
+    ) -> Iterator[OperatorHint]:
         """Marks from definitions and registrations."""
         lines = side.lines
         for entry in outline.registrations:
             hit = sorted(line for line in lines if entry.first <= line <= entry.last)
             if hit:
                 told = f"{self._where(hit)}: the registration of {entry.operator} was changed"
-                yield self._mark(entry.operator, 1.0, told, place=self._place(side, hit))
-        reached = Graph(outline).reached(lines)
+                yield self._hint(entry.operator, 1.0, told, place=self._place(side, hit))
+        reached = UseGraph(outline).reached(lines)
         if self._area.role in ("pass", "test"):
-            yield from self._spoken(reached, side, passes, pass_places)
+            yield from self._mentioned_hints(reached, side, passes, pass_places)
         bound: dict[str, set[str]] = defaultdict(set)
         for entry in outline.registrations:
             for symbol in entry.symbols:
                 bound[symbol].add(entry.operator)
-        nearest: dict[tuple[int, int], list[tuple[Reached, str]]] = defaultdict(list)
+        nearest: dict[tuple[int, int], list[tuple[ReachedSymbol, str]]] = defaultdict(list)
         for one in reached:
-            for spelling in sorted(_served(one, bound)):
+            for spelling in sorted(_served_operators(one, bound)):
                 nearest[id(one.via), one.level].append((one, spelling))
         for (_, level), found in nearest.items():
-            weight = _CALL**level / math.sqrt(len({spelling for _, spelling in found}))
+            weight = _CALL_FACTOR**level / math.sqrt(len({spelling for _, spelling in found}))
             for one, spelling in found:
                 named = spelling == one.symbol.name and spelling not in bound
-                told = self._told(one, "" if named else spelling)
+                told = self._explain_reached(one, "" if named else spelling)
                 place = self._place(side, one.lines)
-                yield self._mark(spelling, weight * (_NAMED if named else 1.0), told, place=place)
+                yield self._hint(spelling, weight * (_NAMED_FACTOR if named else 1.0), told, place=place)
 
-    def _spoken(
-        self, reached: list[Reached], side: _Side, passes: dict[str, float], pass_places: dict[str, Place]
-    ) -> Iterator[Mark]:
+    def _mentioned_hints(
+        self,
+        reached: list[ReachedSymbol],
+        side: _Side,
+        passes: dict[str, float],
+        pass_places: dict[str, ChangedLine],
+    ) -> Iterator[OperatorHint]:
         """Marks for the operators that a touched pass or test speaks of."""
         for one in reached:
             if one.level:
@@ -199,22 +203,22 @@ class _Reader:
                 passes[label] = self._role
                 if place is not None:
                     pass_places.setdefault(label, place)
-            weight = _SPOKEN / math.sqrt(max(1, len(one.symbol.names)))
+            weight = _MENTIONED_FACTOR / math.sqrt(max(1, len(one.symbol.names)))
             for spelling in sorted(one.symbol.names):
                 told = f"{self._where(one.lines)}: {_label(one)}, which speaks of {spelling}, was changed"
-                yield self._mark(spelling, weight, told, place=place)
+                yield self._hint(spelling, weight, told, place=place)
 
-    def _guesses(self) -> Iterator[Mark]:
+    def _guesses(self) -> Iterator[OperatorHint]:
         """Marks for where no structure tells: the file's name, the folders', names on changed lines."""
         path = PurePosixPath(self._path)
         stem = path.name.partition(".")[0]
         told = f"{self._path}: the file is called so"
         first = next((side for side in self._sides if side.at_head), None)
         place = None if first is None else self._place(first, sorted(first.lines)[:1])
-        yield self._mark(stem, _STEM, told, FILE, place)
-        yield self._mark(stem, _STEM, told, WORD, place)
+        yield self._hint(stem, _STEM_WEIGHT, told, FILE, place)
+        yield self._hint(stem, _STEM_WEIGHT, told, WORD, place)
         for folder in path.parts[-3:-1]:
-            yield self._mark(folder, _GUESS, f"{self._path}: a folder is called so", WORD)
+            yield self._hint(folder, _GUESS_WEIGHT, f"{self._path}: a folder is called so", WORD)
         seen: set[str] = set()
         for side in self._sides:
             content = side.text.split("\n")
@@ -224,18 +228,18 @@ class _Reader:
                         continue
                     seen.add(spelling)
                     told = f"{self._path}, line {line}: {spelling} is named there"
-                    yield self._mark(spelling, _GUESS, told, place=self._place(side, [line]))
+                    yield self._hint(spelling, _GUESS_WEIGHT, told, place=self._place(side, [line]))
 
-    def _mark(
-        self, spelling: str, weight: float, reason: str, degree: str = WHOLE, place: Place | None = None
-    ) -> Mark:
-        return Mark(spelling, weight * self._role, reason, self._area.frontends, degree, place)
+    def _hint(
+        self, spelling: str, weight: float, reason: str, degree: str = WHOLE, place: ChangedLine | None = None
+    ) -> OperatorHint:
+        return OperatorHint(spelling, weight * self._role, reason, self._area.frontends, degree, place)
 
-    def _place(self, side: _Side, lines: Sequence[int]) -> Place | None:
+    def _place(self, side: _Side, lines: Sequence[int]) -> ChangedLine | None:
         """The first of these lines, if they are those of head."""
-        return Place(self._path, min(lines), self._area.role) if side.at_head and lines else None
+        return ChangedLine(self._path, min(lines), self._area.role) if side.at_head and lines else None
 
-    def _told(self, one: Reached, operator: str = "") -> str:
+    def _explain_reached(self, one: ReachedSymbol, operator: str = "") -> str:
         """The sentence for a symbol that was reached, perhaps for an operator registered with it."""
         label = _label(one)
         whose = f"{operator}'s {_ROLE_NOUNS[self._area.role]} {label}" if operator else label
@@ -248,7 +252,7 @@ class _Reader:
         return f"{self._path}, {_lines(sorted(lines))}"
 
 
-def _served(one: Reached, bound: Mapping[str, set[str]]) -> set[str]:
+def _served_operators(one: ReachedSymbol, bound: Mapping[str, set[str]]) -> set[str]:
     """The operators that a symbol is registered for; where for none, its own name."""
     registered = set().union(*(bound.get(name, ()) for name in (one.symbol.name, one.symbol.owner) if name))
     name = one.symbol.name
@@ -264,7 +268,7 @@ _ROLE_NOUNS = {
 }
 
 
-def _label(one: Reached) -> str:
+def _label(one: ReachedSymbol) -> str:
     return ".".join(filter(None, (one.symbol.owner, one.symbol.name)))
 
 

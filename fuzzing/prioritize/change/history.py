@@ -127,7 +127,7 @@ class _Sums:
         self.findings += record.findings_now(half_life)
         self.busy += record.runs * record.seconds
 
-    def drawn(self, findings: float, seconds: float) -> tuple[float, float]:
+    def shrunk_toward(self, findings: float, seconds: float) -> tuple[float, float]:
         """Findings and seconds of a run, drawn towards those of the level above."""
         return (
             (self.findings + _RUNS_FINDINGS * findings) / (self.runs + _RUNS_FINDINGS),
@@ -149,7 +149,7 @@ class Expectations:
         if record is not None:
             own = _Sums()
             own.add(record, self._half_life)
-            findings, seconds = own.drawn(findings, seconds)
+            findings, seconds = own.shrunk_toward(findings, seconds)
         return Expected(findings / self._levels["all", ""][0], max(seconds, _LEAST_SECONDS), record)
 
     @cached_property
@@ -166,9 +166,9 @@ class Expectations:
             for place in places:
                 if place in sums:
                     sums[place].add(record, self._half_life)
-        levels = {("all", ""): sums["all", ""].drawn(_FINDINGS_AT_FIRST, _SECONDS_AT_FIRST)}
+        levels = {("all", ""): sums["all", ""].shrunk_toward(_FINDINGS_AT_FIRST, _SECONDS_AT_FIRST)}
         for operator, frontend in self._frontend_of.items():
-            above = sums["frontend", frontend].drawn(*levels["all", ""])
+            above = sums["frontend", frontend].shrunk_toward(*levels["all", ""])
             levels["frontend", frontend] = above
-            levels["operator", operator] = sums["operator", operator].drawn(*above)
+            levels["operator", operator] = sums["operator", operator].shrunk_toward(*above)
         return levels

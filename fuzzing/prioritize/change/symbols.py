@@ -60,7 +60,7 @@ class Outline:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedSymbol:
     """A symbol that a change reaches: the lines changed in `via`, so many calls (`level`) below it."""
 
     symbol: Symbol
@@ -69,7 +69,7 @@ class Reached:
     lines: tuple[int, ...]
 
 
-class Graph:
+class UseGraph:
     """Who uses whom in one file, by name."""
 
     def __init__(self, outline: Outline) -> None:
@@ -131,30 +131,32 @@ class Graph:
             below = {used for place in front for used in self._uses(self.outline.symbols[place])}
             front = sorted(below - seen)
 
-    def reached(self, lines: frozenset[int]) -> list[Reached]:
+    def reached(self, lines: frozenset[int]) -> list[ReachedSymbol]:
         """The symbols that changes on `lines` reach, nearest first; a method's class is as near as it."""
         symbols = self.outline.symbols
         ordered = sorted(lines)
-        found: dict[int, Reached] = {}
-        front: dict[int, Reached] = {}
+        found: dict[int, ReachedSymbol] = {}
+        front: dict[int, ReachedSymbol] = {}
         for place, one in enumerate(symbols):
             hit = ordered[bisect_left(ordered, one.first) : bisect_right(ordered, one.last)]
             if hit:
-                front[place] = Reached(one, 0, one, tuple(hit))
+                front[place] = ReachedSymbol(one, 0, one, tuple(hit))
         for level in range(1, LEVELS + 2):
             found |= front
             if level <= LEVELS:
                 front = self._above(front, found, level)
         return list(found.values())
 
-    def _above(self, front: dict[int, Reached], found: dict[int, Reached], level: int) -> dict[int, Reached]:
+    def _above(
+        self, front: dict[int, ReachedSymbol], found: dict[int, ReachedSymbol], level: int
+    ) -> dict[int, ReachedSymbol]:
         """The users of what is in `front` that are not in `found`."""
         symbols = self.outline.symbols
-        above: dict[int, Reached] = {}
+        above: dict[int, ReachedSymbol] = {}
         for place, one in front.items():
             for user in sorted(self._users.get(place, ())):
                 owners = self._classes.get(symbols[user].owner, ()) if symbols[user].owner else ()
                 for new in (user, *owners):
                     if new not in found and new not in above:
-                        above[new] = Reached(symbols[new], level, one.via, one.lines)
+                        above[new] = ReachedSymbol(symbols[new], level, one.via, one.lines)
         return above

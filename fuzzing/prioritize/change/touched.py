@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from fuzzing.prioritize.change.evidence import FILE, WORD, Mark, Place, marks_of
-from fuzzing.prioritize.change.model import Change
-from fuzzing.prioritize.change.names import Name, library, name
+from fuzzing.prioritize.change.diff import Change
+from fuzzing.prioritize.change.evidence import FILE, WORD, ChangedLine, OperatorHint, collect_evidence
+from fuzzing.prioritize.change.operator_names import OperatorName, library, name
 
 #: What a spelling's likeness to an operator is worth. Judged: a converter called translate_convnd is conv2d's
 #: as surely as one called translate_conv2d; that of conv3d seldom is; families share helpers and passes.
@@ -28,7 +28,7 @@ _MOST_REASONS = 4
 
 
 @dataclass(frozen=True)
-class Touched:
+class TouchedOperators:
     """What a change says.
 
     operators  of the operators asked about, those touched, with a weight in (0, 1]
@@ -43,8 +43,8 @@ class Touched:
     passes: Mapping[str, float] = field(default_factory=dict)
     frontends: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    places: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
-    pass_places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, tuple[ChangedLine, ...]] = field(default_factory=dict)
+    pass_places: Mapping[str, ChangedLine] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.operators or self.frontends)
@@ -62,28 +62,28 @@ class Touched:
         return own
 
 
-def touched(change: Change, operators: Iterable[str]) -> Touched:
+def find_touched_operators(change: Change, operators: Iterable[str]) -> TouchedOperators:
     """What `change` says of `operators`, spelled as cases spell them."""
     index = _Index(operators)
     found: dict[str, dict[str, float]] = defaultdict(dict)
-    places: dict[str, dict[Place, float]] = defaultdict(dict)
-    pass_places: dict[str, Place] = {}
+    places: dict[str, dict[ChangedLine, float]] = defaultdict(dict)
+    pass_places: dict[str, ChangedLine] = {}
     passes: dict[str, float] = {}
     frontends: dict[str, tuple[float, str]] = {}
     unnamed: dict[str, tuple[float, str]] = {}  # the same, but what other files name says more
     for file in change.files:
-        evidence = marks_of(file)
-        met = {mark: list(index.meet(mark)) for mark in evidence.marks}
+        evidence = collect_evidence(file)
+        met = {hint: list(index.match(hint)) for hint in evidence.hints}
         if not any(met.values()):
-            met |= {mark: list(index.meet(mark)) for mark in evidence.guesses}
-        for mark, meant in met.items():
+            met |= {hint: list(index.match(hint)) for hint in evidence.guesses}
+        for hint, meant in met.items():
             for operator, weight in meant:
                 if weight >= _LEAST:
                     told = found[operator]
-                    told[mark.reason] = max(weight, told.get(mark.reason, 0.0))
-                    if mark.place is not None:
+                    told[hint.reason] = max(weight, told.get(hint.reason, 0.0))
+                    if hint.place is not None:
                         there = places[operator]
-                        there[mark.place] = max(weight, there.get(mark.place, 0.0))
+                        there[hint.place] = max(weight, there.get(hint.place, 0.0))
         named = any(met.values())
         for label, weight in evidence.passes.items():
             passes[label] = max(weight, passes.get(label, 0.0))
@@ -94,7 +94,7 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
                 where[frontend] = max((weight, evidence.reason), where.get(frontend, (0.0, "")))
     if not found:
         frontends = unnamed | frontends
-    return Touched(
+    return TouchedOperators(
         {operator: max(told.values()) for operator, told in sorted(found.items())},
         dict(sorted(passes.items())),
         {frontend: weight for frontend, (weight, _) in sorted(frontends.items())},
@@ -105,7 +105,7 @@ def touched(change: Change, operators: Iterable[str]) -> Touched:
     )
 
 
-def _nearest(there: Mapping[Place, float]) -> tuple[Place, ...]:
+def _nearest(there: Mapping[ChangedLine, float]) -> tuple[ChangedLine, ...]:
     return tuple(sorted(there, key=lambda place: (-there[place], place.path, place.line))[:_MOST_REASONS])
 
 
@@ -117,7 +117,9 @@ class _Index:
     """The operators there are, by the degrees of their names."""
 
     def __init__(self, operators: Iterable[str]) -> None:
-        self._names: dict[str, Name] = {operator: name(operator) for operator in sorted(set(operators))}
+        self._names: dict[str, OperatorName] = {
+            operator: name(operator) for operator in sorted(set(operators))
+        }
         self._exact: dict[str, list[str]] = defaultdict(list)
         self._bare: dict[str, list[str]] = defaultdict(list)
         self._family: dict[str, list[str]] = defaultdict(list)
@@ -129,18 +131,18 @@ class _Index:
             for word in one.words:
                 self._words[word].append(operator)
 
-    def meet(self, mark: Mark) -> Iterator[tuple[str, float]]:
+    def match(self, hint: OperatorHint) -> Iterator[tuple[str, float]]:
         """The operators that a mark may mean, each with what it weighs then."""
-        asked = name(mark.spelling)
+        asked = name(hint.spelling)
         if not asked.exact:
             return
         best: dict[str, float] = {}
-        if mark.degree == WORD:
+        if hint.degree == WORD:
             for word in asked.words:
                 for operator in self._words.get(word, ()):
                     best[operator] = _PART_OF_NAME
         else:
-            whole = mark.degree == FILE and asked.exact == asked.family
+            whole = hint.degree == FILE and asked.exact == asked.family
             for operator in self._family.get(asked.family, ()):
                 best[operator] = _FAMILY_ITSELF if whole else _FAMILY
             general = asked.exact == asked.bare or asked.exact.endswith("nd")
@@ -148,15 +150,15 @@ class _Index:
                 best[operator] = _SAME_BUT_DIMENSIONS if general else _OTHER_DIMENSIONS
         for operator in self._exact.get(asked.exact, ()):
             best[operator] = 1.0
-        ours = {operator: part for operator, part in best.items() if self._meant(operator, mark)}
+        ours = {operator: part for operator, part in best.items() if self._may_mean(operator, hint)}
         spread = (
             math.sqrt(max(1, len({self._names[operator].exact for operator in ours})))
-            if mark.degree == WORD
+            if hint.degree == WORD
             else 1
         )
         for operator, part in ours.items():
-            yield operator, min(1.0, part * mark.weight / spread)
+            yield operator, min(1.0, part * hint.weight / spread)
 
     @staticmethod
-    def _meant(operator: str, mark: Mark) -> bool:
-        return not mark.frontends or library(operator) in mark.frontends
+    def _may_mean(operator: str, hint: OperatorHint) -> bool:
+        return not hint.frontends or library(operator) in hint.frontends

@@ -3,7 +3,7 @@
 `<backend>.<frontend>.json` is {"origin": text, "operators": {operator: tests}, "instances": [Instance…]};
 "instances" may be left out. `origin` says which release was counted and how. OPERA weighs operators by it:
 what a compiler's own tests neglect comes first. Operators are met by what they are, not by their spelling
-(`fuzzing.prioritize.change.names`): a suite's `conv2d` counts for torch.nn.Conv2d and torch.conv2d.
+(`fuzzing.prioritize.change.operator_names`): a suite's `conv2d` counts for torch.nn.Conv2d and torch.conv2d.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.errors import UnknownNameError, UsageError
-from fuzzing.prioritize.change.names import name as named
+from fuzzing.prioritize.change.operator_names import name as named
 from fuzzing.prioritize.instances import Instance
 
 _SUFFIX = ".json"
 
 
-class Counts(Mapping[str, int]):
+class OperatorCounts(Mapping[str, int]):
     """Operator → number of tests, for any spelling of it. Iterates over the table's own spellings."""
 
     def __init__(self, table: Mapping[str, int]) -> None:
@@ -74,7 +74,7 @@ class Suite:
             raise UsageError(f"this is no suite: {error!r}") from None
         if not all(tests > 0 for tests in table.values()):
             raise UsageError("a suite says how many tests an operator has; leave out those that have none")
-        return cls(origin, Counts(table), instances)
+        return cls(origin, OperatorCounts(table), instances)
 
 
 def names() -> tuple[str, ...]:

@@ -23,21 +23,21 @@ from fuzzing.backends.base import register
 sys.path.append(str(Path(__file__).parents[3]))
 from tests.support.faults import (
     Match,
+    ModelContext,
     Node,
     Rewriter,
-    Scene,
     after,
     broadcast,
+    corrupt,
     having,
     insert_behind,
     is_a,
     matching,
     negate,
     of_rank,
-    spoil,
     twice,
-    understood,
     wide,
+    with_shapes,
 )
 
 
@@ -121,50 +121,50 @@ class Planted(Rewriter):
     name: ClassVar[str] = "planted"
     options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": tuple(FAULTS)}
 
-    def rewrite(self, fault: str, model: Any, scene: Scene) -> None:
+    def rewrite(self, fault: str, model: Any, context: ModelContext) -> None:
         found = FAULTS[fault]
-        for node in matching(found.match, model, scene):
+        for node in matching(found.match, model, context):
             if found.effect == "crash":
-                CONVERTERS[found.converter](node, scene, MESSAGES[found.message])
+                CONVERTERS[found.converter](node, context, MESSAGES[found.message])
             _EFFECTS[found.effect](model.graph, node)
 
 
 def concerns(model: bytes, fault: Fault) -> bool:
     """Whether a fault shows anywhere in a model."""
-    return bool(matching(fault.match, *understood(model)))
+    return bool(matching(fault.match, *with_shapes(model)))
 
 
-def _raise(node: Node, scene: Scene, message: str) -> None:
-    facts = {"name": node.output[0], "shape": list(scene.shape(node)), "address": id(node)}
-    raise ValueError(message.format(line=100 + len(scene.shapes), **facts))
+def _raise(node: Node, context: ModelContext, message: str) -> None:
+    facts = {"name": node.output[0], "shape": list(context.shape(node)), "address": id(node)}
+    raise ValueError(message.format(line=100 + len(context.shapes), **facts))
 
 
-def convert_activation(node: Node, scene: Scene, message: str) -> None:
-    _raise(node, scene, message)
+def convert_activation(node: Node, context: ModelContext, message: str) -> None:
+    _raise(node, context, message)
 
 
-def convert_pool(node: Node, scene: Scene, message: str) -> None:
-    _raise(node, scene, message)
+def convert_pool(node: Node, context: ModelContext, message: str) -> None:
+    _raise(node, context, message)
 
 
-def convert_layout(node: Node, scene: Scene, message: str) -> None:
-    _raise(node, scene, message)
+def convert_layout(node: Node, context: ModelContext, message: str) -> None:
+    _raise(node, context, message)
 
 
-def convert_binary(node: Node, scene: Scene, message: str) -> None:
-    _raise(node, scene, message)
+def convert_binary(node: Node, context: ModelContext, message: str) -> None:
+    _raise(node, context, message)
 
 
-def convert_gemm(node: Node, scene: Scene, message: str) -> None:
-    _raise(node, scene, message)
+def convert_gemm(node: Node, context: ModelContext, message: str) -> None:
+    _raise(node, context, message)
 
 
-def convert_scan(node: Node, scene: Scene, message: str) -> None:
-    _raise(node, scene, message)
+def convert_scan(node: Node, context: ModelContext, message: str) -> None:
+    _raise(node, context, message)
 
 
 #: A real converter's name is in the stack; several operators share one, as in every compiler.
-CONVERTERS: dict[str, Callable[[Node, Scene, str], None]] = {
+CONVERTERS: dict[str, Callable[[Node, ModelContext, str], None]] = {
     _ACTIVATION: convert_activation,
     _POOL: convert_pool,
     _SHAPE: convert_layout,
@@ -192,4 +192,4 @@ def _break(graph: Any, node: Node) -> None:
     insert_behind(graph, node, made)
 
 
-_EFFECTS: dict[str, Callable[[Any, Node], None]] = {"wrong": negate, "nan": spoil, "late": _break}
+_EFFECTS: dict[str, Callable[[Any, Node], None]] = {"wrong": negate, "nan": corrupt, "late": _break}

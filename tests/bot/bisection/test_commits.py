@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.bisection.commits import Revision, revisions, search, sentence
+from bot.bisection.commits import Revision, describe_result, revisions, search
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
@@ -16,7 +16,7 @@ def outcome(digest: str, verdict: Verdict) -> Outcome:
     return Outcome("c" * 64, "openvino", digest, "CPU", verdict, Phase.RUN, "", {})
 
 
-def word(seen: Outcome) -> str:
+def classify(seen: Outcome) -> str:
     return {Verdict.CRASH: "bad", Verdict.PASS: "good"}.get(seen.verdict, "other")
 
 
@@ -57,14 +57,14 @@ def test_what_builds_the_same_is_one_revision() -> None:
 
 def test_the_commit_that_changed_the_pin_is_named() -> None:
     world = World("aabbccdd", "cd")
-    answer = search(world.found(), world.run, word)
+    answer = search(world.found(), world.run, classify)
     assert (answer["kind"], answer["commit"]["commit"], answer["before"]["commit"]) == (
         "found",
         world.commits[4],
         world.commits[2],
     )
     assert answer["confidence"] > 0.9
-    assert sentence(answer) == (
+    assert describe_result(answer) == (
         f"brought by commit {world.commits[4][:12]} (compiler c); "
         f"commit {world.commits[2][:12]} (compiler b) does not fail; 3 commits between change what is built"
     )
@@ -72,22 +72,22 @@ def test_the_commit_that_changed_the_pin_is_named() -> None:
 
 def test_of_two_it_is_the_second_and_nothing_is_run() -> None:
     world = World("aaabb", "b")
-    answer = search(world.found(), world.run, word)
+    answer = search(world.found(), world.run, classify)
     assert (answer["commit"]["commit"], world.ran) == (world.commits[3], [])
-    assert sentence(answer).endswith("no other changes what is built")
+    assert describe_result(answer).endswith("no other changes what is built")
 
 
 def test_a_range_where_what_lies_between_cannot_be_judged() -> None:
     world = World("abcd", "d", odd="c", gone="b")
-    answer = search(world.found(), world.run, word)
+    answer = search(world.found(), world.run, classify)
     assert answer["kind"] == "range"
     assert [one["label"] for one in answer["between"]] == ["compiler b", "compiler c"]
-    assert "or one of the 2 before it that could not be judged" in sentence(answer)
+    assert "or one of the 2 before it that could not be judged" in describe_result(answer)
 
 
 def test_a_build_that_comes_back_is_run_once() -> None:
     world = World("abacb", "bc")
-    search(world.found(), world.run, word)
+    search(world.found(), world.run, classify)
     spent = {pin: sum(runs for one, runs in world.ran if one == pin) for pin in "abc"}
     assert all(runs <= 20 for runs in spent.values())
     assert len(world.ran) <= len(world.found()) + 2
@@ -95,9 +95,9 @@ def test_a_build_that_comes_back_is_run_once() -> None:
 
 def test_what_does_not_fail_at_head_names_nobody() -> None:
     world = World("abc", "")
-    answer = search(world.found(), world.run, word)
+    answer = search(world.found(), world.run, classify)
     assert answer["kind"] == "never"
-    assert sentence(answer).startswith("it does not fail at commit ")
+    assert describe_result(answer).startswith("it does not fail at commit ")
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=30), st.data())
@@ -105,7 +105,7 @@ def test_only_commits_that_change_the_build_are_named(repeats: list[int], data: 
     pins = [chr(ord("a") + at) for at, more in enumerate(repeats) for _ in range(more + 1)]
     first = data.draw(st.integers(1, len(repeats) - 1))
     world = World(pins, "".join(chr(ord("a") + at) for at in range(first, len(repeats))))
-    answer = search(world.found(), world.run, word)
+    answer = search(world.found(), world.run, classify)
     named = answer["commit"]["commit"]
     at = world.commits.index(named)
     assert world.pins[named] == chr(ord("a") + first)
@@ -115,5 +115,5 @@ def test_only_commits_that_change_the_build_are_named(repeats: list[int], data: 
 @pytest.mark.parametrize("kind", ["unreliable"])
 def test_doubt_is_told(kind: str) -> None:
     world = World("abc", "c")
-    answer = search(world.found(), world.run, word) | {"kind": kind}
-    assert sentence(answer).startswith("perhaps brought by ")
+    answer = search(world.found(), world.run, classify) | {"kind": kind}
+    assert describe_result(answer).startswith("perhaps brought by ")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from bot.bisection.releases import KEPT_S, Range, releases
+from bot.bisection.releases import CACHE_TTL_S, Range, releases
 from bot.errors import ProvisionError, UsageError
 from bot.toolchains.installer import IndexUnreachableError, Installer
 from tests.bot.bisection.tiny_index import GOOD, make_index
@@ -24,7 +24,7 @@ class Shelf:
         self.versions = sorted(map(Version, versions))
         self.asked = 0
 
-    def lowest(self, _python: Path, requirement: str) -> str | None:
+    def lowest_release(self, _python: Path, requirement: str) -> str | None:
         self.asked += 1
         wanted = SpecifierSet(requirement.removeprefix("tinyc"), prereleases=False)
         return next((str(version) for version in self.versions if version in wanted), None)
@@ -60,7 +60,7 @@ def test_the_index_is_asked_once_a_day(tmp_path: Path) -> None:
     assert shelf.asked == 3
     [file] = tmp_path.iterdir()
     record = json.loads(file.read_bytes())
-    file.write_text(json.dumps(record | {"asked": record["asked"] - KEPT_S}))
+    file.write_text(json.dumps(record | {"asked": record["asked"] - CACHE_TTL_S}))
     releases(wanted, shelf, tmp_path)
     assert shelf.asked == 6
     file.write_text("{")

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
+from bot.bisection.decision_rule import Counts, DecisionRule, RevisionStatus
 from bot.bisection.releases import Range
-from bot.bisection.rule import Counts, Judgement, Rule
-from bot.bisection.search import Answer, Kind, bisect, most
+from bot.bisection.search import BisectionResult, ResultKind, bisect, max_probed
 
 GOOD, BAD, OTHER, GONE = "good", "bad", "other", "gone"
 
@@ -39,7 +39,7 @@ class History:
             return fate
         return BAD if self._random.random() < fate else GOOD
 
-    def bisected(self, rule: Rule | None = None) -> Answer:
+    def bisected(self, rule: DecisionRule | None = None) -> BisectionResult:
         return bisect(len(self._fates), self, rule)
 
     @property
@@ -49,7 +49,7 @@ class History:
 
 @pytest.mark.parametrize(("revisions", "times"), [(1, 1), (2, 2), (4, 4), (15, 6), (16, 6), (17, 7), (27, 7)])
 def test_the_bound_is_the_logarithm_and_two(revisions: int, times: int) -> None:
-    assert most(revisions) == times == min(revisions, math.ceil(math.log2(revisions)) + 2)
+    assert max_probed(revisions) == times == min(revisions, math.ceil(math.log2(revisions)) + 2)
 
 
 @given(st.integers(2, 300), st.data())
@@ -57,9 +57,14 @@ def test_a_change_that_always_shows_is_found_within_the_bound(size: int, data: s
     first = data.draw(st.integers(1, size - 1))
     history = History([GOOD] * first + [BAD] * (size - first))
     answer = history.bisected()
-    assert (answer.kind, answer.clean, answer.failing, answer.between) == (Kind.FOUND, first - 1, first, ())
+    assert (answer.kind, answer.clean, answer.failing, answer.between) == (
+        ResultKind.FOUND,
+        first - 1,
+        first,
+        (),
+    )
     assert answer.confidence > 0.999
-    assert len(history.runs) == len(answer.judged) <= most(size)
+    assert len(history.runs) == len(answer.judged) <= max_probed(size)
     assert history.spent == 2 * len(history.runs) + 8, "two runs each, and ten of the one that is named"
 
 
@@ -67,7 +72,7 @@ def test_a_change_that_always_shows_is_found_within_the_bound(size: int, data: s
 def test_what_never_fails_is_told_after_one_end(size: int) -> None:
     history = History([GOOD] * size)
     answer = history.bisected()
-    assert (answer.kind, answer.clean, answer.failing) == (Kind.NEVER, size - 1, None)
+    assert (answer.kind, answer.clean, answer.failing) == (ResultKind.NEVER, size - 1, None)
     assert history.spent == 20, "a failure that somebody reported is not denied after two runs"
     assert set(history.runs) == {size - 1}
 
@@ -76,7 +81,7 @@ def test_what_never_fails_is_told_after_one_end(size: int) -> None:
 def test_what_fails_everywhere_is_told_after_both_ends(size: int) -> None:
     history = History([BAD] * size)
     answer = history.bisected()
-    assert (answer.kind, answer.clean, answer.failing) == (Kind.HORIZON, None, 0)
+    assert (answer.kind, answer.clean, answer.failing) == (ResultKind.HORIZON, None, 0)
     assert set(history.runs) == {0, size - 1}
     assert history.spent == 2 * len(history.runs)
 
@@ -86,26 +91,26 @@ def test_whatever_happened_only_what_was_seen_is_claimed(fates: list[str]) -> No
     history = History(fates)
     answer = history.bisected()
     for revision, found in answer.judged.items():
-        wanted = {GOOD: Judgement.CLEAN, BAD: Judgement.FAILING}
-        assert found.judgement is wanted.get(fates[revision], Judgement.SKIPPED)
-    if answer.kind in (Kind.FOUND, Kind.RANGE):
+        wanted = {GOOD: RevisionStatus.CLEAN, BAD: RevisionStatus.FAILING}
+        assert found.status is wanted.get(fates[revision], RevisionStatus.SKIPPED)
+    if answer.kind in (ResultKind.FOUND, ResultKind.RANGE):
         assert answer.clean is not None
         assert answer.failing is not None
         assert (fates[answer.clean], fates[answer.failing]) == (GOOD, BAD)
         assert list(answer.between) == list(range(answer.clean + 1, answer.failing))
         assert all(fates[between] in (OTHER, GONE) for between in answer.between)
-        assert (answer.kind is Kind.FOUND) == (answer.between == ())
+        assert (answer.kind is ResultKind.FOUND) == (answer.between == ())
         assert history.runs[answer.clean].runs >= 10
-    elif answer.kind is Kind.HORIZON:
+    elif answer.kind is ResultKind.HORIZON:
         assert answer.failing is not None
         assert fates[answer.failing] == BAD
         assert all(fate in (OTHER, GONE) for fate in fates[: answer.failing])
-    elif answer.kind is Kind.NEVER:
+    elif answer.kind is ResultKind.NEVER:
         assert answer.clean is not None
         assert fates[answer.clean] == GOOD
         assert all(fate in (OTHER, GONE) for fate in fates[answer.clean + 1 :])
     else:
-        assert answer.kind is Kind.ERROR
+        assert answer.kind is ResultKind.ERROR
         assert set(fates) <= {OTHER, GONE}
 
 
@@ -119,11 +124,11 @@ def test_with_skips_the_change_lies_in_the_range(size: int, data: st.DataObject)
     failing = min((at for at in range(first, size) if at not in skipped), default=None)
     if clean is not None and failing is not None:
         assert (answer.clean, answer.failing) == (clean, failing)
-        assert answer.kind is (Kind.FOUND if failing == clean + 1 else Kind.RANGE)
+        assert answer.kind is (ResultKind.FOUND if failing == clean + 1 else ResultKind.RANGE)
     elif failing is not None:
-        assert (answer.kind, answer.failing) == (Kind.HORIZON, failing)
+        assert (answer.kind, answer.failing) == (ResultKind.HORIZON, failing)
     else:
-        assert answer.kind is (Kind.ERROR if clean is None else Kind.NEVER)
+        assert answer.kind is (ResultKind.ERROR if clean is None else ResultKind.NEVER)
 
 
 def test_skipped_revisions_that_lie_together_are_soon_left() -> None:
@@ -137,7 +142,7 @@ def test_a_flaky_change_is_named_wrongly_at_most_as_often_as_told(rate: float) -
     wrong, expected = 0, 0.0
     for seed in range(400):
         answer = History([GOOD] * 11 + [rate] * 9, seed).bisected()
-        if answer.kind is Kind.FOUND:
+        if answer.kind is ResultKind.FOUND:
             wrong += answer.failing != 11
             expected += 1 - answer.confidence
     assert wrong <= max(4, 3 * expected), (wrong, expected)
@@ -146,7 +151,7 @@ def test_a_flaky_change_is_named_wrongly_at_most_as_often_as_told(rate: float) -
 def test_runs_that_disagree_make_all_revisions_cost_more() -> None:
     history = History([GOOD] * 8 + [0.5] * 8, seed=3)
     answer = history.bisected()
-    assert (answer.kind, answer.failing) == (Kind.FOUND, 8)
+    assert (answer.kind, answer.failing) == (ResultKind.FOUND, 8)
     assert all(counts.runs >= 10 for counts in history.runs.values() if counts.good)
 
 
@@ -161,11 +166,11 @@ def test_a_revision_that_was_overlooked_is_found_by_the_runs_before_it_is_named(
 
     seen: dict[int, int] = {}
     answer = bisect(8, probe)
-    assert (answer.kind, answer.clean, answer.failing) == (Kind.FOUND, 3, 4)
+    assert (answer.kind, answer.clean, answer.failing) == (ResultKind.FOUND, 3, 4)
 
 
 def test_a_failure_too_rare_to_follow_is_called_unreliable() -> None:
-    assert bisect(8, _once_bad()).kind is Kind.UNRELIABLE
+    assert bisect(8, _once_bad()).kind is ResultKind.UNRELIABLE
 
 
 def _once_bad() -> Callable[[int, int], Counts]:
@@ -191,7 +196,7 @@ def test_trouble_is_tried_again_and_never_taken_for_clean() -> None:
     assert bisect(9, probe).failing == 5
     assert asked.count(0) == 3
     broken = bisect(9, lambda _revision, runs: Counts(infrastructure=runs))
-    assert broken.kind is Kind.ERROR
+    assert broken.kind is ResultKind.ERROR
 
 
 #: What ONNX's node tests did on 27 releases of OpenVINO, each of them run: verdict and symptom.
@@ -217,8 +222,8 @@ def test_real_histories_are_never_said_to_be_other_than_they_were(name: str, fix
     answer = History(fates).bisected()
     changes = sum(before != after for before, after in pairwise(fates))
     if set(fates) == {GOOD, BAD} and changes == 1:
-        assert (answer.kind, answer.failing) == (Kind.FOUND, fates.index(BAD))
-        assert len(answer.judged) <= most(27)
+        assert (answer.kind, answer.failing) == (ResultKind.FOUND, fates.index(BAD))
+        assert len(answer.judged) <= max_probed(27)
     elif answer.clean is not None and answer.failing is not None:
         assert (fates[answer.clean], fates[answer.failing]) == (GOOD, BAD)
         assert {fates[one] for one in answer.between} <= {OTHER}
@@ -248,19 +253,19 @@ def test_nothing_cannot_be_bisected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "flaky", "judgement"),
+    ("counts", "flaky", "status"),
     [
-        (Counts(bad=2, good=8), False, Judgement.FAILING),
-        (Counts(bad=1, good=9), False, Judgement.SKIPPED),
-        (Counts(bad=2, good=18), False, Judgement.SKIPPED),
-        (Counts(bad=3, good=17), False, Judgement.FAILING),
-        (Counts(good=5, other=5), False, Judgement.CLEAN),
-        (Counts(good=14, other=6), True, Judgement.SKIPPED),
-        (Counts(good=15, other=5), True, Judgement.CLEAN),
-        (Counts(good=3, other=3, infrastructure=4), False, Judgement.TROUBLE),
-        (Counts(bad=2, other=8), False, Judgement.SKIPPED),
+        (Counts(bad=2, good=8), False, RevisionStatus.FAILING),
+        (Counts(bad=1, good=9), False, RevisionStatus.SKIPPED),
+        (Counts(bad=2, good=18), False, RevisionStatus.SKIPPED),
+        (Counts(bad=3, good=17), False, RevisionStatus.FAILING),
+        (Counts(good=5, other=5), False, RevisionStatus.CLEAN),
+        (Counts(good=14, other=6), True, RevisionStatus.SKIPPED),
+        (Counts(good=15, other=5), True, RevisionStatus.CLEAN),
+        (Counts(good=3, other=3, infrastructure=4), False, RevisionStatus.TROUBLE),
+        (Counts(bad=2, other=8), False, RevisionStatus.SKIPPED),
         (Counts(good=1, bad=1), False, None),
     ],
 )
-def test_the_rule_for_one_revision(counts: Counts, flaky: bool, judgement: Judgement | None) -> None:
-    assert Rule().judge(counts, 10, flaky=flaky) is judgement
+def test_the_rule_for_one_revision(counts: Counts, flaky: bool, status: RevisionStatus | None) -> None:
+    assert DecisionRule().judge(counts, 10, flaky=flaky) is status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fuzzing.backends.base import Backend, Named, Pattern, register
+from fuzzing.backends.base import Backend, Named, UnsupportedPattern, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Tensor
 
@@ -17,7 +17,9 @@ class Tiny(Backend):
     package: ClassVar[str] = "tinyc"
     import_name: ClassVar[str] = "tinyc"
     options: ClassVar[dict[str, tuple[str, ...]]] = {"mode": ("fast", "slow")}
-    unsupported: ClassVar[tuple[Pattern, ...]] = (Pattern("", "tinyc has no (.*)", r"no \1"),)
+    unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = (
+        UnsupportedPattern("", "tinyc has no (.*)", r"no \1"),
+    )
 
     @classmethod
     def requirements(cls, version: str) -> list[str]:

@@ -12,20 +12,20 @@ from bot.campaigns.progress import Progress
 from bot.campaigns.services import Services
 from bot.store import Database, campaigns
 from bot.store.models import Base, Campaign
-from tests.bot.campaigns import standins
+from tests.bot.campaigns import fakes
 
 
 class World:
     """A database, stand-ins, and one engine over them."""
 
     def __init__(self, folder: Path, **replaced: Any) -> None:
-        self.clock = standins.ManualClock()
-        self.runner = standins.Runner(self.clock)
-        self.tools = standins.Tools()
-        self.reports = standins.Reports()
-        self.repositories = standins.Repositories()
-        self.settings = standins.PlainSettings(folder)
-        standins.write_corpus(folder / "corpus")
+        self.clock = fakes.ManualClock()
+        self.runner = fakes.Runner(self.clock)
+        self.tools = fakes.Tools()
+        self.reports = fakes.Reports()
+        self.repositories = fakes.Repositories()
+        self.settings = fakes.PlainSettings(folder)
+        fakes.write_corpus(folder / "corpus")
         self.database = Database(f"sqlite:///{folder}/assay.db")
         Base.metadata.create_all(self.database.engine)
         self.progress: list[Progress] = []
@@ -41,7 +41,7 @@ class World:
             "reports": self.reports,
             "repositories": self.repositories,
         }
-        self.services: Services = standins.services(**(given | replaced))
+        self.services: Services = fakes.services(**(given | replaced))
         self.engine = self.another_engine()
 
     def another_engine(self) -> Engine:
@@ -56,7 +56,7 @@ class World:
     def push(self, **fields: Any) -> int:
         """Creates a campaign as a push would; returns its id."""
         with self.database.transaction() as session:
-            return handle(session, standins.Intent(**fields)).id
+            return handle(session, fakes.Intent(**fields)).id
 
     def run(self, limit: int = 100) -> None:
         """Works until nothing is due."""

@@ -18,13 +18,20 @@ from pathlib import Path
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from bot.campaigns import shards
 from bot.campaigns.engine import Engine
 from bot.campaigns.intents import handle
+from bot.campaigns.run import shards
 from bot.campaigns.services import Services, Settings
 from bot.store import Database
-from tests.bot.campaigns import standins
-from tests.support.killing import Killer, be_quiet, make_tables, rows, survive, tell
+from tests.bot.campaigns import fakes
+from tests.support.crash_points import (
+    Killer,
+    make_tables,
+    print_result,
+    rows,
+    run_until_complete,
+    silence_logs,
+)
 from tests.support.postgres import addresses
 
 #: The first commits are killed at on both sides. Behind a commit and before the next there is little between.
@@ -47,20 +54,20 @@ class World:
 
 def standin_world(folder: Path) -> World:
     """Stand-ins; what flakes there does so in every fresh run, so that its rows do not depend on luck."""
-    standins.TESTS["Exp_flaky_at_head"] = (("pass",), ("crash", "pass"))
-    standins.TESTS["Gelu_flaky_at_base"] = (("pass", "crash"), ("crash",))
-    standins.write_corpus(folder / "corpus")
-    runner = standins.Runner()
-    reducing = standins.PlainConfig(reduction=standins.PlainReduction(cases=10))
-    files = {standins.CONFIG: standins.to_bytes(reducing), standins.PIN: b"standin==2"}
-    repositories = standins.Repositories({"2" * 40: files})
+    fakes.TESTS["Exp_flaky_at_head"] = (("pass",), ("crash", "pass"))
+    fakes.TESTS["Gelu_flaky_at_base"] = (("pass", "crash"), ("crash",))
+    fakes.write_corpus(folder / "corpus")
+    runner = fakes.Runner()
+    reducing = fakes.PlainConfig(reduction=fakes.PlainReduction(cases=10))
+    files = {fakes.CONFIG: fakes.to_bytes(reducing), fakes.PIN: b"standin==2"}
+    repositories = fakes.Repositories({"2" * 40: files})
 
     def before_run(call: Callable[[], None]) -> None:
         runner.before = lambda _case, _stop: call()
 
     return World(
-        standins.PlainSettings(folder),
-        standins.services(runner=runner, repositories=repositories),
+        fakes.PlainSettings(folder),
+        fakes.services(runner=runner, repositories=repositories),
         before_run,
     )
 
@@ -75,9 +82,9 @@ def live(world: World, url: str, killer: Killer) -> None:
     database = Database(url)
     killer.arm(database, world.before_run)
     with database.transaction() as session:
-        handle(session, standins.Intent())
+        handle(session, fakes.Intent())
     engine = Engine(database, world.settings, world.services)
-    engine.start(steal=True)
+    engine.start(free_other_leases=True)
     while engine.run_once():
         pass
     database.close()
@@ -105,11 +112,11 @@ def killers(commits: int, runs: int) -> Iterator[Killer]:
     for number in range(1, runs + 1, 5):
         yield Killer("before run", number)
     for moment, number in ALWAYS:
-        yield Killer(moment, number, every_life=True)
+        yield Killer(moment, number, every_run=True)
 
 
 def main(name: str, folder: Path) -> None:
-    be_quiet()
+    silence_logs()
     shards.BATCH = 4  # several batches of a few cases, as many cases make several of fifty
     with addresses() as address:
 
@@ -122,8 +129,8 @@ def main(name: str, folder: Path) -> None:
         assert threading.active_count() == 1, "a process with threads must not be forked"
         for index, killer in enumerate(killers(commits, runs)):
             world, url = made(str(index))
-            lives = survive(partial(live, world, url), killer, LIVES)
-            tell(killer, lives, rows(url))
+            lives = run_until_complete(partial(live, world, url), killer, LIVES)
+            print_result(killer, lives, rows(url))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from bot import demo
-from bot.campaigns.catalogue import place
+from bot.campaigns.plan.catalog import catalog_path
 from bot.store import Database
 from bot.store.models import CampaignState
-from tests.support import campaigning
-from tests.support.campaigning import await_
-from tests.support.killing import rows
+from tests.support import live_service
+from tests.support.crash_points import rows
+from tests.support.live_service import wait_for
 
 DELIVERY = "d-1"
 #: A dead service's processes: their killer needs no time, but a loaded machine does.
@@ -42,44 +42,46 @@ class Outside:
         for folder in (self.data_dir, self.temporary):
             folder.mkdir(parents=True)
 
-    def plant(self) -> None:
-        """Puts the catalogue in place that makes the campaign a small one."""
-        campaigning.plant(self._library, self.data_dir, self._cases)
+    def write_catalogue(self) -> None:
+        """Puts the catalog in place that makes the campaign a small one."""
+        live_service.write_catalogue(self._library, self.data_dir, self._cases)
 
     @property
-    def catalogue(self) -> Path:
+    def catalog(self) -> Path:
         """Where the migration's result will lie."""
-        return place(self.data_dir / "corpus", campaigning.SOURCE)
+        return catalog_path(self.data_dir / "corpus", live_service.SOURCE)
 
     @contextmanager
-    def service(self) -> Iterator[tuple[demo.Running, Database]]:
+    def service(self) -> Iterator[tuple[demo.RunningService, Database]]:
         """Another life of the service, and its database."""
         self._lives += 1
         log = self.root / f"{self._lives}.log"
         variables = {"TMPDIR": str(self.temporary), "ASSAY_WORKERS": "1"}
         with (
             demo.service(self.data_dir, self.root.parent / "repositories", log, **variables) as running,
-            campaigning.rows(self.data_dir) as database,
+            live_service.rows(self.data_dir) as database,
         ):
             yield running, database
 
-    def kill(self, running: demo.Running, database: Database) -> None:
+    def kill(self, running: demo.RunningService, database: Database) -> None:
         """Kills the service and nothing else; what it had started must die by itself."""
         running.process.kill()
         running.process.wait()
-        await_(
-            lambda: not campaigning.processes(self.temporary),
-            f"the end of {campaigning.processes(self.temporary)}",
-            patience_s=DEATH_S,
+        wait_for(
+            lambda: not live_service.processes(self.temporary),
+            f"the end of {live_service.processes(self.temporary)}",
+            timeout_s=DEATH_S,
         )
         state = self.state(database)
         self.kills.append(f"{state.value if state else 'no campaign'}, {len(self.sent())} sent")
 
     def await_end(self, database: Database) -> None:
         """Waits until the campaign and its effects are through."""
-        await_(lambda: campaigning.ended(database, DELIVERY), "the campaign's end", 0.1)
+        wait_for(lambda: live_service.ended(database, DELIVERY), "the campaign's end", 0.1)
 
-    def await_moment(self, moment: Moment, after_s: float, running: demo.Running, database: Database) -> None:
+    def await_moment(
+        self, moment: Moment, after_s: float, running: demo.RunningService, database: Database
+    ) -> None:
         """Waits for the moment, and `after_s` seconds more; not for one that was missed."""
 
         def reached() -> bool:
@@ -93,8 +95,8 @@ class Outside:
 
         # To look at all processes keeps a processor busy; but what is sent is out within milliseconds.
         poll_s = 0.0 if moment.state.ended else LOOK_S
-        await_(reached, f"the campaign to be {moment.state.value}", poll_s or 0.001)
-        await_(come, f"its work while {moment.state.value}", poll_s)
+        wait_for(reached, f"the campaign to be {moment.state.value}", poll_s or 0.001)
+        wait_for(come, f"its work while {moment.state.value}", poll_s)
         try:
             code = running.process.wait(after_s)
         except subprocess.TimeoutExpired:
@@ -103,12 +105,12 @@ class Outside:
 
     def state(self, database: Database) -> CampaignState | None:
         """The campaign's state; None while there is no campaign."""
-        found = campaigning.seen(database, DELIVERY)
+        found = live_service.seen(database, DELIVERY)
         return found.state if found else None
 
     def runs(self, word: str) -> bool:
         """Whether a program is at work whose command line has this word."""
-        return any(word in line for line in campaigning.processes(self.temporary).values())
+        return any(word in line for line in live_service.processes(self.temporary).values())
 
     def toolchains(self) -> int:
         """How many toolchains are made, the one at work included."""
@@ -133,7 +135,7 @@ class Outside:
         for effect in there["effects"]:
             del effect["payload"]  # compared as a file
         told: dict[str, Any] = json.loads(_plain(json.dumps(there).replace(str(self.data_dir), "DATA")))
-        return told | {name: _plain(text) for name, text in campaigning.outbox(self.data_dir).items()}
+        return told | {name: _plain(text) for name, text in live_service.outbox(self.data_dir).items()}
 
 
 #: Times of day; where a dying process's thread lay in memory; and the numbers of OpenVINO's nodes, which it

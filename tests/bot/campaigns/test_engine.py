@@ -10,12 +10,12 @@ from sqlalchemy import select
 from bot.campaigns.engine import BACKOFF_S
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, RunnerError
 from bot.store import findings, outcomes
-from bot.store.models import CampaignState, Effect, Finding, Side, Standing
+from bot.store.models import CampaignState, Classification, Effect, Finding, Side
 from bot.store.outcomes import CacheKey
 from fuzzing.outcomes import Phase, Verdict
-from tests.bot.campaigns import standins
+from tests.bot.campaigns import fakes
 from tests.bot.campaigns.conftest import World
-from tests.bot.campaigns.standins import EXPECTED, IDS, NAMES, TESTS, digest_of
+from tests.bot.campaigns.fakes import EXPECTED, IDS, NAMES, TESTS, digest_of
 
 HEAD = CacheKey(digest_of("2"), "standin", "CPU")
 
@@ -35,7 +35,7 @@ def test_a_campaign_finds_what_differs_between_two_releases(world: World) -> Non
     world.run()
     assert world.campaign(campaign_id).state == "done"
     rows = found(world, campaign_id)
-    assert {test: (Standing(row.standing), row.verdict) for test, row in rows.items()} == EXPECTED
+    assert {test: (Classification(row.classification), row.verdict) for test, row in rows.items()} == EXPECTED
     counts = {t: (r.head_failed, r.head_runs, r.base_failed, r.base_runs) for t, r in rows.items()}
     assert counts["Add_regressed"] == (3, 3, 0, 3)
     assert counts["Hann_support_lost"] == (1, 1, 0, 1)
@@ -63,15 +63,17 @@ def test_its_summary_tells_everything(world: World) -> None:
     assert summary.toolchains[Side.BASE].label == "standin==1"
     assert summary.libraries == ("standin 1.0",)
     assert summary.skipped == {"no values": 2}
-    assert {one.origin.test for one in summary.standing(Standing.SUPPORT_LOST)} == {"Hann_support_lost"}
-    regressed = summary.standing(Standing.REGRESSION)
+    assert {one.origin.test for one in summary.classification(Classification.SUPPORT_LOST)} == {
+        "Hann_support_lost"
+    }
+    regressed = summary.classification(Classification.REGRESSION)
     assert {one.origin.test for one in regressed} == {
         "Add_regressed",
         "Conv_regressed_wrong",
         "Cos_regressed_hang",
     }
     assert all(one.program_text == f"program of {one.origin.test}" for one in regressed)
-    assert [one.title for one in summary.standing(Standing.FIXED)] == ["crash compile Erf"]
+    assert [one.title for one in summary.classification(Classification.FIXED)] == ["crash compile Erf"]
 
 
 def test_fresh_repeats_go_out_in_one_shard_for_all_accused(world: World) -> None:
@@ -79,12 +81,12 @@ def test_fresh_repeats_go_out_in_one_shard_for_all_accused(world: World) -> None
     world.run()
     at_head = [shard for shard in world.runner.shards if shard.fresh and shard.toolchain == HEAD.toolchain]
     doubted, *shards, noise = at_head
-    assert ([NAMES[case] for case in doubted.cases], doubted.patience) == (["Cos_regressed_hang"], 3.0)
+    assert ([NAMES[case] for case in doubted.cases], doubted.limit_factor) == (["Cos_regressed_hang"], 3.0)
     assert {NAMES[case] for case in noise.cases} == {"Abs_fine", "Max_fine", "Erf_fixed"}, "what passes"
     accused = {
         IDS[test]
         for test, (base, head) in TESTS.items()
-        if Verdict(head[0]).accuses and Verdict(base[0]) is Verdict.PASS
+        if Verdict(head[0]).is_failure and Verdict(base[0]) is Verdict.PASS
     }
     assert [(set(shard.cases), shard.repeats) for shard in shards] == [
         (accused - {IDS["Cos_regressed_hang"]}, 3),
@@ -106,10 +108,10 @@ def test_what_the_shards_cost_is_summed_by_step(world: World) -> None:
     world.push()
     world.run()
     [summary] = world.reports.published
-    running = summary.work["running"]
+    running = summary.costs["running"]
     assert (running.runs, running.seconds, running.busy) == (len(TESTS), 2.0, 1.5)
     assert running.overhead == 2.0 * world.settings.workers / 1.5
-    assert summary.work["comparing"].phases == {"compile": 2.5}, "two shards at base"
+    assert summary.costs["comparing"].phases == {"compile": 2.5}, "two shards at base"
     assert summary.phases[Side.HEAD][Phase.COMPILE] == {
         Verdict.CRASH: 5,
         Verdict.HANG: 1,
@@ -117,7 +119,7 @@ def test_what_the_shards_cost_is_summed_by_step(world: World) -> None:
     }
     world.push(head="2" + "a" * 39, base="1" + "a" * 39)
     world.run()
-    assert world.reports.published[-1].work == {}, "every verdict was known"
+    assert world.reports.published[-1].costs == {}, "every verdict was known"
 
 
 def test_options_and_profile_are_part_of_the_verdict_cache(world: World) -> None:
@@ -125,11 +127,11 @@ def test_options_and_profile_are_part_of_the_verdict_cache(world: World) -> None
     world.push()
     world.run()
     executed = world.runner.executed
-    config = standins.PlainConfig(options={"level": "0"}, profile="isra")
+    config = fakes.PlainConfig(options={"level": "0"}, profile="isra")
     second = "2" + "d" * 39
     world.repositories.files[second] = {
-        standins.CONFIG: standins.to_bytes(config),
-        standins.PIN: b"standin==2",
+        fakes.CONFIG: fakes.to_bytes(config),
+        fakes.PIN: b"standin==2",
     }
     campaign_id = world.push(head=second, base="")
     world.run()
@@ -158,14 +160,14 @@ def test_a_second_campaign_on_the_same_toolchains_executes_nothing(world: World)
     assert world.runner.executed == executed
     assert world.tools.calls.count("fuzzing.migrate") == migrated == 1
     rows = found(world, second)
-    assert {test: (Standing(row.standing), row.verdict) for test, row in rows.items()} == EXPECTED
+    assert {test: (Classification(row.classification), row.verdict) for test, row in rows.items()} == EXPECTED
 
 
 def test_without_a_base_confirmed_accusations_stay_unjudged(world: World) -> None:
     campaign_id = world.push(base="")
     world.run()
     rows = found(world, campaign_id)
-    assert {row.standing for row in rows.values()} == {"unjudged", "flaky"}
+    assert {row.classification for row in rows.values()} == {"inconclusive", "flaky"}
     assert rows["Add_regressed"].reason == "there is no base to compare with"
     assert all(shard.toolchain == HEAD.toolchain for shard in world.runner.shards)
 
@@ -178,14 +180,14 @@ def test_a_base_without_a_pin_is_told_and_not_compared(world: World) -> None:
     assert campaign.state == "done"
     assert campaign.reason.startswith("there is no base to compare with: 111111111111 pins no toolchain")
     assert world.reports.published[0].note == campaign.reason
-    assert found(world, campaign_id)["Add_regressed"].standing == "unjudged"
+    assert found(world, campaign_id)["Add_regressed"].classification == "inconclusive"
 
 
 def test_a_base_that_cannot_be_made_fails_the_campaign_and_says_nothing_of_the_compiler(world: World) -> None:
-    def provision(spec: Any, data_dir: Any, progress: Any) -> standins.PlainReady:
+    def provision(spec: Any, data_dir: Any, progress: Any) -> fakes.PlainReady:
         if spec.label == "standin==1":
             raise ProvisionError("standin==1 was yanked")
-        return standins.provision(spec, data_dir, progress)
+        return fakes.provision(spec, data_dir, progress)
 
     world.use(provision=provision)
     campaign_id = world.push()
@@ -248,7 +250,7 @@ def test_trouble_that_passes_leaves_no_trace(world: World) -> None:
 
 
 def test_a_wrong_configuration_ends_at_once_and_is_quoted(world: World) -> None:
-    world.repositories.files["2" * 40] = {standins.CONFIG: b'{"budgte": 1}'}
+    world.repositories.files["2" * 40] = {fakes.CONFIG: b'{"budgte": 1}'}
     campaign_id = world.push()
     world.run()
     campaign = world.campaign(campaign_id)
@@ -266,13 +268,13 @@ def test_a_refusal_is_not_tried_again(world: World) -> None:
     campaign_id = world.push()
     world.run()
     assert world.campaign(campaign_id).state == "failed"
-    assert [trouble.kind for trouble in world.reports.troubles] == ["refusal"]
+    assert [problem.kind for problem in world.reports.troubles] == ["refusal"]
 
 
 def test_our_own_bug_ends_its_campaign_and_no_other(world: World) -> None:
-    real = standins.provision
+    real = fakes.provision
 
-    def provision(spec: Any, data_dir: Any, progress: Any) -> standins.PlainReady:
+    def provision(spec: Any, data_dir: Any, progress: Any) -> fakes.PlainReady:
         if spec.label == "standin==3":
             raise ZeroDivisionError
         return real(spec, data_dir, progress)
@@ -288,11 +290,11 @@ def test_our_own_bug_ends_its_campaign_and_no_other(world: World) -> None:
 
 
 def test_a_bug_in_telling_of_trouble_does_not_end_the_engine(world: World) -> None:
-    def could_not_test(*_: Any) -> None:
+    def publish_problem(*_: Any) -> None:
         raise LookupError
 
-    world.repositories.files["2" * 40] = {standins.CONFIG: b'{"budgte": 1}'}
-    world.reports.could_not_test = could_not_test  # type: ignore[assignment, method-assign]
+    world.repositories.files["2" * 40] = {fakes.CONFIG: b'{"budgte": 1}'}
+    world.reports.publish_problem = publish_problem  # type: ignore[assignment, method-assign]
     campaign_id = world.push()
     world.run()
     assert world.campaign(campaign_id).reason.startswith("internal error in planning: LookupError")
@@ -320,9 +322,9 @@ def test_nothing_to_test_is_done_and_says_why(world: World) -> None:
 def test_only_watched_branches_are_tested(
     world: World, ref: str, branches: list[str] | None, watched: bool
 ) -> None:
-    config = standins.PlainConfig(branches=None if branches is None else tuple(branches))
-    text = standins.to_bytes(config)
-    world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
+    config = fakes.PlainConfig(branches=None if branches is None else tuple(branches))
+    text = fakes.to_bytes(config)
+    world.repositories.files["2" * 40] = {fakes.CONFIG: text, fakes.PIN: b"standin==2"}
     campaign_id = world.push(ref=ref, base="")
     world.run()
     campaign = world.campaign(campaign_id)
@@ -334,7 +336,7 @@ def test_only_watched_branches_are_tested(
 def test_a_newer_push_stops_the_running_shard_and_keeps_its_outcomes(world: World) -> None:
     stopped: list[bool] = []
     older = world.push()
-    world.use(clock=standins.services().clock)  # real time: the step has to look by itself
+    world.use(clock=fakes.services().clock)  # real time: the step has to look by itself
 
     def before(case_id: str, stop: threading.Event) -> None:
         if case_id == IDS["Cos_regressed_hang"] and not stopped:
@@ -384,9 +386,9 @@ def test_shutting_down_gives_the_campaign_back_with_what_it_has(world: World) ->
 
 
 def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: World) -> None:
-    config = standins.PlainConfig(budget=5.0)
-    text = standins.to_bytes(config)
-    world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
+    config = fakes.PlainConfig(budget=5.0)
+    text = fakes.to_bytes(config)
+    world.repositories.files["2" * 40] = {fakes.CONFIG: text, fakes.PIN: b"standin==2"}
     world.runner.seconds = 1.0
     shutdown = threading.Event()
 
@@ -412,20 +414,22 @@ def test_the_budget_is_kept_over_restarts_and_the_rest_counts_as_not_run(world: 
 
 
 def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
-    config = standins.PlainConfig(budget=12.0)
-    text = standins.to_bytes(config)
-    world.repositories.files["2" * 40] = {standins.CONFIG: text, standins.PIN: b"standin==2"}
+    config = fakes.PlainConfig(budget=12.0)
+    text = fakes.to_bytes(config)
+    world.repositories.files["2" * 40] = {fakes.CONFIG: text, fakes.PIN: b"standin==2"}
     world.runner.seconds = 1.0
     campaign_id = world.push()
     world.run()
     rows = found(world, campaign_id)
-    regressions = {test for test, row in rows.items() if row.standing == "regression"}
+    regressions = {test for test, row in rows.items() if row.classification == "regression"}
     assert regressions <= {
-        test for test, (standing, _) in EXPECTED.items() if standing is Standing.REGRESSION
+        test for test, (classification, _) in EXPECTED.items() if classification is Classification.REGRESSION
     }
-    unjudged = [row for row in rows.values() if row.standing == "unjudged"]
-    assert any("within the budget" in row.reason for row in unjudged)
-    assert all(row.head_runs == 3 == row.base_runs for row in rows.values() if row.standing == "regression")
+    inconclusive = [row for row in rows.values() if row.classification == "inconclusive"]
+    assert any("within the budget" in row.reason for row in inconclusive)
+    assert all(
+        row.head_runs == 3 == row.base_runs for row in rows.values() if row.classification == "regression"
+    )
 
 
 @pytest.mark.parametrize(
@@ -442,7 +446,7 @@ def test_what_was_not_repeated_in_time_accuses_nobody(world: World) -> None:
 def test_what_a_runner_sends_is_checked(world: World, spoil: Any, message: str) -> None:
     real = world.runner.run
 
-    def run(shard: standins.PlainShard, on_event: Any, stop: threading.Event) -> None:
+    def run(shard: fakes.PlainShard, on_event: Any, stop: threading.Event) -> None:
         def spoiling(event: dict[str, Any]) -> None:
             if event.get("outcome", {}).get("case") == IDS["Add_regressed"]:
                 spoil(event)
@@ -458,7 +462,7 @@ def test_what_a_runner_sends_is_checked(world: World, spoil: Any, message: str) 
     campaign = world.campaign(campaign_id)
     assert campaign.state == "failed"
     assert message in campaign.reason
-    assert [trouble.kind for trouble in world.reports.troubles] == ["infrastructure"]
+    assert [problem.kind for problem in world.reports.troubles] == ["infrastructure"]
 
 
 def test_a_runner_that_returns_early_is_trouble(world: World) -> None:
@@ -512,7 +516,7 @@ def test_start_frees_the_leases_of_the_dead_at_once_but_no_back_off(world: World
             row = session.get_one(type(world.campaign(held)), campaign_id)
             row.owner, row.lease_until = owner, until
     assert not world.engine.run_once()
-    world.engine.start(steal=True)
+    world.engine.start(free_other_leases=True)
     assert world.engine.run_once()
     assert world.campaign(held).state == "provisioning"
     assert world.campaign(waiting).state == "planning"

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from bot.campaigns.intents import handle
 from bot.store.models import Campaign
 from tests.bot.campaigns.conftest import World
-from tests.bot.campaigns.standins import Intent
+from tests.bot.campaigns.fakes import Intent
 
 
 def count(world: World) -> int | None:

@@ -8,15 +8,15 @@ import pytest
 
 from bot import demo
 from bot.store.models import CampaignState
+from tests.bot.campaigns.fakes import EXPECTED
 from tests.bot.campaigns.killing import WORLDS
 from tests.bot.campaigns.killing_services import DELIVERY, MOMENTS, Outside
-from tests.bot.campaigns.standins import EXPECTED
-from tests.support import campaigning
-from tests.support.campaigning import BASE, HEAD, REGRESSED
-from tests.support.killing import heard
+from tests.support import live_service
+from tests.support.crash_points import run_killing_program
+from tests.support.live_service import BASE, HEAD, REGRESSED
 
 SEED = 9
-#: The first of the catalogue, AffineGrid's among them; and some that are broken at both, fixed, not judged.
+#: The first of the catalog, AffineGrid's among them; and some that are broken at both, fixed, not judged.
 FIRST = 100
 ALSO = (
     "test_bitshift_left_int8_overflow",
@@ -31,7 +31,7 @@ ALSO = (
 @pytest.mark.slow
 @pytest.mark.parametrize("world", sorted(WORLDS))
 def test_a_kill_at_any_moment_changes_nothing(world: str, tmp_path: Path) -> None:
-    undisturbed, *disturbed = heard("tests.bot.campaigns.killing", world, str(tmp_path))
+    undisturbed, *disturbed = run_killing_program("tests.bot.campaigns.killing", world, str(tmp_path))
     _check_undisturbed(undisturbed)
     killed = {one["killed"]: one for one in disturbed}
     assert {"before commit 1", "after commit 1", "before run 1", "before commit 7 always"} <= killed.keys()
@@ -56,7 +56,7 @@ def _check_undisturbed(one: dict[str, Any]) -> None:
 @pytest.mark.network
 def test_a_killed_service_does_what_an_undisturbed_one_does(tmp_path: Path) -> None:
     library = tmp_path / "library"
-    known = campaigning.migrate(library)
+    known = live_service.migrate(library)
     cases = [known[test] for test in dict.fromkeys([*list(known)[:FIRST], *ALSO])]
     # What is reduced depends on the time there is; the stand-ins' world kills in reductions that do not.
     config = demo.CONFIG.replace("cases: 2", "cases: 0")
@@ -65,7 +65,7 @@ def test_a_killed_service_does_what_an_undisturbed_one_does(tmp_path: Path) -> N
     stage = demo.make_repository(tmp_path / "repositories", BASE, HEAD, config)
 
     calm = Outside(tmp_path / "calm", library, cases)
-    calm.plant()
+    calm.write_catalogue()
     with calm.service() as (running, database):
         demo.deliver(running, stage, DELIVERY)
         calm.await_end(database)
@@ -80,14 +80,14 @@ def test_a_killed_service_does_what_an_undisturbed_one_does(tmp_path: Path) -> N
             killed.await_moment(moment, draw.uniform(0, moment.within_s), running, database)
             killed.kill(running, database)
         if moment.state is CampaignState.PLANNING:
-            assert not killed.catalogue.exists(), "half a migration makes no catalogue"
-            killed.plant()
+            assert not killed.catalog.exists(), "half a migration makes no catalog"
+            killed.write_catalogue()
     with killed.service() as (_, database):
         killed.await_end(database)
 
     expected, left = calm.left(), killed.left()
     assert [campaign["state"] for campaign in expected["campaigns"]] == ["done"]
-    regressions = [one["case_id"] for one in expected["findings"] if one["standing"] == "regression"]
+    regressions = [one["case_id"] for one in expected["findings"] if one["classification"] == "regression"]
     assert sorted(regressions) == sorted(known[test] for test in REGRESSED)
     assert len(calm.sent()) == 3, "a check run, and an issue for each of two bugs"
     assert left.keys() == expected.keys()
@@ -95,4 +95,4 @@ def test_a_killed_service_does_what_an_undisturbed_one_does(tmp_path: Path) -> N
         assert left[part] == content, f"{part} after kills in {killed.kills}"
     assert killed.sent().keys() == calm.sent().keys()
     print("killed in", *killed.kills, sep="\n  ")  # shown with -s: where the kills fell
-    assert not campaigning.processes(killed.temporary)
+    assert not live_service.processes(killed.temporary)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import TestCase
-from tests.bot.cli.commands_kit import SOURCE, Ran, assay, bare_python, plant
+from tests.bot.cli.command_helpers import SOURCE, CommandResult, assay, create_empty_venv, write_catalogue
 
-Plant = Callable[..., Path]
+WriteCatalogue = Callable[..., Path]
 
 #: So long a campaign on all of ONNX's tests runs cases. Some run in any case: they are sent at its beginning.
 BUDGET = "3s"
@@ -23,11 +23,11 @@ def real_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_run(real_data: Path) -> Callable[[str], tuple[Ran, Path]]:
+def real_run(real_data: Path) -> Callable[[str], tuple[CommandResult, Path]]:
     """`real_run(backend)`: one short campaign on all of ONNX's tests and its report folder, run once."""
-    done: dict[str, tuple[Ran, Path]] = {}
+    done: dict[str, tuple[CommandResult, Path]] = {}
 
-    def run(backend: str) -> tuple[Ran, Path]:
+    def run(backend: str) -> tuple[CommandResult, Path]:
         if backend not in done:
             report = real_data / f"report-{backend}"
             options = ("--budget", BUDGET, "--repeats", "1", "--json", "--report", report)
@@ -38,24 +38,24 @@ def real_run(real_data: Path) -> Callable[[str], tuple[Ran, Path]]:
 
 
 @pytest.fixture(scope="session")
-def catalogue_name(real_data: Path, real_run: Callable[[str], tuple[Ran, Path]]) -> str:
-    """What the catalogue of ONNX's tests is called here and now."""
+def catalogue_name(real_data: Path, real_run: Callable[[str], tuple[CommandResult, Path]]) -> str:
+    """What the catalog of ONNX's tests is called here and now."""
     real_run("onnxruntime")
-    [path] = (real_data / "corpus" / "catalogues").glob(f"{SOURCE}-*.jsonl")
+    [path] = (real_data / "corpus" / "catalogs").glob(f"{SOURCE}-*.jsonl")
     return path.name
 
 
 @pytest.fixture
-def planted(tmp_path: Path, catalogue_name: str) -> Plant:
-    """`planted(case, ...)`: a data folder in which these are all of ONNX's tests."""
+def catalogue_of(tmp_path: Path, catalogue_name: str) -> WriteCatalogue:
+    """`catalogue_of(case, ...)`: a data folder in which these are all of ONNX's tests."""
 
     def make(*cases: TestCase) -> Path:
-        return plant(tmp_path / "data", catalogue_name, cases)
+        return write_catalogue(tmp_path / "data", catalogue_name, cases)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter without any package."""
-    return bare_python(tmp_path_factory.mktemp("bare") / "venv")
+    return create_empty_venv(tmp_path_factory.mktemp("bare") / "venv")

@@ -12,8 +12,8 @@ import pytest
 from bot.cli import main
 from fuzzing.cases import Corpus
 from tests.bot.bisection.tiny_index import BACKEND, GOOD, LACKS, NO_IMPORT, RAISES, WRONG, make_index
-from tests.bot.cli.commands_kit import GOOD as CASE
-from tests.bot.cli.commands_kit import Ran, assay
+from tests.bot.cli.command_helpers import GOOD as CASE
+from tests.bot.cli.command_helpers import CommandResult, assay
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ RELEASES = {
 QUICK = ("--repeats", "2")
 
 
-class House:
+class BisectionFolder:
     """A data folder with one case, and an index of releases."""
 
     def __init__(self, folder: Path) -> None:
@@ -40,55 +40,59 @@ class House:
         self.env = make_index(folder, RELEASES)
         Corpus(self.data / "corpus").add(CASE)
 
-    def bisect(self, between: str, *options: str) -> Ran:
+    def bisect(self, between: str, *options: str) -> CommandResult:
         command = ("bisect", CASE.id[:12], "--releases", between, "--backend", BACKEND, *options)
         return assay(self.data, *command, env=self.env)
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> House:
-    return House(tmp_path_factory.mktemp("bisect"))
+def bisection_folder(tmp_path_factory: pytest.TempPathFactory) -> BisectionFolder:
+    return BisectionFolder(tmp_path_factory.mktemp("bisect"))
 
 
-def test_killed_and_begun_again_it_names_the_release_and_says_what_each_did(house: House) -> None:
+def test_killed_and_begun_again_it_names_the_release_and_says_what_each_did(
+    bisection_folder: BisectionFolder,
+) -> None:
     between = ("--releases", "tinyc:1.0..1.7", "--backend", BACKEND, *QUICK)
     command = [sys.executable, "-P", "-m", "bot.cli", "bisect", CASE.id, *between]
-    env = os.environ | house.env | {"ASSAY_DATA_DIR": str(house.data)}
+    env = os.environ | bisection_folder.env | {"ASSAY_DATA_DIR": str(bisection_folder.data)}
     with subprocess.Popen(
         command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         assert any("tinyc 1.7: wrong_result ×2" in line for line in process.stderr)
         process.kill()
-    ran = house.bisect("tinyc:1.0..1.7", *QUICK)
+    ran = bisection_folder.bisect("tinyc:1.0..1.7", *QUICK)
     assert ran.code == 1, ran.err
     assert "began to fail in tinyc 1.6; tinyc 1.5.post1 does not fail\n" in ran.out
     assert "  ✓  clean  1.5.post1  pass ×" in ran.out
     assert "  ✗  fails  1.7        wrong_result ×2" in ran.out
     assert "of 6 releases" in ran.out, "a post-release is one, a pre-release is none"
-    told = house.bisect("tinyc:1.0..1.7", "--json", *QUICK).told
-    assert (told["kind"], told["before"], told["release"]) == ("found", "1.5.post1", "1.6")
-    assert (told["cost"]["installs"], told["cost"]["runs"]) == (0, 0), "all of it was known"
-    assert told["cost"]["replayed"] == sum(row["good"] + row["bad"] for row in told["probed"])
+    result = bisection_folder.bisect("tinyc:1.0..1.7", "--json", *QUICK).result
+    assert (result["kind"], result["before"], result["release"]) == ("found", "1.5.post1", "1.6")
+    assert (result["cost"]["installs"], result["cost"]["runs"]) == (0, 0), "all of it was known"
+    assert result["cost"]["replayed"] == sum(row["good"] + row["bad"] for row in result["probed"])
 
 
-def test_the_release_that_mended_it_lies_behind_one_that_fails_otherwise(house: House) -> None:
-    ran = house.bisect("tinyc:1.7..2.0", "--fixed-by", *QUICK)
+def test_the_release_that_mended_it_lies_behind_one_that_fails_otherwise(
+    bisection_folder: BisectionFolder,
+) -> None:
+    ran = bisection_folder.bisect("tinyc:1.7..2.0", "--fixed-by", *QUICK)
     assert ran.code == 1, ran.err
     assert "stopped failing after tinyc 1.7, in tinyc 2.0 at the latest" in ran.out
     assert "could not be judged: 1.8" in ran.out
 
 
-def test_a_release_that_cannot_be_had_is_said_with_its_reason(house: House) -> None:
-    ran = house.bisect("tinyc:1.4..1.4")
+def test_a_release_that_cannot_be_had_is_said_with_its_reason(bisection_folder: BisectionFolder) -> None:
+    ran = bisection_folder.bisect("tinyc:1.4..1.4")
     assert ran.code == 3
     assert "no answer, for no release could be judged" in ran.out
     assert "–  skipped  1.4" in ran.out
     assert "libadd.so" in ran.out
 
 
-def test_no_change_is_no_failure_of_the_command(house: House) -> None:
-    ran = house.bisect("tinyc:1.6..1.7", *QUICK)
+def test_no_change_is_no_failure_of_the_command(bisection_folder: BisectionFolder) -> None:
+    ran = bisection_folder.bisect("tinyc:1.6..1.7", *QUICK)
     assert ran.code == 0, ran.err
     assert "tinyc 1.6 fails already: no older release in tinyc:1.6..1.7 is clean" in ran.out
 
@@ -103,13 +107,13 @@ def test_no_change_is_no_failure_of_the_command(house: House) -> None:
     ],
 )
 def test_mistakes_are_explained(
-    house: House,
+    bisection_folder: BisectionFolder,
     arguments: tuple[str, ...],
     what: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name, value in {**house.env, "ASSAY_DATA_DIR": str(house.data)}.items():
+    for name, value in {**bisection_folder.env, "ASSAY_DATA_DIR": str(bisection_folder.data)}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as left:
         main(["bisect", CASE.id, *arguments])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.store import Database, bugs
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -19,8 +19,10 @@ def data(tmp_path: Path) -> Path:
     database = Database(f"sqlite:///{tmp_path}/assay.db")
     database.migrate()
     with database.transaction() as session:
-        bugs.see(session, "o/n", "abc1", "[ONNX] Pad: wrong values", NOW, "already broken at base")
-        bugs.see(session, "o/m", "abc2", "[ONNX] Abs: <b>bold</b>", NOW)
+        bugs.record_sighting(
+            session, "o/n", "abc1", "[ONNX] Pad: wrong values", NOW, "already broken at base"
+        )
+        bugs.record_sighting(session, "o/m", "abc2", "[ONNX] Abs: <b>bold</b>", NOW)
     database.close()
     return tmp_path
 
@@ -28,8 +30,8 @@ def data(tmp_path: Path) -> Path:
 def test_they_are_listed_and_told_one_by_one(data: Path) -> None:
     listed = assay(data, "bugs", "--target", "o/n", "--json")
     assert listed.code == 0, listed.err
-    [told] = json.loads(listed.out)
-    assert (told["target"], told["title"], told["state"]) == ("o/n", "[ONNX] Pad: wrong values", "new")
+    [result] = json.loads(listed.out)
+    assert (result["target"], result["title"], result["state"]) == ("o/n", "[ONNX] Pad: wrong values", "new")
     page = data / "pages" / "bug.html"
     shown = assay(data, "bug", "abc2", "--html", page)
     assert shown.code == 0, shown.err

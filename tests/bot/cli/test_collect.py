@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import Corpus
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 pytestmark = pytest.mark.slow
 
@@ -30,21 +30,21 @@ def test_a_command_becomes_cases_that_can_be_run(tmp_path: Path) -> None:
     argv = ("collect", "--library", "torch", "--corpus", corpus, "--name", "x", "--json", "--")
     ran = assay(tmp_path, *argv, sys.executable, "script.py", env={"MINE": "1"})
     assert ran.code == 0, ran.err
-    told = ran.told
-    assert (told["cases"], told["new"], told["command_exit"], told["processes"]) == (5, 5, 5, 1)
-    assert told["by_operator"] == {"nn.functional.relu": 2, "ones": 2, "add": 1}
-    assert told["seconds"].keys() == {"command", "recording", "replay"}
-    assert 1.0 <= told["overhead"] < 100.0
-    catalogue = corpus / "catalogues" / "collected-torch-x.jsonl"
-    assert told["catalogue"] == str(catalogue)
-    *lines, last = map(json.loads, catalogue.read_text().splitlines())
+    result = ran.result
+    assert (result["cases"], result["new"], result["command_exit"], result["processes"]) == (5, 5, 5, 1)
+    assert result["by_operator"] == {"nn.functional.relu": 2, "ones": 2, "add": 1}
+    assert result["seconds"].keys() == {"command", "recording", "replay"}
+    assert 1.0 <= result["overhead"] < 100.0
+    catalog = corpus / "catalogs" / "collected-torch-x.jsonl"
+    assert result["catalog"] == str(catalog)
+    *lines, last = map(json.loads, catalog.read_text().splitlines())
     assert sorted(line["id"] for line in lines) == list(Corpus(corpus).ids())
     assert all(line["instance"]["operator"] == f"torch.{line['operator']}" for line in lines)
-    assert last == {"library": f"torch {version('torch')}", "skipped": told["skipped"]}
+    assert last == {"library": f"torch {version('torch')}", "skipped": result["skipped"]}
     assert {case.provenance.source for case in Corpus(corpus)} == {"collected-torch-x"}
     ranked = assay(tmp_path, "prioritize", "--backend", "openvino", "--cases", corpus, "--json")
     assert ranked.code == 0, ranked.err
-    assert ranked.told["cases"] == 5
+    assert ranked.result["cases"] == 5
 
 
 def test_what_people_see(tmp_path: Path) -> None:
@@ -88,8 +88,13 @@ def test_mistakes(argv: list[str], helps: str, tmp_path: Path) -> None:
 def test_sources_are_collected_to_their_end(tmp_path: Path) -> None:
     ran = assay(tmp_path, "collect", "--source", "onnx-simple-tests", "--json")
     assert ran.code == 0, ran.err
-    [told] = ran.told["sources"]
-    assert (told["source"], told["parts"], told["whole"], told["failed"]) == ("onnx-simple-tests", 1, 1, "")
-    assert told["cases"] > 10
+    [result] = ran.result["sources"]
+    assert (result["source"], result["parts"], result["whole"], result["failed"]) == (
+        "onnx-simple-tests",
+        1,
+        1,
+        "",
+    )
+    assert result["cases"] > 10
     shown = assay(tmp_path, "collect", "--source", "onnx-simple-tests")
-    assert shown.out.startswith(f"onnx-simple-tests: {told['cases']} cases from onnx {version('onnx')}, ")
+    assert shown.out.startswith(f"onnx-simple-tests: {result['cases']} cases from onnx {version('onnx')}, ")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import Corpus
-from tests.bot.cli.commands_kit import GOOD, WRONG, assay
+from tests.bot.cli.command_helpers import GOOD, WRONG, assay
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiler_onnxruntime]
 
@@ -39,13 +39,15 @@ def test_over_the_values_of_an_option(data: Path) -> None:
     levels = ("--option", "optimization=disabled", "--option", "optimization=all")
     ran = assay(data, "compare", WRONG.id[:12], *ORT, *levels, "--json")
     assert ran.code == 1, ran.err
-    rows = ran.told["rows"]
+    rows = ran.result["rows"]
     assert [row["label"] for row in rows] == ["onnxruntime optimization=disabled", "onnxruntime"]
-    assert [(row["verdict"], row["group"], row["lonely"]) for row in rows] == [("wrong_result", 1, False)] * 2
+    assert [(row["verdict"], row["group"], row["outlier"]) for row in rows] == [
+        ("wrong_result", 1, False)
+    ] * 2
     assert [row["to_reference"] for row in rows] == [None, None], (
         "an output that is missing is no distance off"
     )
-    assert ran.told["lonely"] is None
+    assert ran.result["outlier"] is None
     alone = assay(data, "compare", WRONG.id[:12], *ORT)
     assert "with nobody" not in alone.out, "one compiler and one expectation: who is to say"
 
@@ -64,9 +66,9 @@ def test_mistakes_are_exit_code_2(argv: list[str], helps: str, data: Path) -> No
     assert helps in ran.err
 
 
-def test_an_interpreter_without_compilers(data: Path, bare: Path) -> None:
-    ran = assay(data, "compare", GOOD.id[:12], "--python", bare)
+def test_an_interpreter_without_compilers(data: Path, empty_python: Path) -> None:
+    ran = assay(data, "compare", GOOD.id[:12], "--python", empty_python)
     assert (ran.code, ran.out) == (2, "")
     assert "assay doctor" in ran.err
-    asked = assay(data, "compare", GOOD.id[:12], *ORT, "--python", bare, "--json")
-    assert asked.told["rows"][0]["verdict"] == ""
+    asked = assay(data, "compare", GOOD.id[:12], *ORT, "--python", empty_python, "--json")
+    assert asked.result["rows"][0]["verdict"] == ""

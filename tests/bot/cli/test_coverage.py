@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli import _coverage_page as page
-from bot.cli import coverage
-from bot.cli._tables import figure
+from bot.cli.common.console import format_metric
+from bot.cli.corpora import coverage
+from bot.cli.corpora import coverage_page as page
 from bot.errors import UsageError
 from fuzzing.coverage.__main__ import to_json
-from tests.bot.cli.commands_kit import Ran, assay
-from tests.fuzzing.coverage.coverage_kit import SIX, first_model, random_model, second_model, tally_of
+from tests.bot.cli.command_helpers import CommandResult, assay
+from tests.fuzzing.coverage.coverage_kit import SIX, build_tally, first_model, random_model, second_model
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "coverage"
 
@@ -41,7 +41,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ran(models: Path) -> Ran:
+def ran(models: Path) -> CommandResult:
     """The command for people, with a page."""
     return assay(
         models / "data", "coverage", models, "--operators", models / "six", "--report", models / "page"
@@ -49,10 +49,10 @@ def ran(models: Path) -> Ran:
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
+def result() -> dict[str, Any]:
     """What the program tells of the two models, and of three larger ones."""
     more = [random_model(seed, 30, closing=True) for seed in range(3)]
-    tally, _ = tally_of(SIX, first_model(), second_model(), *more)
+    tally, _ = build_tally(SIX, first_model(), second_model(), *more)
     broken = [{"file": "cases/<b>.onnx", "reason": "holds no graph"}]
     return to_json(tally) | {"broken": 1, "seconds": 0.1, "left_out": broken}
 
@@ -64,22 +64,22 @@ def check_golden(name: str, text: str) -> None:
     assert path.read_text(encoding="utf-8") == text, f"{path} differs; ASSAY_GOLDEN=write makes it anew"
 
 
-def test_the_table(ran: Ran, models: Path) -> None:
+def test_the_table(ran: CommandResult, models: Path) -> None:
     assert ran.code == 0, ran.err
     lines = [line.rstrip() for line in ran.out.replace(str(models), "MODELS").splitlines()]
     check_golden("table.txt", "\n".join(lines) + "\n")
     assert f"left out {models / 'broken.onnx'}: is no ONNX model" in ran.err
 
 
-def test_json_is_what_the_program_tells(ran: Ran, models: Path) -> None:
+def test_json_is_what_the_program_tells(ran: CommandResult, models: Path) -> None:
     again = assay(
         models / "data", "coverage", models / "a", models / "b.onnx", "--operators", models / "six", "--json"
     )
     assert again.code == 0, again.err
-    tally, _ = tally_of(SIX, first_model(), second_model())
+    tally, _ = build_tally(SIX, first_model(), second_model())
     expected = json.loads(json.dumps(to_json(tally)))
-    seconds = again.told["seconds"]
-    assert again.told == expected | {
+    seconds = again.result["seconds"]
+    assert again.result == expected | {
         "broken": 0,
         "left_out": [],
         "report": None,
@@ -98,7 +98,7 @@ def test_a_folder_without_a_model_is_a_mistake_of_usage(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = assay(tmp_path, "coverage", tmp_path / "empty", "--json")
     assert ran.code == 2
-    assert f"there is no ONNX model in {tmp_path / 'empty'}" in ran.told["error"]["what"]
+    assert f"there is no ONNX model in {tmp_path / 'empty'}" in ran.result["error"]["what"]
 
 
 def test_a_report_that_cannot_be_written_is_told_before_anything_is_read(
@@ -148,8 +148,8 @@ class Page(HTMLParser):
             self.titles.append(data)
 
 
-def test_the_page(told: dict[str, Any]) -> None:
-    text = page.html(told)
+def test_the_page(result: dict[str, Any]) -> None:
+    text = page.html(result)
     check_golden("index.html", text)
     seen = Page(text)
     assert seen.links == []
@@ -161,32 +161,32 @@ def test_the_page(told: dict[str, Any]) -> None:
         assert image.get("aria-label") or all(seen.ids[one] for one in str(image["aria-labelledby"]).split())
 
 
-def test_every_pair_has_its_count_in_the_map(told: dict[str, Any]) -> None:
-    titles = [one for one in Page(page.html(told)).titles if "→" in one]
+def test_every_pair_has_its_count_in_the_map(result: dict[str, Any]) -> None:
+    titles = [one for one in Page(page.html(result)).titles if "→" in one]
     assert len(titles) == 36
-    assert f"Relu → Add: {told['pairs']['Relu']['Add']}" in titles
+    assert f"Relu → Add: {result['pairs']['Relu']['Add']}" in titles
     assert "Abs → Flatten: never" in titles
 
 
-def test_the_written_page_is_whole(ran: Ran, models: Path) -> None:
+def test_the_written_page_is_whole(ran: CommandResult, models: Path) -> None:
     assert sorted(path.name for path in (models / "page").iterdir()) == ["index.html"]
     text = (models / "page" / "index.html").read_text(encoding="utf-8")
     assert "5 of 6 operators met, 7 of 36 pairs of them" in text
     Page(text)
 
 
-def test_a_page_of_nothing(told: dict[str, Any]) -> None:
-    tally, _ = tally_of(SIX)
+def test_a_page_of_nothing(result: dict[str, Any]) -> None:
+    tally, _ = build_tally(SIX)
     Page(page.html(to_json(tally) | {"broken": 0, "seconds": 0.0, "left_out": []}))
 
 
 def test_sets_of_many_operators_are_drawn_in_part() -> None:
     one = {"nodes": 1, "allowed": [1], "in_degrees": 1}
-    many = {f"Op{at}": one | {"nodes": at} for at in range(page.DRAWN + 40)}
-    heat = page.heat_map({"by_operator": many, "pairs": {"Op119": {"Op118": 3}, "Op0": {"Op1": 1}}})
-    assert len(heat.rows) == len(heat.columns) == page.DRAWN
-    assert {row.producer for row in heat.rows} == {f"Op{at}" for at in range(40, page.DRAWN + 40)}
-    assert heat.operators == page.DRAWN + 40
+    many = {f"Op{at}": one | {"nodes": at} for at in range(page.MAX_DRAWN + 40)}
+    heatmap = page.build_heatmap({"by_operator": many, "pairs": {"Op119": {"Op118": 3}, "Op0": {"Op1": 1}}})
+    assert len(heatmap.rows) == len(heatmap.columns) == page.MAX_DRAWN
+    assert {row.producer for row in heatmap.rows} == {f"Op{at}" for at in range(40, page.MAX_DRAWN + 40)}
+    assert heatmap.operators == page.MAX_DRAWN + 40
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_sets_of_many_operators_are_drawn_in_part() -> None:
     ],
 )
 def test_figures_for_people(value: float, unit: str, text: str) -> None:
-    assert figure({"value": value, "unit": unit}) == text
+    assert format_metric({"value": value, "unit": unit}) == text
 
 
 @pytest.mark.parametrize(
@@ -221,13 +221,13 @@ def test_shades_part_the_counts(largest: int, data: st.DataObject) -> None:
     assert all(a.high + 1 == b.low and a.step < b.step for a, b in pairwise(shades))
     count = data.draw(st.integers(1, largest))
     [shade] = [one for one in shades if one.low <= count <= one.high]
-    assert shade.step == page.step_of(count, largest)
-    assert page.step_of(0, largest) == 0
+    assert shade.step == page.shade_index(count, largest)
+    assert page.shade_index(0, largest) == 0
 
 
 @given(st.dictionaries(st.integers(0, 10**5), st.integers(1, 9)))
 def test_ranges_hold_every_model_once(counts: dict[int, int]) -> None:
-    bins = page.binned({str(nodes): models for nodes, models in counts.items()})
+    bins = page.bin_counts({str(nodes): models for nodes, models in counts.items()})
     assert len(bins) <= page.MAX_BARS
     assert sum(models for _, models in bins) == sum(counts.values())
     if counts:

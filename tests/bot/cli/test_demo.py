@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuzzing.triage.title import MAX_TITLE
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.compiler_openvino]
 
@@ -17,20 +17,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.compiler_openvi
 def test_the_demo_ends_with_the_regression_rendered(tmp_path: Path) -> None:
     ran = assay(tmp_path / "data", "demo", "--json", "--out", tmp_path / "out")
     assert ran.code == 0, ran.err
-    told = ran.told
-    assert told["toolchains"] == {"base": "openvino 2024.0.0", "head": "openvino 2026.4.1"}
-    assert told["ran"]["head"] > 1000
-    titles = [one["title"] for one in told["regressions"]]
+    result = ran.result
+    assert result["toolchains"] == {"base": "openvino 2024.0.0", "head": "openvino 2026.4.1"}
+    assert result["ran"]["head"] > 1000
+    titles = [one["title"] for one in result["regressions"]]
     assert any("[ONNX]" in title and " conversion fails: " in title for title in titles)
     assert any("split" in title.lower() for title in titles), "which the newer one does otherwise"
     assert all(len(title) <= MAX_TITLE and "#" not in title for title in titles)
-    for one in told["regressions"]:
+    for one in result["regressions"]:
         ast.parse(Path(one["reproducer"]).read_text())
     # What is met on the way of another reduction is told in the report and not filed.
-    assert 1 <= len(told["issues"]) <= len(titles)
-    assert any("AffineGrid" in Path(path).read_text() for path in told["issues"])
-    assert len(told["check_runs"]) == 1
-    assert Path(told["report"]).is_file()
+    assert 1 <= len(result["issues"]) <= len(titles)
+    assert any("AffineGrid" in Path(path).read_text() for path in result["issues"])
+    assert len(result["check_runs"]) == 1
+    assert Path(result["report"]).is_file()
     for line in ("delivered a signed push", "running cases at base"):
         assert line in ran.err
 

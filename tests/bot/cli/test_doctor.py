@@ -10,7 +10,7 @@ import pytest
 
 from bot.config import names
 from fuzzing import backends
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 pytestmark = pytest.mark.slow
 
@@ -20,18 +20,18 @@ pytestmark = pytest.mark.slow
 def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
     ran = assay(tmp_path, "doctor", "--json")
     assert ran.code == 0, ran.err
-    told = ran.told
-    known = {one["backend"]: one for one in told["compilers"]}
+    result = ran.result
+    known = {one["backend"]: one for one in result["compilers"]}
     assert set(known) == set(backends.compilers())
     for name in ("onnxruntime", "openvino"):
         one = known[name]
         assert (one["state"], one["version"], one["detail"]) == ("ready", version(name), "")
         assert one["options"] == {name: list(each) for name, each in backends.get(name).options.items()}
-    assert known["tensorrt"]["state"] != "ready" or told["slots"]
-    assert known["tensorrt"]["detail"] or told["slots"]
-    assert told["isolation"]["level"] in ("namespaces", "landlock", "none")
-    assert "g++" in [tool["name"] for tool in told["tools"]]
-    listed = {one["name"]: one for one in told["sources"]}
+    assert known["tensorrt"]["state"] != "ready" or result["slots"]
+    assert known["tensorrt"]["detail"] or result["slots"]
+    assert result["isolation"]["level"] in ("namespaces", "landlock", "none")
+    assert "g++" in [tool["name"] for tool in result["tools"]]
+    listed = {one["name"]: one for one in result["sources"]}
     assert set(listed) == set(names.sources())
     assert listed["onnx-node-tests"] == {
         "name": "onnx-node-tests",
@@ -39,8 +39,8 @@ def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
         "absent": [],
         "detail": "",
     }
-    assert told["cores"] == len(os.sched_getaffinity(0))
-    assert told["memory_bytes"] > 1 << 28
+    assert result["cores"] == len(os.sched_getaffinity(0))
+    assert result["memory_bytes"] > 1 << 28
     shown = assay(tmp_path, "doctor")
     assert shown.code == 0
     rows = [line.split() for line in shown.out.splitlines()]
@@ -53,8 +53,8 @@ def test_the_compilers_here_are_ready(tmp_path: Path) -> None:
     assert "isolation: " in shown.out
 
 
-def test_an_interpreter_without_compilers_says_how_to_get_them(tmp_path: Path, bare: Path) -> None:
-    ran = assay(tmp_path, "doctor", "--python", bare)
+def test_an_interpreter_without_compilers_says_how_to_get_them(tmp_path: Path, empty_python: Path) -> None:
+    ran = assay(tmp_path, "doctor", "--python", empty_python)
     assert ran.code == 1, ran.err
     for name in ("onnxruntime", "openvino"):
         row, choices = [line for line in ran.out.splitlines() if line.startswith(name)]
@@ -62,18 +62,18 @@ def test_an_interpreter_without_compilers_says_how_to_get_them(tmp_path: Path, b
         assert row.split()[:2] == [name, "missing"]
         assert row.rstrip().endswith(f"-m pip install {name}")
     assert "Nothing to test with" in ran.out
-    told = assay(tmp_path, "doctor", "--python", bare, "--json")
-    assert told.code == 1
-    assert {one["state"] for one in told.told["compilers"]} == {"missing"}
+    result = assay(tmp_path, "doctor", "--python", empty_python, "--json")
+    assert result.code == 1
+    assert {one["state"] for one in result.result["compilers"]} == {"missing"}
 
 
-def test_a_broken_compiler_is_told_from_a_missing_one(tmp_path: Path, bare: Path) -> None:
+def test_a_broken_compiler_is_told_from_a_missing_one(tmp_path: Path, empty_python: Path) -> None:
     """Found, but its import fails: the reason is shown, not that a file of Python's was in line 10."""
-    [site] = bare.parent.parent.glob("lib/python*/site-packages")
+    [site] = empty_python.parent.parent.glob("lib/python*/site-packages")
     module = site / "openvino.py"
     module.write_text("raise ImportError('libtbb.so.12: [cannot] open shared object file')\n")
     try:
-        ran = assay(tmp_path, "doctor", "--python", bare)
+        ran = assay(tmp_path, "doctor", "--python", empty_python)
     finally:
         module.unlink()
     assert ran.code == 1

@@ -13,7 +13,7 @@ import pytest
 
 import bot.errors
 import fuzzing.errors
-from bot.cli.exits import exit_code, leave
+from bot.cli.exits import exit_code, run_and_exit
 
 
 def failing(error: BaseException) -> click.Command:
@@ -27,7 +27,7 @@ def failing(error: BaseException) -> click.Command:
 
 def run(command: click.Command, *argv: str) -> int:
     with pytest.raises(SystemExit) as left:
-        leave(command, argv)
+        run_and_exit(command, argv)
     assert isinstance(left.value.code, int)
     return left.value.code
 
@@ -69,7 +69,7 @@ def test_every_error_of_both_trees_has_a_code_or_is_our_bug() -> None:
 )
 def test_our_bugs_escape(error: Exception) -> None:
     with pytest.raises(type(error)):
-        leave(failing(error), [])
+        run_and_exit(failing(error), [])
 
 
 def caused() -> bot.errors.InfrastructureError:
@@ -137,7 +137,7 @@ def piped(script: str, into: str) -> subprocess.CompletedProcess[str]:
 
 SAYS = """
 import click
-from bot.cli._tables import stderr, stdout
+from bot.cli.common.console import stderr, stdout
 from bot.cli.exits import Exit, leave
 @click.command()
 @click.option("--json", is_flag=True)

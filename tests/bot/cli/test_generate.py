@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import Corpus
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 pytestmark = pytest.mark.slow
 
@@ -17,12 +17,12 @@ def test_what_is_generated_can_be_run(tmp_path: Path) -> None:
     asked = ("generate", "--count", "12", "--nodes", "1:5", "--operators", "Add,Relu,MatMul", "--seed", "3")
     ran = assay(tmp_path, *asked, "--out", models, "--json")
     assert ran.code == 0, ran.err
-    assert (ran.told["models"], ran.told["generator"], ran.told["seed"]) == (12, "isra", 3)
-    assert ran.told["out"] == str(models)
-    assert ran.told["measured"]["metrics"]["OTC"]["paper"]["value"] == 1.0
-    assert len(list(Corpus(models).ids())) == ran.told["new"]
+    assert (ran.result["models"], ran.result["generator"], ran.result["seed"]) == (12, "isra", 3)
+    assert ran.result["out"] == str(models)
+    assert ran.result["measured"]["metrics"]["OTC"]["paper"]["value"] == 1.0
+    assert len(list(Corpus(models).ids())) == ran.result["new"]
     again = assay(tmp_path, *asked, "--out", models, "--jobs", "2", "--no-metrics", "--json")
-    assert (again.told["new"], again.told["measured"]) == (0, None)
+    assert (again.result["new"], again.result["measured"]) == (0, None)
     run = assay(
         tmp_path,
         "run",
@@ -36,11 +36,13 @@ def test_what_is_generated_can_be_run(tmp_path: Path) -> None:
         "--no-cache",
     )
     assert run.code == 0, run.err
-    assert run.told["verdicts"]["head"] == {"pass": ran.told["new"]}
+    assert run.result["verdicts"]["head"] == {"pass": ran.result["new"]}
 
 
 def test_what_people_see(tmp_path: Path) -> None:
-    ran = assay(tmp_path, "generate", "--count", "3", "--out", "mine", "--operators", "isra", "--joined")
+    ran = assay(
+        tmp_path, "generate", "--count", "3", "--out", "mine", "--operators", "isra", "--concatenate-outputs"
+    )
     assert ran.code == 0, ran.err
     first, rates, against, header, *rows, last = ran.out.splitlines()
     assert first.startswith("3 models of ")

@@ -1,4 +1,4 @@
-"""`assay doctor --github`, `assay manifest`, `assay brake`: the App as its operator meets it."""
+"""`assay doctor --github`, `assay manifest`, `assay status`: the App as its operator meets it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bot.cli import brake, doctor, forget, manifest, outbox
 from bot.cli.exits import exit_code
+from bot.cli.service import delete, outbox, pause, resume
+from bot.cli.setup import doctor, manifest
 from bot.store import Database
 from bot.store.models import Target
 from tests.github.double import GitHubDouble
 
 
 @dataclass
-class Ran:
+class CommandResult:
     """What a command left, run within this process: to start one takes seconds."""
 
     code: int
@@ -27,17 +28,19 @@ class Ran:
     err: str
 
 
-def assay(folder: Path, command: click.Command, *argv: str | Path, env: dict[str, str] | None = None) -> Ran:
+def assay(
+    folder: Path, command: click.Command, *argv: str | Path, env: dict[str, str] | None = None
+) -> CommandResult:
     asked = {"ASSAY_DATA_DIR": str(folder), **(env or {})}
     done = CliRunner().invoke(command, [str(one) for one in argv], env=asked, standalone_mode=False)
     if done.exception is not None:
         code = exit_code(done.exception)
         assert code is not None, done.exc_info
-        return Ran(code, done.stdout, str(done.exception))
-    return Ran(int(done.return_value), done.stdout, done.stderr)
+        return CommandResult(code, done.stdout, str(done.exception))
+    return CommandResult(int(done.return_value), done.stdout, done.stderr)
 
 
-def told(ran: Ran) -> Any:
+def result(ran: CommandResult) -> Any:
     return json.loads(ran.out)
 
 
@@ -63,8 +66,8 @@ def test_the_doctor_names_what_the_app_lacks(tmp_path: Path) -> None:
             "--github",
             env={"ASSAY_GITHUB_API_URL": github.url, "ASSAY_GITHUB_TOKEN": github.token("octo")},
         )
-    health = told(ran)
-    points = {point["name"]: point for point in health["points"]}
+    health = result(ran)
+    points = {point["name"]: point for point in health["check_results"]}
     assert points["permission checks"]["state"] == "ok"
     assert points["webhook"]["state"] == "missing"
     assert (health["well"], ran.code) == (False, 1)
@@ -104,18 +107,18 @@ def test_the_manifest_and_its_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (brake.command, []),
-        (brake.command, ["on"]),
+        (pause.command, []),
+        (resume.command, []),
         (outbox.command, []),
-        (outbox.command, ["release", "--all"]),
-        (forget.command, ["octo/compiler", "--yes"]),
+        (outbox.command, ["retry", "--all"]),
+        (delete.command, ["octo/compiler", "--yes"]),
     ],
 )
 @pytest.mark.parametrize("url", ["", "sqlite:///{}/else/where.db"])
 def test_where_there_is_no_database_none_is_made(
     tmp_path: Path, command: click.Command, words: list[str], url: str
 ) -> None:
-    """The service has another data folder: a brake that is set here would stop nobody."""
+    """The service has another data folder: a pause recorded here would stop nobody."""
     env = {"ASSAY_DATABASE_URL": url.format(tmp_path)} if url else {}
     ran = assay(tmp_path / "data", command, *words, env=env)
     assert (ran.code, ran.out) == (2, "")
@@ -124,33 +127,35 @@ def test_where_there_is_no_database_none_is_made(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_brake(tmp_path: Path) -> None:
+def test_pause_and_resume(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/assay.db")
     database.migrate()
     database.close()
-    assert assay(tmp_path, brake.command).out == "no brake is set: effects are sent\n"
-    ran = assay(tmp_path, brake.command, "on", "--target", "octo/compiler", "--reason", "too loud")
-    assert ran.out.startswith("stopped: octo/compiler, since ")
+    ran = assay(tmp_path, pause.command, "--target", "octo/compiler", "--reason", "too loud")
+    assert ran.out.startswith("paused: octo/compiler, since ")
     assert ran.out.endswith(": too loud\n")
-    ran = assay(tmp_path, brake.command, "on", "--json")
-    assert [one["target"] for one in told(ran)["brakes"]] == ["all", "octo/compiler"]
-    assert assay(tmp_path, brake.command, "off").code == 0
-    ran = assay(tmp_path, brake.command, "off")
-    assert (ran.code, "no brake is set for everything" in ran.err) == (2, True)
+    ran = assay(tmp_path, pause.command, "--json")
+    assert [one["target"] for one in result(ran)["paused"]] == ["all", "octo/compiler"]
+    assert assay(tmp_path, resume.command).code == 0
+    ran = assay(tmp_path, resume.command)
+    assert (ran.code, "publishing as a whole is not paused" in ran.err) == (2, True)
+    assert assay(tmp_path, resume.command, "--target", "octo/compiler").out == (
+        "nothing is paused: effects are sent\n"
+    )
 
 
-def test_a_brake_is_set_under_the_name_that_senders_know(tmp_path: Path) -> None:
+def test_pause_finds_a_repository_in_any_spelling(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/assay.db")
     database.migrate()
     with database.transaction() as session:
         session.add(Target(name="Octo/Compiler"))
     database.close()
-    ran = assay(tmp_path, brake.command, "on", "--target", "octo/compiler", "--json")
-    assert [one["target"] for one in told(ran)["brakes"]] == ["Octo/Compiler"]
+    ran = assay(tmp_path, pause.command, "--target", "octo/compiler", "--json")
+    assert [one["target"] for one in result(ran)["paused"]] == ["Octo/Compiler"]
     assert not ran.err
-    unknown = assay(tmp_path, brake.command, "on", "--target", "octo/other")
+    unknown = assay(tmp_path, pause.command, "--target", "octo/other")
     assert (unknown.code, "octo/other is not known here" in unknown.err) == (0, True)
-    assert assay(tmp_path, brake.command, "on", "--target", "no repository").code == 2
+    assert assay(tmp_path, pause.command, "--target", "no repository").code == 2
 
 
 def test_a_manifest_that_cannot_be_is_refused(tmp_path: Path) -> None:

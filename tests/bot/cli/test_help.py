@@ -30,7 +30,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
         [sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=600, check=True
     ).stdout
     assert "HEAVY []" in shown
-    for name, line in find_commands(FOLDER).items():
+    for name, (_, line) in find_commands(FOLDER).items():
         assert name in shown
         assert line.split(":")[0] in " ".join(shown.split())
 
@@ -38,7 +38,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
 def test_every_command_has_one_line_of_help_and_imports() -> None:
     known = find_commands(FOLDER)
     assert "serve" in known
-    for name, line in known.items():
+    for name, (_, line) in known.items():
         assert line.endswith("."), f"{name}: {line!r}"
         command = cli.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None
@@ -47,10 +47,14 @@ def test_every_command_has_one_line_of_help_and_imports() -> None:
 
 def test_commands_are_files_that_bind_command(tmp_path: Path) -> None:
     (tmp_path / "make_tea.py").write_text('"""Make tea.\n\nSlowly."""\nimport not_there\ncommand = 1\n')
-    (tmp_path / "brew.py").write_text('"""Brew."""\ndef command() -> None: ...\n')
+    (tmp_path / "kitchen").mkdir()
+    (tmp_path / "kitchen" / "brew.py").write_text('"""Brew."""\ndef command() -> None: ...\n')
     (tmp_path / "helper.py").write_text('"""No command."""\ncommands = []\n')
     (tmp_path / "_private.py").write_text('"""Hidden."""\ncommand = 1\n')
-    assert find_commands(tmp_path) == {"make-tea": "Make tea.", "brew": "Brew."}
+    assert find_commands(tmp_path) == {
+        "make-tea": ("make_tea", "Make tea."),
+        "brew": ("kitchen.brew", "Brew."),
+    }
 
 
 def test_a_misspelt_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import onnx.numpy_helper
 import onnx.parser
 import pytest
 
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 pytestmark = pytest.mark.compiler_onnxruntime
 MODEL = '<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] z) { z = Neg(x) }'
@@ -34,15 +34,15 @@ def test_a_folder_of_models_is_run(tmp_path: Path, models: Path) -> None:
     asked = ("run", "--backend", "onnxruntime", "--cases", models, "--json")
     ran = assay(tmp_path / "data", *asked)
     assert ran.code == 0, ran.err
-    assert ran.told["verdicts"]["head"] == {"pass": 1}
-    assert [source["source"] for source in ran.told["sources"]] == ["models"]
+    assert ran.result["verdicts"]["head"] == {"pass": 1}
+    assert [source["source"] for source in ran.result["sources"]] == ["models"]
     assert "left out half.onnx: the file is no ONNX model (Error parsing" in ran.err
 
 
 def test_a_model_is_a_case(tmp_path: Path, models: Path) -> None:
     ran = assay(tmp_path / "data", "replay", models / "good.onnx", "--backend", "onnxruntime", "--json")
     assert ran.code == 0, ran.err
-    assert [one["verdict"] for one in ran.told["toolchains"]] == ["pass"]
+    assert [one["verdict"] for one in ran.result["toolchains"]] == ["pass"]
 
 
 @pytest.mark.parametrize(
@@ -79,16 +79,16 @@ def test_each_data_set_of_a_model_is_run(tmp_path: Path, zoo: Path, command: str
     ran = assay(tmp_path / "data", *asked, "--json")
     assert ran.code == 0, ran.err
     names = ["net.onnx/test_data_set_0", "net.onnx/test_data_set_3"]
-    assert [one["test"] for one in ran.told["cases"]] == names
+    assert [one["test"] for one in ran.result["cases"]] == names
     shown = assay(tmp_path / "data", *asked)
     assert [line.partition(" ")[0] for line in shown.out.splitlines() if line.startswith("net")] == names
     one = assay(tmp_path / "data", *asked, "--data-set", "3", "--json")
-    assert one.told["test"] == names[1]
+    assert one.result["test"] == names[1]
 
 
 @pytest.mark.parametrize(
     "asked",
-    [("reduce",), ("localise",), ("bisect", "--releases", "onnxruntime:1.30..1.31")],
+    [("reduce",), ("localize",), ("bisect", "--releases", "onnxruntime:1.30..1.31")],
     ids=lambda asked: asked[0],
 )
 def test_one_data_set_is_asked_for_where_one_is_worked_on(
@@ -128,7 +128,7 @@ def test_what_changed_is_run_as_it_is_now(tmp_path: Path, models: Path) -> None:
         onnx.save(model, path, save_as_external_data=True, location="net.data", size_threshold=0)
         asked = ("run", "--backend", "onnxruntime", "--cases", path.parent, "--json")
         ran = assay(tmp_path / "data", *asked)
-        assert ran.told["verdicts"]["head"] == {"pass": 1}, ran.err
+        assert ran.result["verdicts"]["head"] == {"pass": 1}, ran.err
     sets = [one for one in (tmp_path / "data" / "models").iterdir() if one.is_dir()]
     assert len(sets) == 2
 
@@ -136,7 +136,7 @@ def test_what_changed_is_run_as_it_is_now(tmp_path: Path, models: Path) -> None:
 def test_the_same_model_twice_is_one_case(tmp_path: Path, models: Path) -> None:
     (models / "link.onnx").symlink_to("good.onnx")
     ran = assay(tmp_path / "data", "run", "--backend", "onnxruntime", "--cases", models, "--json")
-    assert ran.told["verdicts"]["head"] == {"pass": 1}
+    assert ran.result["verdicts"]["head"] == {"pass": 1}
     assert "left out link.onnx: it is the same case as good.onnx" in ran.err
 
 

@@ -11,7 +11,7 @@ import onnx.parser
 import pytest
 
 from tests.bot.bisection.tiny_index import BACKEND, GOOD, WRONG, make_index
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 pytestmark = [pytest.mark.slow, pytest.mark.compiler_openvino]
 HEAD = '<ir_version: 8, opset_import: ["" : 19]>'
@@ -33,11 +33,11 @@ def save(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_model_is_localised(tmp_path: Path) -> None:
+def test_a_model_is_localized(tmp_path: Path) -> None:
     net = save(tmp_path / "net.onnx", CAST)
-    ran = assay(tmp_path / "data", "localise", net, "--backend", "openvino", "--json")
+    ran = assay(tmp_path / "data", "localize", net, "--backend", "openvino", "--json")
     assert ran.code == 1, ran.err
-    facts = {fact["what"]: fact["found"] for fact in ran.told["facts"]}
+    facts = {fact["what"]: fact["found"] for fact in ran.result["facts"]}
     assert facts["stage"] == ["conversion"]
     assert "Cast" in facts["subgraph"]
 
@@ -46,8 +46,8 @@ def test_a_model_is_reduced(tmp_path: Path) -> None:
     net = save(tmp_path / "net.onnx", CAST)
     ran = assay(tmp_path / "data", "reduce", net, "--backend", "openvino", "--json")
     assert ran.code == 1, ran.err
-    assert ran.told["after"] < ran.told["before"]
-    assert Path(ran.told["reproducer"]).is_file()
+    assert ran.result["after"] < ran.result["before"]
+    assert Path(ran.result["reproducer"]).is_file()
 
 
 def test_a_model_is_bisected_with_the_data_set_that_is_named(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_a_model_is_bisected_with_the_data_set_that_is_named(tmp_path: Path) -> 
     env = make_index(tmp_path, {"1.0": GOOD, "1.1": WRONG, "1.2": WRONG})
     asked = ("bisect", net, "--releases", "tinyc:1.0..1.2", "--backend", BACKEND, "--repeats", "2", "--json")
     found = assay(tmp_path / "data", *asked, "--data-set", "1", env=env)
-    assert (found.code, found.told["release"], found.told["before"]) == (1, "1.1", "1.0"), found.err
+    assert (found.code, found.result["release"], found.result["before"]) == (1, "1.1", "1.0"), found.err
     passing = assay(tmp_path / "data", *asked, "--data-set", "0", env=env)
-    assert (passing.code, passing.told["release"]) == (0, None), passing.err
+    assert (passing.code, passing.result["release"]) == (0, None), passing.err
 
 
 def test_what_its_own_library_cannot_run_is_told_of_the_first_release(tmp_path: Path) -> None:
@@ -82,4 +82,8 @@ def test_a_model_is_bisected_through_real_releases(tmp_path: Path) -> None:
     net = save(tmp_path / "net.onnx", NOT)
     ran = assay(tmp_path / "data", "bisect", net, "--releases", "openvino:2023.3..2024.0", "--json")
     assert ran.code == 1, ran.err
-    assert (ran.told["kind"], ran.told["before"], ran.told["release"]) == ("found", "2023.3.0", "2024.0.0")
+    assert (ran.result["kind"], ran.result["before"], ran.result["release"]) == (
+        "found",
+        "2023.3.0",
+        "2024.0.0",
+    )

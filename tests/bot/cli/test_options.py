@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.cli._options import check_device, parse_options
+from bot.cli.common.options import check_device, parse_options
 from bot.errors import UsageError
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import outbox as command
+from bot.cli.service import outbox as command
 from bot.store import Database, audit, outbox
 from bot.store.models import Effect
-from bot.store.outbox import Draft
-from tests.bot.cli.test_github_commands import assay, told
+from bot.store.outbox import EffectDraft
+from tests.bot.cli.test_github_commands import assay, result
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TARGET = "octo/compiler"
@@ -25,7 +25,7 @@ def refused(tmp_path: Path) -> Path:
     database.migrate()
     with database.transaction() as session:
         for key, target in (("a" * 64, TARGET), ("ab" * 32, "octo/other"), ("c" * 64, TARGET)):
-            draft = Draft("comment", key, target, {"body": "words"}, number=7, mode="live")
+            draft = EffectDraft("comment", key, target, {"body": "words"}, number=7, mode="live")
             outbox.post(session, [draft], campaign_id=None, issues_per_day=0, at=AT)
             if key[0] == "a":
                 outbox.give_up(session, key, WHY, AT)
@@ -45,32 +45,32 @@ def test_what_was_refused_is_listed_with_what_to_do(refused: Path) -> None:
     shown = assay(refused, command.command).out.splitlines()
     assert [line.split()[0] for line in shown] == ["key", "aaaaaaaaaaaa", "abababababab", "after"]
     assert shown[1].endswith(WHY)
-    (only,) = told(assay(refused, command.command, "--target", TARGET, "--json"))["failed"]
+    (only,) = result(assay(refused, command.command, "--target", TARGET, "--json"))["failed"]
     assert (only["key"], only["kind"], only["number"]) == ("a" * 64, "comment", 7)
 
 
 def test_released_it_is_looked_up_before_it_is_sent_again(refused: Path) -> None:
-    ran = assay(refused, command.command, "release", "aa", "--reason", "unlocked")
+    ran = assay(refused, command.command, "retry", "aa", "--reason", "unlocked")
     assert (ran.code, "sent again" in ran.out) == (0, True)
-    assert states(refused) == {"aa": "sending", "ab": "failed", "cc": "intended"}
+    assert states(refused) == {"aa": "sending", "ab": "failed", "cc": "pending"}
     database = Database(f"sqlite:///{refused}/assay.db")
     with database.reading() as session:
         (act,) = audit.of(session, TARGET, f"effect:{'a' * 64}")
     database.close()
-    assert (act.what, act.who, act.why) == ("released", "operator", "unlocked")
-    assert assay(refused, command.command, "release", "--all").code == 0
-    assert states(refused) == {"aa": "sending", "ab": "sending", "cc": "intended"}
+    assert (act.action, act.actor, act.reason) == ("retried", "operator", "unlocked")
+    assert assay(refused, command.command, "retry", "--all").code == 0
+    assert states(refused) == {"aa": "sending", "ab": "sending", "cc": "pending"}
     assert assay(refused, command.command).out.startswith("nothing was refused")
 
 
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["release"], "say which"),
-        (["release", "--all", "a"], "say which"),
-        (["release", "a"], "2 refused effects begin with 'a'"),
-        (["release", "c"], "no refused effect begins with 'c'"),
-        (["--all"], "assay outbox release KEY"),
+        (["retry"], "say which"),
+        (["retry", "--all", "a"], "say which"),
+        (["retry", "a"], "2 refused effects begin with 'a'"),
+        (["retry", "c"], "no refused effect begins with 'c'"),
+        (["--all"], "assay outbox retry KEY"),
     ],
 )
 def test_what_is_not_meant_is_told(refused: Path, argv: list[str], said: str) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.prioritize import _reason
+from bot.cli.campaigns.prioritize import _reason
 from fuzzing.cases import Corpus
-from tests.bot.cli.commands_kit import GOOD, SOURCE, WRONG, Ran, add_case, assay
+from tests.bot.cli.command_helpers import GOOD, SOURCE, WRONG, CommandResult, add_case, assay
 
-Plant = Callable[..., Path]
+WriteCatalogue = Callable[..., Path]
 
 pytestmark = pytest.mark.slow
 
@@ -29,35 +29,35 @@ DIFF = """\
 """
 
 
-def ranked(data: Path, *argv: str | Path) -> Ran:
+def ranked(data: Path, *argv: str | Path) -> CommandResult:
     return assay(data, "prioritize", "--backend", "openvino", "--source", SOURCE, *argv)
 
 
-def test_a_ranking_as_json(planted: Plant, tmp_path: Path) -> None:
-    data = planted(*CASES)
+def test_a_ranking_as_json(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
+    data = catalogue_of(*CASES)
     ran = ranked(data, "--strategy", "source-order", "--json")
     assert ran.code == 0, ran.err
-    told = ran.told
-    assert [(one["rank"], one["id"]) for one in told["top"]] == [(n, c.id) for n, c in enumerate(CASES, 1)]
-    assert told["top"][0] | {"id": ""} == {
+    result = ran.result
+    assert [(one["rank"], one["id"]) for one in result["top"]] == [(n, c.id) for n, c in enumerate(CASES, 1)]
+    assert result["top"][0] | {"id": ""} == {
         "rank": 1,
         "id": "",
         "operator": "Add",
         "test": "test_add_good",
         "source": SOURCE,
     }
-    assert (told["strategy"], told["seed"], told["cases"]) == ("source-order", 0, 3)
-    assert (told["change"], told["history"]) == (None, None)
+    assert (result["strategy"], result["seed"], result["cases"]) == ("source-order", 0, 3)
+    assert (result["change"], result["history"]) == (None, None)
     (tmp_path / "change.diff").write_text(DIFF)
     changed = ranked(
         data, "--strategy", "random", "--diff", tmp_path / "change.diff", "--top", "1", "--json"
-    ).told
+    ).result
     assert len(changed["top"]) == 1
     assert (changed["change"]["files"], changed["change"]["truncated"]) == (1, False)
 
 
-def test_a_ranking_for_people(planted: Plant) -> None:
-    ran = ranked(planted(*CASES), "--strategy", "source-order", "--top", "2")
+def test_a_ranking_for_people(catalogue_of: WriteCatalogue) -> None:
+    ran = ranked(catalogue_of(*CASES), "--strategy", "source-order", "--top", "2")
     assert ran.code == 0, ran.err
     head, first, second, *_ = ran.out.splitlines()
     assert head.split() == ["rank", "case", "operator", "test"]
@@ -68,7 +68,7 @@ def test_a_ranking_for_people(planted: Plant) -> None:
     assert "The strategy source-order put the cases in order, knowing the compiler's own tests" in ran.out
 
 
-def test_a_change_between_two_commits_as_its_diff(planted: Plant, tmp_path: Path) -> None:
+def test_a_change_between_two_commits_as_its_diff(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
     repository = tmp_path / "code"
     repository.mkdir()
     git = ["git", "-C", str(repository), "-c", "user.name=x", "-c", "user.email=x@example.org"]
@@ -77,14 +77,14 @@ def test_a_change_between_two_commits_as_its_diff(planted: Plant, tmp_path: Path
         (repository / "add.cpp").write_text(text)
         subprocess.run([*git, "add", "--all"], check=True)
         subprocess.run([*git, "commit", "--quiet", "--message=x"], check=True)
-    data = planted(*CASES)
+    data = catalogue_of(*CASES)
     by_range = ranked(data, "--strategy", "random", "--repo", repository, "--range", "HEAD~1..HEAD", "--json")
     assert by_range.code == 0, by_range.err
-    assert by_range.told["change"]["files"] == 1
+    assert by_range.result["change"]["files"] == 1
     diff = subprocess.run([*git, "diff", "HEAD~1", "HEAD"], check=True, capture_output=True, text=True).stdout
     (tmp_path / "x.diff").write_text(diff)
-    by_diff = ranked(data, "--strategy", "random", "--diff", tmp_path / "x.diff", "--json").told
-    assert by_diff["top"] == by_range.told["top"]
+    by_diff = ranked(data, "--strategy", "random", "--diff", tmp_path / "x.diff", "--json").result
+    assert by_diff["top"] == by_range.result["top"]
 
 
 def test_the_cases_of_a_folder_are_ranked(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_the_cases_of_a_folder_are_ranked(tmp_path: Path) -> None:
     argv = ("--backend", "openvino", "--cases", corpus.root, "--strategy", "source-order", "--json")
     ran = assay(tmp_path / "data", "prioritize", *argv)
     assert ran.code == 0, ran.err
-    assert [one["id"] for one in ran.told["top"]] == sorted(case.id for case in CASES)
+    assert [one["id"] for one in ran.result["top"]] == sorted(case.id for case in CASES)
 
 
 def test_reasons_in_a_line() -> None:
@@ -121,9 +121,9 @@ def test_what_a_change_touches_comes_first_and_says_so(tmp_path: Path) -> None:
     argv = ("prioritize", "--backend", "openvino", "--source", "onnx-simple-tests", "--diff", "x.diff")
     ran = assay(tmp_path, *argv, "--explain", "--json")
     assert ran.code == 0, ran.err
-    told = ran.told
-    assert (told["strategy"], told["change"]["files"]) == ("change", 1)
-    first = told["top"][0]
+    result = ran.result
+    assert (result["strategy"], result["change"]["files"]) == ("change", 1)
+    first = result["top"][0]
     assert first["operator"] == "Shrink"
     assert "shrink.cpp" in " ".join(first["why"]["touched"])
 

@@ -16,7 +16,7 @@ import onnx.parser
 import pytest
 
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
-from tests.bot.cli.commands_kit import GOOD, assay
+from tests.bot.cli.command_helpers import GOOD, assay
 
 BACKEND = str(Path(__file__).parents[2] / "fuzzing" / "reduce" / "faulty_backend.py")
 ELU = ("--backend", BACKEND, "--option", "fault=crash-elu")
@@ -46,17 +46,17 @@ def test_one_operator_is_left_and_a_second_try_runs_nothing_again(data: Path) ->
     out = data / "small"
     ran = assay(data, "reduce", failing().id[:12], *ELU, "--out", out, "--json")
     assert ran.code == 1, ran.err
-    told = ran.told
-    assert (told["from"], told["minimal"], told["confirmed"]) == (failing().id, True, True)
-    assert told["before"][0] == 5
-    assert told["after"][0] == 1
-    small = Corpus(out / "corpus").get(told["id"])
+    result = ran.result
+    assert (result["from"], result["minimal"], result["confirmed"]) == (failing().id, True, True)
+    assert result["before"][0] == 5
+    assert result["after"][0] == 1
+    small = Corpus(out / "corpus").get(result["id"])
     [node] = onnx.load_from_string(small.program.to_bytes()).graph.node
     assert (node.op_type, len(node.attribute)) == ("Elu", 0)
-    assert (told["traits"]["pattern"], told["traits"]["operators"]) == ("Elu", ["Elu"])
-    again = assay(data, "reduce", failing().id[:12], *ELU, "--out", out, "--json").told
-    assert again["id"] == told["id"]
-    assert (again["runs"], again["replayed"]) == (0, told["runs"])
+    assert (result["traits"]["pattern"], result["traits"]["operators"]) == ("Elu", ["Elu"])
+    again = assay(data, "reduce", failing().id[:12], *ELU, "--out", out, "--json").result
+    assert again["id"] == result["id"]
+    assert (again["runs"], again["replayed"]) == (0, result["runs"])
 
 
 def test_people_are_told_what_is_left_and_where(data: Path) -> None:
@@ -123,17 +123,17 @@ def faulty(tmp_path: Path) -> Path:
 def test_the_reproducer_runs_without_assay(data: Path, faulty: Path) -> None:
     ran = assay(data, "reduce", failing().id, "--backend", "onnxruntime", "--python", faulty, "--json")
     assert ran.code == 1, ran.err
-    assert (ran.told["after"][0], ran.told["confirmed"]) == (1, True)
+    assert (ran.result["after"][0], ran.result["confirmed"]) == (1, True)
 
     def pasted(python: str | Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [python, "-I", *words]
         return subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=600, check=False)
 
     assert "No module named 'fuzzing'" in pasted(faulty, "-c", "import fuzzing").stderr
-    shown = pasted(faulty, ran.told["reproducer"])
+    shown = pasted(faulty, ran.result["reproducer"])
     assert shown.returncode == 1, shown.stdout + shown.stderr
     assert "cannot lower Elu" in shown.stdout + shown.stderr
-    right = pasted(sys.executable, ran.told["reproducer"])
+    right = pasted(sys.executable, ran.result["reproducer"])
     assert right.returncode == 0, right.stdout + right.stderr
 
 
@@ -146,11 +146,11 @@ def test_killed_and_begun_again_it_ends_the_same(data: Path) -> None:
                 process.wait(0.02)
         process.kill()
     known = _lines(data / "a")
-    told = assay(data, "reduce", failing().id, *ELU, "--out", data / "a", "--json").told
-    whole = assay(data, "reduce", failing().id, *ELU, "--out", data / "b", "--json").told
-    assert told["id"] == whole["id"]
-    assert told["runs"] + told["replayed"] == whole["runs"]
-    assert known <= told["replayed"] <= whole["runs"]
+    result = assay(data, "reduce", failing().id, *ELU, "--out", data / "a", "--json").result
+    whole = assay(data, "reduce", failing().id, *ELU, "--out", data / "b", "--json").result
+    assert result["id"] == whole["id"]
+    assert result["runs"] + result["replayed"] == whole["runs"]
+    assert known <= result["replayed"] <= whole["runs"]
 
 
 def _lines(folder: Path) -> int:

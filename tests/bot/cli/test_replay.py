@@ -9,7 +9,7 @@ import pytest
 
 from fuzzing import backends
 from fuzzing.cases import Corpus
-from tests.bot.cli.commands_kit import GOOD, WRONG, assay
+from tests.bot.cli.command_helpers import GOOD, WRONG, assay
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +31,12 @@ def data(tmp_path: Path) -> Path:
 def test_a_case_that_passes_everywhere(data: Path) -> None:
     ran = assay(data, "replay", GOOD.id[:12], "--json")
     assert ran.code == 0, ran.err
-    told = ran.told
-    assert (told["case"], told["test"]) == (GOOD.id, "test_add_good")
-    verdicts = {one["backend"]: one["verdict"] for one in told["toolchains"]}
+    result = ran.result
+    assert (result["case"], result["test"]) == (GOOD.id, "test_add_good")
+    verdicts = {one["backend"]: one["verdict"] for one in result["toolchains"]}
     assert {"onnxruntime", "openvino"} <= verdicts.keys() <= set(backends.compilers())
     assert set(verdicts.values()) == {"pass"}
-    assert all(one["outcomes"][0]["case"] == GOOD.id for one in told["toolchains"])
+    assert all(one["outcomes"][0]["case"] == GOOD.id for one in result["toolchains"])
 
 
 @pytest.mark.compiler_onnxruntime
@@ -48,7 +48,7 @@ def test_a_wrong_expectation_is_found_by_every_compiler(data: Path) -> None:
     assert WRONG.id in ran.out
     for backend in ("onnxruntime", "openvino"):
         assert f"{backend}: wrong_result" in ran.out
-    assert "first fails at: kernels" in ran.out, "the first rung of onnxruntime's ladder"
+    assert "first fails at: kernels" in ran.out, "the first rung of onnxruntime's ablation"
     assert "The smallest tolerance that would let it pass" in ran.out
     assert "worst at [0]: 11.0 instead of 16.0" in ran.out
     assert "openvino 20" in ran.out
@@ -59,7 +59,7 @@ def test_by_folder_and_in_as_many_processes_as_asked(data: Path) -> None:
     folder = Corpus(data / "corpus").folder(WRONG.id)
     ran = assay(data / "elsewhere", "replay", *ORT, folder, "--repeats", "2", "--json")
     assert ran.code == 1, ran.err
-    [one] = ran.told["toolchains"]
+    [one] = ran.result["toolchains"]
     assert [outcome["verdict"] for outcome in one["outcomes"]] == ["wrong_result"] * 2
     shown = assay(data / "elsewhere", "replay", *ORT, folder, "--repeats", "2")
     assert "wrong_result in 2 of 2 runs" in shown.out
@@ -70,7 +70,7 @@ def test_by_option_and_profile(data: Path) -> None:
     how = ("--option", "optimization=disabled", "--profile", "graph-fuzz")
     ran = assay(data, "replay", *ORT, WRONG.id[:12], *how, "--json")
     assert ran.code == 1, ran.err
-    [outcome] = ran.told["toolchains"][0]["outcomes"]
+    [outcome] = ran.result["toolchains"][0]["outcomes"]
     assert outcome["configuration"] == "optimization=disabled profile=graph-fuzz"
     assert outcome["verdict"] == "wrong_result"
 
@@ -125,10 +125,10 @@ def test_a_corrupt_case_is_a_mistake_that_names_it(kind: str, data: Path) -> Non
     assert "Traceback" not in ran.err
 
 
-def test_an_interpreter_without_compilers(data: Path, bare: Path) -> None:
-    asked = assay(data, "replay", *ORT, GOOD.id[:12], "--python", bare)
+def test_an_interpreter_without_compilers(data: Path, empty_python: Path) -> None:
+    asked = assay(data, "replay", *ORT, GOOD.id[:12], "--python", empty_python)
     assert (asked.code, asked.out) == (3, "")
     assert "cannot import onnxruntime" in asked.err
-    unasked = assay(data, "replay", GOOD.id[:12], "--python", bare)
+    unasked = assay(data, "replay", GOOD.id[:12], "--python", empty_python)
     assert (unasked.code, unasked.out) == (2, "")
     assert "assay doctor" in unasked.err

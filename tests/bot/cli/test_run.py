@@ -16,10 +16,10 @@ import pytest
 from fuzzing.cases import Corpus, Provenance, Tensor, TestCase
 from fuzzing.cases.arguments import TensorArg
 from fuzzing.cases.keras_layer import KerasLayer
-from tests.bot.cli.commands_kit import GOOD, SHORT, SOURCE, WRONG, Ran, assay
+from tests.bot.cli.command_helpers import GOOD, SINGLE_SOURCE, SOURCE, WRONG, CommandResult, assay
 
-RealRun = Callable[[str], tuple[Ran, Path]]
-Plant = Callable[..., Path]
+RealRun = Callable[[str], tuple[CommandResult, Path]]
+WriteCatalogue = Callable[..., Path]
 
 pytestmark = pytest.mark.slow
 
@@ -53,28 +53,28 @@ class _Page(HTMLParser):
 @pytest.mark.parametrize("backend", COMPILERS)
 def test_the_reports_of_a_real_campaign_are_there_and_parse(backend: str, real_run: RealRun) -> None:
     ran, report = real_run(backend)
-    told = json.loads((report / "report.json").read_bytes())
-    assert ran.told == told | {"report": str(report)}
-    assert told["toolchains"]["head"]["versions"][backend] == version(backend)
-    cases = told["cases"]
-    assert cases["run"] == sum(told["verdicts"]["head"].values()) > 0
+    result = json.loads((report / "report.json").read_bytes())
+    assert ran.result == result | {"report": str(report)}
+    assert result["toolchains"]["head"]["versions"][backend] == version(backend)
+    cases = result["cases"]
+    assert cases["run"] == sum(result["verdicts"]["head"].values()) > 0
     assert cases["run"] + cases["not_run"] == cases["planned"] > 1000
-    assert told["stopped"] == ("budget" if cases["not_run"] else "")
-    assert told["verdicts"]["head"]["pass"] > 0
+    assert result["stopped"] == ("budget" if cases["not_run"] else "")
+    assert result["verdicts"]["head"]["pass"] > 0
     page = _Page()
     page.feed((report / "report.html").read_text())
     page.close()
     assert page.open == []
-    assert told["headline"] in page.text
+    assert result["headline"] in page.text
     assert (report / "report.md").read_text().startswith("#")
-    for group in told["groups"]:
+    for group in result["groups"]:
         ast.parse((report / group["reproducer"]).read_text())
 
 
 @pytest.mark.parametrize("backend", COMPILERS)
 def test_json_is_one_object_on_stdout_and_all_else_on_stderr(backend: str, real_run: RealRun) -> None:
     ran, _ = real_run(backend)
-    accused = [group for group in ran.told["groups"] if group["standing"] == "unjudged"]
+    accused = [group for group in ran.result["groups"] if group["classification"] == "inconclusive"]
     assert ran.code == (1 if accused else 0)
     lines = ran.err.splitlines()
     assert any("running cases at head" in line for line in lines)
@@ -82,25 +82,25 @@ def test_json_is_one_object_on_stdout_and_all_else_on_stderr(backend: str, real_
 
 
 @pytest.mark.compiler_onnxruntime
-def test_a_failing_case_is_exit_code_1(planted: Plant, tmp_path: Path) -> None:
-    data, report = planted(GOOD, WRONG), tmp_path / "report"
-    ran = assay(data, "run", "--backend", "onnxruntime", *SHORT, "--report", report)
+def test_a_failing_case_is_exit_code_1(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
+    data, report = catalogue_of(GOOD, WRONG), tmp_path / "report"
+    ran = assay(data, "run", "--backend", "onnxruntime", *SINGLE_SOURCE, "--report", report)
     assert ran.code == 1, ran.err
     assert f"onnxruntime {version('onnxruntime')}: 2 of 2 cases ran: 1 pass, 1 wrong_result" in ran.out
     assert sys.executable not in ran.out + "".join(path.read_text() for path in report.glob("report.*"))
     assert f"report: {report}/report.html" in ran.out
-    told = json.loads((report / "report.json").read_bytes())
-    [group] = told["groups"]
-    assert (group["standing"], group["example"]["case"]) == ("unjudged", WRONG.id)
+    result = json.loads((report / "report.json").read_bytes())
+    [group] = result["groups"]
+    assert (group["classification"], group["example"]["case"]) == ("inconclusive", WRONG.id)
     assert group["shown"][0]["head"] == {"failed": 3, "runs": 3}, "three fresh processes stand behind it"
     assert f"{WRONG.id[:8]}  {group['title']}" in ran.out
     assert f"look closer: assay replay {WRONG.id[:16]} --backend onnxruntime" in ran.out
 
 
 @pytest.mark.compiler_onnxruntime
-def test_nothing_found_is_exit_code_0(planted: Plant, tmp_path: Path) -> None:
-    data, report = planted(GOOD), tmp_path / "report"
-    ran = assay(data, "run", "--backend", "onnxruntime", *SHORT, "--report", report)
+def test_nothing_found_is_exit_code_0(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
+    data, report = catalogue_of(GOOD), tmp_path / "report"
+    ran = assay(data, "run", "--backend", "onnxruntime", *SINGLE_SOURCE, "--report", report)
     assert ran.code == 0, ran.err
     assert "1 of 1 cases ran: 1 pass" in ran.out
     assert "Nothing fails in 1 case" in ran.out
@@ -109,12 +109,12 @@ def test_nothing_found_is_exit_code_0(planted: Plant, tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler_onnxruntime
-def test_a_second_run_compiles_nothing(planted: Plant) -> None:
+def test_a_second_run_compiles_nothing(catalogue_of: WriteCatalogue) -> None:
     data, options = (
-        planted(GOOD, WRONG),
+        catalogue_of(GOOD, WRONG),
         ("run", "--backend", "onnxruntime", "--source", SOURCE, "--workers", "1", "--repeats", "1"),
     )
-    first = assay(data, *options, "--json").told
+    first = assay(data, *options, "--json").result
     assert first["cached"] == {"head": 0}
     assert first["report"] is None
     running = first["work"]["running"]
@@ -126,38 +126,38 @@ def test_a_second_run_compiles_nothing(planted: Plant) -> None:
     assert first["work"]["confirming"]["runs"] == 2, "the failure again, and what passes for the noise"
     again = assay(data, *options, "--json")
     assert again.code == 1, "what was found stays found"
-    assert again.told["work"] == {}
-    assert again.told["cached"] == {"head": 2}
-    assert again.told["groups"] == first["groups"]
+    assert again.result["work"] == {}
+    assert again.result["cached"] == {"head": 2}
+    assert again.result["groups"] == first["groups"]
     shown = assay(data, *options)
     assert "2 verdicts from the cache; nothing was compiled" in shown.out
     assert ["run", "1", "wrong_result"] in [line.split() for line in shown.out.splitlines()]
     assert "no report was written; --report FOLDER gives it" in shown.out
-    other = assay(data, *options, "--option", "optimization=disabled", "--json").told
+    other = assay(data, *options, "--option", "optimization=disabled", "--json").result
     assert (other["cached"], other["configuration"]) == ({"head": 0}, "optimization=disabled")
     assert other["work"]["running"]["runs"] == 2
     [group] = other["groups"]
     assert group["example"]["head"]["configuration"] == "optimization=disabled"
-    assert group["example"]["head"]["evidence"]["component"] == "kernels", "the repeat climbed the ladder"
+    assert group["example"]["head"]["evidence"]["component"] == "kernels", "the repeat climbed the ablation"
 
 
 @pytest.mark.compiler_onnxruntime
-def test_sources_with_commas_are_ranked_together(planted: Plant) -> None:
-    """The planted catalogue, and one that is really collected beside it."""
-    data = planted(GOOD, WRONG)
+def test_sources_with_commas_are_ranked_together(catalogue_of: WriteCatalogue) -> None:
+    """The planted catalog, and one that is really collected beside it."""
+    data = catalogue_of(GOOD, WRONG)
     named = ("--source", f"{SOURCE}, onnx-simple-tests", "--source", SOURCE, "--strategy", "random")
     ran = assay(data, "run", "--backend", "onnxruntime", *named, "--repeats", "1", "--json")
     assert ran.code == 1, ran.err
-    planted_source, other = ran.told["sources"]
+    planted_source, other = ran.result["sources"]
     assert (planted_source["source"], planted_source["cases"]) == (SOURCE, 2)
     assert (other["source"], other["whole"], other["library"]) == (
         "onnx-simple-tests",
         1,
         f"onnx {version('onnx')}",
     )
-    assert ran.told["cases"]["planned"] == 2 + other["cases"] > 10
-    told = ran.told["ranking"]
-    assert (told["strategy"], told["asked"], told["failed"], told["history"]) == (
+    assert ran.result["cases"]["planned"] == 2 + other["cases"] > 10
+    result = ran.result["ranking"]
+    assert (result["strategy"], result["asked"], result["failed"], result["history"]) == (
         "random",
         "random",
         "",
@@ -183,8 +183,8 @@ def test_the_cases_of_a_folder(tmp_path: Path) -> None:
     argv = ("run", "--backend", "onnxruntime", "--cases", corpus.root, "--frontend", "onnx", "--no-cache")
     ran = assay(tmp_path / "data", *argv, "--json")
     assert ran.code == 0, ran.err
-    assert ran.told["cases"] == {"planned": 1, "run": 1, "not_run": 0}
-    assert ran.told["skipped"] == {"a program of kind KerasLayer": 1}
+    assert ran.result["cases"] == {"planned": 1, "run": 1, "not_run": 0}
+    assert ran.result["skipped"] == {"a program of kind KerasLayer": 1}
     assert not (tmp_path / "data" / "runs").exists(), "--no-cache keeps nothing"
     empty = assay(tmp_path / "data", "run", "--backend", "openvino", "--cases", tmp_path / "data")
     assert empty.code == 2
@@ -200,9 +200,9 @@ def test_a_folder_that_is_half_written_is_a_mistake(tmp_path: Path) -> None:
     broken.write_bytes(broken.read_bytes()[:40])
     ran = assay(tmp_path, "run", "--backend", "onnxruntime", "--cases", corpus.root, "--no-cache", "--json")
     assert ran.code == 2, ran.out
-    assert f"--cases {corpus.root}: a case in it is broken: " in ran.told["error"]["what"]
-    assert str(corpus.folder(GOOD.id)) in ran.told["error"]["next"]
-    assert "catalogues" not in ran.out + ran.err
+    assert f"--cases {corpus.root}: a case in it is broken: " in ran.result["error"]["what"]
+    assert str(corpus.folder(GOOD.id)) in ran.result["error"]["next"]
+    assert "catalogs" not in ran.out + ran.err
 
 
 @pytest.mark.parametrize("backend", COMPILERS)
@@ -215,20 +215,26 @@ def test_a_device_that_is_not_here_is_exit_code_3(backend: str, tmp_path: Path) 
     hidden = {"CUDA_VISIBLE_DEVICES": "", "OCL_ICD_VENDORS": "/nowhere"}
     ran = assay(tmp_path, "run", "--backend", backend, *options, env=hidden)
     assert ran.code == 3, ran.out
-    assert device in ran.told["error"]["what"]
+    assert device in ran.result["error"]["what"]
 
 
 @pytest.mark.network
 @pytest.mark.compiler_onnxruntime
-def test_with_a_base_only_regressions_count(planted: Plant, tmp_path: Path) -> None:
+def test_with_a_base_only_regressions_count(catalogue_of: WriteCatalogue, tmp_path: Path) -> None:
     """The same release twice: the case fails on both sides, so nothing is new."""
     release = version("onnxruntime")
-    options = ("--release", release, "--base", release, *SHORT, "--json")
+    options = ("--release", release, "--base", release, *SINGLE_SOURCE, "--json")
     ran = assay(
-        planted(GOOD, WRONG), "run", "--backend", "onnxruntime", *options, "--report", tmp_path / "report"
+        catalogue_of(GOOD, WRONG),
+        "run",
+        "--backend",
+        "onnxruntime",
+        *options,
+        "--report",
+        tmp_path / "report",
     )
     assert ran.code == 0, ran.err
-    assert [group["standing"] for group in ran.told["groups"]] == ["already_broken"]
+    assert [group["classification"] for group in ran.result["groups"]] == ["already_broken"]
 
 
 MISTAKES = {
@@ -277,7 +283,7 @@ def test_mistakes_are_exit_code_2_before_anything_is_done(
 def test_mistakes_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
     ran = assay(tmp_path, "run", "--backend", "nope", "--json", "--report", tmp_path / "report")
     assert ran.code == 2
-    assert (ran.told["error"]["kind"], ran.told["error"]["code"]) == ("UnknownNameError", 2)
+    assert (ran.result["error"]["kind"], ran.result["error"]["code"]) == ("UnknownNameError", 2)
     assert ran.err.startswith("assay: no backend is called 'nope'")
 
 
@@ -291,14 +297,14 @@ def test_a_report_that_cannot_be_written_is_said_before_the_campaign(tmp_path: P
 
 
 def test_an_interpreter_without_the_compiler_is_exit_code_3(
-    planted: Plant, bare: Path, tmp_path: Path
+    catalogue_of: WriteCatalogue, empty_python: Path, tmp_path: Path
 ) -> None:
     report = tmp_path / "report"
-    options = ("--source", SOURCE, "--python", bare, "--report", report, "--json")
-    ran = assay(planted(GOOD), "run", "--backend", "openvino", *options)
+    options = ("--source", SOURCE, "--python", empty_python, "--report", report, "--json")
+    ran = assay(catalogue_of(GOOD), "run", "--backend", "openvino", *options)
     assert ran.code == 3
-    error = ran.told["error"]
+    error = ran.result["error"]
     assert "collecting" not in ran.err, "said before any case is collected"
-    assert f"{bare} cannot import openvino" in error["what"]
-    assert f"`assay doctor --python {bare}` says what to install for openvino" in error["next"]
+    assert f"{empty_python} cannot import openvino" in error["what"]
+    assert f"`assay doctor --python {empty_python}` says what to install for openvino" in error["next"]
     assert not (report / "report.json").exists()

@@ -19,7 +19,7 @@ import pytest
 
 from bot.store import Database, inbox
 from bot.webhooks.signature import sign
-from tests.support.campaigning import await_
+from tests.support.live_service import wait_for
 
 SECRET = "s3cret"
 LIMIT = 4096
@@ -104,7 +104,7 @@ def test_acknowledged_is_stored_even_if_killed_at_once(tmp_path: Path) -> None:
     with serve(tmp_path) as (process, url):
         again = httpx.post(f"{url}/webhooks/github", content=body, headers=headers(body, "d-0"))
         assert again.json()["stored"] is False
-        await_(lambda: states(tmp_path) == {"done": 20}, "what was pending to be read by the next service")
+        wait_for(lambda: states(tmp_path) == {"done": 20}, "what was pending to be read by the next service")
 
 
 def exchange(url: str, head: str, chunks: list[bytes]) -> bytes:

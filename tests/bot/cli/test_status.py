@@ -9,7 +9,7 @@ import pytest
 
 from bot.store import Database, audit, bugs, outbox
 from bot.store.models import Campaign, CampaignState, Target
-from tests.bot.cli.commands_kit import assay
+from tests.bot.cli.command_helpers import assay
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,17 +25,19 @@ def data(tmp_path: Path) -> Path:
             session.add(Campaign(target="o/closed", head=head, trigger="push", ref="refs/heads/main",
                                  owner="me", state=state.value, reason=why,
                                  created_at=NOW, updated_at=NOW))  # fmt: skip
-        bugs.see(session, "o/closed", "abc1", "[ONNX] Pad: wrong values", NOW, "already broken at base")
+        bugs.record_sighting(
+            session, "o/closed", "abc1", "[ONNX] Pad: wrong values", NOW, "already broken at base"
+        )
         audit.record(session, "o/closed", "silent", "pull:7", "nothing new in 12 cases", NOW)
-        outbox.set_brake(session, "all", "wrong reports", NOW)
+        outbox.enable_kill_switch(session, "all", "wrong reports", NOW)
     database.close()
     return tmp_path
 
 
 def test_a_line_for_each_repository_private_ones_too(data: Path) -> None:
-    told = assay(data, "status", "--json").told
-    assert told["brakes"] == [{"target": "all", "reason": "wrong reports"}]
-    [one] = told["repositories"]
+    result = assay(data, "status", "--json").result
+    assert result["paused"] == [{"target": "all", "reason": "wrong reports"}]
+    [one] = result["repositories"]
     assert (one["name"], one["running"], one["open_bugs"]) == ("o/closed", 1, 1)
     assert one["last"]["reason"] == "no such release"
 

@@ -10,7 +10,7 @@ import onnx.parser
 import pytest
 
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase
-from tests.bot.cli.commands_kit import GOOD, WRONG, assay
+from tests.bot.cli.command_helpers import GOOD, WRONG, assay
 
 BACKEND = str(Path(__file__).parents[2] / "fuzzing" / "reduce" / "faulty_backend.py")
 ELU = ("--backend", BACKEND, "--option", "fault=crash-elu")
@@ -42,15 +42,20 @@ def data(tmp_path: Path) -> Path:
 def test_bugs_are_told_apart_and_a_second_try_runs_no_reduction_again(data: Path) -> None:
     ran = assay(data, "triage", data / "cases", *ELU, "--json")
     assert ran.code == 1, ran.err
-    told = ran.told
-    assert (told["cases"], told["failing"], told["distinct"], told["strategy"]) == (4, 3, 2, "signature")
-    elu, wrong = told["bugs"]
+    result = ran.result
+    assert (result["cases"], result["failing"], result["distinct"], result["strategy"]) == (
+        4,
+        3,
+        2,
+        "signature",
+    )
+    elu, wrong = result["bugs"]
     assert sorted(elu["cases"]) == sorted([FIRST.id, SECOND.id])
     assert (elu["fields"]["operator"], elu["fields"]["needs"], elu["reduced"]) == ("Elu", [], True)
     assert (wrong["cases"], wrong["case"], wrong["reduced"]) == ([WRONG.id], WRONG.id, False)
     kept = Corpus(data / "triage" / "corpus").get(elu["case"])
     assert kept.program.to_bytes() != FIRST.program.to_bytes()
-    assert told["runs"] == _known(data)
+    assert result["runs"] == _known(data)
     again = assay(data, "triage", data / "cases", *ELU)
     assert again.code == 1, again.err
     first, where, second, elsewhere, end = again.out.splitlines()
@@ -61,7 +66,7 @@ def test_bugs_are_told_apart_and_a_second_try_runs_no_reduction_again(data: Path
         str(data / "cases" / WRONG.id[:2] / WRONG.id),
     )
     assert end.startswith("2 bugs in 3 failing of 4 cases, by signature, ")
-    assert told["runs"] == _known(data), "what the first try learnt was not asked again"
+    assert result["runs"] == _known(data), "what the first try learnt was not asked again"
 
 
 def _known(data: Path) -> int:
@@ -78,19 +83,19 @@ def test_of_the_cases_that_a_run_named_no_others_are_taken(data: Path) -> None:
         data, "triage", data / "cases", *ELU, "--from", report, "--no-reduce", "--strategy", "gbft", "--json"
     )
     assert ran.code == 1, ran.err
-    assert (ran.told["cases"], ran.told["distinct"], ran.told["runs"]) == (2, 1, 0)
+    assert (ran.result["cases"], ran.result["distinct"], ran.result["runs"]) == (2, 1, 0)
 
 
 def test_what_a_run_has_seen_of_this_compiler_is_not_run_again(data: Path) -> None:
     keep = ("--no-reduce", "--json")
-    [bug, _] = assay(data, "triage", data / "cases", *ELU, *keep, "--strategy", "opera").told["bugs"]
+    [bug, _] = assay(data, "triage", data / "cases", *ELU, *keep, "--strategy", "opera").result["bugs"]
     seen = bug["outcome"] | {"case": GOOD.id}  # a case that passes: only from here can it be known to fail
     report = data / "run.json"
     for outcome, failing in ((seen, 1), (seen | {"toolchain": "another"}, 0)):
         groups = [{"example": {"case": GOOD.id, "head": outcome}, "shown": []}]
         report.write_text(json.dumps({"groups": groups}), encoding="utf-8")
         ran = assay(data, "triage", data / "cases", *ELU, "--from", report, *keep)
-        assert (ran.told["cases"], ran.told["failing"]) == (1, failing), ran.err
+        assert (ran.result["cases"], ran.result["failing"]) == (1, failing), ran.err
 
 
 @pytest.mark.parametrize(

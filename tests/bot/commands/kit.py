@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.commands import intake
+from bot.commands import comment_events
 from bot.commands.worker import Worker
 from bot.errors import InfrastructureError
 from bot.store import Database, Session
@@ -23,7 +23,7 @@ AUTHOR = "contributor"  # of both pull requests
 
 
 @dataclass
-class Rooms:
+class RecordedServices:
     """The other rooms: what was asked of them is written down."""
 
     ran: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
@@ -33,17 +33,17 @@ class Rooms:
     at_work: int = 1
 
     def run(
-        self, session: Session, pull: Pull, *, asked_by: str, name: str, overrides: Mapping[str, Any]
+        self, session: Session, pull: Pull, *, requested_by: str, name: str, overrides: Mapping[str, Any]
     ) -> str:
         self.ran.append((pull.number, name, dict(overrides)))
-        return f"commit {pull.head[:12]} released by {asked_by}"
+        return f"commit {pull.head[:12]} released by {requested_by}"
 
-    def stop(self, session: Session, pull: Pull, reason: str, said: datetime) -> int:
+    def stop(self, session: Session, pull: Pull, reason: str, commented_at: datetime) -> int:
         self.stopped.append(pull.number)
-        self.said.append(said)
+        self.said.append(commented_at)
         return self.at_work
 
-    def ask(
+    def enqueue(
         self,
         session: Session,
         kind: str,
@@ -52,18 +52,18 @@ class Rooms:
         *,
         bug_id: int | None = None,
         arguments: Mapping[str, Any] | None = None,
-        asked_by: str = "",
+        requested_by: str = "",
     ) -> None:
         self.asked.append((kind, key, {**(arguments or {}), "bug": bug_id}))
 
 
 @dataclass
-class World:
+class CommandHarness:
     """A database with all that commands are about, and GitHub's answers: login → role."""
 
     database: Database
     roles: dict[str, str] = field(default_factory=dict)
-    rooms: Rooms = field(default_factory=Rooms)
+    services: RecordedServices = field(default_factory=RecordedServices)
     at: datetime = START
     down: bool = False
     pushed: str = ""  # the head that GitHub tells by now
@@ -83,7 +83,7 @@ class World:
 
     @property
     def worker(self) -> Worker:
-        return Worker(self.database, self, self.refresh, self.rooms, lambda: self.at)
+        return Worker(self.database, self, self.refresh, self.services, lambda: self.at)
 
     def say(self, body: str, number: int = PULL, author: str = "maintainer", **fields: Any) -> int:
         """A comment comes in; its id."""
@@ -103,7 +103,7 @@ class World:
             }
         )
         with self.database.transaction() as session:
-            intake.handle(session, intent)
+            comment_events.handle(session, intent)
         return self.comments
 
     def commands(self, comment: int) -> list[Command]:
@@ -132,7 +132,7 @@ class World:
         self.at += timedelta(**by)
 
 
-def world(folder: Path) -> World:
+def make_harness(folder: Path) -> CommandHarness:
     """The target as it is at the beginning; its maintainer has write access."""
     database = Database(f"sqlite:///{folder}/assay.db")
     Base.metadata.create_all(database.engine)
@@ -141,7 +141,7 @@ def world(folder: Path) -> World:
             session.add(_pull(number, source))
         for issue in (BUG_ISSUE, OTHER_BUG_ISSUE):
             session.add(_bug(issue))
-    return World(database, {"maintainer": "write"})
+    return CommandHarness(database, {"maintainer": "write"})
 
 
 def _pull(number: int, source: str) -> Pull:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands import values
-from bot.commands.grammar import MAX_COMMANDS, MAX_LINE, Argument, Call, Mistake, Verb, parse
+from bot.commands import argument_types
+from bot.commands.grammar import MAX_COMMANDS, MAX_LINE, Argument, InvalidCommand, ParsedCommand, Verb, parse
 
 VERBS = {
     verb.name: verb
@@ -16,23 +16,30 @@ VERBS = {
         Verb(
             "run",
             "Test it.",
-            (Argument("source", "NAMES", values.names), Argument("budget", "DURATION", values.duration)),
+            (
+                Argument("source", "NAMES", argument_types.names),
+                Argument("budget", "DURATION", argument_types.duration),
+            ),
         ),
-        Verb("dup", "It is known.", (Argument("issue", "#N", values.number, required=True, word=True),)),
-        Verb("invalid", "It is no bug.", (Argument("reason", "REASON", str, rest=True),)),
+        Verb(
+            "dup",
+            "It is known.",
+            (Argument("issue", "#N", argument_types.number, required=True, positional=True),),
+        ),
+        Verb("invalid", "It is no bug.", (Argument("reason", "REASON", str, remainder=True),)),
     )
 }
 
 
-def call(body: str) -> Call:
+def call(body: str) -> ParsedCommand:
     (found,) = parse(body, VERBS)
-    assert isinstance(found, Call), found
+    assert isinstance(found, ParsedCommand), found
     return found
 
 
 def why(body: str) -> str:
     (found,) = parse(body, VERBS)
-    assert isinstance(found, Mistake), found
+    assert isinstance(found, InvalidCommand), found
     return found.why
 
 
@@ -105,10 +112,10 @@ def test_mistakes_say_what_to_write(body: str, said: str) -> None:
 
 def test_several_are_taken_in_order_up_to_a_bound() -> None:
     found = parse("/assay rerun\n/assay dup #1\n", VERBS)
-    assert [one.verb for one in found if isinstance(one, Call)] == ["rerun", "dup"]
+    assert [one.verb for one in found if isinstance(one, ParsedCommand)] == ["rerun", "dup"]
     many = parse("/assay rerun\n" * 100, VERBS)
     assert len(many) == MAX_COMMANDS + 1
-    assert isinstance(many[-1], Mistake)
+    assert isinstance(many[-1], InvalidCommand)
 
 
 PIECES = ("/assay", " ", "\n", "run", "dup", "#1", ">", "`", "~", "<!--", "-->", "=", "é", "x")

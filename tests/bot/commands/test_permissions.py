@@ -10,7 +10,7 @@ import pytest
 
 from bot.commands.registry import actions
 from bot.store.models import CommandState
-from tests.bot.commands.kit import BUG_ISSUE, FOREIGN_ISSUE, FORK_PULL, PULL, World, world
+from tests.bot.commands.kit import BUG_ISSUE, FOREIGN_ISSUE, FORK_PULL, PULL, CommandHarness, make_harness
 
 ROLES = ("none", "read", "triage", "write", "maintain", "admin")
 PLACES = {"bug": BUG_ISSUE, "issue": FOREIGN_ISSUE, "pull": PULL, "fork": FORK_PULL}
@@ -40,8 +40,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[World]:
-    made = world(tmp_path)
+def harness(tmp_path: Path) -> Iterator[CommandHarness]:
+    made = make_harness(tmp_path)
     yield made
     made.database.close()
 
@@ -51,32 +51,32 @@ def test_the_table_names_every_command() -> None:
 
 
 @pytest.mark.parametrize("command", ALLOWED)
-def test_who_may_say_it_where(here: World, command: str) -> None:
+def test_who_may_say_it_where(harness: CommandHarness, command: str) -> None:
     places, allowed = ALLOWED[command]
     for role, place in product(ROLES, PLACES):
-        _prepare(here, command)
-        here.roles["somebody"] = role
-        comment = here.say(command, PLACES[place], "somebody")
-        here.worker.run_once()
-        (row,) = here.commands(comment)
+        _prepare(harness, command)
+        harness.roles["somebody"] = role
+        comment = harness.say(command, PLACES[place], "somebody")
+        harness.worker.run_once()
+        (row,) = harness.commands(comment)
         meant = role in allowed and place in places
         assert (row.state == CommandState.DONE.value) == meant, (role, place, row.reason)
-        assert (here.reaction(comment) == "confused") == (not meant), (role, place)
+        assert (harness.reaction(comment) == "confused") == (not meant), (role, place)
 
 
-def _prepare(here: World, command: str) -> None:
+def _prepare(harness: CommandHarness, command: str) -> None:
     """What the command takes back is there each time."""
     if "unmute" in command:
-        here.say("/assay mute op=Resize until=30d", PULL)
+        harness.say("/assay mute op=Resize until=30d", PULL)
     if "undup" in command:
-        here.say("/assay dup #5", BUG_ISSUE)
-    here.worker.run_once()
+        harness.say("/assay dup #5", BUG_ISSUE)
+    harness.worker.run_once()
 
 
-def test_the_author_of_a_pull_request_may_ask_but_not_act(here: World) -> None:
-    asked = here.say("/assay explain", FORK_PULL, "contributor")
-    acted = here.say("/assay run", FORK_PULL, "contributor")
-    here.worker.run_once()
-    assert here.commands(asked)[0].state == CommandState.DONE.value
-    assert here.commands(acted)[0].state == CommandState.REFUSED.value
-    assert here.rooms.ran == []
+def test_the_author_of_a_pull_request_may_ask_but_not_act(harness: CommandHarness) -> None:
+    asked = harness.say("/assay explain", FORK_PULL, "contributor")
+    acted = harness.say("/assay run", FORK_PULL, "contributor")
+    harness.worker.run_once()
+    assert harness.commands(asked)[0].state == CommandState.DONE.value
+    assert harness.commands(acted)[0].state == CommandState.REFUSED.value
+    assert harness.services.ran == []

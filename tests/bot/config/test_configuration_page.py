@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.config import InvalidConfigError, names, parse_config
-from bot.config.reference import table
+from bot.config.reference import render_table
 
 PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text(encoding="utf-8")
 SMALLEST = "version: 1\nbackend: openvino\n"
@@ -16,7 +16,7 @@ SMALLEST = "version: 1\nbackend: openvino\n"
 
 def test_the_table_is_the_model() -> None:
     start = PAGE.index("| key |")
-    assert PAGE[start : PAGE.index("\n\n<!-- end of table -->")] == table()
+    assert PAGE[start : PAGE.index("\n\n<!-- end of table -->")] == render_table()
 
 
 def test_every_example_file_is_valid() -> None:
@@ -26,7 +26,7 @@ def test_every_example_file_is_valid() -> None:
         parse_config(example.encode())
 
 
-@pytest.mark.parametrize("row", table().splitlines()[2:])
+@pytest.mark.parametrize("row", render_table().splitlines()[2:])
 def test_every_example_of_the_table_is_valid(row: str) -> None:
     key, *_, example = re.findall(r"`([^`]+)`", row)
     if "." in key:

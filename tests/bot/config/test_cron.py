@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.config.cron import next_time, triggers
+from bot.config.cron import next_time, parse_triggers
 
 #: A Thursday.
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -53,4 +53,4 @@ def test_some_lines_name_no_time() -> None:
 )
 def test_mistakes_are_told(line: str, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
-        triggers(line)
+        parse_triggers(line)

@@ -10,13 +10,13 @@ import pytest
 
 import fuzzing
 from bot.config import names
-from fuzzing.migrate import parts, sources
+from fuzzing.migrate import source_parts, sources
 from fuzzing.migrate.recorders import base as recorders
-from fuzzing.prioritize import base
+from fuzzing.prioritize import strategies
 
 
 def test_strategies_are_those_that_are_registered() -> None:
-    assert names.strategies() == base.names()
+    assert names.strategies() == strategies.names()
 
 
 def test_sources_are_those_that_are_registered() -> None:
@@ -24,7 +24,7 @@ def test_sources_are_those_that_are_registered() -> None:
     for name in sources.names():
         known = sources.get(name)
         assert names.source_libraries()[name] == known.library
-        assert names.source_needs(name) == (known.library, *known.needs.split())
+        assert names.source_requirements(name) == (known.library, *known.needs.split())
 
 
 def test_a_source_is_divided_where_its_function_can_leave_work_out() -> None:
@@ -33,15 +33,17 @@ def test_a_source_is_divided_where_its_function_can_leave_work_out() -> None:
     assert names.source_parts("torch-opinfo") == names.PARTS
     assert names.source_parts("onnx-node-tests") == 1
     assert names.source_parts("no-such-source") == 1
-    last = parts.Part.parse(f"{names.PARTS}/{names.PARTS}")
-    assert last.holds("x") or any(parts.Part(n, names.PARTS).holds("x") for n in range(1, names.PARTS))
+    last = source_parts.Part.parse(f"{names.PARTS}/{names.PARTS}")
+    assert last.contains("x") or any(
+        source_parts.Part(n, names.PARTS).contains("x") for n in range(1, names.PARTS)
+    )
 
 
 def test_recorded_libraries_are_those_that_have_a_recorder() -> None:
     assert names.recorded_libraries() == recorders.names()
-    assert names.library_name("torch") == "torch"
+    assert names.check_library_name("torch") == "torch"
     with pytest.raises(ValueError, match="did you mean 'torch'"):
-        names.library_name("troch")
+        names.check_library_name("troch")
 
 
 def test_no_library_is_imported_for_it() -> None:
@@ -72,7 +74,7 @@ def test_a_new_file_is_a_new_source(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     names._sources.cache_clear()
     try:
         assert names._sources().keys() == {"mine"}
-        assert names.source_needs("mine") == ("lib", "pytest", "absl-py")
+        assert names.source_requirements("mine") == ("lib", "pytest", "absl-py")
         assert names.source_parts("mine") == names.PARTS
     finally:
         names._sources.cache_clear()

@@ -13,7 +13,7 @@ from pathlib import Path
 from bot.store import bugs, outbox
 from bot.store.database import Database
 from bot.store.models import Base, Campaign, Effect
-from tests.bot.reports import sample
+from tests.bot.reports import sample_campaign
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -50,12 +50,14 @@ def database(folder: Path) -> Database:
     return Database(f"sqlite:///{folder}/assay.db")
 
 
-def campaign(database: Database, mode: str = "auto", target: str = sample.TARGET, number: int = 1) -> int:
+def campaign(
+    database: Database, mode: str = "auto", target: str = sample_campaign.TARGET, number: int = 1
+) -> int:
     with database.transaction() as session:
         row = Campaign(
             id=number,
             target=target,
-            head=sample.HEAD,
+            head=sample_campaign.HEAD,
             trigger=f"manual:{number}",
             config={"reports": {"mode": mode}},
             created_at=START,
@@ -65,36 +67,36 @@ def campaign(database: Database, mode: str = "auto", target: str = sample.TARGET
     return number
 
 
-def issue(signature: str, target: str = sample.TARGET, hold: str = "") -> outbox.Draft:
+def issue(signature: str, target: str = sample_campaign.TARGET, hold: str = "") -> outbox.EffectDraft:
     key = f"{signature:0>32}"
     payload = {"title": signature, "body": f"text\n\n<!-- assay:{key} -->\n", "labels": ["assay"]}
-    return outbox.Draft("issue", key, target, payload, signature, hold)
+    return outbox.EffectDraft("issue", key, target, payload, signature, hold)
 
 
-def check_run(key: str = "c0ffee", target: str = sample.TARGET) -> outbox.Draft:
+def check_run(key: str = "c0ffee", target: str = sample_campaign.TARGET) -> outbox.EffectDraft:
     output = {"title": "Nothing new", "summary": "fine", "text": f"<!-- assay:{key} -->"}
     payload = {
         "name": "assay",
-        "head_sha": sample.HEAD,
+        "head_sha": sample_campaign.HEAD,
         "status": "completed",
         "conclusion": "success",
         "external_id": key,
         "output": output,
     }
-    return outbox.Draft("check_run", key, target, payload)
+    return outbox.EffectDraft("check_run", key, target, payload)
 
 
 def post(
     database: Database,
-    *drafts: outbox.Draft,
+    *drafts: outbox.EffectDraft,
     campaign_id: int | None = 1,
     per_day: int = 10,
     at: datetime = START,
-) -> list[outbox.Posted]:
+) -> list[outbox.PostResult]:
     with database.transaction() as session:
         for draft in drafts:
             if draft.kind == "issue":
-                bugs.see(session, draft.target, draft.signature, draft.signature, at)
+                bugs.record_sighting(session, draft.target, draft.signature, draft.signature, at)
         return outbox.post(session, drafts, campaign_id=campaign_id, issues_per_day=per_day, at=at)
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bot.errors import UsageError
 from bot.github import changes
-from bot.github.changes import change_here, range_of
-from bot.github.diffs import change_of_diff
+from bot.github.changes import read_local_change, resolve_range
+from bot.github.diffs import parse_unified_diff
 from tests.bot.github.test_repositories import Upstream
 
 SOME = ["a", "b", "c", "", "@@ -1 +1 @@", "--- a/x", "diff --git a b"]
@@ -22,7 +22,7 @@ LINES = st.lists(st.sampled_from(SOME), max_size=12)
 
 def change(upstream: Upstream, base: str, head: str) -> dict[str, dict[str, Any]]:
     """Path → what is told of it."""
-    return {file["path"]: file for file in change_here(upstream.folder, base, head)["files"]}
+    return {file["path"]: file for file in read_local_change(upstream.folder, base, head)["files"]}
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_too_many_files_leave_the_sources(upstream: Upstream, monkeypatch: pytes
     monkeypatch.setattr(changes, "MAX_FILES", 2)
     base = upstream.commit()
     head = upstream.commit(a_md="1\n", b_json="1\n", c_py="1\n", z_cc="1\n")
-    told = change_here(upstream.folder, base, head)
+    told = read_local_change(upstream.folder, base, head)
     assert [file["path"] for file in told["files"]] == ["c.py", "z.cc"]
     assert told["truncated"] is True
 
@@ -80,7 +80,7 @@ def test_too_many_bytes_leave_the_names(upstream: Upstream, monkeypatch: pytest.
     monkeypatch.setattr(changes, "MAX_BYTES", 12)
     base = upstream.commit()
     head = upstream.commit(a_md="12345\n", b_py="123456\n", c_py="1234\n", d_py="5678\n")
-    told = change_here(upstream.folder, base, head)
+    told = read_local_change(upstream.folder, base, head)
     assert {file["path"]: file["new"] for file in told["files"]} == {
         "a.md": None,
         "b.py": None,
@@ -92,20 +92,20 @@ def test_too_many_bytes_leave_the_names(upstream: Upstream, monkeypatch: pytest.
 
 def test_a_range_of_a_repository(upstream: Upstream) -> None:
     base, head = upstream.commit(a_py="1\n"), upstream.commit(a_py="2\n")
-    assert range_of(upstream.folder, "HEAD~1..HEAD") == (base, head)
-    assert range_of(upstream.folder, f"{base[:8]}..trunk") == (base, head)
+    assert resolve_range(upstream.folder, "HEAD~1..HEAD") == (base, head)
+    assert resolve_range(upstream.folder, f"{base[:8]}..trunk") == (base, head)
 
 
 @pytest.mark.parametrize("text", ["HEAD", "..HEAD", "HEAD..", "HEAD...HEAD~1", "nope..HEAD", "--help..HEAD"])
 def test_no_ranges(text: str, upstream: Upstream) -> None:
     upstream.commit()
     with pytest.raises(UsageError, match=r"BASE\.\.HEAD|has no commit"):
-        range_of(upstream.folder, text)
+        resolve_range(upstream.folder, text)
 
 
 def test_no_repository(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no commit HEAD"):
-        range_of(tmp_path, "HEAD..HEAD")
+        resolve_range(tmp_path, "HEAD..HEAD")
 
 
 def diff(folder: Path, old: list[str], new: list[str], context: int) -> str:
@@ -125,8 +125,8 @@ def test_a_diff_tells_the_same_lines_with_any_context(
     if old == new:
         return
     folder = tmp_path_factory.getbasetemp()
-    tight = change_of_diff(diff(folder, old, new, 0))["files"][0]
-    wide = change_of_diff(diff(folder, old, new, 3))["files"][0]
+    tight = parse_unified_diff(diff(folder, old, new, 0))["files"][0]
+    wide = parse_unified_diff(diff(folder, old, new, 3))["files"][0]
     gone = {at for start, count, _, _ in wide["hunks"] for at in range(start, start + count)}
     come = {at for _, _, start, count in wide["hunks"] for at in range(start, start + count)}
     for side, touched, lines in (("old", gone, old), ("new", come, new)):
@@ -168,7 +168,7 @@ deleted file mode 100644
 
 
 def test_what_git_prints() -> None:
-    told = change_of_diff(GIT)
+    told = parse_unified_diff(GIT)
     resize, moved, binary, gone = told["files"]
     assert (resize["path"], resize["old_path"]) == ("src/op/resize.cpp", None)
     assert resize["hunks"] == [[41, 1, 41, 2]]
@@ -184,7 +184,7 @@ def test_what_git_prints() -> None:
 def test_a_plain_diff_of_two_files() -> None:
     text = "--- op.py\t2026-01-01\n+++ op.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n"
     text += "--- b.py\n+++ b.py\n@@ -0,0 +1 @@\n+c\n"
-    first, second = change_of_diff(text)["files"]
+    first, second = parse_unified_diff(text)["files"]
     assert (first["path"], first["hunks"]) == ("op.py", [[1, 1, 1, 1]])
     assert (second["path"], second["hunks"]) == ("b.py", [[0, 0, 1, 1]])
 
@@ -200,4 +200,4 @@ def test_a_plain_diff_of_two_files() -> None:
 )
 def test_no_diffs(text: str, helps: str) -> None:
     with pytest.raises(UsageError, match=helps):
-        change_of_diff(text)
+        parse_unified_diff(text)

@@ -1,4 +1,4 @@
-"""Dry-run writes what live would send: GitHub's own description of its API is the judge."""
+"""Dry-run writes what live would send: GitHubSink's own description of its API is the judge."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ from pathlib import Path
 import pytest
 
 from bot.errors import InfrastructureError, InternalError
-from bot.github.dry_run import DryRun
-from bot.reports import check, render
-from bot.store.outbox import Claimed, Draft
+from bot.github.dry_run import DryRunSink
+from bot.reports import check_runs, renderer
+from bot.store.outbox import ClaimedEffect, EffectDraft
 from tests.bot.github.outbox_kit import START, check_run, issue
-from tests.bot.reports import sample
+from tests.bot.reports import sample_campaign
 from tests.github_api import prune
-from tests.github_api.description import faults
+from tests.github_api.api_schema import faults
 
 
-def claimed(draft: Draft, target: str = sample.TARGET) -> Claimed:
-    return Claimed(draft.key, draft.kind, target, draft.payload, START, True, False, 1)
+def claimed(draft: EffectDraft, target: str = sample_campaign.TARGET) -> ClaimedEffect:
+    return ClaimedEffect(draft.key, draft.kind, target, draft.payload, START, True, False, 1)
 
 
-def everything() -> list[Draft]:
-    drafts = render.effects(sample.report(), sample.config("auto"))
-    return [*drafts, check.untested(sample.TARGET, sample.TARGET, sample.HEAD, 3, "no such release")]
+def everything() -> list[EffectDraft]:
+    drafts = renderer.draft_effects(sample_campaign.report(), sample_campaign.config("auto"))
+    return [
+        *drafts,
+        check_runs.build_untested_check_run(
+            sample_campaign.TARGET, sample_campaign.TARGET, sample_campaign.HEAD, 3, "no such release"
+        ),
+    ]
 
 
 def test_every_request_is_one_github_describes(tmp_path: Path) -> None:
-    sink = DryRun(tmp_path)
+    sink = DryRunSink(tmp_path)
     for draft in everything():
         sink.send(claimed(draft))
-        path = tmp_path / sample.TARGET / f"{draft.kind}-{draft.key}.json"
+        path = tmp_path / sample_campaign.TARGET / f"{draft.kind}-{draft.key}.json"
         request = json.loads(path.read_text())
         assert faults(request["method"], request["path"], request["body"]) == []
         assert request["body"] == draft.payload
@@ -61,27 +66,27 @@ def test_a_writer_that_died_leaves_nothing_behind(tmp_path: Path, monkeypatch: p
         dying.setattr(os, "getpid", lambda: 4711)
         dying.setattr(os, "fsync", die)
         with pytest.raises(SystemExit):
-            DryRun(tmp_path).send(claimed(issue("a")))
-    folder = tmp_path / sample.TARGET
+            DryRunSink(tmp_path).send(claimed(issue("a")))
+    folder = tmp_path / sample_campaign.TARGET
     assert len(list(folder.iterdir())) == 1
-    DryRun(tmp_path).send(replace(claimed(issue("a")), resumed=True))
+    DryRunSink(tmp_path).send(replace(claimed(issue("a")), resumed=True))
     name = f"issue-{issue('a').key}"
     assert sorted(path.name for path in folder.iterdir()) == [f"{name}.json", f"{name}.md"]
 
 
 def test_the_text_is_what_people_would_read(tmp_path: Path) -> None:
-    sink = DryRun(tmp_path)
+    sink = DryRunSink(tmp_path)
     url = sink.send(claimed(issue("a"))).url
-    assert url == (tmp_path / sample.TARGET / f"issue-{issue('a').key}.json").as_uri()
-    text = (tmp_path / sample.TARGET / f"issue-{issue('a').key}.md").read_text()
+    assert url == (tmp_path / sample_campaign.TARGET / f"issue-{issue('a').key}.json").as_uri()
+    text = (tmp_path / sample_campaign.TARGET / f"issue-{issue('a').key}.md").read_text()
     assert text == f"# a\n\ntext\n\n<!-- assay:{issue('a').key} -->\n"
     sink.send(claimed(check_run("k")))
-    text = (tmp_path / sample.TARGET / "check_run-k.md").read_text()
-    assert text.startswith(f"# Nothing new\n\nCheck `assay` on `{sample.HEAD}`: **success**\n\nfine")
+    text = (tmp_path / sample_campaign.TARGET / "check_run-k.md").read_text()
+    assert text.startswith(f"# Nothing new\n\nCheck `assay` on `{sample_campaign.HEAD}`: **success**\n\nfine")
 
 
 def test_writing_twice_is_writing_once(tmp_path: Path) -> None:
-    sink, effect = DryRun(tmp_path), claimed(issue("a"))
+    sink, effect = DryRunSink(tmp_path), claimed(issue("a"))
     assert sink.find(effect) is None
     first = sink.send(effect)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -92,12 +97,12 @@ def test_writing_twice_is_writing_once(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "acme").write_text("in the way")
     with pytest.raises(InfrastructureError, match="check the folder's permissions and the disk"):
-        DryRun(tmp_path).send(claimed(issue("a")))
+        DryRunSink(tmp_path).send(claimed(issue("a")))
 
 
 @pytest.mark.parametrize("target", ["../../etc", "o/..", "o/n/m", "o", "/n", "o/n\n", "o/n?x=1"])
 def test_a_target_cannot_lead_elsewhere(target: str, tmp_path: Path) -> None:
-    for act in (DryRun(tmp_path).send, DryRun(tmp_path).find):
+    for act in (DryRunSink(tmp_path).send, DryRunSink(tmp_path).find):
         with pytest.raises(InternalError, match="owner/name"):
             act(claimed(issue("a"), target))
 

@@ -1,4 +1,4 @@
-"""A second witness, written by others: the emulator of GitHub's API that `tests/emulate/install.py` installs.
+"""A second witness, written by others: the emulator of GitHubSink's API that `tests/emulate/install.py` installs.
 
 It knows Apps, installations' tokens and their narrowing, issues, comments, labels, check runs, contents and
 git data, and signs deliveries. It does not know pull requests' files, reactions, statuses or conditional
@@ -19,16 +19,16 @@ from typing import Any
 import pytest
 
 from bot.errors import RefusalError
-from bot.github.dry_run import DryRun
-from bot.github.governor import Governor
-from bot.github.hub import Hub
+from bot.github.dry_run import DryRunSink
+from bot.github.github_api import GitHubApi
 from bot.github.identity import PROPOSER, READER, REPORTER
 from bot.github.limits import marker
-from bot.github.live import GitHub
+from bot.github.live_sink import GitHubSink
 from bot.github.publisher import Publisher
-from bot.github.reading import Reader
+from bot.github.rate_limiter import RateLimiter
+from bot.github.reader import Reader
 from bot.github.requests import Request
-from bot.store.outbox import Claimed, Draft
+from bot.store.outbox import ClaimedEffect, EffectDraft
 from bot.webhooks.signature import HEADER, verify
 from tests.bot.github import app_kit
 from tests.bot.github.outbox_kit import START, Clock, campaign, database, post, row
@@ -47,12 +47,12 @@ GRANTED = {
 SERVE = Path(install.__file__).with_name("serve.mjs")
 
 
-class Ear:
+class WebhookReceiver:
     """Listens for deliveries: (event, body, signature)."""
 
     def __init__(self) -> None:
         self.heard: queue.Queue[tuple[str, bytes, str | None]] = queue.Queue()
-        ear = self
+        receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
@@ -60,7 +60,7 @@ class Ear:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                ear.heard.put((self.headers["x-github-event"], body, self.headers[HEADER]))
+                receiver.heard.put((self.headers["x-github-event"], body, self.headers[HEADER]))
                 self.send_response(202)
                 self.send_header("content-length", "0")
                 self.end_headers()
@@ -70,8 +70,8 @@ class Ear:
 
 
 @pytest.fixture(scope="module")
-def ear() -> Iterator[Ear]:
-    made = Ear()
+def receiver() -> Iterator[WebhookReceiver]:
+    made = WebhookReceiver()
     thread = threading.Thread(target=made.server.serve_forever, args=(0.02,))
     thread.start()
     yield made
@@ -81,9 +81,9 @@ def ear() -> Iterator[Ear]:
 
 
 @pytest.fixture(scope="module")
-def url(ear: Ear, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(receiver: WebhookReceiver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     seed = tmp_path_factory.mktemp("emulate") / "seed.json"
-    seed.write_text(json.dumps({"github": world(ear.url)}))
+    seed.write_text(json.dumps({"github": world(receiver.url)}))
     module = install.folder() / "node_modules" / "emulate" / "dist" / "api.js"
     with subprocess.Popen(
         ["node", SERVE, module, seed], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -112,14 +112,14 @@ def world(webhook: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def hub(url: str) -> Iterator[Hub]:
-    made = Hub(app_kit.credentials(), url)
+def github_api(url: str) -> Iterator[GitHubApi]:
+    made = GitHubApi(app_kit.credentials(), url)
     yield made
     made.close()
 
 
-def test_the_app_signs_in_and_sees_itself(hub: Hub) -> None:
-    reader = Reader(hub)
+def test_the_app_signs_in_and_sees_itself(github_api: GitHubApi) -> None:
+    reader = Reader(github_api)
     assert reader.login() == "assay-test[bot]"
     assert [(one.id, one.account, dict(one.permissions)) for one in reader.installations()] == [
         (4711, "octo", GRANTED)
@@ -130,15 +130,15 @@ def test_the_app_signs_in_and_sees_itself(hub: Hub) -> None:
     assert reader.permission(NAME, "octo") == "admin"
 
 
-def test_a_readers_token_writes_nothing_and_a_proposers_reaches_one_repository(hub: Hub) -> None:
+def test_a_readers_token_writes_nothing_and_a_proposers_reaches_one_repository(github_api: GitHubApi) -> None:
     issue = Request("POST", f"/repos/{NAME}/issues", {"title": "t"})
     with pytest.raises(RefusalError):
-        hub.client(NAME, READER).send(issue, "issues=write")
-    assert hub.client(NAME, REPORTER).send(issue).status == 201
-    proposer = hub.client(NAME, PROPOSER)
+        github_api.client(NAME, READER).send(issue, "issues=write")
+    assert github_api.client(NAME, REPORTER).send(issue).status == 201
+    proposer = github_api.client(NAME, PROPOSER)
     head = proposer.get(f"/repos/{NAME}/git/ref/heads/main")["object"]["sha"]
     proposer.send(Request("POST", f"/repos/{NAME}/git/refs", {"ref": "refs/heads/ours", "sha": head}))
-    assert Reader(hub).branch_head(NAME, "ours") == head
+    assert Reader(github_api).branch_head(NAME, "ours") == head
     with pytest.raises(RefusalError):
         proposer.send(Request("POST", f"/repos/{OTHER}/git/refs", {"ref": "refs/heads/ours", "sha": head}))
 
@@ -147,18 +147,18 @@ def key(letter: str) -> str:
     return letter * 32
 
 
-def draft(kind: str, letter: str, payload: dict[str, Any], **fields: Any) -> Draft:
+def draft(kind: str, letter: str, payload: dict[str, Any], **fields: Any) -> EffectDraft:
     if "body" in payload:
         payload = payload | {"body": f"{payload['body']}\n\n{marker(key(letter))}\n"}
-    return Draft(kind, key(letter), NAME, payload, **fields)
+    return EffectDraft(kind, key(letter), NAME, payload, **fields)
 
 
-def test_from_the_outbox_to_the_emulator(url: str, ear: Ear, tmp_path: Path) -> None:
+def test_from_the_outbox_to_the_emulator(url: str, receiver: WebhookReceiver, tmp_path: Path) -> None:
     store, clock = database(tmp_path), Clock()
     campaign(store, target=NAME)
-    hub = Hub(app_kit.credentials(), url, governor=Governor(store, gap_s=0))
-    publisher = Publisher(store, GitHub(hub), clock, DryRun(tmp_path / "outbox"))
-    head = Reader(hub).branch_head(NAME, "main")
+    github_api = GitHubApi(app_kit.credentials(), url, rate_limiter=RateLimiter(store, gap_s=0))
+    publisher = Publisher(store, GitHubSink(github_api), clock, DryRunSink(tmp_path / "outbox"))
+    head = Reader(github_api).branch_head(NAME, "main")
     output = {"title": "Running", "summary": "…"}
     run = {
         "name": "assay",
@@ -170,9 +170,9 @@ def test_from_the_outbox_to_the_emulator(url: str, ear: Ear, tmp_path: Path) -> 
     post(
         store,
         draft("issue", "i", {"title": "Relu is wrong", "body": "NaN", "labels": ["assay"]}, signature="relu"),
-        draft("sticky", "s", {"body": "seen"}, after=key("i"), living=True),
-        draft("labels", "l", {"labels": ["assay", "bug"]}, after=key("i")),
-        draft("check_run", "c", run, living=True),
+        draft("sticky", "s", {"body": "seen"}, depends_on=key("i"), editable=True),
+        draft("labels", "l", {"labels": ["assay", "bug"]}, depends_on=key("i")),
+        draft("check_run", "c", run, editable=True),
     )
     while publisher.run_once():
         pass
@@ -184,31 +184,31 @@ def test_from_the_outbox_to_the_emulator(url: str, ear: Ear, tmp_path: Path) -> 
     }
     post(
         store,
-        draft("sticky", "s", {"body": "seen again"}, after=key("i"), living=True),
-        draft("check_run", "c", done, living=True),
+        draft("sticky", "s", {"body": "seen again"}, depends_on=key("i"), editable=True),
+        draft("check_run", "c", done, editable=True),
         draft(
-            "issue_state", "t", {"state": "closed", "state_reason": "completed"}, number=number, living=True
+            "issue_state", "t", {"state": "closed", "state_reason": "completed"}, number=number, editable=True
         ),
     )
     while publisher.run_once():
         pass
-    client = hub.client(NAME, REPORTER)
+    client = github_api.client(NAME, REPORTER)
     (comment,) = client.get(f"/repos/{NAME}/issues/{number}/comments")
     assert comment["body"].startswith("seen again")
     runs = client.get(f"/repos/{NAME}/commits/{head}/check-runs")["check_runs"]
     assert [(one["external_id"], one["conclusion"]) for one in runs] == [(key("c"), "neutral")]
     assert number is not None
-    facts = Reader(hub).issue(NAME, number)
+    facts = Reader(github_api).issue(NAME, number)
     assert (facts.state, facts.state_reason, facts.labels) == ("closed", "completed", ("assay", "bug"))
-    assert [one.number for one in Reader(hub).search_issues(NAME, "Relu")] == [number]
-    sink = GitHub(hub)
-    found = sink.find(Claimed(key("c"), "check_run", NAME, run, START, False, True, 1))
+    assert [one.number for one in Reader(github_api).search_issues(NAME, "Relu")] == [number]
+    sink = GitHubSink(github_api)
+    found = sink.find(ClaimedEffect(key("c"), "check_run", NAME, run, START, False, True, 1))
     assert found is not None
-    assert found.remote == row(store, key("c")).remote
-    hub.close()
+    assert found.remote_id == row(store, key("c")).remote_id
+    github_api.close()
     store.close()
     events: set[str] = set()
     while not {"issues", "issue_comment"} <= events:
-        event, body, signed = ear.heard.get(timeout=600)
+        event, body, signed = receiver.heard.get(timeout=600)
         assert verify([SECRET.encode()], body, signed)
         events.add(event)

@@ -14,20 +14,20 @@ import pytest
 from sqlalchemy import delete
 
 from bot.errors import InfrastructureError, InternalError, RefusalError
-from bot.github.answers import ShutError
-from bot.github.dry_run import DryRun
+from bot.github.dry_run import DryRunSink
 from bot.github.limits import ThrottledError
 from bot.github.publisher import FIRST_WAIT, LEASE, MAX_ATTEMPTS, Publisher
 from bot.github.requests import Sent
-from bot.store import Session, bugs, outbox, targets, withheld
+from bot.github.responses import RepositoryUnavailableError
+from bot.store import Session, bugs, outbox, suppression, targets
 from bot.store.database import Database
-from bot.store.models import Cause, Effect, EffectState
-from bot.store.outbox import Claimed
+from bot.store.models import Effect, EffectState, SuppressionCause
+from bot.store.outbox import ClaimedEffect
 from tests.bot.github.outbox_kit import START, Clock, campaign, check_run, database, issue, post, row
-from tests.bot.reports import sample
+from tests.bot.reports import sample_campaign
 
 
-class Wall:
+class FakeSink:
     """A live sink that remembers what people saw; `act` runs before or after it becomes visible."""
 
     live = True
@@ -39,13 +39,13 @@ class Wall:
         self.after: Callable[[], None] = lambda: None
         self.on_find: Callable[[], None] = lambda: None
 
-    def send(self, effect: Claimed) -> Sent:
+    def send(self, effect: ClaimedEffect) -> Sent:
         self.before()
         self.shown.append(effect.key)
         self.after()
         return Sent(f"https://github.com/acme/graphs/issues/{len(self.shown)}", len(self.shown))
 
-    def find(self, effect: Claimed) -> Sent | None:
+    def find(self, effect: ClaimedEffect) -> Sent | None:
         self.asked += 1
         self.on_find()
         return Sent("found", 1) if effect.key in self.shown else None
@@ -54,7 +54,7 @@ class Wall:
         return target.partition("/")[0]
 
 
-class Died(BaseException):
+class ProcessKilled(BaseException):
     """Stands for the end of the process: nobody catches it."""
 
 
@@ -66,8 +66,8 @@ def store(tmp_path: Path) -> Database:
 
 
 @pytest.fixture
-def wall() -> Wall:
-    return Wall()
+def fake_sink() -> FakeSink:
+    return FakeSink()
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def publisher(store: Database, wall: Wall, clock: Clock, tmp_path: Path) -> Publisher:
-    return Publisher(store, wall, clock, DryRun(tmp_path / "outbox"))
+def publisher(store: Database, fake_sink: FakeSink, clock: Clock, tmp_path: Path) -> Publisher:
+    return Publisher(store, fake_sink, clock, DryRunSink(tmp_path / "outbox"))
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -97,15 +97,17 @@ def drain(publisher: Publisher) -> int:
     return done
 
 
-def test_effects_are_sent_once_and_in_order(publisher: Publisher, store: Database, wall: Wall) -> None:
+def test_effects_are_sent_once_and_in_order(
+    publisher: Publisher, store: Database, fake_sink: FakeSink
+) -> None:
     post(store, issue("a"), check_run("b"))
     assert drain(publisher) == 2
-    assert wall.shown == [issue("a").key, "b"]
-    assert wall.asked == 0
+    assert fake_sink.shown == [issue("a").key, "b"]
+    assert fake_sink.asked == 0
     sent = row(store, issue("a").key)
     assert (sent.state, sent.url, sent.sent_at) == ("sent", "https://github.com/acme/graphs/issues/1", START)
     with store.reading() as session:
-        bug = bugs.find(session, sample.TARGET, "a")
+        bug = bugs.find(session, sample_campaign.TARGET, "a")
         assert bug is not None
         assert (bug.state, bug.issue) == ("reported", 1)
     assert not publisher.run_once()
@@ -113,53 +115,53 @@ def test_effects_are_sent_once_and_in_order(publisher: Publisher, store: Databas
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_process_that_dies_while_sending(
-    moment: str, publisher: Publisher, store: Database, wall: Wall, clock: Clock
+    moment: str, publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, issue("a"))
-    setattr(wall, moment, raising(Died()))
-    with pytest.raises(Died):
+    setattr(fake_sink, moment, raising(ProcessKilled()))
+    with pytest.raises(ProcessKilled):
         publisher.run_once()
     assert row(store, issue("a").key).state == "sending"
     assert not publisher.run_once()  # the lease protects a sender that is merely slow
     clock.now += LEASE
     assert drain(publisher) == 1
-    assert wall.shown == [issue("a").key]
-    assert wall.asked == 1
+    assert fake_sink.shown == [issue("a").key]
+    assert fake_sink.asked == 1
     assert row(store, issue("a").key).state == "sent"
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_failure_nobody_can_interpret_is_looked_up(
-    moment: str, publisher: Publisher, store: Database, wall: Wall, clock: Clock
+    moment: str, publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
-    setattr(wall, moment, raising(InfrastructureError("502 in the middle")))
+    setattr(fake_sink, moment, raising(InfrastructureError("502 in the middle")))
     assert drain(publisher) == 1
     assert row(store, "c0ffee").reason == "502 in the middle"
     clock.now += FIRST_WAIT
     assert drain(publisher) == 1
-    assert (wall.shown, wall.asked) == (["c0ffee"], 1)
+    assert (fake_sink.shown, fake_sink.asked) == (["c0ffee"], 1)
 
 
 def test_while_github_cannot_be_asked_nothing_is_sent(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
-    wall.before = raising(InfrastructureError("lost"))
-    wall.on_find = raising(InfrastructureError("cannot list"))
+    fake_sink.before = raising(InfrastructureError("lost"))
+    fake_sink.on_find = raising(InfrastructureError("cannot list"))
     for _ in range(2):
         assert drain(publisher) == 1
-        assert wall.shown == []
+        assert fake_sink.shown == []
         clock.advance(hours=1)
     assert drain(publisher) == 1
-    assert (wall.shown, wall.asked) == (["c0ffee"], 2)
+    assert (fake_sink.shown, fake_sink.asked) == (["c0ffee"], 2)
 
 
 def test_waits_double_and_end_with_a_person(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, issue("a"))
-    wall.before = wall.on_find = lambda: (_ for _ in ()).throw(InfrastructureError("down"))
+    fake_sink.before = fake_sink.on_find = lambda: (_ for _ in ()).throw(InfrastructureError("down"))
     waits = []
     while row(store, issue("a").key).state != EffectState.FAILED.value:
         assert drain(publisher) == 1
@@ -171,84 +173,86 @@ def test_waits_double_and_end_with_a_person(
     assert waits[:3] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT]
     assert waits[-1] == timedelta(hours=1)
     assert row(store, issue("a").key).reason == f"given up after {MAX_ATTEMPTS} tries: down"
-    assert wall.shown == []
+    assert fake_sink.shown == []
 
 
 def test_throttling_waits_as_long_as_github_says(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
-    wall.before = raising(ThrottledError("slow down", 600))
+    fake_sink.before = raising(ThrottledError("slow down", 600))
     assert drain(publisher) == 1
     waiting = row(store, "c0ffee")
-    assert (waiting.state, waiting.not_before) == ("intended", START + timedelta(minutes=10))
+    assert (waiting.state, waiting.not_before) == ("pending", START + timedelta(minutes=10))
     clock.advance(minutes=10)
     assert drain(publisher) == 1
-    assert (wall.shown, wall.asked) == (["c0ffee"], 0)
+    assert (fake_sink.shown, fake_sink.asked) == (["c0ffee"], 0)
 
 
 def test_a_throttled_retry_is_still_looked_up(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, check_run())
-    wall.after = raising(InfrastructureError("lost the answer"))
+    fake_sink.after = raising(InfrastructureError("lost the answer"))
     drain(publisher)
     clock.advance(hours=1)
-    wall.on_find = raising(ThrottledError("slow down", 60))
+    fake_sink.on_find = raising(ThrottledError("slow down", 60))
     drain(publisher)
     clock.advance(hours=1)
     drain(publisher)
-    assert (wall.shown, row(store, "c0ffee").state) == (["c0ffee"], "sent")
+    assert (fake_sink.shown, row(store, "c0ffee").state) == (["c0ffee"], "sent")
 
 
-def test_a_refusal_is_final_and_keeps_its_reason(publisher: Publisher, store: Database, wall: Wall) -> None:
+def test_a_refusal_is_final_and_keeps_its_reason(
+    publisher: Publisher, store: Database, fake_sink: FakeSink
+) -> None:
     post(store, issue("a"), check_run("b"))
-    wall.before = raising(RefusalError("issues are switched off"))
+    fake_sink.before = raising(RefusalError("issues are switched off"))
     assert drain(publisher) == 2
-    assert wall.shown == ["b"]
+    assert fake_sink.shown == ["b"]
     failed = row(store, issue("a").key)
     assert (failed.state, failed.reason) == ("failed", "issues are switched off")
 
 
-def test_the_brake_stops_everything(publisher: Publisher, store: Database, wall: Wall) -> None:
+def test_the_brake_stops_everything(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
     post(store, issue("a"), check_run("b"))
     with store.transaction() as session:
-        outbox.set_brake(session, outbox.EVERYTHING, "a flood", START)
+        outbox.enable_kill_switch(session, outbox.ALL_TARGETS, "a flood", START)
     assert drain(publisher) == 0
-    assert wall.shown == []
+    assert fake_sink.shown == []
     with store.transaction() as session:
-        outbox.clear_brake(session, outbox.EVERYTHING)
+        outbox.disable_kill_switch(session, outbox.ALL_TARGETS)
     assert drain(publisher) == 2
 
 
-def test_targets_in_dry_run_mode_hear_nothing(tmp_path: Path, wall: Wall, clock: Clock) -> None:
+def test_targets_in_dry_run_mode_hear_nothing(tmp_path: Path, fake_sink: FakeSink, clock: Clock) -> None:
     store = database(tmp_path)
     campaign(store, "dry-run")
     post(store, issue("a"), check_run("b"))
-    drain(Publisher(store, wall, clock, DryRun(tmp_path / "outbox")))
-    assert wall.shown == []
+    drain(Publisher(store, fake_sink, clock, DryRunSink(tmp_path / "outbox")))
+    assert fake_sink.shown == []
     assert len(list((tmp_path / "outbox").rglob("*.json"))) == 2
     with pytest.raises(InternalError, match="dry-run"):
-        Publisher(store, wall, clock)
+        Publisher(store, fake_sink, clock)
 
 
-def test_our_own_bugs_are_not_swallowed(publisher: Publisher, store: Database, wall: Wall) -> None:
+def test_our_own_bugs_are_not_swallowed(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
     post(store, check_run())
-    wall.before = raising(InternalError("ours"))
+    fake_sink.before = raising(InternalError("ours"))
     with pytest.raises(InternalError, match="ours"):
         publisher.run_once()
 
 
-def test_it_runs_until_told_to_stop(publisher: Publisher, store: Database, wall: Wall) -> None:
+def test_it_runs_until_told_to_stop(publisher: Publisher, store: Database, fake_sink: FakeSink) -> None:
     post(store, issue("a"))
-    stop = threading.Event()
-    wall.after = stop.set
-    publisher.run_forever(stop)
-    assert wall.shown == [issue("a").key]
+    stop_work = threading.Event()
+    fake_sink.after = stop_work.set
+    publisher.run_forever(stop_work)
+    assert fake_sink.shown == [issue("a").key]
 
 
 def failing(store: Database, meanwhile: Callable[[Session], object]) -> Callable[[], None]:
-    """GitHub does not take it, and something happens while it is asked to."""
+    """GitHubSink does not take it, and something happens while it is asked to."""
 
     def act() -> None:
         with store.transaction() as session:
@@ -259,40 +263,40 @@ def failing(store: Database, meanwhile: Callable[[Session], object]) -> Callable
 
 
 def test_what_is_forgotten_while_it_is_sent_leaves_the_sender_alive(
-    publisher: Publisher, store: Database, wall: Wall
+    publisher: Publisher, store: Database, fake_sink: FakeSink
 ) -> None:
     post(store, issue("a"), check_run("b"), check_run("c"))
 
     def forget() -> None:
         with store.transaction() as session:
-            session.execute(delete(Effect).where(Effect.key == wall.shown[-1]))
+            session.execute(delete(Effect).where(Effect.key == fake_sink.shown[-1]))
 
-    wall.after = forget
+    fake_sink.after = forget
     publisher.run_once()
-    wall.after = failing(store, lambda session: session.execute(delete(Effect).where(Effect.key == "b")))
+    fake_sink.after = failing(store, lambda session: session.execute(delete(Effect).where(Effect.key == "b")))
     publisher.run_once()
-    wall.after = lambda: None
+    fake_sink.after = lambda: None
     assert drain(publisher) == 1
-    assert wall.shown == [issue("a").key, "b", "c"]
+    assert fake_sink.shown == [issue("a").key, "b", "c"]
 
 
 @pytest.mark.parametrize(
     "error", [InfrastructureError("503"), ThrottledError("slow", 60), RefusalError("404")]
 )
 def test_what_its_target_does_not_want_any_more_is_not_tried_again(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock, error: Exception
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, error: Exception
 ) -> None:
-    """The repository is archived while its check run is sent, and GitHub refuses, or is away."""
+    """The repository is archived while its check run is sent, and GitHubSink refuses, or is away."""
     post(store, check_run())
 
     def act() -> None:
         with store.transaction() as session:
-            targets.stop(session, sample.TARGET, "it was archived", clock.now)
+            targets.stop_work(session, sample_campaign.TARGET, "it was archived", clock.now)
         raise error
 
-    wall.before = act
+    fake_sink.before = act
     publisher.run_once()
-    wall.before = lambda: None
+    fake_sink.before = lambda: None
     clock.advance(hours=1)
     assert drain(publisher) == 0
     assert row(store, "c0ffee").reason == "not sent: it was archived"
@@ -300,48 +304,53 @@ def test_what_its_target_does_not_want_any_more_is_not_tried_again(
 
 @pytest.mark.parametrize("told", ["before", "after"])
 def test_what_an_archived_repository_refused_goes_on_when_it_is_none(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock, told: str
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, told: str
 ) -> None:
-    """We are told that it is archived while GitHub refuses the check run, or right after."""
+    """We are told that it is archived while GitHubSink refuses the check run, or right after."""
     post(store, check_run())
 
     def archived() -> None:
         with store.transaction() as session:
-            targets.stop(session, sample.TARGET, "it was archived", clock.now)
+            targets.stop_work(session, sample_campaign.TARGET, "it was archived", clock.now)
 
     def act() -> None:
         if told == "before":
             archived()
-        raise ShutError("it is read-only", Cause.UNWATCHED)
+        raise RepositoryUnavailableError("it is read-only", SuppressionCause.UNWATCHED)
 
-    wall.before = act
+    fake_sink.before = act
     publisher.run_once()
-    wall.before = lambda: None
+    fake_sink.before = lambda: None
     if told == "after":
         archived()
     there = row(store, "c0ffee")
     assert (there.state, there.cause, there.attempts) == ("failed", "unwatched", 0)
     with store.transaction() as session:
-        assert withheld.reopen(session, sample.TARGET, Cause.UNWATCHED, dropping=False) == 1
+        assert (
+            suppression.reactivate(
+                session, sample_campaign.TARGET, SuppressionCause.UNWATCHED, drop_unsent=False
+            )
+            == 1
+        )
     assert drain(publisher) == 1
-    assert wall.shown == ["c0ffee"]
+    assert fake_sink.shown == ["c0ffee"]
 
 
 def withdraw(session: Session) -> None:
-    bug = bugs.find(session, sample.TARGET, "a")
+    bug = bugs.find(session, sample_campaign.TARGET, "a")
     assert bug is not None
     outbox.withdraw(session, bug.id, "it passes now")
 
 
 @pytest.mark.parametrize("arrived", [True, False])
 def test_an_issue_that_is_withdrawn_while_it_is_sent(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock, arrived: bool
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, arrived: bool
 ) -> None:
-    """It stays here unless it is out; whether it is, GitHub is asked."""
+    """It stays here unless it is out; whether it is, GitHubSink is asked."""
     post(store, issue("a"))
-    setattr(wall, "after" if arrived else "before", failing(store, withdraw))
+    setattr(fake_sink, "after" if arrived else "before", failing(store, withdraw))
     publisher.run_once()
-    wall.before = wall.after = lambda: None
+    fake_sink.before = fake_sink.after = lambda: None
     clock.advance(hours=1)
     assert drain(publisher) == 1
     there = row(store, issue("a").key)
@@ -349,16 +358,16 @@ def test_an_issue_that_is_withdrawn_while_it_is_sent(
         assert (there.state, there.reason) == ("sent", "")
     else:
         assert (there.state, there.reason) == ("held", "withdrawn: it passes now")
-    assert (len(wall.shown), wall.asked) == (arrived, 1)
+    assert (len(fake_sink.shown), fake_sink.asked) == (arrived, 1)
 
 
 def test_an_issue_that_is_withdrawn_and_wanted_again_while_it_is_sent_goes_out(
-    publisher: Publisher, store: Database, wall: Wall, clock: Clock
+    publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock
 ) -> None:
     post(store, issue("a"))
-    wall.before = failing(store, withdraw)
+    fake_sink.before = failing(store, withdraw)
     publisher.run_once()
-    wall.before = lambda: None
+    fake_sink.before = lambda: None
     post(store, issue("a"))
     clock.advance(hours=1)
     assert drain(publisher) == 1
@@ -368,13 +377,13 @@ def test_an_issue_that_is_withdrawn_and_wanted_again_while_it_is_sent_goes_out(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from bot.github.dry_run import DryRun
+from bot.github.dry_run import DryRunSink
 from bot.github.publisher import Publisher
 from bot.store.database import Database
 
 folder, moment = Path(sys.argv[1]), sys.argv[2]
 
-class Fatal(DryRun):
+class Fatal(DryRunSink):
     def send(self, effect):
         if moment == "before":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -394,7 +403,7 @@ def test_kill_9_loses_nothing_and_doubles_nothing(moment: str, store: Database, 
     done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, moment, url], timeout=600, check=False)
     assert done.returncode == -signal.SIGKILL
     assert row(store, issue("a").key).state == "sending"
-    publisher = Publisher(store, DryRun(tmp_path / "outbox"))
+    publisher = Publisher(store, DryRunSink(tmp_path / "outbox"))
     assert drain(publisher) == 1  # at once: a rehearsal waits for no lease
     files = sorted(path.name for path in (tmp_path / "outbox").rglob("*") if path.is_file())
     assert files == [f"issue-{issue('a').key}.json", f"issue-{issue('a').key}.md"]

@@ -29,7 +29,7 @@ class Upstream:
         self.folder = folder
         folder.mkdir(parents=True)
         self.git("init", "--quiet", "--initial-branch=trunk")
-        self.git("config", "uploadpack.allowFilter", "true")  # as on GitHub
+        self.git("config", "uploadpack.allowFilter", "true")  # as on GitHubSink
 
     def git(self, *arguments: str) -> str:
         env = {
@@ -70,7 +70,7 @@ def mirrors(tmp_path: Path) -> Repositories:
 TARGET = "Owner/name"
 
 
-def mirror_of(tmp_path: Path) -> Path:
+def mirror_path(tmp_path: Path) -> Path:
     return tmp_path / "git" / "owner" / "name.git"
 
 
@@ -217,8 +217,8 @@ def test_a_damaged_mirror_is_made_anew(
 ) -> None:
     sha = upstream.commit(a_txt="a")
     mirrors.read(TARGET, sha, "a.txt")
-    subprocess.run(["chmod", "-R", "u+w", str(mirror_of(tmp_path))], check=True)
-    subprocess.run(["sh", "-c", damage], cwd=mirror_of(tmp_path), check=True)
+    subprocess.run(["chmod", "-R", "u+w", str(mirror_path(tmp_path))], check=True)
+    subprocess.run(["sh", "-c", damage], cwd=mirror_path(tmp_path), check=True)
     assert mirrors.read(TARGET, sha, "a.txt") == b"a"
     later = upstream.commit(a_txt="b")
     assert mirrors.read(TARGET, later, "a.txt") == b"b"
@@ -226,7 +226,7 @@ def test_a_damaged_mirror_is_made_anew(
 
 def test_half_a_mirror_is_made_anew(upstream: Upstream, mirrors: Repositories, tmp_path: Path) -> None:
     sha = upstream.commit(a_txt="a")
-    partial = mirror_of(tmp_path).with_suffix(".partial")
+    partial = mirror_path(tmp_path).with_suffix(".partial")
     partial.mkdir(parents=True)
     (partial / "HEAD").write_text("half")
     assert mirrors.read(TARGET, sha, "a.txt") == b"a"
@@ -305,11 +305,11 @@ def test_no_servers(url: str, tmp_path: Path) -> None:
         Repositories(url, tmp_path)
 
 
-class Forge(http.server.ThreadingHTTPServer):
+class FailingGitServer(http.server.ThreadingHTTPServer):
     """A server that answers everything with one status and keeps what it was told."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
+        super().__init__(("127.0.0.1", 0), ErrorHandler)
         self.status = 404
         self.authorizations: list[str | None] = []
 
@@ -318,8 +318,8 @@ class Forge(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class Answer(http.server.BaseHTTPRequestHandler):
-    server: Forge
+class ErrorHandler(http.server.BaseHTTPRequestHandler):
+    server: FailingGitServer
 
     def do_GET(self) -> None:
         self.server.authorizations.append(self.headers.get("Authorization"))
@@ -334,8 +334,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def forge() -> Iterator[Forge]:
-    with Forge() as server:
+def git_server() -> Iterator[FailingGitServer]:
+    with FailingGitServer() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -344,17 +344,17 @@ def forge() -> Iterator[Forge]:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_forge_that_says_no(status: int, forge: Forge, tmp_path: Path) -> None:
-    forge.status = status
+def test_a_forge_that_says_no(status: int, git_server: FailingGitServer, tmp_path: Path) -> None:
+    git_server.status = status
     with pytest.raises(RefusalError, match="gone or private, or Assay is not installed there"):
-        Repositories(forge.url, tmp_path).has(TARGET, ZERO)
+        Repositories(git_server.url, tmp_path).has(TARGET, ZERO)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_forge_in_trouble(status: int, forge: Forge, tmp_path: Path) -> None:
-    forge.status = status
+def test_a_forge_in_trouble(status: int, git_server: FailingGitServer, tmp_path: Path) -> None:
+    git_server.status = status
     with pytest.raises(InfrastructureError, match="check the network"):
-        Repositories(forge.url, tmp_path).has(TARGET, ZERO)
+        Repositories(git_server.url, tmp_path).has(TARGET, ZERO)
 
 
 def test_a_forge_that_does_not_answer(tmp_path: Path) -> None:
@@ -365,10 +365,10 @@ def test_a_forge_that_does_not_answer(tmp_path: Path) -> None:
             Repositories(url, tmp_path).has(TARGET, ZERO)
 
 
-def test_the_token_travels_in_a_header_and_in_no_error(forge: Forge, tmp_path: Path) -> None:
+def test_the_token_travels_in_a_header_and_in_no_error(git_server: FailingGitServer, tmp_path: Path) -> None:
     with pytest.raises(RefusalError) as caught:
-        Repositories(forge.url, tmp_path, token="s3cret").has(TARGET, ZERO)
-    assert forge.authorizations[0] == "Basic eC1hY2Nlc3MtdG9rZW46czNjcmV0"  # x-access-token:s3cret
+        Repositories(git_server.url, tmp_path, token="s3cret").has(TARGET, ZERO)
+    assert git_server.authorizations[0] == "Basic eC1hY2Nlc3MtdG9rZW46czNjcmV0"  # x-access-token:s3cret
     assert "s3cret" not in str(caught.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from bot.errors import InfrastructureError, RefusalError
-from bot.github.answers import Answer, error_of
 from bot.github.client import PER_PAGE, Client
-from bot.github.governor import Governor
-from bot.github.identity import TokenSigner
+from bot.github.identity import TokenAuthenticator
+from bot.github.rate_limiter import RateLimiter
 from bot.github.requests import Request
+from bot.github.responses import ApiResponse, make_error
 from bot.github.transport import Transport
 from tests.bot.github.outbox_kit import Clock, database
-from tests.github import acts
+from tests.github import operations
 from tests.github.double import GitHubDouble
 from tests.github.server import Fault
 
@@ -37,9 +37,9 @@ def github(tmp_path: Path, clock: Clock) -> Iterator[GitHubDouble]:
 
 
 @contextmanager
-def client(github: GitHubDouble, governor: Governor | None = None) -> Iterator[Client]:
+def client(github: GitHubDouble, rate_limiter: RateLimiter | None = None) -> Iterator[Client]:
     transport = Transport(github.url, timeout_s=5)
-    yield Client(transport, TokenSigner(github.token("octo")), governor, github.hub.world.clock)
+    yield Client(transport, TokenAuthenticator(github.token("octo")), rate_limiter, github.hub.world.clock)
     transport.close()
 
 
@@ -47,7 +47,7 @@ def issues(github: GitHubDouble, count: int) -> None:
     """So many issues that nobody is told of."""
     record = github.repository(TARGET).record
     for number in range(count):
-        acts.new_issue(github.hub, record, record.owner, f"{number}", None)
+        operations.new_issue(github.hub, record, record.owner, f"{number}", None)
 
 
 def test_a_renamed_repository_is_read_and_written_under_its_new_name(github: GitHubDouble) -> None:
@@ -57,7 +57,7 @@ def test_a_renamed_repository_is_read_and_written_under_its_new_name(github: Git
     with client(github) as its:
         assert [one["number"] for one in its.get(ISSUES, state="all")] == [1]
         answer = its.send(Request("POST", ISSUES, {"title": "t"}))
-        assert (answer.data["number"], answer.moved) == (2, True)
+        assert (answer.data["number"], answer.redirected) == (2, True)
     posts = [(seen.path, seen.body) for seen in github.seen if seen.method == "POST"]
     there = f"/repositories/{record.id}/issues"
     assert posts == [(ISSUES, {"title": "t"}), (there, {"title": "t"})]
@@ -102,7 +102,7 @@ def test_a_page_of_a_proxy_is_told_of(github: GitHubDouble) -> None:
 def test_what_has_not_changed_costs_nothing(github: GitHubDouble, tmp_path: Path) -> None:
     store = database(tmp_path)
     issues(github, 1)
-    with client(github, Governor(store)) as its:
+    with client(github, RateLimiter(store)) as its:
         first, *later = [its.get(ISSUES, state="all") for _ in range(3)]
     assert [one["number"] for one in first] == [1]
     assert later == [first, first]
@@ -117,8 +117,8 @@ def test_the_last_request_of_an_hour_pauses_everybody(
 ) -> None:
     store = database(tmp_path)
     github.hub.limits.requests = 1
-    governor = Governor(store, clock=clock)
-    with client(github, governor) as its:
+    rate_limiter = RateLimiter(store, clock=clock)
+    with client(github, rate_limiter) as its:
         assert its.get(ISSUES) == []
         with pytest.raises(InfrastructureError, match="the hour's requests are used up"):
             its.get(ISSUES)
@@ -144,6 +144,6 @@ def test_the_last_request_of_an_hour_pauses_everybody(
     ],
 )
 def test_each_refusal_says_what_to_do(status: int, said: str, advice: str) -> None:
-    error = error_of(Answer(status, {}, {"message": said}), "o/n", "checks=write", Clock().now)
+    error = make_error(ApiResponse(status, {}, {"message": said}), "o/n", "checks=write", Clock().now)
     with pytest.raises(type(error), match=advice):
         raise error

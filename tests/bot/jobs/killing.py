@@ -13,34 +13,41 @@ from functools import partial
 from pathlib import Path
 
 from bot.campaigns.services import Services
-from bot.compose.campaigns import campaign_services
 from bot.config import parse_config
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
 from bot.settings import Settings
 from bot.store import Database, jobs, outcomes
-from bot.store.models import Bug, Campaign, CampaignCase, Finding, Retest, Standing, Toolchain
+from bot.store.models import Bug, Campaign, CampaignCase, Classification, Finding, Retest, Toolchain
 from bot.store.outcomes import CacheKey
+from bot.wiring.campaigns import campaign_services
 from fuzzing.outcomes import Outcome, Phase, Verdict
-from tests.bot.campaigns import standins
-from tests.scenarios import toolchain
-from tests.support.killing import Killer, be_quiet, make_tables, rows, survive, tell
+from tests.bot.campaigns import fakes
+from tests.scenarios import fake_toolchain
+from tests.support.crash_points import (
+    Killer,
+    make_tables,
+    print_result,
+    rows,
+    run_until_complete,
+    silence_logs,
+)
 from tests.support.postgres import addresses
 
 TARGET, START = "octo/compiler", datetime(2026, 11, 20, 12, tzinfo=UTC)
-CONFIG = toolchain.configured().encode()
-FAILING, PASSING = standins.IDS["Add_regressed"], standins.IDS["Abs_fine"]
+CONFIG = fake_toolchain.configured().encode()
+FAILING, PASSING = fakes.IDS["Add_regressed"], fakes.IDS["Abs_fine"]
 
 
 def prepare(url: str) -> None:
     """A bug that passed on one commit and is to be asked about on another, by somebody in its issue."""
     make_tables(url)
     database = Database(url)
-    config, bad = parse_config(CONFIG).to_json(), standins.digest_of(toolchain.BAD)
+    config, bad = parse_config(CONFIG).to_json(), fakes.digest_of(fake_toolchain.BAD)
     times = {"first_seen": START, "last_seen": START}
     with database.transaction() as session:
-        session.add(_toolchain(toolchain.BAD))
-        session.add(_toolchain(toolchain.OTHER))
+        session.add(_toolchain(fake_toolchain.BAD))
+        session.add(_toolchain(fake_toolchain.OTHER))
         session.flush()
         campaign = Campaign(target=TARGET, head="a" * 40, ref="refs/heads/main", trigger="push", state="done")
         campaign.config, campaign.head_toolchain, campaign.base = config, bad, "c" * 40
@@ -51,17 +58,17 @@ def prepare(url: str) -> None:
         )
         session.flush()
         case = {"case_id": FAILING, "signature": "s", "bug_id": 1, "verdict": "crash"}
-        session.add(Finding(campaign_id=1, standing=Standing.REGRESSION.value, **case))
+        session.add(Finding(campaign_id=1, classification=Classification.REGRESSION.value, **case))
         session.add(CampaignCase(campaign_id=1, rank=0, case_id=PASSING))
         outcomes.record(session, [passed(PASSING, CacheKey.of(bad, config))], START)
-        session.add(_proof(standins.digest_of(toolchain.OTHER)))
+        session.add(_proof(fakes.digest_of(fake_toolchain.OTHER)))
         arguments = {"purpose": "fix", "commit": "c" * 40, "number": 7}
-        jobs.ask(session, "retest", TARGET, "k", START, bug_id=1, arguments=arguments, asked_by="ada")
+        jobs.enqueue(session, "retest", TARGET, "k", START, bug_id=1, arguments=arguments, requested_by="ada")
     database.close()
 
 
 def _toolchain(release: str) -> Toolchain:
-    made = Toolchain(digest=standins.digest_of(release), backend="openvino", provisioner="release")
+    made = Toolchain(digest=fakes.digest_of(release), backend="openvino", provisioner="release")
     made.label, made.python, made.versions, made.requirements = f"openvino {release}", "/nowhere", {}, []
     made.created_at = START
     return made
@@ -84,19 +91,19 @@ def passed(case: str, key: CacheKey) -> Outcome:
 
 def _proof(digest: str) -> Retest:
     made = Retest(bug_id=1, number=0, purpose="fix", commit="b" * 40, toolchain=digest)
-    made.runs, made.failed, made.healthy, made.at = 3, 0, True, START
+    made.runs, made.failed, made.control_passed, made.at = 3, 0, True, START
     return made
 
 
 def services(settings: Settings) -> Services:
     """Stand-ins; commit c pins the good release, and those after it, a and b, the bad one."""
-    replaced = toolchain.replaced(settings.data_dir)
-    pins = {"c": toolchain.GOOD, "a": toolchain.BAD, "b": toolchain.BAD}
+    replaced = fake_toolchain.fake_services(settings.data_dir)
+    pins = {"c": fake_toolchain.GOOD, "a": fake_toolchain.BAD, "b": fake_toolchain.BAD}
     files = {
-        sha * 40: {standins.CONFIG: CONFIG, standins.PIN: f"openvino=={pin}\n".encode()}
+        sha * 40: {fakes.CONFIG: CONFIG, fakes.PIN: f"openvino=={pin}\n".encode()}
         for sha, pin in pins.items()
     }
-    return campaign_services(settings, **(replaced | {"repositories": standins.Repositories(files)}))
+    return campaign_services(settings, **(replaced | {"repositories": fakes.Repositories(files)}))
 
 
 def live(folder: Path, url: str, killer: Killer) -> None:
@@ -106,7 +113,7 @@ def live(folder: Path, url: str, killer: Killer) -> None:
     database = Database(url)
     killer.arm(database)
     worker = Worker(database, settings, made, Lane.LONG)
-    worker.start(steal=True)
+    worker.start(free_other_leases=True)
     while worker.run_once():
         pass
     database.close()
@@ -114,7 +121,7 @@ def live(folder: Path, url: str, killer: Killer) -> None:
 
 def main(folder: Path) -> None:
     """Until a life has no commit of that number any more."""
-    be_quiet()
+    silence_logs()
     killers = [Killer()]
     with addresses() as address:
         while killers:
@@ -122,8 +129,8 @@ def main(folder: Path) -> None:
             there = folder / killer.name.replace(" ", "-")
             there.mkdir()
             prepare(url := address(there))
-            lives = survive(partial(live, there, url), killer, most=2)
-            tell(killer, lives, rows(url))
+            lives = run_until_complete(partial(live, there, url), killer, most=2)
+            print_result(killer, lives, rows(url))
             if killer.moment == "never":
                 killers += [Killer(moment, 1) for moment in ("before commit", "after commit")]
             elif lives > 1:

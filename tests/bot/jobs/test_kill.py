@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.killing import heard
+from tests.support.crash_points import run_killing_program
 
 
 @pytest.mark.slow
 def test_a_kill_at_any_commit_changes_nothing(tmp_path: Path) -> None:
-    calm, *killed = heard("tests.bot.jobs.killing", str(tmp_path))
+    calm, *killed = run_killing_program("tests.bot.jobs.killing", str(tmp_path))
     assert calm["lives"] == 1
     (bug,) = calm["rows"]["bugs"]
     assert bug["state"] == "closed"

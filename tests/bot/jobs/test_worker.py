@@ -14,9 +14,9 @@ import pytest
 from bot.campaigns.services import Services, Settings
 from bot.errors import InfrastructureError, RefusalError
 from bot.jobs import registry
-from bot.jobs.doing import Doing
-from bot.jobs.registry import Kind, Lane
-from bot.jobs.worker import PATIENCE, Worker
+from bot.jobs.job_context import JobContext
+from bot.jobs.registry import JobKind, Lane
+from bot.jobs.worker import MAX_WAIT, Worker
 from bot.store import Database, audit, jobs
 from bot.store.models import Base, Campaign, Effect, Job, JobState
 from fuzzing.registry import Registry
@@ -44,16 +44,16 @@ class World:
 
     database: Database
     clock: Clock = field(default_factory=Clock)
-    work: Callable[[Doing], None] = lambda doing: None
+    work: Callable[[JobContext], None] = lambda job_context: None
 
     @property
     def worker(self) -> Worker:
         services = cast("Services", type("Few", (), {"clock": self.clock}))
         return Worker(self.database, cast("Settings", None), services, Lane.LONG, backoff=(10.0, 20.0))
 
-    def ask(self, key: str = "k", kind: str = "planted", **fields: Any) -> None:
+    def enqueue(self, key: str = "k", kind: str = "planted", **fields: Any) -> None:
         with self.database.transaction() as session:
-            jobs.ask(session, kind, TARGET, key, self.clock.at, **fields)
+            jobs.enqueue(session, kind, TARGET, key, self.clock.at, **fields)
 
     def job(self, key: str = "k") -> Job:
         with self.database.reading() as session:
@@ -71,29 +71,31 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     database = Database(f"sqlite:///{tmp_path}/assay.db")
     Base.metadata.create_all(database.engine)
     made = World(database)
-    planted: Registry[Kind] = Registry("kind of job", "bot.jobs")
-    planted.add(Kind("planted", Lane.LONG, lambda doing: made.work(doing)), "planted")
-    planted.add(Kind("silent", Lane.LONG, lambda doing: made.work(doing), answers=False), "silent")
+    planted: Registry[JobKind] = Registry("kind of job", "bot.jobs")
+    planted.add(JobKind("planted", Lane.LONG, lambda job_context: made.work(job_context)), "planted")
+    planted.add(
+        JobKind("silent", Lane.LONG, lambda job_context: made.work(job_context), answers=False), "silent"
+    )
     monkeypatch.setattr(registry, "_KINDS", planted)
     yield made
     database.close()
 
 
-def finish(doing: Doing) -> None:
-    with doing.transaction() as (session, job):
-        doing.done(session, job, "it is small now", answer="**one** operator")
+def finish(job_context: JobContext) -> None:
+    with job_context.transaction() as (session, job):
+        job_context.done(session, job, "it is small now", answer="**one** operator")
 
 
 def test_a_key_is_one_job_and_is_done_once(world: World) -> None:
     done: list[str] = []
 
-    def work(doing: Doing) -> None:
-        done.append(doing.errand.key)
-        finish(doing)
+    def work(job_context: JobContext) -> None:
+        done.append(job_context.job_spec.key)
+        finish(job_context)
 
     world.work = work
-    world.ask()
-    world.ask()
+    world.enqueue()
+    world.enqueue()
     assert [world.worker.run_once(), world.worker.run_once()] == [True, False]
     assert done == ["k"]
     assert (world.job().state, world.job().reason) == (JobState.DONE.value, "it is small now")
@@ -101,29 +103,29 @@ def test_a_key_is_one_job_and_is_done_once(world: World) -> None:
 
 def test_whoever_asked_in_a_thread_is_answered_once(world: World) -> None:
     world.work = finish
-    world.ask(asked_by="maintainer", arguments={"number": 7})
+    world.enqueue(requested_by="maintainer", arguments={"number": 7})
     world.worker.run_once()
     (effect,) = world.effects()
     assert (effect.kind, effect.number, effect.urgent, effect.mode) == ("comment", 7, True, "live")
     assert "`planted`: **one** operator" in effect.payload["body"]
     with world.database.reading() as session:
         (act,) = audit.of(session, TARGET, f"job:{world.job().id}")
-    assert act.why == "it is small now"
+    assert act.reason == "it is small now"
 
 
 def test_what_nobody_asked_for_answers_nobody(world: World) -> None:
     world.work = finish
-    world.ask(arguments={"number": 7})
+    world.enqueue(arguments={"number": 7})
     world.worker.run_once()
     assert world.effects() == []
 
 
 def test_our_machines_trouble_is_tried_again_and_then_given_up(world: World) -> None:
-    def work(_doing: Doing) -> None:
+    def work(_doing: JobContext) -> None:
         raise InfrastructureError("the disk is full @everyone")
 
     world.work = work
-    world.ask(asked_by="maintainer", arguments={"number": 7})
+    world.enqueue(requested_by="maintainer", arguments={"number": 7})
     for wait in (10, 20):
         assert world.worker.run_once()
         assert not world.worker.run_once()
@@ -143,38 +145,38 @@ def test_our_machines_trouble_is_tried_again_and_then_given_up(world: World) -> 
     ],
 )
 def test_what_trying_again_cannot_mend_fails_at_once(world: World, error: Exception, reason: str) -> None:
-    def work(_doing: Doing) -> None:
+    def work(_doing: JobContext) -> None:
         raise error
 
     world.work = work
-    world.ask()
+    world.enqueue()
     world.worker.run_once()
     assert (world.job().state, world.job().reason) == (JobState.FAILED.value, reason)
 
 
 def test_a_worker_whose_lease_ran_out_writes_nothing(world: World) -> None:
-    def slow(doing: Doing) -> None:
+    def slow(job_context: JobContext) -> None:
         world.clock.at += timedelta(minutes=5)
         world.work = finish
         assert world.worker.run_once()  # another worker takes it over
-        with doing.transaction():
+        with job_context.transaction():
             raise AssertionError("never reached")
 
     world.work = slow
-    world.ask(asked_by="maintainer", arguments={"number": 7})
+    world.enqueue(requested_by="maintainer", arguments={"number": 7})
     assert world.worker.run_once()
     assert world.job().state == JobState.DONE.value
     assert len(world.effects()) == 1
 
 
 def test_set_going_again_while_at_work_it_is_done_again(world: World) -> None:
-    def work(doing: Doing) -> None:
+    def work(job_context: JobContext) -> None:
         world.work = finish
-        world.ask(again=True)
-        finish(doing)
+        world.enqueue(again=True)
+        finish(job_context)
 
     world.work = work
-    world.ask()
+    world.enqueue()
     assert world.worker.run_once()
     assert world.job().state == JobState.PENDING.value
     assert world.worker.run_once()
@@ -184,22 +186,22 @@ def test_set_going_again_while_at_work_it_is_done_again(world: World) -> None:
 def test_a_shutdown_gives_the_job_back(world: World) -> None:
     stop = threading.Event()
 
-    def work(doing: Doing) -> None:
+    def work(job_context: JobContext) -> None:
         stop.set()
-        doing.look()
+        job_context.heartbeat()
 
     world.work = work
-    world.ask()
+    world.enqueue()
     assert world.worker.run_once(stop)
     assert (world.job().state, world.job().attempts) == (JobState.PENDING.value, 0)
 
 
 def test_a_kind_that_tells_in_a_way_of_its_own_answers_nobody(world: World) -> None:
-    def work(_doing: Doing) -> None:
+    def work(_doing: JobContext) -> None:
         raise RefusalError("no")
 
     world.work = work
-    world.ask(kind="silent", asked_by="maintainer", arguments={"number": 7})
+    world.enqueue(kind="silent", requested_by="maintainer", arguments={"number": 7})
     world.worker.run_once()
     assert world.job().reason == "no"
     assert world.effects() == []
@@ -207,24 +209,24 @@ def test_a_kind_that_tells_in_a_way_of_its_own_answers_nobody(world: World) -> N
 
 def test_what_a_dead_process_was_at_is_done_by_the_next(world: World) -> None:
     world.work = finish
-    world.ask()
+    world.enqueue()
     with world.database.transaction() as session:
         until = world.clock.at + timedelta(days=1)
         assert jobs.claim(session, ["planted"], "the dead", world.clock.at, until) is not None
     worker = world.worker
-    worker.start(steal=False)
+    worker.start(free_other_leases=False)
     assert not worker.run_once(), "its lease is not over"
-    worker.start(steal=True)
+    worker.start(free_other_leases=True)
     assert worker.run_once()
     assert world.job().state == JobState.DONE.value
 
 
 def test_campaigns_come_first_but_not_for_ever(world: World) -> None:
     world.work = finish
-    world.ask()
+    world.enqueue()
     with world.database.transaction() as session:
         times = {"created_at": START, "updated_at": START}
         session.add(Campaign(target=TARGET, head="1" * 40, trigger="push", **times))
     assert not world.worker.run_once()
-    world.clock.at += PATIENCE
+    world.clock.at += MAX_WAIT
     assert world.worker.run_once()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.pulls.pulls_kit import Room
+from tests.bot.pulls.pulls_kit import PullHarness
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    made = Room(tmp_path)
+def harness(tmp_path: Path) -> Iterator[PullHarness]:
+    made = PullHarness(tmp_path)
     yield made
     made.database.close()

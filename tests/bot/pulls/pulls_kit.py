@@ -12,11 +12,11 @@ from typing import Any, cast
 from bot.campaigns.services import Services, Settings
 from bot.config import RepositoryConfig, parse_config
 from bot.errors import RefusalError
-from bot.jobs.doing import Forge as Asked
+from bot.jobs.job_context import GitHubReader as Asked
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
-from bot.pulls import intake
-from bot.pulls.checking import Checks
+from bot.pulls import pull_lifecycle
+from bot.pulls.check_run_updater import CheckRunUpdater
 from bot.store import Database, audit, pulls
 from bot.store.models import Base, Campaign, Effect, Job, Pull
 from bot.webhooks.intents import PullIntent
@@ -81,7 +81,7 @@ class Mirrors:
 
 
 @dataclass
-class Forge:
+class GitHubReader:
     """GitHub: roles by login, and what it says of pull requests now."""
 
     roles: dict[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Forge:
         return self.roles.get(login, "none")
 
 
-def told(number: int = 7, **changes: Any) -> PullIntent:
+def pull_intent(number: int = 7, **changes: Any) -> PullIntent:
     """What GitHub says of a pull request from a branch of the repository itself."""
     fields: dict[str, Any] = {
         "target": TARGET,
@@ -117,15 +117,15 @@ def told(number: int = 7, **changes: Any) -> PullIntent:
     return PullIntent(**(fields | changes))
 
 
-class Room:
+class PullHarness:
     """A database, the quick lane's worker over it, and time."""
 
     def __init__(self, folder: Path, *, asking: bool = True) -> None:
-        self.clock, self.mirrors, self.forge = Clock(), Mirrors(), Forge()
+        self.clock, self.mirrors, self.github_reader = Clock(), Mirrors(), GitHubReader()
         self.database = Database(f"sqlite:///{folder}/assay.db")
         Base.metadata.create_all(self.database.engine)
         self.woken = 0
-        forge = self.forge if asking else None
+        github_reader = self.github_reader if asking else None
         self.corpus = folder / "corpus"
         few = {"clock": self.clock, "repositories": self.mirrors, "corpus": self.corpus}
         self.worker = Worker(
@@ -133,32 +133,34 @@ class Room:
             cast("Settings", None),
             cast("Services", SimpleNamespace(**few)),
             Lane.QUICK,
-            forge=cast("Asked | None", forge),
+            github_reader=cast("Asked | None", github_reader),
             wake=self._wake,
         )
-        self.checks = Checks(self.database, self.corpus, clock=self.clock.now)
+        self.checks = CheckRunUpdater(self.database, self.corpus, clock=self.clock.now)
 
     def _wake(self) -> None:
         self.woken += 1
 
-    def hear(self, intent: PullIntent, *, known: bool = True) -> Pull:
+    def receive(self, intent: PullIntent, *, known: bool = True) -> Pull:
         """Takes an event; `known` if GitHub says the same when it is asked."""
         if known:
-            self.forge.now[intent.number] = intent
+            self.github_reader.now[intent.number] = intent
         with self.database.transaction() as session:
-            return intake.follow(session, pulls.row(TARGET, intent), self.clock.now())
+            return pull_lifecycle.apply_update(session, pulls.row(TARGET, intent), self.clock.now())
 
     def approve(self, number: int, commit: str, by: str = "maintainer") -> bool:
         with self.database.transaction() as session:
             pull = pulls.get(session, TARGET, number)
             assert pull is not None
-            return intake.approve(session, pull, commit, by, self.clock.now())
+            return pull_lifecycle.approve(session, pull, commit, by, self.clock.now())
 
     def ask(self, by: str, overrides: dict[str, Any], number: int = 7) -> None:
         """Asks for the head to be tested again, as a command does."""
         at = self.clock.now()
         with self.database.transaction() as session:
-            intake.look(session, TARGET, number, at, at, again="asked", asked_by=by, overrides=overrides)
+            pull_lifecycle.schedule_evaluation(
+                session, TARGET, number, at, at, again="asked", requested_by=by, overrides=overrides
+            )
 
     def stop(self, number: int = 7, *, said: datetime | None = None) -> int:
         """Stops what is at work, as a command does that was `said` then, by default now."""
@@ -166,7 +168,7 @@ class Room:
             pull = pulls.get(session, TARGET, number)
             assert pull is not None
             at = self.clock.now()
-            return intake.stop(session, pull, "stopped by maintainer", said or at, at)
+            return pull_lifecycle.stop_testing(session, pull, "stopped by maintainer", said or at, at)
 
     def work(self, seconds: float = 2.0) -> None:
         """Lets time pass and does what is due."""
@@ -184,9 +186,9 @@ class Room:
         with self.database.reading() as session:
             return session.query(Effect).order_by(Effect.created_at, Effect.key).all()
 
-    def acts(self, number: int = 7) -> list[str]:
+    def audit_events(self, number: int = 7) -> list[str]:
         with self.database.reading() as session:
-            return [act.what for act in audit.of(session, TARGET, f"pull:{number}")]
+            return [act.action for act in audit.of(session, TARGET, f"pull:{number}")]
 
     def job(self) -> tuple[str, str]:
         """The state and the reason of the only job."""

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from bot.reports.bug_facts import described, gather
+from bot.reports.bug_facts import add_program_text, collect_bug_facts
 from bot.reports.bug_page import BugFacts, as_json, page
 from bot.reports.bug_plots import plots
 from bot.store import Database, audit, bugs, campaigns, findings, outcomes
-from bot.store import evidence as known
-from bot.store.models import Base, Campaign, Finding, Reduction, Retest, Standing, Toolchain
+from bot.store import bug_details as known
+from bot.store.models import Base, Campaign, Classification, Finding, Reduction, Retest, Toolchain
 from fuzzing.cases import Corpus
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from tests.bot.reports.sample import case_named
+from tests.bot.reports.sample_campaign import case_named
 
 NOW = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
 CASE = case_named("test_pad (reduced)", "Pad")
@@ -34,7 +34,7 @@ NUMBERS: dict[str, Any] = {
 
 
 def outcome(toolchain: str, verdict: Verdict) -> Outcome:
-    seen = Evidence(mismatches=(WRONG,), log=HOSTILE) if verdict.accuses else Evidence()
+    seen = Evidence(mismatches=(WRONG,), log=HOSTILE) if verdict.is_failure else Evidence()
     return Outcome(CASE.id, "onnxruntime", toolchain, "CPU", verdict, Phase.RUN, f"{verdict.value} {HOSTILE}",
                    {"run": 0.1}, seen)  # fmt: skip
 
@@ -59,13 +59,13 @@ def database(tmp_path: Path) -> Iterator[Database]:
         )  # fmt: skip
         campaign, _ = campaigns.create(session, row)
         found = Finding(
-            campaign_id=campaign.id, case_id="c" * 64, standing=Standing.REGRESSION.value,
+            campaign_id=campaign.id, case_id="c" * 64, classification=Classification.REGRESSION.value,
             verdict="wrong_result", signature="sig", reduced=CASE.id,
         )  # fmt: skip
         findings.replace(session, campaign.id, [found])
         traits = {"pattern": "Pad", "dtypes": ["float"], "needs": ["Pad.mode"], "operators": ["Pad"]}
         by = bugs.Sighting(campaign.id, False, CASE.id, "onnxruntime", "CPU", "", traits, {"operator": "Pad"})
-        bug = bugs.see(session, "o/n", "sig", f"[ONNX] Pad: {HOSTILE}", NOW, "", by)
+        bug = bugs.record_sighting(session, "o/n", "sig", f"[ONNX] Pad: {HOSTILE}", NOW, "", by)
         body = {"words": ["operators"], "before": [50], "after": [2], "runs": 40, "replayed": 4}
         session.add(
             Reduction(
@@ -75,7 +75,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
         )  # fmt: skip
         session.add(
             Retest(bug_id=bug.id, number=0, purpose="fix", commit="f" * 40, toolchain="new", runs=3, failed=1,
-                   healthy=True, at=NOW)
+                   control_passed=True, at=NOW)
         )  # fmt: skip
         audit.record(session, "o/n", "held", f"bug:{bug.id}", f"because {HOSTILE}", NOW)
     yield made
@@ -86,12 +86,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def facts(database: Database, tmp_path: Path) -> BugFacts:
     Corpus(tmp_path / "corpus").add(CASE)
     with database.reading() as session:
-        [bug] = known.matching(session, "sig")
-        gathered = gather(session, bug, tmp_path / "corpus")
-    told = described(gathered, tmp_path / "corpus", lambda _module, _args, take: take({"program": HOSTILE}))
+        [bug] = known.find_bugs(session, "sig")
+        gathered = collect_bug_facts(session, bug, tmp_path / "corpus")
+    told = add_program_text(
+        gathered, tmp_path / "corpus", lambda _module, _args, take: take({"program": HOSTILE})
+    )
     rows = [
         {"label": "tvm", "verdict": "pass", "to_reference": 0.0, "to_float64": 1e-8, "summary": HOSTILE,
-         "lonely": False},
+         "outlier": False},
     ]  # fmt: skip
     return dataclasses.replace(told, numbers=[NUMBERS], comparison=rows)
 
@@ -132,7 +134,7 @@ def test_what_came_from_outside_can_do_nothing(facts: BugFacts) -> None:
 
 def test_where_this_machine_keeps_things_is_not_on_the_page(facts: BugFacts) -> None:
     facts.bug.reason = "written down, not sent: file:///srv/assay/outbox/1.json: dry-run"
-    facts.acts[0].why = "kept in /var/lib/assay/mirrors/o.git, as ever"
+    facts.audit_events[0].reason = "kept in /var/lib/assay/mirrors/o.git, as ever"
     shown = page(facts)
     assert "written down, not sent: a file of the service: dry-run" in shown
     assert "kept in a file of the service, as ever" in shown
@@ -147,8 +149,8 @@ def test_all_that_scrolls_can_be_reached_by_keyboard(facts: BugFacts) -> None:
 
 def test_a_bug_of_which_little_is_left_has_a_page_too(database: Database, tmp_path: Path) -> None:
     with database.transaction() as session:
-        bug = bugs.see(session, "o/n", "bare", "bare", NOW, "already broken at base")
-        shown = page(gather(session, bug, tmp_path / "nowhere"))
+        bug = bugs.record_sighting(session, "o/n", "bare", "bare", NOW, "already broken at base")
+        shown = page(collect_bug_facts(session, bug, tmp_path / "nowhere"))
     assert "The corpus has none of its cases any more." in shown
     assert "No outcome of its case is kept." in shown
 
@@ -156,13 +158,13 @@ def test_a_bug_of_which_little_is_left_has_a_page_too(database: Database, tmp_pa
 def test_why_its_case_was_not_made_small_is_told(database: Database, tmp_path: Path) -> None:
     Corpus(tmp_path / "corpus").add(CASE)
     with database.transaction() as session:
-        [bug] = known.matching(session, "sig")
+        [bug] = known.find_bugs(session, "sig")
         bug.case_id = ""
         [row] = findings.copies(session, 1)
         row.bug_id, row.case_id = bug.id, CASE.id
         row.reason = f"crash at head; not reduced: no space {HOSTILE}"
         findings.replace(session, 1, [row])
-        shown = page(gather(session, bug, tmp_path / "corpus"))
+        shown = page(collect_bug_facts(session, bug, tmp_path / "corpus"))
     assert "Not made small: no space &lt;script&gt;" in shown
     assert "ghp_0123456789" not in shown
 
@@ -171,7 +173,7 @@ def test_it_is_told_to_programs_too(facts: BugFacts) -> None:
     told = json.loads(json.dumps(as_json(facts)))
     assert (told["case"], told["reduced"], told["seen"]) == (CASE.id, True, 1)
     assert told["campaigns"] == [
-        {"campaign": 1, "head": "a" * 40, "trigger": "push", "standing": "regression", "cases": 1}
+        {"campaign": 1, "head": "a" * 40, "trigger": "push", "classification": "regression", "cases": 1}
     ]
     assert [run["verdict"] for run in told["runs"]] == ["pass", "wrong_result"]
 
@@ -183,7 +185,7 @@ def numbers(want: list[float | str], got: list[float | str]) -> dict[str, Any]:
 
 def test_marks_lie_within_the_picture_and_in_the_order_of_their_numbers() -> None:
     [plot] = plots([numbers([1.0, -2.0, 3.0], [1.0, 5.0, "nan"])])
-    assert plot.odd
+    assert plot.non_finite
     assert plot.scale == "linear"
     heights = {mark.want: mark.want_y for mark in plot.marks}
     assert heights["3"] < heights["1"] < heights["-2"], "up is more"

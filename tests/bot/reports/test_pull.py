@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from bot.config import RepositoryConfig
-from bot.reports import check, pull, underway
-from bot.reports.annotations import MAX_TITLE, Touches, beside_lines
-from bot.reports.check import Setting, check_run, conclusion
-from bot.reports.report import Report, build
-from bot.reports.sticky import Earlier, command, sticky, sticky_key
-from bot.reports.underway import Failing, Touch, Underway
+from bot.reports import check_runs, progress_check, pull
+from bot.reports.annotations import MAX_TITLE, TouchedCode, build_annotations
+from bot.reports.check_runs import CheckRunOptions, build_check_run, conclusion
+from bot.reports.progress_check import CampaignProgress, FailingCase, TouchedOperator
+from bot.reports.report import Report, build_report
+from bot.reports.sticky_comment import PreviousFinding, comment_key, draft_comment, rerun_command
 from bot.store import Database, audit, campaigns, mutes, outbox, outcomes
-from bot.store.models import Base, Campaign, CampaignState, Effect, Pull, Side, Standing, Toolchain
+from bot.store.models import Base, Campaign, CampaignState, Classification, Effect, Pull, Side, Toolchain
 from fuzzing.outcomes import Outcome, Phase, Verdict
-from tests.bot.reports import sample
-from tests.bot.reports.test_render import check_golden
+from tests.bot.reports import sample_campaign
+from tests.bot.reports.test_renderer import check_golden
 
 NOW = datetime(2026, 11, 20, 9, 35, tzinfo=UTC)
 NUMBER = 7
@@ -43,11 +43,13 @@ TOUCHED: tuple[dict[str, Any], ...] = (
 
 def of_pull(*findings: Any, **changes: Any) -> Report:
     """The sample's report, as a pull request's."""
-    ranking = replace(sample.RANKING, touched=TOUCHED)
-    view = replace(sample.view(), trigger=f"pull_request:{NUMBER}", pull=NUMBER, ranking=ranking, **changes)
+    ranking = replace(sample_campaign.RANKING, touched=TOUCHED)
+    view = replace(
+        sample_campaign.view(), trigger=f"pull_request:{NUMBER}", pull=NUMBER, ranking=ranking, **changes
+    )
     if findings:
         view = replace(view, findings=list(findings))
-    return build(view, sample.CASES.__getitem__, sample.describe)
+    return build_report(view, sample_campaign.CASES.__getitem__, sample_campaign.describe)
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +70,13 @@ def config(**changes: Any) -> RepositoryConfig:
     return RepositoryConfig.model_validate(fields | {"pull_requests": changes})
 
 
-class Thread:
+class PullRequestFixture:
     """A pull request over several campaigns, one at each head."""
 
     def __init__(self, database: Database) -> None:
         self.database, self.at = database, NOW
 
-    def ends(self, report: Report, passing: Sequence[str] = (), **settings: Any) -> list[str]:
+    def finish_campaign(self, report: Report, passing: Sequence[str] = (), **settings: Any) -> list[str]:
         """A campaign ends with this report, whose head passes these cases; the kinds of effects posted."""
         self.at += timedelta(hours=1)
         with self.database.transaction() as session:
@@ -90,13 +92,13 @@ class Thread:
             )
             outcomes.record(session, found, self.at)
             report = replace(report, view=replace(report.view, campaign=row.id))
-            drafts = pull.effects(session, report, config(**settings), self.at)
+            drafts = pull.draft_effects(session, report, config(**settings), self.at)
             outbox.post(session, drafts, campaign_id=row.id, issues_per_day=9, at=self.at)
             return [draft.kind for draft in drafts]
 
     def _campaign(self, report: Report) -> Campaign:
         return Campaign(
-            target=sample.TARGET, head=report.view.head, base=sample.BASE, trigger=report.view.trigger,
+            target=sample_campaign.TARGET, head=report.view.head, base=sample_campaign.BASE, trigger=report.view.trigger,
             pull=NUMBER, config=config().to_json(), created_at=self.at, updated_at=self.at,
         )  # fmt: skip
 
@@ -109,22 +111,27 @@ class Thread:
         (comment,) = self.comments()
         return str(comment.payload["body"])
 
-    def silences(self) -> list[str]:
+    def skip_reasons(self) -> list[str]:
         with self.database.reading() as session:
-            acts = audit.of(session, sample.TARGET, f"pull:{NUMBER}")
-            return [act.why for act in acts if act.what == "silent"]
+            audit_events = audit.of(session, sample_campaign.TARGET, f"pull:{NUMBER}")
+            return [act.reason for act in audit_events if act.action == "silent"]
 
 
 def at_head(number: int, *findings: Any) -> Report:
     """A later head of the pull request, with these findings alone."""
-    view = replace(sample.view(), pull=NUMBER, trigger=f"pull_request:{NUMBER}", head=f"{number:040x}")
-    return build(replace(view, findings=list(findings)), sample.CASES.__getitem__, sample.describe)
+    view = replace(
+        sample_campaign.view(), pull=NUMBER, trigger=f"pull_request:{NUMBER}", head=f"{number:040x}"
+    )
+    return build_report(
+        replace(view, findings=list(findings)), sample_campaign.CASES.__getitem__, sample_campaign.describe
+    )
 
 
-def only(standing: Standing) -> Any:
-    """The first finding of the sample that is new, with another standing."""
+def only(classification: Classification) -> Any:
+    """The first finding of the sample that is new, with another classification."""
     return replace(
-        next(one for one in sample.findings() if one.standing is Standing.REGRESSION), standing=standing
+        next(one for one in sample_campaign.findings() if one.classification is Classification.REGRESSION),
+        classification=classification,
     )
 
 
@@ -132,16 +139,20 @@ def only(standing: Standing) -> Any:
 
 
 def test_the_check_run_of_a_pull_request(report: Report) -> None:
-    spots = beside_lines(
-        report.of(Standing.REGRESSION), Touches(TOUCHED), partial(command, report), gate=False
+    changed_lines = build_annotations(
+        report.of(Classification.REGRESSION), TouchedCode(TOUCHED), partial(rerun_command, report), gate=False
     )
-    run = check_run(report, Setting("https://assay.example/campaigns/12", False, (), NUMBER, spots))
+    run = build_check_run(
+        report, CheckRunOptions("https://assay.example/campaigns/12", False, (), NUMBER, changed_lines)
+    )
     check_golden("check_run_pull.json", json.dumps(run, indent=1, ensure_ascii=False) + "\n")
     check_golden("check_run_pull.md", f"{run['output']['summary']}\n{run['output']['text']}")
 
 
 def test_the_four_sections_are_always_there(report: Report) -> None:
-    text = check_run(of_pull(only(Standing.FIXED)), Setting(pull=NUMBER))["output"]["text"]
+    text = build_check_run(of_pull(only(Classification.FIXED)), CheckRunOptions(pull=NUMBER))["output"][
+        "text"
+    ]
     titles = [line for line in text.split("\n") if line.startswith("### ")]
     assert titles == [
         "### New here: 0",
@@ -152,28 +163,35 @@ def test_the_four_sections_are_always_there(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "gate", "muted", "expected"),
+    ("classification", "gate", "muted", "expected"),
     [
-        (Standing.REGRESSION, False, (), "neutral"),
-        (Standing.REGRESSION, True, (), "failure"),
-        (Standing.REGRESSION, True, ("Affine*",), "success"),
-        (Standing.REGRESSION, True, ("Split",), "failure"),
-        (Standing.ALREADY_BROKEN, True, (), "success"),
-        (Standing.FIXED, True, (), "success"),
-        (Standing.FLAKY, True, (), "neutral"),
-        (Standing.UNJUDGED, True, (), "neutral"),
+        (Classification.REGRESSION, False, (), "neutral"),
+        (Classification.REGRESSION, True, (), "failure"),
+        (Classification.REGRESSION, True, ("Affine*",), "success"),
+        (Classification.REGRESSION, True, ("Split",), "failure"),
+        (Classification.ALREADY_BROKEN, True, (), "success"),
+        (Classification.FIXED, True, (), "success"),
+        (Classification.FLAKY, True, (), "neutral"),
+        (Classification.INCONCLUSIVE, True, (), "neutral"),
     ],
 )
-def test_the_conclusion(standing: Standing, gate: bool, muted: tuple[str, ...], expected: str) -> None:
-    assert conclusion(of_pull(only(standing)), Setting(gate=gate, muted=muted, pull=NUMBER)) == expected
+def test_the_conclusion(
+    classification: Classification, gate: bool, muted: tuple[str, ...], expected: str
+) -> None:
+    assert (
+        conclusion(of_pull(only(classification)), CheckRunOptions(gate=gate, muted=muted, pull=NUMBER))
+        == expected
+    )
 
 
 def test_a_check_run_that_ran_nothing_is_no_success() -> None:
-    assert conclusion(of_pull(only(Standing.FIXED), counts=[]), Setting(gate=True)) == "neutral"
+    assert conclusion(of_pull(only(Classification.FIXED), counts=[]), CheckRunOptions(gate=True)) == "neutral"
 
 
 def test_what_is_muted_is_shown_apart_and_is_no_news() -> None:
-    run = check_run(of_pull(only(Standing.REGRESSION)), Setting(muted=["AffineGrid"], pull=NUMBER))
+    run = build_check_run(
+        of_pull(only(Classification.REGRESSION)), CheckRunOptions(muted=["AffineGrid"], pull=NUMBER)
+    )
     assert run["output"]["title"].endswith("but what is muted")
     assert "### New here: 0" in run["output"]["text"]
     assert "### Muted: 1" in run["output"]["text"]
@@ -181,155 +199,173 @@ def test_what_is_muted_is_shown_apart_and_is_no_news() -> None:
 
 
 def test_the_scripts_are_in_the_check_run_for_nothing_else_on_github_has_them(report: Report) -> None:
-    text = check_run(report, Setting(pull=NUMBER))["output"]["text"]
-    for group in report.of(Standing.REGRESSION):
+    text = build_check_run(report, CheckRunOptions(pull=NUMBER))["output"]["text"]
+    for group in report.of(Classification.REGRESSION):
         assert group.script.strip() in text
         assert f"<summary>{group.filename}" in text
-    for group in report.of(Standing.ALREADY_BROKEN):
+    for group in report.of(Classification.ALREADY_BROKEN):
         assert group.script.strip() not in text
-    assert "import numpy" not in check_run(report)["output"]["text"]
+    assert "import numpy" not in build_check_run(report)["output"]["text"]
 
 
 def test_buttons_are_offered_where_they_do_something(report: Report) -> None:
-    run = check_run(report, Setting(pull=NUMBER))
+    run = build_check_run(report, CheckRunOptions(pull=NUMBER))
     assert [one["identifier"] for one in run["actions"]] == ["rerun", "reduce", "mute"]
-    assert "actions" not in check_run(report), "nobody looks at a branch's check run for long"
+    assert "actions" not in build_check_run(report), "nobody looks at a branch's check run for long"
 
 
 # The lines of the diff
 
 
 def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Report) -> None:
-    spots = beside_lines(report.of(Standing.REGRESSION), Touches(TOUCHED), lambda _: "", gate=True)
-    assert [(one["path"], one["start_line"], one["annotation_level"]) for one in spots] == [
+    changed_lines = build_annotations(
+        report.of(Classification.REGRESSION), TouchedCode(TOUCHED), lambda _: "", gate=True
+    )
+    assert [(one["path"], one["start_line"], one["annotation_level"]) for one in changed_lines] == [
         ("src/op/affine_grid.cpp", 41, "failure"),
         ("src/pass.cpp", 9, "failure"),
     ], "a test's line is no place for it, a blamed pass is, and Loop is served by nothing here"
-    assert "since this change: 3 of 3 runs at head, 0 of 3 at base" in spots[0]["message"]
+    assert "since this change: 3 of 3 runs at head, 0 of 3 at base" in changed_lines[0]["message"]
 
 
 @pytest.mark.parametrize("path", ["a\nb.cpp", "a\ufffdb.cpp", "x" * 1001, "a\u202eb.cpp"])
 def test_a_file_whose_name_cannot_be_written_gets_no_annotation(report: Report, path: str) -> None:
     touched = [{"operator": "AffineGrid", "places": [{"path": path, "line": 1, "role": "converter"}]}]
-    assert beside_lines(report.of(Standing.REGRESSION), Touches(touched), lambda _: "", gate=True) == []
+    assert (
+        build_annotations(report.of(Classification.REGRESSION), TouchedCode(touched), lambda _: "", gate=True)
+        == []
+    )
 
 
 def test_a_change_that_touches_nothing_has_no_annotation(report: Report) -> None:
-    assert beside_lines(report.of(Standing.REGRESSION), Touches(()), lambda _: "", gate=True) == []
+    assert (
+        build_annotations(report.of(Classification.REGRESSION), TouchedCode(()), lambda _: "", gate=True)
+        == []
+    )
 
 
 def test_a_hostile_title_mentions_nobody_beside_a_line() -> None:
     hostile = replace(
-        only(Standing.REGRESSION),
+        only(Classification.REGRESSION),
         title="@octocat see https://evil.example/#1 ghp_0123456789abcdefghijABCDEFGHIJ012345",
     )
-    (spot,) = beside_lines(
-        of_pull(hostile).of(Standing.REGRESSION), Touches(TOUCHED), lambda _: "", gate=False
+    (changed_line,) = build_annotations(
+        of_pull(hostile).of(Classification.REGRESSION), TouchedCode(TOUCHED), lambda _: "", gate=False
     )
-    assert "@octocat" not in spot["title"]
-    assert "://" not in spot["title"]
-    assert "ghp_" not in spot["title"]
-    assert len(spot["title"]) <= MAX_TITLE
+    assert "@octocat" not in changed_line["title"]
+    assert "://" not in changed_line["title"]
+    assert "ghp_" not in changed_line["title"]
+    assert len(changed_line["title"]) <= MAX_TITLE
 
 
 # The comment
 
 
 def test_the_comment(report: Report) -> None:
-    earlier = [Earlier("openvino convert crash: Resize axes", "passes at 4f1c2a9be07d")]
-    groups = report.of(Standing.REGRESSION)
-    draft = sticky(report, groups, earlier, Touches(TOUCHED), "https://github.com/acme/graphs/runs/5")
-    assert (draft.number, draft.living) == (NUMBER, True)
-    check_golden("sticky.md", draft.payload["body"])
+    previous = [PreviousFinding("openvino convert crash: Resize axes", "passes at 4f1c2a9be07d")]
+    groups = report.of(Classification.REGRESSION)
+    draft = draft_comment(
+        report, groups, previous, TouchedCode(TOUCHED), "https://github.com/acme/graphs/runs/5"
+    )
+    assert (draft.number, draft.editable) == (NUMBER, True)
+    check_golden("pull_request_comment.md", draft.payload["body"])
 
 
 def test_the_comment_once_nothing_is_left(report: Report) -> None:
-    quiet = of_pull(only(Standing.FIXED))
-    earlier = [Earlier("openvino convert crash: Split", "passes at 4f1c2a9be07d", True)]
-    check_golden("sticky_mended.md", sticky(quiet, [], earlier, Touches(()), "").payload["body"])
+    quiet = of_pull(only(Classification.FIXED))
+    previous = [PreviousFinding("openvino convert crash: Split", "passes at 4f1c2a9be07d", True)]
+    check_golden(
+        "pull_request_comment_fixed.md",
+        draft_comment(quiet, [], previous, TouchedCode(()), "").payload["body"],
+    )
 
 
 def test_nothing_new_is_silence_with_a_reason(database: Database) -> None:
-    thread = Thread(database)
-    assert thread.ends(of_pull(only(Standing.ALREADY_BROKEN))) == ["check_run"]
-    (reason,) = thread.silences()
+    pull_request = PullRequestFixture(database)
+    assert pull_request.finish_campaign(of_pull(only(Classification.ALREADY_BROKEN))) == ["check_run"]
+    (reason,) = pull_request.skip_reasons()
     assert reason.startswith("nothing new in ")
 
 
 def test_who_wants_no_comments_gets_none(database: Database) -> None:
-    thread = Thread(database)
-    assert thread.ends(of_pull(), comment=False) == ["check_run"]
-    assert thread.silences() == ["pull_requests.comment is off: the check run says it"]
+    pull_request = PullRequestFixture(database)
+    assert pull_request.finish_campaign(of_pull(), comment=False) == ["check_run"]
+    assert pull_request.skip_reasons() == ["pull_requests.comment is off: the check run says it"]
 
 
 def test_muted_findings_are_no_reason_for_a_comment(database: Database) -> None:
-    thread = Thread(database)
+    pull_request = PullRequestFixture(database)
     with database.transaction() as session:
-        mutes.add(session, sample.TARGET, "Affine*", NOW + timedelta(days=9), "jane", "", NOW)
-    assert thread.ends(of_pull(only(Standing.REGRESSION))) == ["check_run"]
-    assert "but what is muted" in thread.silences()[0]
+        mutes.add(session, sample_campaign.TARGET, "Affine*", NOW + timedelta(days=9), "jane", "", NOW)
+    assert pull_request.finish_campaign(of_pull(only(Classification.REGRESSION))) == ["check_run"]
+    assert "but what is muted" in pull_request.skip_reasons()[0]
 
 
 def test_one_comment_is_edited_until_what_it_told_of_passes(database: Database) -> None:
-    thread, broken = Thread(database), only(Standing.REGRESSION)
-    assert thread.ends(at_head(1, broken)) == ["check_run", "sticky"]
-    assert "breaks 1 case" in thread.text
-    assert thread.ends(at_head(2, only(Standing.FIXED)), passing=[broken.case]) == ["check_run", "sticky"]
-    assert "What this pull request broke passes again" in thread.text
-    assert f"passes at {2:040x}"[:22] in thread.text
-    assert thread.ends(at_head(3, broken)) == ["check_run", "sticky"]
-    assert "breaks 1 case" in thread.text
-    assert [comment.key for comment in thread.comments()] == [sticky_key(sample.TARGET, NUMBER)]
-    assert thread.comments()[0].revision == 3
-    assert thread.silences() == []
+    pull_request, broken = PullRequestFixture(database), only(Classification.REGRESSION)
+    assert pull_request.finish_campaign(at_head(1, broken)) == ["check_run", "sticky"]
+    assert "breaks 1 case" in pull_request.text
+    assert pull_request.finish_campaign(at_head(2, only(Classification.FIXED)), passing=[broken.case]) == [
+        "check_run",
+        "sticky",
+    ]
+    assert "What this pull request broke passes again" in pull_request.text
+    assert f"passes at {2:040x}"[:22] in pull_request.text
+    assert pull_request.finish_campaign(at_head(3, broken)) == ["check_run", "sticky"]
+    assert "breaks 1 case" in pull_request.text
+    assert [comment.key for comment in pull_request.comments()] == [
+        comment_key(sample_campaign.TARGET, NUMBER)
+    ]
+    assert pull_request.comments()[0].revision == 3
+    assert pull_request.skip_reasons() == []
 
 
 @pytest.mark.parametrize(
-    ("standing", "said"),
+    ("classification", "said"),
     [
         (None, "was not run again at"),
-        (Standing.ALREADY_BROKEN, "fails at base too by now"),
-        (Standing.FLAKY, "fails not each time any more"),
-        (Standing.UNJUDGED, "could not be judged this time"),
-        (Standing.FLAKY_PROGRAM, "could not be judged this time"),
-        (Standing.INFRASTRUCTURE, "could not be judged this time"),
-        (Standing.SUPPORT_LOST, "is refused as unsupported now"),
+        (Classification.ALREADY_BROKEN, "fails at base too by now"),
+        (Classification.FLAKY, "fails not each time any more"),
+        (Classification.INCONCLUSIVE, "could not be judged this time"),
+        (Classification.FLAKY_PROGRAM, "could not be judged this time"),
+        (Classification.INFRASTRUCTURE, "could not be judged this time"),
+        (Classification.SUPPORT_LOST, "is refused as unsupported now"),
     ],
 )
 def test_it_never_says_mended_of_what_was_not_seen_to_pass(
-    database: Database, standing: Standing | None, said: str
+    database: Database, classification: Classification | None, said: str
 ) -> None:
-    thread = Thread(database)
-    thread.ends(at_head(1, only(Standing.REGRESSION)))
-    other = next(one for one in sample.findings() if one.standing is Standing.FIXED)
-    thread.ends(at_head(2, other if standing is None else only(standing)))
-    assert said in thread.text
-    assert "stands as follows" in thread.text
-    assert "passes" not in thread.text
+    pull_request = PullRequestFixture(database)
+    pull_request.finish_campaign(at_head(1, only(Classification.REGRESSION)))
+    other = next(one for one in sample_campaign.findings() if one.classification is Classification.FIXED)
+    pull_request.finish_campaign(at_head(2, other if classification is None else only(classification)))
+    assert said in pull_request.text
+    assert "stands as follows" in pull_request.text
+    assert "passes" not in pull_request.text
 
 
 def test_the_comment_links_its_check_run_once_that_is_out(database: Database) -> None:
-    thread, broken = Thread(database), only(Standing.REGRESSION)
-    thread.ends(at_head(1, broken))
-    assert "check run `assay` of this commit" in thread.text
+    pull_request, broken = PullRequestFixture(database), only(Classification.REGRESSION)
+    pull_request.finish_campaign(at_head(1, broken))
+    assert "check run `assay` of this commit" in pull_request.text
     with database.transaction() as session:
         for effect in session.query(Effect).where(Effect.kind == "check_run"):
             effect.url = "https://github.com/acme/graphs/runs/5"
     report = at_head(1, broken)
     with database.transaction() as session:
         again = replace(report, view=replace(report.view, campaign=1))
-        (_, comment) = pull.effects(session, again, config(), NOW)
+        (_, comment) = pull.draft_effects(session, again, config(), NOW)
     assert "](https://github.com/acme/graphs/runs/5)" in comment.payload["body"]
 
 
 def test_a_comment_stays_below_githubs_limit_whatever_was_found() -> None:
-    one = only(Standing.REGRESSION)
+    one = only(Classification.REGRESSION)
     many: list[Any] = [replace(one, signature=f"{n:016x}", title=f"{n} {'@`|[' * 60}") for n in range(3000)]
     report = of_pull(*many)
-    earlier = [Earlier("x" * 5000, "y" * 100)] * 3000
-    draft = sticky(report, report.of(Standing.REGRESSION), earlier, Touches(()), "")
+    previous = [PreviousFinding("x" * 5000, "y" * 100)] * 3000
+    draft = draft_comment(report, report.of(Classification.REGRESSION), previous, TouchedCode(()), "")
     assert len(draft.payload["body"]) <= 60_000
-    assert len(check_run(report, Setting(pull=NUMBER))["output"]["text"]) <= 60_000
+    assert len(build_check_run(report, CheckRunOptions(pull=NUMBER))["output"]["text"]) <= 60_000
     assert "@`" not in draft.payload["body"].replace("`assay", "")
 
 
@@ -338,34 +374,39 @@ def test_a_comment_stays_below_githubs_limit_whatever_was_found() -> None:
 
 def test_the_check_run_of_a_head_that_waits() -> None:
     row = Pull(
-        target=sample.TARGET, number=NUMBER, head=sample.HEAD, base=sample.BASE, base_ref="main",
+        target=sample_campaign.TARGET, number=NUMBER, head=sample_campaign.HEAD, base=sample_campaign.BASE, base_ref="main",
         head_repository="mallory/graphs", author="mallory", association="NONE", updated_at=NOW,
     )  # fmt: skip
-    draft = pull.waiting(
-        sample.TARGET, row, "it comes from the fork mallory/graphs, and nobody has released it"
+    draft = pull.draft_awaiting_approval(
+        sample_campaign.TARGET, row, "it comes from the fork mallory/graphs, and nobody has released it"
     )
     check_golden(
-        "check_waiting.md", f"{draft.payload['output']['title']}\n\n{draft.payload['output']['summary']}"
+        "check_awaiting_approval.md",
+        f"{draft.payload['output']['title']}\n\n{draft.payload['output']['summary']}",
     )
     row.base_ref = "`@octocat` <img src=x> --> ```"
-    text = pull.waiting(sample.TARGET, row, "x @octocat <script>").payload["output"]["summary"]
+    text = pull.draft_awaiting_approval(sample_campaign.TARGET, row, "x @octocat <script>").payload["output"][
+        "summary"
+    ]
     assert draft.payload["conclusion"] == "neutral"
     assert "x @octocat" not in text
     assert "<script>" not in text
 
 
 def test_the_check_run_of_a_campaign_at_work() -> None:
-    seen = Underway(
-        campaign=12, target=sample.TARGET, known_as=sample.TARGET, pull=NUMBER, head=sample.HEAD,
-        base=sample.BASE, state=CampaignState.RUNNING, started_at=NOW, planned=1884, done=420, compared=3,
+    seen = CampaignProgress(
+        campaign=12, target=sample_campaign.TARGET, stable_name=sample_campaign.TARGET, pull=NUMBER, head=sample_campaign.HEAD,
+        base=sample_campaign.BASE, state=CampaignState.RUNNING, started_at=NOW, planned=1884, done=420, compared=3,
         counts={Verdict.PASS: 400, Verdict.CRASH: 12, Verdict.UNSUPPORTED: 8}, failures=12,
-        failing=[Failing("test_split | x", "Split", "RuntimeError: no `axis` @octocat", ""),
-                 Failing("test_mod", "", "dies of SIGSEGV", "pass")],
-        ranking=sample.RANKING, touched=[Touch("Split", "src/op/split.cpp, lines 5-9: split was changed")],
-        left_s=95.0, budget_s=240.0,
+        failing=[FailingCase("test_split | x", "Split", "RuntimeError: no `axis` @octocat", ""),
+                 FailingCase("test_mod", "", "dies of SIGSEGV", "pass")],
+        ranking=sample_campaign.RANKING, touched=[TouchedOperator("Split", "src/op/split.cpp, lines 5-9: split was changed")],
+        remaining_s=95.0, budget_s=240.0,
         toolchains=[("head", "openvino 2026.4.1"), ("base", "openvino 2024.0.0")],
     )  # fmt: skip
-    payload = underway.draft(seen).payload
+    payload = progress_check.draft(seen).payload
     assert (payload["status"], payload.get("conclusion")) == ("in_progress", None)
-    check_golden("check_underway.md", f"{payload['output']['title']}\n\n{payload['output']['summary']}")
-    assert check.campaign_key(sample.TARGET, sample.HEAD, 12) == payload["external_id"]
+    check_golden("check_progress.md", f"{payload['output']['title']}\n\n{payload['output']['summary']}")
+    assert (
+        check_runs.check_run_key(sample_campaign.TARGET, sample_campaign.HEAD, 12) == payload["external_id"]
+    )

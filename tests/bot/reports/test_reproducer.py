@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 from bot.errors import InternalError
 from bot.reports import reproducer
-from bot.reports.view import ToolchainView
+from bot.reports.campaign_view import ToolchainView
 from fuzzing.cases import OnnxModel, Program, Provenance, Tensor, TestCase, Tolerance, Value
 from fuzzing.cases.arguments import TensorArg
 from fuzzing.cases.keras_layer import KerasLayer
@@ -26,7 +26,7 @@ from fuzzing.cases.torch_call import Init, TorchCall
 from fuzzing.cases.torch_program import TorchProgram
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
 
-SHOWS, GONE, CANNOT_TELL = 1, 0, 2
+BUG_SHOWN, BUG_GONE, UNDECIDED = 1, 0, 2
 TOOLCHAIN = ToolchainView(
     "openvino 2024.0.0", {"openvino": "2024.0.0", "numpy": "1.26.4"}, ("openvino==2024.0.0", "numpy<2")
 )
@@ -81,19 +81,19 @@ def execute(
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_wrong_result_shows_and_a_right_one_does_not(backend: str, tmp_path: Path) -> None:
     code, said = execute(tmp_path, addition(want=3.5), wrong(backend))
-    assert code == SHOWS, said
+    assert code == BUG_SHOWN, said
     assert "THE BUG SHOWS: output c: 1 of 2 elements differ; the worst, at [1]: got 3.0, want 3.5" in said
     assert f"{backend} 20" in said or f"{backend} 1." in said
     code, said = execute(tmp_path, addition(), wrong(backend))
-    assert code == GONE, said
+    assert code == BUG_GONE, said
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_bounds_are_those_of_the_oracle(backend: str, tmp_path: Path) -> None:
-    assert execute(tmp_path, addition(3.000001), wrong(backend))[0] == GONE
-    assert execute(tmp_path, addition(3.1), wrong(backend))[0] == SHOWS
+    assert execute(tmp_path, addition(3.000001), wrong(backend))[0] == BUG_GONE
+    assert execute(tmp_path, addition(3.1), wrong(backend))[0] == BUG_SHOWN
     stated = replace(addition(3.1), tolerance=Tolerance(0.1, 0))
-    assert execute(tmp_path, stated, wrong(backend, output="other"))[0] == GONE
+    assert execute(tmp_path, stated, wrong(backend, output="other"))[0] == BUG_GONE
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -114,41 +114,41 @@ def test_element_types(backend: str, dtype: str, tmp_path: Path) -> None:
     else:
         case = addition(4, dtype)
     code, said = execute(tmp_path, case, wrong(backend))
-    assert code == SHOWS, said
+    assert code == BUG_SHOWN, said
     assert "1 of 2 elements differ; the worst, at [1]" in said
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_shapes_alone_are_compared_for_random_programs(backend: str, tmp_path: Path) -> None:
     case = replace(addition(want=9), comparison="shapes")
-    assert execute(tmp_path, case, wrong(backend))[0] == GONE
+    assert execute(tmp_path, case, wrong(backend))[0] == BUG_GONE
     case = replace(case, expected=(("c", Tensor.of(np.zeros(3, np.float32))),))
     code, said = execute(tmp_path, case, wrong(backend))
-    assert code == SHOWS
+    assert code == BUG_SHOWN
     assert "its shape is (2,) instead of (3,)" in said
 
 
 def test_an_exception_shows_when_class_and_phase_are_the_same(tmp_path: Path) -> None:
     case = replace(addition(), program=OnnxModel(b"no model"))
     code, said = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.COMPILE, error="InvalidProtobuf"))
-    assert code == SHOWS, said
+    assert code == BUG_SHOWN, said
     assert "THE BUG SHOWS: InvalidProtobuf in compile" in said
     code, said = execute(tmp_path, case, outcome_of(Verdict.CRASH, Phase.RUN, error="Fail"))
-    assert code == CANNOT_TELL
+    assert code == UNDECIDED
     assert "it fails in another way than reported" in said
 
 
 def test_a_crash_that_is_gone(tmp_path: Path) -> None:
     crash = outcome_of(Verdict.CRASH, Phase.COMPILE, error="Fail")
     code, said = execute(tmp_path, addition(), crash)
-    assert code == GONE
+    assert code == BUG_GONE
     assert "it runs to its end and every output is right" in said
     code, said = execute(tmp_path, addition(want=4), crash)
-    assert code == CANNOT_TELL
+    assert code == UNDECIDED
     assert "it runs to its end now, but" in said
 
 
-FAKE = """
+FAKE_COMPILER = """
 import os, signal, time
 __version__ = "0"
 class SessionOptions: pass
@@ -160,26 +160,26 @@ class InferenceSession:
 
 
 DIE = "os.kill(os.getpid(), signal.SIGSEGV)"
-HOARD = "self.hoard = bytearray(b'x') * (1 << 28); signal.pause()"
+ALLOCATE_TOO_MUCH = "self.hoard = bytearray(b'x') * (1 << 28); signal.pause()"
 OOM = Verdict.OUT_OF_MEMORY
 
 
 @pytest.mark.parametrize(
     ("act", "verdict", "seen", "code", "words"),
     [
-        (DIE, Verdict.CRASH, {"signal": "SIGSEGV"}, SHOWS, "died of SIGSEGV in compile"),
-        (DIE, Verdict.CRASH, {"error": "Fail"}, CANNOT_TELL, "not what was reported"),
-        ("os._exit(3)", Verdict.CRASH, {}, SHOWS, "exit code 3 in compile"),
-        ("signal.pause()", Verdict.HANG, {}, SHOWS, "still in compile after 0.5 s"),
-        ("signal.pause()", Verdict.CRASH, {"error": "Fail"}, CANNOT_TELL, "still in compile"),
-        ("raise MemoryError", OOM, {}, SHOWS, "ran out of memory in compile"),
-        (HOARD, OOM, {}, SHOWS, "ran out of memory in compile"),
+        (DIE, Verdict.CRASH, {"signal": "SIGSEGV"}, BUG_SHOWN, "died of SIGSEGV in compile"),
+        (DIE, Verdict.CRASH, {"error": "Fail"}, UNDECIDED, "not what was reported"),
+        ("os._exit(3)", Verdict.CRASH, {}, BUG_SHOWN, "exit code 3 in compile"),
+        ("signal.pause()", Verdict.HANG, {}, BUG_SHOWN, "still in compile after 0.5 s"),
+        ("signal.pause()", Verdict.CRASH, {"error": "Fail"}, UNDECIDED, "still in compile"),
+        ("raise MemoryError", OOM, {}, BUG_SHOWN, "ran out of memory in compile"),
+        (ALLOCATE_TOO_MUCH, OOM, {}, BUG_SHOWN, "ran out of memory in compile"),
     ],
 )
 def test_processes_that_die_hang_or_hoard(
     act: str, verdict: Verdict, seen: dict[str, Any], code: int, words: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "onnxruntime.py").write_text(FAKE.format(act=act))
+    (tmp_path / "onnxruntime.py").write_text(FAKE_COMPILER.format(act=act))
     limits = {"import": 60, "convert": 60, "compile": 0.5 if act == "signal.pause()" else 60, "run": 60}
     outcome = outcome_of(verdict, Phase.COMPILE, **seen)
     found, said = execute(tmp_path, addition(), outcome, tmp_path, limits=limits, memory=200 << 20)
@@ -190,7 +190,7 @@ def test_processes_that_die_hang_or_hoard(
 def test_a_missing_compiler_is_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "onnxruntime.py").write_text("raise ImportError('not here')")
     code, said = execute(tmp_path, addition(), wrong("onnxruntime"), tmp_path)
-    assert code == CANNOT_TELL
+    assert code == UNDECIDED
     assert "Is the compiler installed? pip install openvino==2024.0.0 'numpy<2'" in said
 
 
@@ -213,7 +213,7 @@ def test_a_real_regression_of_openvino(tmp_path: Path) -> None:
     )
     outcome = outcome_of(Verdict.CRASH, Phase.CONVERT, "openvino", error="RuntimeError")
     code, said = execute(tmp_path, case, outcome)
-    assert code == SHOWS, said
+    assert code == BUG_SHOWN, said
     assert "Conversion is failed for: Split" in said
 
 
@@ -222,7 +222,7 @@ def test_hostile_text_stays_a_comment(tmp_path: Path) -> None:
     case = addition(want=4)
     case = replace(case, provenance=replace(case.provenance, test=hostile, operator=hostile))
     outcome = replace(wrong("onnxruntime"), summary=hostile)
-    assert execute(tmp_path, case, outcome)[0] == SHOWS
+    assert execute(tmp_path, case, outcome)[0] == BUG_SHOWN
 
 
 def test_what_accuses_nobody_has_no_reproducer() -> None:
@@ -232,9 +232,9 @@ def test_what_accuses_nobody_has_no_reproducer() -> None:
 
 def test_a_backend_without_a_template_is_told_how_to_replay() -> None:
     """Law 4: a new backend is one file; until it has templates its bugs are pages, not bugs of ours."""
-    assert not reproducer.can_render("nocompiler", "onnx")
+    assert not reproducer.has_template("nocompiler", "onnx")
     seen = replace(wrong("nocompiler"), configuration="level=3 profile=isra")
-    page = reproducer.replay_page(addition(), seen, TOOLCHAIN, "0123-case")
+    page = reproducer.render_replay_instructions(addition(), seen, TOOLCHAIN, "0123-case")
     assert (
         "    assay replay 0123-case --backend nocompiler --device CPU --option level=3 --profile isra\n"
         in page
@@ -278,11 +278,11 @@ def of_program(program: Program, library: str = "torch") -> TestCase:
 
 
 KERAS = KerasLayer("keras.layers.Dense", (("units", 3),), (TensorArg("x", dtype="float32", shape=(2, 2)),))
-ROADS: list[tuple[str, TorchProgram | TorchCall | KerasLayer, int]] = [
-    ("inductor", TorchProgram(PLANTED % "off"), SHOWS),
-    ("openvino", TorchProgram(PLANTED % "off"), SHOWS),
-    ("tvm", TorchCall("torch.nn.Linear", (TensorArg("x"),), init=Init((2, 3))), GONE),
-    ("onnxruntime", KERAS, GONE),
+CONVERSION_PATHS: list[tuple[str, TorchProgram | TorchCall | KerasLayer, int]] = [
+    ("inductor", TorchProgram(PLANTED % "off"), BUG_SHOWN),
+    ("openvino", TorchProgram(PLANTED % "off"), BUG_SHOWN),
+    ("tvm", TorchCall("torch.nn.Linear", (TensorArg("x"),), init=Init((2, 3))), BUG_GONE),
+    ("onnxruntime", KERAS, BUG_GONE),
 ]
 
 
@@ -296,7 +296,7 @@ ROADS: list[tuple[str, TorchProgram | TorchCall | KerasLayer, int]] = [
             marks=getattr(pytest.mark, f"compiler_{backend}"),
             id=f"{backend}-{program.kind}-{ending}",
         )
-        for backend, program, ending in ROADS
+        for backend, program, ending in CONVERSION_PATHS
     ],
 )
 def test_programs_are_compared_with_their_own_library(
@@ -307,7 +307,7 @@ def test_programs_are_compared_with_their_own_library(
     assert code == ending, said
     script = (tmp_path / "reproducer.py").read_text()
     assert program.source() in script, "the worker runs exactly this text"
-    if ending == SHOWS:
+    if ending == BUG_SHOWN:
         assert "output 0: 4 of 4 elements differ" in said
         assert "off by 0.5" in said
 
@@ -315,34 +315,34 @@ def test_programs_are_compared_with_their_own_library(
 @pytest.mark.parametrize("backend", ["iree", "tvm"])
 def test_the_other_engines(backend: str, tmp_path: Path) -> None:
     code, said = execute(tmp_path, addition(want=3.5), wrong(backend))
-    assert code == SHOWS, said
+    assert code == BUG_SHOWN, said
 
 
 def test_outputs_that_no_source_ships_are_computed_by_onnx(tmp_path: Path) -> None:
     """The same model in the compiler and in ONNX's own evaluator."""
     code, said = execute(tmp_path, replace(addition(), expected=None), wrong("onnxruntime"))
-    assert code == GONE, said
+    assert code == BUG_GONE, said
     assert "every output is right" in said
 
 
 def test_options_and_profile_are_honoured(tmp_path: Path) -> None:
     seen = replace(wrong("onnxruntime"), configuration="optimization=disabled profile=graph-fuzz")
-    assert execute(tmp_path, addition(3.5), seen)[0] == SHOWS
+    assert execute(tmp_path, addition(3.5), seen)[0] == BUG_SHOWN
     script = (tmp_path / "reproducer.py").read_text()
     assert "OPTIONS = {'optimization': 'disabled'}" in script
     assert "set to optimization=disabled profile=graph-fuzz" in script
     rough = replace(wrong("onnxruntime"), configuration="profile=isra-code")  # one decimal
-    assert execute(tmp_path, addition(3.04), rough)[0] == GONE
-    assert execute(tmp_path, addition(3.4), rough)[0] == SHOWS
+    assert execute(tmp_path, addition(3.04), rough)[0] == BUG_GONE
+    assert execute(tmp_path, addition(3.4), rough)[0] == BUG_SHOWN
 
 
 def test_what_to_install_is_what_the_program_needs() -> None:
     tools = ToolchainView(
         "openvino 2026.4.1", {}, ("openvino==2026.4.1", "numpy==2.4.6", "torch==2.13.0", "keras==3.15.1")
     )
-    assert reproducer.pip_line(tools, "openvino", "onnx") == "pip install openvino==2026.4.1 numpy==2.4.6"
-    assert reproducer.pip_line(tools, "openvino", "torch").endswith("numpy==2.4.6 torch==2.13.0")
-    assert reproducer.pip_line(tools, "openvino", "keras").endswith("torch==2.13.0 keras==3.15.1")
-    assert reproducer.pip_line(TOOLCHAIN, "openvino", "torch").endswith(" torch")
+    assert reproducer.pip_command(tools, "openvino", "onnx") == "pip install openvino==2026.4.1 numpy==2.4.6"
+    assert reproducer.pip_command(tools, "openvino", "torch").endswith("numpy==2.4.6 torch==2.13.0")
+    assert reproducer.pip_command(tools, "openvino", "keras").endswith("torch==2.13.0 keras==3.15.1")
+    assert reproducer.pip_command(TOOLCHAIN, "openvino", "torch").endswith(" torch")
     torch = ToolchainView("torch 2.13.0", {}, ("torch==2.13.0", "numpy==2.4.6"))
-    assert reproducer.pip_line(torch, "inductor", "torch") == "pip install torch==2.13.0 numpy==2.4.6"
+    assert reproducer.pip_command(torch, "inductor", "torch") == "pip install torch==2.13.0 numpy==2.4.6"

@@ -19,8 +19,8 @@ import pytest
 
 from bot import processes
 from bot.errors import RunnerError, UsageError
-from bot.runners import LocalRunner, Runner, ToolchainTrouble, make_runner, run_tool
-from bot.runners import stream as streaming
+from bot.runners import LocalRunner, Runner, ToolchainError, make_runner, run_tool
+from bot.runners import process_stream as streaming
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
 PRELUDE = """
@@ -130,7 +130,7 @@ def test_events_are_handed_on_as_they_come(program: Program) -> None:
 def test_whatever_else_is_said_is_the_runners_trouble(code: str, hint: str, program: Program) -> None:
     with pytest.raises(RunnerError, match=hint) as caught:
         program.run(code)
-    assert not isinstance(caught.value, ToolchainTrouble)
+    assert not isinstance(caught.value, ToolchainError)
 
 
 def test_a_line_without_end_is_cut_short(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_line_without_end_is_cut_short(program: Program, monkeypatch: pytest.M
 
 
 def test_trouble_with_the_toolchain_is_told_apart(program: Program) -> None:
-    with pytest.raises(ToolchainTrouble, match="cannot import openvino"):
+    with pytest.raises(ToolchainError, match="cannot import openvino"):
         program.run("say('error', kind='toolchain', message='cannot import openvino'); sys.exit(3)")
 
 

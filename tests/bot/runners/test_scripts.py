@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import RunnerError
-from bot.runners.scripts import NOT_RUN, try_script
+from bot.runners.reproducer_run import NOT_RUN, try_script
 
 #: Starts itself again, as reproducers do, and tells what it could do by its exit code.
 TEMPLATE = """

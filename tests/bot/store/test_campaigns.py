@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import InternalError
-from bot.leases import Abandoned
+from bot.leases import LeaseLost
 from bot.store import Database, campaigns
 from bot.store.campaigns import Session
 from bot.store.models import Base, Campaign, CampaignCase, CampaignState, Side, Toolchain
@@ -78,9 +78,9 @@ def test_what_has_ended_is_never_due_nor_held(database: Database, ended: str) ->
         campaign.state, campaign.owner = ended, "x"
     with database.reading() as session:
         assert not campaigns.any_due(session, LATER)
-        assert not campaigns.still_held(session, campaign_id, "x")
-        with pytest.raises(Abandoned):
-            campaigns.held(session, campaign_id, "x")
+        assert not campaigns.is_held(session, campaign_id, "x")
+        with pytest.raises(LeaseLost):
+            campaigns.lock_held(session, campaign_id, "x")
 
 
 def test_held_refuses_another_owner(database: Database) -> None:
@@ -88,9 +88,9 @@ def test_held_refuses_another_owner(database: Database) -> None:
     with database.transaction() as session:
         campaigns.claim(session, "x", NOW, LATER)
     with database.transaction() as session:
-        assert campaigns.held(session, campaign_id, "x").id == campaign_id
-        with pytest.raises(Abandoned):
-            campaigns.held(session, campaign_id, "y")
+        assert campaigns.lock_held(session, campaign_id, "x").id == campaign_id
+        with pytest.raises(LeaseLost):
+            campaigns.lock_held(session, campaign_id, "y")
 
 
 def test_moving_frees_the_lease_and_the_attempts(database: Database) -> None:
@@ -119,21 +119,21 @@ def test_release_gives_back_ones_own_lease_only(database: Database) -> None:
     campaign_id = make(database)
     with database.transaction() as session:
         campaigns.claim(session, "x", NOW, LATER)
-        campaigns.release(session, campaign_id, "y")
+        campaigns.release_lease(session, campaign_id, "y")
     assert state(database, campaign_id).owner == "x"
     with database.transaction() as session:
-        campaigns.release(session, campaign_id, "x")
+        campaigns.release_lease(session, campaign_id, "x")
     assert state(database, campaign_id).owner == ""
 
 
 @given(st.lists(st.floats(0, 100), max_size=8), st.floats(0, 50))
 def test_the_clock_only_grows_and_reaches_what_it_is_raised_to(seconds: list[float], least: float) -> None:
     campaign = Campaign(clock={})
-    sums = [campaigns.spend(campaign, "running", part) for part in seconds]
+    sums = [campaigns.add_seconds(campaign, "running", part) for part in seconds]
     assert sums == sorted(sums)
-    assert campaigns.spend(campaign, "running", 0, at_least=least) >= least
-    assert campaigns.spent(campaign, "running") == pytest.approx(max(sum(seconds), least), abs=0.01)
-    assert campaigns.spent(campaign, "confirming") == 0
+    assert campaigns.add_seconds(campaign, "running", 0, at_least=least) >= least
+    assert campaigns.seconds_spent(campaign, "running") == pytest.approx(max(sum(seconds), least), abs=0.01)
+    assert campaigns.seconds_spent(campaign, "confirming") == 0
 
 
 def test_the_plan_is_replaced_whole_and_ranked_in_order(database: Database) -> None:

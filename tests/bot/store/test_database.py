@@ -19,53 +19,58 @@ def database(tmp_path: Path) -> Database:
     return database
 
 
-def brake(database: Database, name: str) -> None:
+def kill_switch(database: Database, name: str) -> None:
     with database.transaction() as session:
         session.execute(
-            text("insert into brakes (name, reason, set_at) values (:name, '', '2026-01-01')"), {"name": name}
+            text("insert into kill_switches (name, reason, set_at) values (:name, '', '2026-01-01')"),
+            {"name": name},
         )
 
 
-def brakes(database: Database) -> int:
+def kill_switches(database: Database) -> int:
     with database.reading() as session:
-        return int(session.scalar(text("select count(*) from brakes")) or 0)
+        return int(session.scalar(text("select count(*) from kill_switches")) or 0)
 
 
 def test_a_reader_keeps_its_snapshot_and_waits_for_nobody(database: Database) -> None:
     with database.reading() as session:
-        count = text("select count(*) from brakes")
+        count = text("select count(*) from kill_switches")
         assert session.scalar(count) == 0
         with database.transaction() as writing:
-            writing.execute(text("insert into brakes (name, reason, set_at) values ('a', '', '2026-01-01')"))
-            assert brakes(database) == 0, "not committed yet"
+            writing.execute(
+                text("insert into kill_switches (name, reason, set_at) values ('a', '', '2026-01-01')")
+            )
+            assert kill_switches(database) == 0, "not committed yet"
         assert session.scalar(count) == 0, "one snapshot"
-    assert brakes(database) == 1
+    assert kill_switches(database) == 1
     database.close()
 
 
 def test_an_exception_undoes_the_transaction(database: Database) -> None:
     def fail_half_way() -> None:
         with database.transaction() as session:
-            session.execute(text("insert into brakes (name, reason, set_at) values ('a', '', '2026-01-01')"))
+            session.execute(
+                text("insert into kill_switches (name, reason, set_at) values ('a', '', '2026-01-01')")
+            )
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail_half_way()
-    assert brakes(database) == 0
+    assert kill_switches(database) == 0
     database.close()
 
 
 def test_many_writers_take_turns(database: Database) -> None:
     def write(writer: int) -> None:
         for number in range(10):
-            brake(database, f"{writer}-{number}")
+            kill_switch(database, f"{writer}-{number}")
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert brakes(database) == 80
+    assert kill_switches(database) == 80
     database.close()
 
 
@@ -91,8 +96,8 @@ def test_an_address_that_is_none(url: str) -> None:
 
 
 def test_our_own_mistakes_stay_what_they_are(database: Database) -> None:
-    brake(database, "a")
+    kill_switch(database, "a")
     with pytest.raises(Exception, match=r"(?i)unique") as caught:
-        brake(database, "a")
+        kill_switch(database, "a")
     assert not isinstance(caught.value, InfrastructureError)
     database.close()

@@ -4,14 +4,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.store import Database, campaigns, findings
-from bot.store.models import Base, Campaign, Finding, Standing
+from bot.store.models import Base, Campaign, Classification, Finding
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def finding(campaign_id: int, case: str, standing: Standing = Standing.REGRESSION) -> Finding:
+def finding(
+    campaign_id: int, case: str, classification: Classification = Classification.REGRESSION
+) -> Finding:
     return Finding(
-        campaign_id=campaign_id, case_id=case, standing=standing.value, verdict="crash", signature="s" * 16,
+        campaign_id=campaign_id, case_id=case, classification=classification.value, verdict="crash", signature="s" * 16,
         head_failed=3, head_runs=3,
     )  # fmt: skip
 
@@ -29,15 +31,16 @@ def test_findings_are_replaced_whole_and_listed_in_order(tmp_path: Path) -> None
         assert findings.replace(session, one, [finding(one, "old"), finding(one, "b")]) == 2
     with database.transaction() as session:
         new = (
-            finding(one, case, standing) for case, standing in (("c", Standing.FLAKY), ("b", Standing.FIXED))
+            finding(one, case, classification)
+            for case, classification in (("c", Classification.FLAKY), ("b", Classification.FIXED))
         )
         assert findings.replace(session, one, new) == 2
     with database.reading() as session:
         found = list(findings.of_campaign(session, one))
-        assert [(row.case_id, row.standing, row.base_runs, row.reason) for row in found] == [
+        assert [(row.case_id, row.classification, row.base_runs, row.reason) for row in found] == [
             ("b", "fixed", 0, ""),
             ("c", "flaky", 0, ""),
         ]
-        assert findings.counts(session, one) == {Standing.FIXED: 1, Standing.FLAKY: 1}
+        assert findings.counts(session, one) == {Classification.FIXED: 1, Classification.FLAKY: 1}
         assert [row.case_id for row in findings.of_campaign(session, other)] == ["kept"]
     database.close()

@@ -106,7 +106,7 @@ def test_pending_at_base_can_be_narrowed_by_the_verdict_at_head(database: Databa
         outcome("c2", "hang"),
         outcome("c2", "pass", BASE),
     )
-    accusing = [verdict for verdict in Verdict if verdict.accuses]
+    accusing = [verdict for verdict in Verdict if verdict.is_failure]
     with database.reading() as session:
         assert outcomes.pending(session, campaign_id, BASE, limit=9, head=HEAD, verdicts=accusing) == ["c0"]
         assert outcomes.pending(session, campaign_id, BASE, limit=9, head=HEAD, verdicts=[Verdict.PASS]) == [
@@ -126,7 +126,7 @@ def test_counts_see_planned_cases_only(database: Database) -> None:
     with database.reading() as session:
         assert outcomes.counts(session, campaign_id, HEAD) == {Verdict.CRASH: 1, Verdict.PASS: 2}
         assert outcomes.ran(session, campaign_id, HEAD) == 3
-        assert outcomes.having(session, campaign_id, HEAD, [Verdict.PASS]) == ["c1", "c2"]
+        assert outcomes.cases_with_verdict(session, campaign_id, HEAD, [Verdict.PASS]) == ["c1", "c2"]
         assert list(outcomes.verdicts(session, campaign_id, HEAD)) == [
             ("c0", Verdict.CRASH),
             ("c1", Verdict.PASS),
@@ -148,8 +148,11 @@ def test_pairs_are_what_is_worth_a_word(database: Database) -> None:
         outcome("gone", "crash", BASE),
     )  # fmt: skip
     with database.reading() as session:
-        both = [(h.case, b and b.verdict.value) for h, b in outcomes.pairs(session, campaign_id, HEAD, BASE)]
-        alone = [(h.case, b) for h, b in outcomes.pairs(session, campaign_id, HEAD, None)]
+        both = [
+            (h.case, b and b.verdict.value)
+            for h, b in outcomes.outcome_pairs(session, campaign_id, HEAD, BASE)
+        ]
+        alone = [(h.case, b) for h, b in outcomes.outcome_pairs(session, campaign_id, HEAD, None)]
     assert both == [("both", "pass"), ("fixed", "hang"), ("only", None), ("unsupported", "pass")]
     assert alone == [("both", None), ("only", None), ("unsupported", None)]
 
@@ -169,9 +172,9 @@ def test_missing_repeats_are_told_by_number(database: Database) -> None:
         *((n, outcome("c1", "hang")) for n in range(3)),
     )
     with database.reading() as session:
-        lacking = outcomes.missing_repeats(session, campaign_id, Side.HEAD, ["c0", "c1", "c2"], 3)
+        missing = outcomes.missing_repeats(session, campaign_id, Side.HEAD, ["c0", "c1", "c2"], 3)
         at_base = outcomes.missing_repeats(session, campaign_id, Side.BASE, ["c1"], 2)
-    assert lacking == {"c0": [0, 2], "c2": [0, 1, 2]}
+    assert missing == {"c0": [0, 2], "c2": [0, 1, 2]}
     assert at_base == {"c1": [0, 1]}
 
 
@@ -202,9 +205,9 @@ def test_repeats_are_reused_on_the_same_toolchain_on_either_side(database: Datab
         (0, outcome("c1", "crash", CacheKey("head", "x", "GPU"))),
     )
 
-    def there(key: CacheKey, **lacking: list[int]) -> list[tuple[int, str, str]]:
+    def there(key: CacheKey, **missing: list[int]) -> list[tuple[int, str, str]]:
         with database.reading() as session:
-            found = outcomes.repeats_elsewhere(session, second, key, lacking)
+            found = outcomes.repeats_of_other_campaigns(session, second, key, missing)
         return [(number, one.case, one.verdict.value) for number, one in found]
 
     assert there(BASE, c0=[0], c1=[0]) == [(0, "c0", "pass")]
@@ -218,8 +221,8 @@ def test_many_cases_go_through_in_chunks(database: Database) -> None:
     campaign_id = campaign(database, cases=cases)
     assert record(database, *(outcome(case, "crash") for case in cases)) == len(cases)
     with database.transaction() as session:
-        pairs = outcomes.pairs(session, campaign_id, HEAD, BASE)
-        assert [head.case for head, _ in pairs] == cases
+        outcome_pairs = outcomes.outcome_pairs(session, campaign_id, HEAD, BASE)
+        assert [head.case for head, _ in outcome_pairs] == cases
         assert len(outcomes.missing_repeats(session, campaign_id, Side.HEAD, cases, 2)) == len(cases)
 
 
@@ -246,15 +249,20 @@ def test_what_was_known_before_is_counted(database: Database) -> None:
 
 def test_the_first_repeat_that_looked_says_who_is_to_blame(database: Database) -> None:
     campaign_id = campaign(database)
-    blamed = Evidence(rungs=(("rung=eager", "pass"), ("rung=inductor", "crash")), component="inductor")
-    runs = [(0, outcome("c0", "crash")), (1, replace(outcome("c0", "crash"), evidence=blamed))]
+    with_component = Evidence(
+        ablation_runs=(("torch_backend=eager", "pass"), ("torch_backend=inductor", "crash")),
+        component="inductor",
+    )
+    runs = [(0, outcome("c0", "crash")), (1, replace(outcome("c0", "crash"), evidence=with_component))]
     with database.transaction() as session:
         outcomes.record_repeats(session, campaign_id, Side.HEAD, runs)
     with database.reading() as session:
         first, other = outcome("c0", "crash"), outcome("c1", "crash")
-        assert outcomes.blamed(session, campaign_id, Side.HEAD, first) == replace(first, evidence=blamed)
-        assert outcomes.blamed(session, campaign_id, Side.BASE, first) == first
-        assert outcomes.blamed(session, campaign_id, Side.HEAD, other) == other
+        assert outcomes.with_component(session, campaign_id, Side.HEAD, first) == replace(
+            first, evidence=with_component
+        )
+        assert outcomes.with_component(session, campaign_id, Side.BASE, first) == first
+        assert outcomes.with_component(session, campaign_id, Side.HEAD, other) == other
 
 
 def test_one_case_is_asked_about_alone(database: Database) -> None:
@@ -290,7 +298,7 @@ def test_what_is_forgotten_is_to_be_run_again(database: Database) -> None:
     with database.transaction() as session:
         for side in Side:
             outcomes.record_repeats(session, campaign_id, side, [(0, outcome("c0", "pass"))])
-        outcomes.forget(session, campaign_id, HEAD, ["c0"])
+        outcomes.delete_outcomes(session, campaign_id, HEAD, ["c0"])
     with database.reading() as session:
         assert outcomes.pending(session, campaign_id, HEAD, limit=9) == ["c0"]
         assert outcomes.get(session, "c0", BASE) is not None

@@ -58,7 +58,7 @@ def ran(database: Database, side: Side, *cases: str) -> None:
         outcomes.record(session, [outcome(case, side) for case in cases], NOW)
 
 
-def seen(database: Database, delivery: str = "d") -> progress.Seen:
+def seen(database: Database, delivery: str = "d") -> progress.CampaignProgress:
     with database.reading() as session:
         found = progress.of_delivery(session, delivery)
     assert found is not None
@@ -146,7 +146,7 @@ def test_effects_wait_until_they_are_sent_or_given_up(database: Database) -> Non
     other = add(database, CampaignState.DONE, delivery="e")
     with database.transaction() as session:
         for number, state in enumerate(EffectState):
-            for owner in (campaign, other) if state is EffectState.INTENDED else (campaign,):
+            for owner in (campaign, other) if state is EffectState.PENDING else (campaign,):
                 session.add(
                     Effect(
                         key=f"{owner}-{number}", kind="issue", target="t", campaign_id=owner,

@@ -38,7 +38,7 @@ def test_the_latest_that_worked_on_another_toolchain_is_found(database: Database
     old, older, vain = (replace(KEY, toolchain=name) for name in ("old", "older", "vain"))
     with database.transaction() as session:
         reductions.record(session, row(KEY, "mine"))
-        assert reductions.elsewhere(session, "c", KEY) is None
+        assert reductions.find_on_other_toolchain(session, "c", KEY) is None
         reductions.record(session, row(older, "older"))
         reductions.record(session, row(old, "old", NOW + timedelta(days=1)))
         reductions.record(session, row(vain, "", NOW + timedelta(days=2)))
@@ -46,7 +46,7 @@ def test_the_latest_that_worked_on_another_toolchain_is_found(database: Database
             session, row(replace(old, configuration="level=0"), "else", NOW + timedelta(days=3))
         )
     with database.reading() as session:
-        found = reductions.elsewhere(session, "c", KEY)
+        found = reductions.find_on_other_toolchain(session, "c", KEY)
         assert found is not None
         assert found.reduced == "old"
-        assert reductions.elsewhere(session, "other", KEY) is None
+        assert reductions.find_on_other_toolchain(session, "other", KEY) is None

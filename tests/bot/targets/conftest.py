@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.targets.watch_kit import CONFIG, Watch, watching
-from tests.github.people import RepositoryDouble
+from tests.bot.targets.targets_kit import CONFIG, TargetHarness, open_harness
+from tests.github.repository_double import RepositoryDouble
 
 
 @pytest.fixture
-def watch(tmp_path: Path) -> Iterator[Watch]:
-    with watching(tmp_path) as made:
+def watch(tmp_path: Path) -> Iterator[TargetHarness]:
+    with open_harness(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def repository(watch: Watch) -> RepositoryDouble:
+def repository(watch: TargetHarness) -> RepositoryDouble:
     """Watched from its first commit on."""
     made = watch.hub.repository("octo/compiler")
     made.commit({".github/assay.yml": CONFIG, "op.cc": "1\n"})
     watch.deliver()
-    watch.do("reconcile")
+    watch.do("reconciliation")
     return made

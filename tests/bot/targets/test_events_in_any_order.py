@@ -7,42 +7,46 @@ from typing import Any
 
 import pytest
 
-from bot.github.dry_run import DryRun
-from bot.github.hub import Hub
+from bot.github.dry_run import DryRunSink
+from bot.github.github_api import GitHubApi
 from bot.github.identity import Credentials
-from bot.github.live import GitHub
+from bot.github.live_sink import GitHubSink
 from bot.github.publisher import Publisher
-from bot.store import duties, outbox, targets
+from bot.store import outbox, periodic_tasks, targets
 from bot.store.models import Bug, Effect, EffectState, Installation
-from bot.store.outbox import Draft
-from bot.targets.gate import Gate
+from bot.store.outbox import EffectDraft
+from bot.targets.event_filter import EventFilter
 from bot.webhooks.intents import CheckIntent, Intent
-from tests.bot.targets.watch_kit import CONFIG, Watch
-from tests.github import installs
-from tests.github.people import RepositoryDouble
+from tests.bot.targets.targets_kit import CONFIG, TargetHarness
+from tests.github import app_installations
+from tests.github.repository_double import RepositoryDouble
 
 
-def deliveries(watch: Watch) -> list[Any]:
-    """All that GitHub wants to tell, taken from it."""
+def deliveries(watch: TargetHarness) -> list[Any]:
+    """All that GitHubSink wants to tell, taken from it."""
     taken = []
     while len(watch.hub.deliveries):
         taken.append(watch.hub.deliveries.pop())
     return taken
 
 
-def post(watch: Watch, key: str, kind: str = "check_run", target: str = "octo/compiler", **more: Any) -> None:
+def post(
+    watch: TargetHarness, key: str, kind: str = "check_run", target: str = "octo/compiler", **more: Any
+) -> None:
     with watch.database.transaction() as session:
-        draft = Draft(**{"kind": kind, "key": key, "target": target, "payload": {}, "mode": "live", **more})
+        draft = EffectDraft(
+            **{"kind": kind, "key": key, "target": target, "payload": {}, "mode": "live", **more}
+        )
         outbox.post(session, [draft], campaign_id=None, issues_per_day=9, at=watch.clock())
 
 
-def effects(watch: Watch) -> dict[str, tuple[str, str]]:
+def effects(watch: TargetHarness) -> dict[str, tuple[str, str]]:
     with watch.database.reading() as session:
         rows = [effect for state in EffectState for effect in outbox.in_state(session, state)]
         return {row.key: (row.state, row.reason) for row in rows}
 
 
-def test_an_installation_brings_its_repositories_under_watch(watch: Watch) -> None:
+def test_an_installation_brings_its_repositories_under_watch(watch: TargetHarness) -> None:
     watch.hub.repository("octo/compiler")
     watch.hub.repository("octo/other")
     watch.deliver()
@@ -53,7 +57,7 @@ def test_an_installation_brings_its_repositories_under_watch(watch: Watch) -> No
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_in_any_order_the_end_is_what_github_says(watch: Watch, seed: int) -> None:
+def test_in_any_order_the_end_is_what_github_says(watch: TargetHarness, seed: int) -> None:
     """What a shuffled, doubled and partly lost history leaves unclear, the next look settles."""
     repository = watch.hub.repository("octo/compiler")
     other = watch.hub.repository("octo/other")
@@ -74,7 +78,7 @@ def test_in_any_order_the_end_is_what_github_says(watch: Watch, seed: int) -> No
         watch.take(delivery)
     for _ in range(2):
         watch.clock.advance(minutes=20)
-        watch.do("installations", "reconcile")
+        watch.do("installations", "reconciliation")
     assert watch.targets() == {"octo/second": "watched", "octo/compiler": "watched"}
     assert watch.target("octo/second").github_id == repository.record.id
     assert watch.target("octo/compiler").github_id == other.record.id
@@ -82,7 +86,7 @@ def test_in_any_order_the_end_is_what_github_says(watch: Watch, seed: int) -> No
 
 
 def test_uninstalling_ends_what_is_under_way_whenever_it_is_heard(
-    watch: Watch, repository: RepositoryDouble
+    watch: TargetHarness, repository: RepositoryDouble
 ) -> None:
     post(watch, "waiting")
     watch.hub.suspend("octo")
@@ -94,12 +98,12 @@ def test_uninstalling_ends_what_is_under_way_whenever_it_is_heard(
     assert watch.targets() == {"octo/compiler": "removed"}
     assert [one.state for one in watch.campaigns()] == ["superseded"]
     assert effects(watch)["waiting"] == ("failed", "not sent: the GitHub App was uninstalled")
-    assert watch.acts()[-1] == "removed"
+    assert watch.audit_events()[-1] == "removed"
     assert watch.target().removed_at == watch.clock()
 
 
 def test_events_of_a_repository_that_is_not_watched_change_nothing(
-    watch: Watch, repository: RepositoryDouble
+    watch: TargetHarness, repository: RepositoryDouble
 ) -> None:
     repository.commit({"op.cc": "2\n"})
     push = watch.hub.deliveries.pop("push")
@@ -110,12 +114,14 @@ def test_events_of_a_repository_that_is_not_watched_change_nothing(
     assert len(watch.campaigns()) == 1
 
 
-def test_installing_again_takes_everything_up_again(watch: Watch, repository: RepositoryDouble) -> None:
+def test_installing_again_takes_everything_up_again(
+    watch: TargetHarness, repository: RepositoryDouble
+) -> None:
     post(watch, "never left")
     watch.hub.uninstall("octo")
     watch.deliver()
     with watch.hub.hub.lock:
-        installs.install(watch.hub.hub, watch.hub.hub.world.account("octo"), [repository.record])
+        app_installations.install(watch.hub.hub, watch.hub.hub.world.account("octo"), [repository.record])
     after = repository.commit({"op.cc": "3\n"})
     created = deliveries(watch)
     for delivery in reversed(created):  # the push is heard before the installation
@@ -127,7 +133,7 @@ def test_installing_again_takes_everything_up_again(watch: Watch, repository: Re
 
 
 def test_a_rename_moves_every_row_and_later_events_of_the_old_name_find_it(
-    watch: Watch, repository: RepositoryDouble
+    watch: TargetHarness, repository: RepositoryDouble
 ) -> None:
     post(watch, "e", number=3)
     repository.commit({"op.cc": "2\n"})
@@ -140,10 +146,10 @@ def test_a_rename_moves_every_row_and_later_events_of_the_old_name_find_it(
     assert {one.target for one in watch.campaigns()} == {"octo/machine"}
     with watch.database.reading() as session:
         assert session.get_one(Effect, "e").target == "octo/machine"
-    assert "renamed" in watch.acts("octo/machine")
+    assert "renamed" in watch.audit_events("octo/machine")
 
 
-def test_two_repositories_can_swap_names(watch: Watch, repository: RepositoryDouble) -> None:
+def test_two_repositories_can_swap_names(watch: TargetHarness, repository: RepositoryDouble) -> None:
     other = watch.hub.repository("octo/other")
     other.commit({".github/assay.yml": CONFIG, "x": "1\n"})
     watch.deliver()
@@ -155,7 +161,7 @@ def test_two_repositories_can_swap_names(watch: Watch, repository: RepositoryDou
     told = deliveries(watch)
     for delivery in (told[1], told[2], told[0]):
         watch.take(delivery)
-    watch.do("installations", "reconcile")
+    watch.do("installations", "reconciliation")
     ids = {name: watch.target(name).github_id for name in watch.targets()}
     assert ids == {"octo/other": repository.record.id, "octo/compiler": other.record.id}
     heads = {one.target: one.head for one in watch.campaigns()}
@@ -163,7 +169,7 @@ def test_two_repositories_can_swap_names(watch: Watch, repository: RepositoryDou
 
 
 def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
-    watch: Watch, repository: RepositoryDouble
+    watch: TargetHarness, repository: RepositoryDouble
 ) -> None:
     with watch.database.transaction() as session:
         times = {"first_seen": watch.clock(), "last_seen": watch.clock()}
@@ -173,21 +179,21 @@ def test_disabled_issues_give_up_issues_alone_and_enabled_ones_bring_them_back(
     post(watch, "check")
     repository.disable_issues()
     watch.clock.advance(minutes=20)
-    watch.do("reconcile")
+    watch.do("reconciliation")
     found = effects(watch)
     assert {key: state for key, (state, _) in found.items()} == {
         "i": "failed",
         "c": "failed",
-        "check": "intended",
+        "check": "pending",
     }
     assert "enable them in the repository's settings" in found["i"][1]
     repository.record.has_issues = True
     watch.clock.advance(minutes=20)
-    watch.do("reconcile")
+    watch.do("reconciliation")
     assert set(effects(watch)) == {"check"}, "the next campaign posts the issue anew"
 
 
-def closed_for_a_while(watch: Watch, repository: RepositoryDouble, how: str, closed: bool) -> None:
+def closed_for_a_while(watch: TargetHarness, repository: RepositoryDouble, how: str, closed: bool) -> None:
     if how == "archived":
         repository.archive(closed)
     elif how == "suspended":
@@ -201,7 +207,7 @@ def closed_for_a_while(watch: Watch, repository: RepositoryDouble, how: str, clo
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("how", ["archived", "suspended", "issues off"])
 def test_what_github_refused_before_we_were_told_why_goes_on_afterwards(
-    watch: Watch, repository: RepositoryDouble, how: str, heard: bool
+    watch: TargetHarness, repository: RepositoryDouble, how: str, heard: bool
 ) -> None:
     """Heard of, it is dropped for the next campaign to post; never heard of, it is sent after all."""
     with watch.database.transaction() as session:
@@ -209,8 +215,10 @@ def test_what_github_refused_before_we_were_told_why_goes_on_afterwards(
         session.add(Bug(target="octo/compiler", signature="s", title="t", **times))
     payload = {"title": "t", "body": "b", "labels": []}
     post(watch, "i", "issue", signature="s", payload=payload)
-    hub = Hub(Credentials(app_id=watch.hub.app_id, private_key=watch.hub.private_key), watch.hub.url)
-    publisher = Publisher(watch.database, GitHub(hub), watch.clock, DryRun(watch.world.data_dir / "outbox"))
+    hub = GitHubApi(Credentials(app_id=watch.hub.app_id, private_key=watch.hub.private_key), watch.hub.url)
+    publisher = Publisher(
+        watch.database, GitHubSink(hub), watch.clock, DryRunSink(watch.dependencies.data_dir / "outbox")
+    )
     closed_for_a_while(watch, repository, how, True)
     publisher.run_once()
     state, reason = effects(watch)["i"]
@@ -228,15 +236,15 @@ def test_what_github_refused_before_we_were_told_why_goes_on_afterwards(
     hub.close()
 
 
-def look(watch: Watch) -> None:
+def look(watch: TargetHarness) -> None:
     """Hears what there is to hear, and looks at everything."""
     watch.deliver()
     watch.clock.advance(minutes=20)
-    watch.do("installations", "reconcile")
+    watch.do("installations", "reconciliation")
 
 
 def test_a_merge_group_is_tested_where_the_repository_gates(
-    watch: Watch, repository: RepositoryDouble
+    watch: TargetHarness, repository: RepositoryDouble
 ) -> None:
     def queue() -> list[str]:
         number = repository.open_pull({"op.cc": str(watch.clock())}, branch=f"b{watch.clock():%H%M}")
@@ -248,15 +256,15 @@ def test_a_merge_group_is_tested_where_the_repository_gates(
     repository.commit({".github/assay.yml": CONFIG + "pull_requests: {gate: true}\n"})
     watch.deliver()
     watch.clock.advance(minutes=20)
-    watch.do("reconcile")
+    watch.do("reconciliation")
     assert len(queue()) == 1
     assert not [one for one in watch.campaigns() if "gh-readonly-queue" in one.ref and one.trigger == "push"]
 
 
-def test_checks_of_another_app_are_passed_over(watch: Watch, repository: RepositoryDouble) -> None:
+def test_checks_of_another_app_are_passed_over(watch: TargetHarness, repository: RepositoryDouble) -> None:
     def asked(app: str, *names: str) -> bool:
         heard: list[Intent] = []
-        gate = Gate(lambda _session, intent: heard.append(intent), app=app)
+        gate = EventFilter(lambda _session, intent: heard.append(intent), app=app)
         intent = CheckIntent(
             target="octo/compiler",
             action="rerequested",
@@ -277,7 +285,7 @@ def test_checks_of_another_app_are_passed_over(watch: Watch, repository: Reposit
 
 
 def test_a_branch_that_goes_to_and_fro_is_tested_where_it_ends(
-    watch: Watch, repository: RepositoryDouble
+    watch: TargetHarness, repository: RepositoryDouble
 ) -> None:
     first = repository.head()
     second = repository.commit({"op.cc": "2\n"})
@@ -289,13 +297,15 @@ def test_a_branch_that_goes_to_and_fro_is_tested_where_it_ends(
     assert alive == [second]
 
 
-def leave_out(watch: Watch, repository: RepositoryDouble) -> None:
+def leave_out(watch: TargetHarness, repository: RepositoryDouble) -> None:
     """Somebody takes it from the installation."""
     with watch.hub.hub.lock:
-        installs.choose(watch.hub.hub, watch.hub.installation("octo"), [], [repository.record])
+        app_installations.choose(watch.hub.hub, watch.hub.installation("octo"), [], [repository.record])
 
 
-def test_lost_installations_and_repositories_are_noticed(watch: Watch, repository: RepositoryDouble) -> None:
+def test_lost_installations_and_repositories_are_noticed(
+    watch: TargetHarness, repository: RepositoryDouble
+) -> None:
     other = watch.hub.repository("octo/other")
     watch.deliver()
     leave_out(watch, other)
@@ -308,20 +318,20 @@ def test_lost_installations_and_repositories_are_noticed(watch: Watch, repositor
     assert watch.targets() == {"octo/compiler": "removed", "octo/other": "removed"}
 
 
-def due(watch: Watch) -> list[str]:
+def due(watch: TargetHarness) -> list[str]:
     """The duties that are done once more."""
     with watch.database.reading() as session:
-        return [row.name for row in duties.all_of_them(session) if row.done_at is None]
+        return [row.name for row in periodic_tasks.list_all(session) if row.done_at is None]
 
 
 def test_a_repository_that_comes_while_github_is_asked_stays(
-    watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
+    watch: TargetHarness, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch.deliver()
     watch.overtake(monkeypatch, "installation_repositories", lambda: watch.hub.repository("octo/new"))
     watch.do("installations")
     assert watch.targets() == {"octo/compiler": "watched", "octo/new": "watched"}
-    assert watch.acts("octo/new") == ["watched"]
+    assert watch.audit_events("octo/new") == ["watched"]
     assert due(watch) == ["installations"]
     watch.do("installations")
     assert due(watch) == []
@@ -329,18 +339,18 @@ def test_a_repository_that_comes_while_github_is_asked_stays(
 
 
 def test_a_repository_that_leaves_while_github_is_asked_is_gone(
-    watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
+    watch: TargetHarness, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = watch.hub.repository("octo/other")
     watch.deliver()
     watch.overtake(monkeypatch, "installation_repositories", lambda: leave_out(watch, other))
     watch.do("installations")
     assert watch.targets() == {"octo/compiler": "watched", "octo/other": "removed"}
-    assert watch.acts("octo/other") == ["watched", "removed"]
+    assert watch.audit_events("octo/other") == ["watched", "removed"]
 
 
 def test_an_installation_that_comes_while_github_is_asked_stays(
-    watch: Watch, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
+    watch: TargetHarness, repository: RepositoryDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch.deliver()
     watch.overtake(monkeypatch, "installations", lambda: watch.hub.repository("acme/graphs"))
@@ -348,11 +358,11 @@ def test_an_installation_that_comes_while_github_is_asked_stays(
     assert watch.targets() == {"octo/compiler": "watched", "acme/graphs": "watched"}
 
 
-def test_a_target_says_why_it_is_not_watched(watch: Watch, repository: RepositoryDouble) -> None:
+def test_a_target_says_why_it_is_not_watched(watch: TargetHarness, repository: RepositoryDouble) -> None:
     repository.archive()
     watch.deliver()
     with watch.database.reading() as session:
-        assert targets.refusal(session, "octo/compiler") == (
+        assert targets.unwatched_reason(session, "octo/compiler") == (
             "octo/compiler is archived: it was archived, and so is read-only"
         )
-        assert targets.refusal(session, "un/known") == ""
+        assert targets.unwatched_reason(session, "un/known") == ""

@@ -42,7 +42,7 @@ def test_a_line_that_names_no_time_is_never_due() -> None:
 
 
 def test_schedules_keep_their_next_time_while_their_line_stays() -> None:
-    first = policy.schedules(parse_config(NIGHTLY), [], NOW)
+    first = policy.build_schedules(parse_config(NIGHTLY), [], NOW)
     assert first == [
         {
             "name": "nightly",
@@ -61,7 +61,7 @@ def test_schedules_keep_their_next_time_while_their_line_stays() -> None:
     ]
     later = NOW + timedelta(days=3)
     changed = parse_config(NIGHTLY.replace(b"30 4", b"30 5"))
-    second = policy.schedules(changed, first, later)
+    second = policy.build_schedules(changed, first, later)
     assert second[0]["next"] == first[0]["next"], "missed, and so due"
     assert second[1]["next"] != first[1]["next"]
     assert [policy.is_due(one, later) for one in second] == [True, False]
@@ -70,5 +70,5 @@ def test_schedules_keep_their_next_time_while_their_line_stays() -> None:
 
 
 def test_a_repository_without_configuration_gates_nothing() -> None:
-    assert policy.policy(None, "c") == {"branches": None, "gate": False, "commit": "c"}
-    assert policy.schedules(None, [{"name": "nightly", "cron": "0 3 * * *", "next": ""}], NOW) == []
+    assert policy.build_policy(None, "c") == {"branches": None, "gate": False, "commit": "c"}
+    assert policy.build_schedules(None, [{"name": "nightly", "cron": "0 3 * * *", "next": ""}], NOW) == []

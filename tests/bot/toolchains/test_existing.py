@@ -14,7 +14,7 @@ from bot.toolchains import provision, registry
 from bot.toolchains.existing import existing_spec
 from bot.toolchains.probe import probe
 from fuzzing.errors import UnknownNameError
-from tests.bot.cli.commands_kit import bare_python
+from tests.bot.cli.command_helpers import create_empty_venv
 
 
 @pytest.mark.compiler_onnxruntime
@@ -31,7 +31,7 @@ def test_this_interpreter(tmp_path: Path) -> None:
 
 def test_a_package_edited_in_place_is_another_toolchain(tmp_path: Path) -> None:
     """Verdicts are kept by digest: one of an upgraded or edited package must never be served stale."""
-    python = bare_python(tmp_path / "venv")
+    python = create_empty_venv(tmp_path / "venv")
     [site] = python.parent.parent.glob("lib/python*/site-packages")
     module, neighbour = site / "openvino" / "__init__.py", site / "neighbour.py"
     module.parent.mkdir()
@@ -54,16 +54,16 @@ def test_a_package_edited_in_place_is_another_toolchain(tmp_path: Path) -> None:
 
 def test_a_compiler_outside_of_site_packages_counts_file_by_file(tmp_path: Path) -> None:
     """A checkout that is worked on, as `pip install -e` leaves it."""
-    python = bare_python(tmp_path / "venv")
+    python = create_empty_venv(tmp_path / "venv")
     [site] = python.parent.parent.glob("lib/python*/site-packages")
     checkout = tmp_path / "checkout" / "openvino"
     checkout.mkdir(parents=True)
     (checkout / "__init__.py").write_text("")
     (site / "checkout.pth").write_text(f"{checkout.parent}\n")
-    first = probe(python, "openvino", beside=["openvino"]).content
-    assert first == probe(python, "openvino", beside=["openvino"]).content
+    first = probe(python, "openvino", extra_modules=["openvino"]).content
+    assert first == probe(python, "openvino", extra_modules=["openvino"]).content
     (checkout / "passes.py").write_text("x = 1\n")
-    assert probe(python, "openvino", beside=["openvino"]).content != first
+    assert probe(python, "openvino", extra_modules=["openvino"]).content != first
     assert probe(python, "openvino").content == "", "a release is named by its pins alone"
 
 
@@ -81,7 +81,7 @@ def test_an_interpreter_without_the_compiler(tmp_path: Path) -> None:
 
 
 def test_no_repository_can_name_one() -> None:
-    assert "existing" not in registry.offered()
+    assert "existing" not in registry.configurable()
     config = parse_config(b"version: 1\nbackend: openvino\n")
     with pytest.raises(UsageError):
         registry.get("existing").resolve(config, lambda _: None)

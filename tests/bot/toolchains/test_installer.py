@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.toolchains.installer import environment, reason
+from bot.toolchains.installer import reason, uv_environment
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def _no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pip_configuration_is_taken_over_in_pips_sense() -> None:
-    env = environment()
+    env = uv_environment()
     assert env["UV_DEFAULT_INDEX"] == "https://one.example/simple"
     assert env["UV_INDEX"] == "https://two.example"
     assert env["UV_INDEX_STRATEGY"] == "unsafe-best-match"
@@ -33,13 +33,13 @@ def test_pip_configuration_is_taken_over_in_pips_sense() -> None:
 def test_a_variable_goes_before_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://three.example/simple")
     monkeypatch.setenv("PIP_FIND_LINKS", "/a /b")
-    env = environment()
+    env = uv_environment()
     assert (env["UV_DEFAULT_INDEX"], env["UV_FIND_LINKS"]) == ("https://three.example/simple", "/a,/b")
 
 
 def test_settings_of_uv_go_before_pips(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mine.example/simple")
-    env = environment()
+    env = uv_environment()
     assert env["UV_DEFAULT_INDEX"] == "https://mine.example/simple"
     assert "UV_INDEX" not in env
 
@@ -47,14 +47,14 @@ def test_settings_of_uv_go_before_pips(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_configuration_file_of_uv_goes_before_pips(tmp_path: Path) -> None:
     (tmp_path / "uv").mkdir()
     (tmp_path / "uv" / "uv.toml").write_text("")
-    assert "UV_DEFAULT_INDEX" not in environment()
+    assert "UV_DEFAULT_INDEX" not in uv_environment()
 
 
 def test_what_would_install_elsewhere_or_leak_is_kept_back(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_NO_BINARY", "ASSAY_WEBHOOK_SECRET", "GITHUB_TOKEN"):
         monkeypatch.setenv(name, "x")
-    assert not {"UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_NO_BINARY"} & set(environment())
-    assert not {"ASSAY_WEBHOOK_SECRET", "GITHUB_TOKEN"} & set(environment())
+    assert not {"UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_NO_BINARY"} & set(uv_environment())
+    assert not {"ASSAY_WEBHOOK_SECRET", "GITHUB_TOKEN"} & set(uv_environment())
 
 
 @pytest.mark.parametrize(

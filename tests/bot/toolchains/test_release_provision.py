@@ -12,7 +12,7 @@ import pytest
 
 from bot.config import RepositoryConfig
 from bot.errors import ProvisionError
-from bot.toolchains import Ready, Spec, provision, resolve
+from bot.toolchains import ReadyToolchain, ToolchainSpec, provision, resolve
 from fuzzing import backends
 from tests.support.wheels import make_wheel
 
@@ -57,7 +57,7 @@ def use_index(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
 
 
-def spec(version: str) -> Spec:
+def spec(version: str) -> ToolchainSpec:
     config = RepositoryConfig(version=1, backend="tiny")
     return resolve(config, {"requirements.txt": f"tinyc=={version}\n".encode()}.get)
 
@@ -73,7 +73,7 @@ def test_a_release_is_installed_once_and_runs(tmp_path: Path) -> None:
     ready = provision(spec("1.0"), tmp_path / "data", steps)
     folder = tmp_path / "data" / "toolchains" / spec("1.0").digest
     assert versions_seen_by(ready.python) == f"1.0 1.5 {folder}"
-    assert ready == Ready(
+    assert ready == ReadyToolchain(
         spec("1.0"),
         spec("1.0").digest,
         str(folder / "bin" / "python"),

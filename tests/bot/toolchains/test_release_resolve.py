@@ -8,12 +8,12 @@ import pytest
 
 from bot.config import parse_config
 from bot.errors import ConfigError
-from bot.toolchains import Spec, resolve
+from bot.toolchains import ToolchainSpec, resolve
 
 SMALLEST = "version: 1\nbackend: openvino\n"
 
 
-def spec(config: str = "", **files: str) -> Spec:
+def spec(config: str = "", **files: str) -> ToolchainSpec:
     content = {name.replace("__", "/").replace("_", "."): text.encode() for name, text in files.items()}
     return resolve(parse_config((SMALLEST + config).encode()), content.get)
 
@@ -32,7 +32,7 @@ def spec(config: str = "", **files: str) -> Spec:
 )
 def test_pins_in_requirements(text: str, line: int) -> None:
     found = spec(requirements_txt=text)
-    assert found == Spec("release", "openvino", ("openvino==2024.3.0",), "openvino 2024.3.0")
+    assert found == ToolchainSpec("release", "openvino", ("openvino==2024.3.0",), "openvino 2024.3.0")
     assert found.source == f"requirements.txt, line {line}"
 
 

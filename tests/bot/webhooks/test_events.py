@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.webhooks import CampaignIntent
-from bot.webhooks.events import Meaning, PayloadError, interpret, names
+from bot.webhooks.events import ParsedEvent, PayloadError, names, parse_event
 
 OLD, NEW, ZERO = "1" * 40, "a" * 40, "0" * 40
 
@@ -37,17 +37,17 @@ def test_a_push_asks_for_a_campaign() -> None:
         trigger="push",
         installation=42,
     )
-    assert interpret("push", push()) == Meaning(intents=(intent,))
+    assert parse_event("push", push()) == ParsedEvent(intents=(intent,))
 
 
 def test_a_new_branch_has_no_base() -> None:
-    (intent,) = interpret("push", push(before=ZERO)).intents
+    (intent,) = parse_event("push", push(before=ZERO)).intents
     assert isinstance(intent, CampaignIntent)
     assert intent.base == ""
 
 
 def test_a_repository_webhook_names_no_installation() -> None:
-    (intent,) = interpret("push", push(installation=None)).intents
+    (intent,) = parse_event("push", push(installation=None)).intents
     assert intent.installation is None
 
 
@@ -60,7 +60,7 @@ def test_a_repository_webhook_names_no_installation() -> None:
     ],
 )
 def test_tags_and_deletions_are_ignored(changes: dict[str, Any], note: str) -> None:
-    assert interpret("push", push(**changes)) == Meaning(note=note, ignored=True)
+    assert parse_event("push", push(**changes)) == ParsedEvent(note=note, ignored=True)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_tags_and_deletions_are_ignored(changes: dict[str, Any], note: str) -> N
 )
 def test_a_payload_that_does_not_fit_is_told(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(PayloadError) as caught:
-        interpret("push", push(**changes))
+        parse_event("push", push(**changes))
     assert f"the push payload does not fit: {field}: " in str(caught.value)
 
 
 def test_ping_is_recorded() -> None:
-    assert interpret("ping", b'{"zen": "Design for failure.", "hook_id": 9}') == Meaning(
+    assert parse_event("ping", b'{"zen": "Design for failure.", "hook_id": 9}') == ParsedEvent(
         note="webhook 9 works"
     )
 
@@ -97,18 +97,18 @@ def test_ping_is_recorded() -> None:
     ],
 )
 def test_branches_that_programs_make_are_left_to_their_own_events(changes: dict[str, Any], note: str) -> None:
-    meaning = interpret("push", push(**changes))
+    meaning = parse_event("push", push(**changes))
     assert (meaning.ignored, note in meaning.note) == (True, True)
 
 
 def test_a_person_may_call_a_branch_what_they_like() -> None:
     sender = {"login": "ada", "type": "User"}
-    assert interpret("push", push(ref="refs/heads/assay/mine", sender=sender)).intents
+    assert parse_event("push", push(ref="refs/heads/assay/mine", sender=sender)).intents
 
 
 def test_a_payload_with_an_action_that_nobody_uses_need_not_fit() -> None:
-    meaning = interpret("issues", b'{"action": "pinned"}')
-    assert meaning == Meaning(note="nothing is done about 'pinned' of 'issues' events", ignored=True)
+    meaning = parse_event("issues", b'{"action": "pinned"}')
+    assert meaning == ParsedEvent(note="nothing is done about 'pinned' of 'issues' events", ignored=True)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_our_own_comments_are_told_from_quotations_of_them(body: str, ours: bool
         "issue": {"number": 3},
         "comment": {"id": 5, "user": {"login": "ada", "type": "User"}, "body": body},
     }
-    meaning = interpret("issue_comment", json.dumps(fields).encode())
+    meaning = parse_event("issue_comment", json.dumps(fields).encode())
     assert (meaning.ignored, not meaning.intents) == (ours, ours)
 
 
@@ -137,11 +137,11 @@ def test_the_largest_payload_that_github_sends_is_read() -> None:
     padding = "x" * (25 * 1024 * 1024 - 2000)
     body = push(head_commit={"message": padding})
     assert 24 << 20 < len(body) <= 25 << 20
-    assert len(interpret("push", body).intents) == 1
+    assert len(parse_event("push", body).intents) == 1
 
 
 def test_other_events_are_ignored_with_the_reason() -> None:
-    assert interpret("star", b"{}") == Meaning(note="nothing is done about 'star' events", ignored=True)
+    assert parse_event("star", b"{}") == ParsedEvent(note="nothing is done about 'star' events", ignored=True)
     assert names() >= {"push", "ping", "installation", "pull_request", "issue_comment", "merge_group"}
 
 
@@ -170,7 +170,7 @@ KEYS = st.sampled_from(
 @given(event=st.sampled_from(sorted(names())), payload=st.dictionaries(KEYS, JSON))
 def test_any_object_is_understood_or_refused(event: str, payload: dict[str, Any]) -> None:
     try:
-        meaning = interpret(event, json.dumps(payload).encode())
+        meaning = parse_event(event, json.dumps(payload).encode())
     except PayloadError:
         return
-    assert isinstance(meaning, Meaning)
+    assert isinstance(meaning, ParsedEvent)

@@ -30,14 +30,14 @@ class PlantedInductor(Inductor):
         _plant_in_decompositions()
         _plant_in_lowerings()
         _plant_in_aot_autograd()
-        self._rung = _plant_in_dynamo(self._rung)  # type: ignore[assignment] # torch.compile takes both
+        self._torch_backend = _plant_in_dynamo(self._torch_backend)  # type: ignore[assignment] # torch.compile takes both
 
 
-def _plant_in_dynamo(rung: str) -> Callable[[Graph, Any], Any]:
+def _plant_in_dynamo(torch_backend: str) -> Callable[[Graph, Any], Any]:
     import torch
     from torch._dynamo.backends.registry import lookup_backend
 
-    behind = lookup_backend(rung)
+    behind = lookup_backend(torch_backend)
 
     def planted(graph: Graph, inputs: Any) -> Any:
         if any(node.target is torch.trunc for node in graph.graph.nodes):

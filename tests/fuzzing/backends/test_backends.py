@@ -17,9 +17,9 @@ import pytest
 from fuzzing import backends
 from fuzzing.cases import Sequence, Tensor, TestCase, Value
 from fuzzing.errors import UnknownNameError
-from fuzzing.execute.execution import Execution
+from fuzzing.execution import Execution
 from fuzzing.outcomes import Phase
-from tests.fuzzing.backends.engines_kit import TRAINING, arrays, floats, onnx_case, reason, run_all
+from tests.fuzzing.backends.backend_kit import TRAINING, arrays, floats, onnx_case, reason, run_all
 
 NAMES = ("iree", "onnx_reference", "onnxruntime", "openvino", "tvm")
 ALL = [pytest.param(name, marks=getattr(pytest.mark, f"compiler_{name}")) for name in NAMES]
@@ -168,15 +168,15 @@ def test_sequences_go_in_and_come_out(backend: str) -> None:
 @pytest.mark.parametrize("backend", ALL)
 def test_every_option_has_a_default_and_every_rung_is_allowed(backend: str) -> None:
     cls = backends.get(backend)
-    usual = cls.settle({})
-    for rung in cls.ladder:
-        assert cls.settle(rung.options) == usual | rung.options
-    if cls.ladder:  # the last rung is at least what a plain run uses
-        assert {**usual, **cls.ladder[-1].options}.keys() == usual.keys()
-        assert len({rung.component for rung in cls.ladder}) == len(cls.ladder)
+    usual = cls.resolve_options({})
+    for level in cls.ablation:
+        assert cls.resolve_options(level.options) == usual | level.options
+    if cls.ablation:  # the last rung is at least what a plain run uses
+        assert {**usual, **cls.ablation[-1].options}.keys() == usual.keys()
+        assert len({level.component for level in cls.ablation}) == len(cls.ablation)
 
 
-_RUNGS = """
+_LEVELS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
@@ -195,17 +195,17 @@ for options in rungs:
 @pytest.mark.parametrize("backend", [one for one in COMPILERS if one.values[0] != "openvino"])
 def test_each_rung_of_a_ladder_compiles_and_agrees(backend: str) -> None:
     """All in one process, since importing a compiler takes longer than all of its rungs."""
-    rungs = [rung.options for rung in backends.get(backend).ladder]
+    ablation_runs = [level.options for level in backends.get(backend).ablation]
     model = cases()["computed twice"].program.to_bytes().hex()
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
-        [sys.executable, "-I", "-c", _RUNGS, root, backend, model, json.dumps(rungs)],
+        [sys.executable, "-I", "-c", _LEVELS, root, backend, model, json.dumps(ablation_runs)],
         check=True,
         capture_output=True,
         text=True,
         env={"TVM_NUM_THREADS": "1", "PATH": os.environ["PATH"]},
     )
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [[[0.0, 1.0]]] * len(rungs)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [[[0.0, 1.0]]] * len(ablation_runs)
 
 
 def test_a_file_of_ones_own_is_a_backend_too(tmp_path: Path) -> None:
@@ -226,6 +226,6 @@ def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
 
 
 def test_what_backends_share_is_no_backend() -> None:
-    shared = importlib.util.find_spec("fuzzing.backends._onnx")
+    shared = importlib.util.find_spec("fuzzing.backends.shared.onnx_models")
     assert shared is not None
     assert not [name for name in backends.names() if name.startswith("_")]

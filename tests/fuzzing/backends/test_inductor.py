@@ -17,19 +17,21 @@ from fuzzing.cases.programs import Program
 from fuzzing.cases.torch_call import TorchCall
 from fuzzing.cases.torch_program import TorchProgram
 from fuzzing.errors import ToolchainError
-from fuzzing.execute.cache import cache_of
-from fuzzing.execute.execution import Execution
-from fuzzing.execute.process import Command
+from fuzzing.execute.ablation import run_ablation
+from fuzzing.execute.compiler_cache import resolve_cache_folder
 from fuzzing.execute.supervisor import Supervisor
-from fuzzing.oracles import judge
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
+from fuzzing.oracles import decide_outcome
 from fuzzing.outcomes import Outcome, Verdict
-from fuzzing.triage.ladder import climb
 
 pytestmark = [pytest.mark.compiler_inductor, pytest.mark.slow]
 
 PLANTED = str(Path(__file__).parent / "planted_inductor.py")
 X = Tensor.of(np.linspace(-0.9, 0.9, 12, dtype=np.float32).reshape(3, 4))
-RUNGS = [rung.options["rung"] for rung in backends.get("inductor").ladder]
+TORCH_BACKENDS = [
+    torch_backend.options["torch_backend"] for torch_backend in backends.get("inductor").ablation
+]
 
 
 def case(program: Program) -> TestCase:
@@ -86,20 +88,24 @@ SIZES = "torch.trunc"  # of which the planted inductor says whether its sizes ar
 
 
 def run(backend: str, cases: Sequence[TestCase], **options: str) -> list[Execution]:
-    cache = cache_of(Command(sys.executable, "inductor"))  # one header for all tests, planted faults or not
-    supervisor: Supervisor[int] = Supervisor(Command(sys.executable, backend, options=options, cache=cache))
+    cache = resolve_cache_folder(
+        WorkerCommand(sys.executable, "inductor")
+    )  # one header for all tests, planted faults or not
+    supervisor: Supervisor[int] = Supervisor(
+        WorkerCommand(sys.executable, backend, options=options, cache=cache)
+    )
     ended = dict(supervisor.run(enumerate(cases)))
     return [ended[place] for place in range(len(cases))]
 
 
 def on_cuda(backend: str, given: TestCase) -> Execution:
-    supervisor: Supervisor[None] = Supervisor(Command(sys.executable, backend, device="CUDA"))
+    supervisor: Supervisor[None] = Supervisor(WorkerCommand(sys.executable, backend, device="CUDA"))
     [(_, execution)] = supervisor.run([(None, given)])
     return execution
 
 
 def judged(given: TestCase, execution: Execution) -> Outcome:
-    return judge(given, execution, backends.get("inductor"), "toolchain", "CPU")
+    return decide_outcome(given, execution, backends.get("inductor"), "toolchain", "CPU")
 
 
 @pytest.fixture(scope="module")
@@ -129,40 +135,44 @@ def test_the_second_call_gives_what_the_librarys_only_call_gives(
 
 
 @pytest.fixture(scope="module")
-def rungs(
+def ablation_runs(
     expected: dict[str, TestCase], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, Execution]]:
     """Rung → API → execution on the inductor with planted faults; only inductor itself finds a g++."""
     names = [*PLANTS, SIZES]
     cases = [expected.get(api) or call(api) for api in names]
     found = {}
-    for rung in RUNGS:
+    for torch_backend in TORCH_BACKENDS:
         with pytest.MonkeyPatch.context() as patch:
-            if rung != "inductor":
+            if torch_backend != "inductor":
                 patch.setenv("PATH", str(tmp_path_factory.mktemp("no-compiler")))
-            found[rung] = dict(zip(names, run(PLANTED, cases, rung=rung), strict=True))
+            found[torch_backend] = dict(
+                zip(names, run(PLANTED, cases, torch_backend=torch_backend), strict=True)
+            )
     return found
 
 
 @pytest.mark.parametrize("api", PLANTS)
 def test_the_ladder_names_the_layer_that_a_fault_was_planted_in(
-    api: str, expected: dict[str, TestCase], rungs: dict[str, dict[str, Execution]]
+    api: str, expected: dict[str, TestCase], ablation_runs: dict[str, dict[str, Execution]]
 ) -> None:
     component, verdict = PLANTS[api]
 
     def outcome(options: dict[str, str]) -> Outcome:
-        return judged(expected[api], rungs[options["rung"]][api])
+        return judged(expected[api], ablation_runs[options["torch_backend"]][api])
 
-    failing = outcome({"rung": "inductor"})
+    failing = outcome({"torch_backend": "inductor"})
     assert failing.verdict is verdict, failing.summary
-    blame = climb(expected[api], outcome, backends.get("inductor"), failing)
-    assert blame.component == component
-    assert [found for _, found in blame.rungs] == ["pass"] * (len(blame.rungs) - 1) + [verdict.value]
+    ablation = run_ablation(expected[api], outcome, backends.get("inductor"), failing)
+    assert ablation.component == component
+    assert [found for _, found in ablation.ablation_runs] == ["pass"] * (len(ablation.ablation_runs) - 1) + [
+        verdict.value
+    ]
 
 
-def test_sizes_are_symbols_only_where_asked_for(rungs: dict[str, dict[str, Execution]]) -> None:
-    assert "sizes are numbers" in rungs["eager"][SIZES].message
-    [asked] = run(PLANTED, [call(SIZES)], rung="eager", dynamic="on")
+def test_sizes_are_symbols_only_where_asked_for(ablation_runs: dict[str, dict[str, Execution]]) -> None:
+    assert "sizes are numbers" in ablation_runs["eager"][SIZES].message
+    [asked] = run(PLANTED, [call(SIZES)], torch_backend="eager", dynamic="on")
     assert "sizes are symbols" in asked.message
 
 

@@ -13,11 +13,11 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from fuzzing.backends import reference_of
-from fuzzing.cases import Corpus, KerasLayer, New, Provenance, Tensor, TensorArg, TestCase
-from fuzzing.execute.execution import Execution
-from fuzzing.execute.process import Command
+from fuzzing.backends import reference_backend
+from fuzzing.cases import Corpus, KerasLayer, NewObject, Provenance, Tensor, TensorArg, TestCase
 from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
 
 pytestmark = pytest.mark.compiler_keras_eager
 
@@ -47,7 +47,9 @@ CASES = {
     "conv": layer("keras.layers.Conv2D", given("x", 2, 5, 5, 3), filters=2, kernel_size=(3, 3)),
     "norm": layer("keras.layers.BatchNormalization", given("x", 2, 4)),
     "merge": layer("keras.layers.Concatenate", [given("x", 2, 3), given("y", 2, 3)], axis=0),
-    "wrapped": layer("keras.layers.Bidirectional", given("x", 2, 3, 4), layer=New("keras.layers.GRU", (3,))),
+    "wrapped": layer(
+        "keras.layers.Bidirectional", given("x", 2, 3, 4), layer=NewObject("keras.layers.GRU", (3,))
+    ),
     "attention": layer(
         "keras.layers.MultiHeadAttention",
         given("q", 2, 3, 4),
@@ -69,7 +71,7 @@ WORKING = [name for name in CASES if name != "wrong"]
 
 
 def run(options: dict[str, Any]) -> dict[str, Execution]:
-    supervisor: Supervisor[str] = Supervisor(Command(sys.executable, "keras_eager", options=options))
+    supervisor: Supervisor[str] = Supervisor(WorkerCommand(sys.executable, "keras_eager", options=options))
     return dict(supervisor.run(iter(CASES.items())))
 
 
@@ -153,7 +155,7 @@ def test_an_error_of_the_library_is_its_own(native: dict[str, Execution]) -> Non
 
 
 def test_keras_judges_its_own_layers() -> None:
-    assert reference_of("KerasLayer").name == "keras_eager"
+    assert reference_backend("KerasLayer").name == "keras_eager"
 
 
 _EXPORT = """

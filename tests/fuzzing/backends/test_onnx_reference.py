@@ -9,8 +9,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from fuzzing.backends import _onnx_float64
-from fuzzing.backends.onnx_reference import OnnxReference
+from fuzzing.backends.onnx_reference import OnnxReference, float64_widening
 from fuzzing.cases import OnnxModel, Sequence, Tensor, Value
 
 Array = np.ndarray[Any, Any]
@@ -124,7 +123,7 @@ def test_defaults_are_widened(operator: str) -> None:
 def test_what_is_widened_is_a_copy() -> None:
     given = model("(float[3] x) => (float[3] y) { y = Exp(x) }")
     before = given.SerializeToString()
-    found = _onnx_float64.widen(given)
+    found = float64_widening.widen(given)
     assert given.SerializeToString() == before
     assert found.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
 

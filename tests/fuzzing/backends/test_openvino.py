@@ -7,7 +7,7 @@ import pytest
 
 from fuzzing import backends
 from fuzzing.cases import Sequence, Tensor
-from tests.fuzzing.backends.engines_kit import arrays, floats, onnx_case, run_all
+from tests.fuzzing.backends.backend_kit import arrays, floats, onnx_case, run_all
 
 
 @pytest.mark.parametrize(

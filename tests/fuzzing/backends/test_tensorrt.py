@@ -19,8 +19,8 @@ from fuzzing.backends.base import Named, Unsupported
 from fuzzing.backends.tensorrt import BuildFailed, ParseFailed, RunFailed
 from fuzzing.cases import OnnxModel, Tensor, TorchCall
 from fuzzing.cases.arguments import TensorArg
-from tests.fuzzing.backends import tensorrt_stand_in
-from tests.fuzzing.backends.test_cuda import stand_in_for_cuda
+from tests.fuzzing.backends import fake_tensorrt
+from tests.fuzzing.backends.test_cuda_runtime import stand_in_for_cuda
 
 BACKEND = Path(backends.__file__).parent / "tensorrt.py"
 INSTALLED = importlib.util.find_spec("tensorrt") is not None
@@ -28,10 +28,10 @@ X = Tensor.of(np.array([[1, -2, 3]], np.float32))
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def fake_tensorrt_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("no C compiler for the stand-in of the CUDA runtime")
-    monkeypatch.setitem(sys.modules, "tensorrt", tensorrt_stand_in)
+    monkeypatch.setitem(sys.modules, "tensorrt", fake_tensorrt)
     stand_in_for_cuda(tmp_path, monkeypatch)
 
 
@@ -54,7 +54,7 @@ def why(error: Exception) -> str | None:
     return None
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_values_go_through_an_engine_and_come_back_by_name() -> None:
     program = model(
         "(float[1,3] x, float[1,3] y) => (float[1,3] s, bool[1,3] g)", "s = Sub(x, y) g = Less(x, y)"
@@ -65,7 +65,7 @@ def test_values_go_through_an_engine_and_come_back_by_name() -> None:
     assert outputs["g"] == Tensor.of(np.array([[True, True, False]]))
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_an_output_has_the_shape_that_its_data_gives_it() -> None:
     program = model("(float[1,3] x) => (int64[2,N] y)", "z = Relu(x) y = NonZero(z)")
     assert run(program, [("x", X)]) == [("y", Tensor.of(np.array([[0, 0], [0, 2]])))]
@@ -73,26 +73,26 @@ def test_an_output_has_the_shape_that_its_data_gives_it() -> None:
     assert run(program, [("x", none)]) == [("y", Tensor.of(np.zeros((2, 0), np.int64)))]
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_tf32_is_off_and_half_precision_is_asked_for() -> None:
     program = model("(float[1,3] x) => (float[1,3] y)", "y = Neg(x)")
     run(program, [("x", X)])
-    assert tensorrt_stand_in.Builder.configured.set == set()
+    assert fake_tensorrt.Builder.configured.set == set()
     run(program, [("x", X)], precision="fp16")
-    assert tensorrt_stand_in.Builder.configured.set == {tensorrt_stand_in.BuilderFlag.FP16}
+    assert fake_tensorrt.Builder.configured.set == {fake_tensorrt.BuilderFlag.FP16}
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_open_sizes_and_shape_tensors_get_a_profile_of_the_cases_own_inputs() -> None:
     program = model("(float[N,3] x, int64[2] shape) => (float[a,b] y)", "y = Reshape(x, shape)")
     shape = Tensor.of(np.array([3, 1]))
     [(_, found)] = run(program, [("x", X), ("shape", shape)])
     assert found == Tensor.of(np.array([[1], [-2], [3]], np.float32))
-    [profile] = tensorrt_stand_in.Builder.configured.profiles
+    [profile] = fake_tensorrt.Builder.configured.profiles
     assert profile.ranges == {"x": ((1, 3),) * 3, "shape": ([3, 1],) * 3}
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_what_the_parser_lacks_is_unsupported_and_what_it_calls_wrong_is_not() -> None:
     tf_idf = (
         "y = TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, "
@@ -106,11 +106,11 @@ def test_what_the_parser_lacks_is_unsupported_and_what_it_calls_wrong_is_not() -
     assert why(wrong.value) is None
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_a_failure_is_told_in_the_loggers_words(monkeypatch: pytest.MonkeyPatch) -> None:
     open_size = model("(float[N,3] x) => (float[N,3] y)", "y = Neg(x)")
     with monkeypatch.context() as patch:
-        patch.setattr(tensorrt_stand_in.IBuilderConfig, "add_optimization_profile", lambda self, profile: -1)
+        patch.setattr(fake_tensorrt.IBuilderConfig, "add_optimization_profile", lambda self, profile: -1)
         with pytest.raises(BuildFailed, match=r"\['x'\] need an optimization"):
             run(open_size, [("x", X)])
     bad = model(
@@ -120,21 +120,21 @@ def test_a_failure_is_told_in_the_loggers_words(monkeypatch: pytest.MonkeyPatch)
         run(bad, [("x", X)])
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_doubles_are_unsupported_not_computed_in_single_precision() -> None:
     program = model("(double[1,3] x) => (double[1,3] y)", "y = Neg(x)")
     with pytest.raises(Unsupported, match="no float64 input: it makes x FLOAT"):
         run(program, [("x", Tensor.of(np.ones((1, 3))))])
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 def test_a_release_without_the_switch_refuses_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensorrt_stand_in, "BuilderFlag", type("BuilderFlag", (), {"TF32": 7}))
+    monkeypatch.setattr(fake_tensorrt, "BuilderFlag", type("BuilderFlag", (), {"TF32": 7}))
     with pytest.raises(RuntimeError, match=r"strongly typed\. Use precision fp32"):
         backends.get("tensorrt")().load("CUDA", {"precision": "fp16"})
 
 
-@pytest.mark.usefixtures("stand_in")
+@pytest.mark.usefixtures("fake_tensorrt_modules")
 @pytest.mark.skipif(importlib.util.find_spec("torch_tensorrt") is not None, reason="torch_tensorrt is here")
 def test_torch_programs_need_torch_tensorrt() -> None:
     backend = backends.get("tensorrt")()
@@ -238,8 +238,8 @@ def test_the_stand_in_has_no_name_that_the_bindings_lack(bindings: tuple[str, Pa
     release, folder = bindings
     ours = {
         f"{kind.__name__}.{name}"
-        for kind in vars(tensorrt_stand_in).values()
-        if isinstance(kind, type) and kind.__module__ == tensorrt_stand_in.__name__
+        for kind in vars(fake_tensorrt).values()
+        if isinstance(kind, type) and kind.__module__ == fake_tensorrt.__name__
         for name in vars(kind)
         if not name.startswith("_") and name not in ("model", "configured")
     }

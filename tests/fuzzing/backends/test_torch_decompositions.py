@@ -9,7 +9,7 @@ import torch
 from torch._subclasses import fake_impls
 from torch.export import decomp_utils, exported_program
 
-from fuzzing.backends import _torch_decompositions as decompositions
+from fuzzing.backends.shared import torch_decompositions as decompositions
 
 #: Torch's own, of its own code.
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
@@ -50,7 +50,7 @@ def exported() -> torch.export.ExportedProgram:
 def remembering(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in _PATCHED:  # put back at the end
         monkeypatch.setattr(module, name, getattr(module, name))
-    decompositions.remember()
+    decompositions.install_caches()
 
 
 def _rules() -> dict[Any, Any]:
@@ -65,8 +65,8 @@ def _kernels() -> dict[Any, Any]:
 
 @pytest.mark.usefixtures("remembering")
 def test_torch_is_of_a_kind_whose_tables_are_remembered() -> None:
-    assert isinstance(exported_program.default_decompositions, decompositions.Remembered)
-    assert isinstance(exported_program._override_composite_implicit_decomp, decompositions.Override)
+    assert isinstance(exported_program.default_decompositions, decompositions.CachedCall)
+    assert isinstance(exported_program._override_composite_implicit_decomp, decompositions.CachedOverride)
 
 
 def test_programs_come_out_the_same(exported: Any, request: pytest.FixtureRequest) -> None:
@@ -134,7 +134,7 @@ def test_another_torch_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, getattr(module, name))
     monkeypatch.delattr(fake_impls, "op_implementations_dict")
     before = [getattr(module, name) for module, name in _PATCHED]
-    decompositions.remember()
+    decompositions.install_caches()
     assert [getattr(module, name) for module, name in _PATCHED] == before
 
 
@@ -143,5 +143,5 @@ def test_an_override_that_touches_more_is_not_replayed(monkeypatch: pytest.Monke
         monkeypatch.setattr(module, name, getattr(module, name))
     monkeypatch.setattr(decompositions, "_TOUCHED", decompositions._TOUCHED - {"py_impl"})
     override = exported_program._override_composite_implicit_decomp
-    decompositions.remember()
+    decompositions.install_caches()
     assert exported_program._override_composite_implicit_decomp is override

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuzzing.backends import Unsupported, _torch, reference_of
+from fuzzing.backends import Unsupported, reference_backend
+from fuzzing.backends.shared import torch_programs
 from fuzzing.cases import (
     Absent,
     Device,
@@ -17,7 +18,7 @@ from fuzzing.cases import (
     Init,
     MemoryFormat,
     Name,
-    New,
+    NewObject,
     Program,
     Provenance,
     Sequence,
@@ -28,9 +29,9 @@ from fuzzing.cases import (
     TorchProgram,
     Value,
 )
-from fuzzing.execute.execution import Execution
-from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
 
 pytestmark = pytest.mark.compiler_torch_eager
 
@@ -109,7 +110,7 @@ CASES = {
             X,
             init=Init(
                 (
-                    New(
+                    NewObject(
                         "torch.nn.TransformerEncoderLayer",
                         (3, 1, 4),
                         (("activation", Name("torch.nn.functional.gelu")),),
@@ -161,7 +162,7 @@ CASES = {
 
 
 def run(options: dict[str, Any]) -> dict[str, Execution]:
-    supervisor: Supervisor[str] = Supervisor(Command(sys.executable, "torch_eager", options=options))
+    supervisor: Supervisor[str] = Supervisor(WorkerCommand(sys.executable, "torch_eager", options=options))
     return dict(supervisor.run(iter(CASES.items())))
 
 
@@ -255,13 +256,13 @@ def test_parameters_do_not_come_from_torchs_generator(name: str, native: dict[st
 
     torch.manual_seed(12345)
     one = CASES[name]
-    again = _torch.build(one.program).run(list(one.values()))
+    again = torch_programs.build(one.program).run(list(one.values()))
     assert tuple(again) == native[name].outputs
 
 
 def test_parameters_are_frozen_by_their_names() -> None:
     """A change here changes what every stored module computes."""
-    built = _torch.build(call("torch.nn.BatchNorm1d", X, init=Init((2,))))
+    built = torch_programs.build(call("torch.nn.BatchNorm1d", X, init=Init((2,))))
     found = {name: tensor.tolist() for name, tensor in built.module.state_dict().items()}
     assert found == {
         "layer.weight": [0.1538551151752472, -0.48041221499443054],
@@ -277,7 +278,7 @@ def test_parameters_are_frozen_by_their_names() -> None:
 @pytest.mark.parametrize("name", ["random", "drawn from nothing"])
 def test_every_run_draws_the_same_numbers(name: str, native: dict[str, Execution]) -> None:
     one = CASES[name]
-    built = _torch.build(one.program)
+    built = torch_programs.build(one.program)
     first, second = built.run(list(one.values())), built.run(list(one.values()))
     assert tuple(first) == tuple(second) == native[name].outputs
 
@@ -317,7 +318,7 @@ def test_double_precision_is_not_rounded_on_the_way(name: str, wide: dict[str, E
 def test_double_precision_leaves_no_trace() -> None:
     import torch
 
-    _torch.build(CASES["a third"].program, precision="float64").run(list(CASES["a third"].values()))
+    torch_programs.build(CASES["a third"].program, precision="float64").run(list(CASES["a third"].values()))
     assert torch.get_default_dtype() is torch.float32
     assert torch.zeros(1).dtype is torch.float32
 
@@ -343,12 +344,12 @@ def test_what_is_captured_computes_the_same(name: str, how: str, native: dict[st
     import torch
 
     one = CASES[name]
-    built = _torch.build(one.program)
-    captured = _torch.capture(built, list(one.values()), how)
+    built = torch_programs.build(one.program)
+    captured = torch_programs.capture(built, list(one.values()), how)
     module = captured if how == "traced" else captured.module()
     arguments = built.arrange(list(one.values()))
     with torch.no_grad():
-        found = _torch.named_outputs(module(*arguments))
+        found = torch_programs.named_outputs(module(*arguments))
     assert [value.array().tolist() for _, value in found if isinstance(value, Tensor)] == [
         value.array().tolist() for _, value in native[name].outputs if isinstance(value, Tensor)
     ]
@@ -358,29 +359,29 @@ def test_what_is_captured_computes_the_same(name: str, how: str, native: dict[st
 def test_what_torch_cannot_capture_is_unsupported(how: str) -> None:
     result = "set()" if how == "traced" else "[int(n) for n in x.tolist() if n > 1]"
     text = f"def forward(x):\n    return {result}\n"
-    built = _torch.build(TorchProgram(text))
+    built = torch_programs.build(TorchProgram(text))
     with pytest.raises(Unsupported, match=r"torch\.(jit\.trace|export) cannot capture it: \w+"):
-        _torch.capture(built, [("x", Tensor.of(np.arange(3)))], how)
+        torch_programs.capture(built, [("x", Tensor.of(np.arange(3)))], how)
 
 
 def test_a_result_that_is_none_of_ours_is_unsupported() -> None:
     with pytest.raises(Unsupported, match="type set"):
-        _torch.named_outputs(({1},))
+        torch_programs.named_outputs(({1},))
     with pytest.raises(Unsupported, match="beyond 64 bits"):
-        _torch.named_outputs(1 << 80)
+        torch_programs.named_outputs(1 << 80)
 
 
 def test_a_sequence_is_a_list_of_tensors() -> None:
-    items = _torch.to_torch(Sequence((ROWS, THIRD)))
+    items = torch_programs.to_torch(Sequence((ROWS, THIRD)))
     assert [item.tolist() for item in items] == [GIVEN.tolist(), THIRD.array().tolist()]
 
 
 def test_torch_judges_its_own_programs() -> None:
-    assert reference_of("TorchCall").name == reference_of("TorchProgram").name == "torch_eager"
+    assert reference_backend("TorchCall").name == reference_backend("TorchProgram").name == "torch_eager"
 
 
 def test_a_traceback_shows_the_programs_own_lines() -> None:
-    built = _torch.build(TorchProgram("def forward(x):\n    return x.no_such_thing\n"))
+    built = torch_programs.build(TorchProgram("def forward(x):\n    return x.no_such_thing\n"))
     with pytest.raises(AttributeError) as caught:
         built.run([("x", ROWS)])
     assert "return x.no_such_thing" in "".join(traceback.format_exception(caught.value))

@@ -16,7 +16,7 @@ from fuzzing.cases import (
     Layout,
     MemoryFormat,
     Name,
-    New,
+    NewObject,
     TensorArg,
     TorchCall,
 )
@@ -75,7 +75,7 @@ def nested(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.lists(inner, max_size=3).map(tuple),
             st.dictionaries(texts, inner, max_size=2),
             st.builds(
-                lambda api, args, kwargs: New(api, tuple(args), tuple(kwargs.items())),
+                lambda api, args, kwargs: NewObject(api, tuple(args), tuple(kwargs.items())),
                 dotted("torch"),
                 st.lists(inner, max_size=2),
                 st.dictionaries(identifiers, inner, max_size=2),

@@ -7,17 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fuzzing.cases import (
-    Absent,
-    OnnxModel,
-    Provenance,
-    Recipe,
-    Sequence,
-    Tensor,
-    TestCase,
-    Tolerance,
-    Value,
-)
+from fuzzing.cases import Absent, OnnxModel, Provenance, Recipe, Sequence, Tensor, TestCase, Tolerance, Value
 from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING
 
 NUMERIC = tuple(sorted(CARRIERS))

@@ -18,7 +18,7 @@ from fuzzing.cases import (
     Init,
     KerasLayer,
     Name,
-    New,
+    NewObject,
     OnnxModel,
     TensorArg,
     TorchCall,
@@ -27,8 +27,8 @@ from fuzzing.cases import (
 from fuzzing.cases.argument_reader import argument_from_json
 from fuzzing.cases.argument_text import render
 from fuzzing.cases.arguments import MAX_DEPTH, argument_to_json
-from fuzzing.cases.canonical import MAX_BYTES
-from fuzzing.cases.programs import kind_named
+from fuzzing.cases.canonical_json import MAX_BYTES
+from fuzzing.cases.programs import get_kind
 from fuzzing.errors import CaseFormatError
 from tests.fuzzing.cases.programs_strategies import arguments, calls, layers
 
@@ -80,7 +80,7 @@ def test_only_dotted_identifiers_reach_the_source(text: str, place: str) -> None
         "tensor": lambda: TorchCall("torch.abs", (TensorArg(text),)),
         "dtype": lambda: TorchCall("torch.abs", (Dtype(text),)),
         "name": lambda: TorchCall("torch.abs", (Name(text),)),
-        "new": lambda: TorchCall("torch.abs", (New(text),)),
+        "new": lambda: TorchCall("torch.abs", (NewObject(text),)),
         "kwarg": lambda: TorchCall("torch.abs", (X,), ((text, 1),)),
     }
     try:
@@ -298,7 +298,7 @@ def test_layers_without_meaning_are_refused(make: Any, why: str) -> None:
 
 
 def test_a_widened_layer_names_double_precision_wherever_it_named_less() -> None:
-    inner = New("keras.layers.LSTM", (3,), (("dtype", "float16"),))
+    inner = NewObject("keras.layers.LSTM", (3,), (("dtype", "float16"),))
     layer = KerasLayer("keras.layers.Bidirectional", (("layer", inner), ("dtype", "float32")), (KERAS_X,))
     wide = layer.widened()
     assert b"float32" not in wide.to_bytes()
@@ -308,4 +308,4 @@ def test_a_widened_layer_names_double_precision_wherever_it_named_less() -> None
 
 @pytest.mark.parametrize("kind", [OnnxModel, TorchCall, TorchProgram, KerasLayer])
 def test_every_kind_is_known_by_its_name(kind: Any) -> None:
-    assert kind_named(kind.kind) is kind
+    assert get_kind(kind.kind) is kind

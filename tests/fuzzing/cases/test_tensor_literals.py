@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.backends import _torch
-from fuzzing.cases import Device, Init, New, Tensor, TensorArg, TensorLiteral, TorchCall
+from fuzzing.backends.shared import torch_programs
+from fuzzing.cases import Device, Init, NewObject, Tensor, TensorArg, TensorLiteral, TorchCall
 from fuzzing.cases.argument_reader import argument_from_json
 from fuzzing.cases.argument_text import render
 from fuzzing.cases.arguments import LITERALS, MAX_LITERAL, argument_to_json
@@ -102,11 +102,11 @@ def test_a_loss_keeps_the_weights_it_was_made_from() -> None:
     )
     assert TorchCall.from_bytes(call.to_bytes()) == call
     logits, classes = np.zeros((3, 3), np.float32), np.arange(3)
-    [(_, loss)] = _torch.build(call).run([("x", Tensor.of(logits)), ("x1", Tensor.of(classes))])
+    [(_, loss)] = torch_programs.build(call).run([("x", Tensor.of(logits)), ("x1", Tensor.of(classes))])
     assert isinstance(loss, Tensor)
     np.testing.assert_allclose(loss.array(), [0, math.log(3), 0], rtol=1e-6)
 
 
 def test_a_device_within_a_new_object_is_named_too() -> None:
-    init = Init((New("torch.nn.Linear", (1, 1), (("device", Device("cpu")),)),))
+    init = Init((NewObject("torch.nn.Linear", (1, 1), (("device", Device("cpu")),)),))
     assert 'DEVICE = "cpu"' in TorchCall("torch.nn.Sequential", (TensorArg("x"),), init=init).source()

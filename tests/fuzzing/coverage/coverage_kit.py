@@ -7,7 +7,7 @@ import random
 import onnx.parser
 from onnx import ModelProto, TensorProto, helper
 
-from fuzzing.coverage import GraphFigures, OperatorSet, Tally, scopes_of
+from fuzzing.coverage import GraphCounts, OperatorSet, Tally, extract_scopes
 
 
 def model_of(graph: str) -> ModelProto:
@@ -22,10 +22,10 @@ def named(model: ModelProto, *names: str) -> ModelProto:
     return model
 
 
-def tally_of(operators: OperatorSet, *models: ModelProto) -> tuple[Tally, list[GraphFigures]]:
+def build_tally(operators: OperatorSet, *models: ModelProto) -> tuple[Tally, list[GraphCounts]]:
     """The models' tally, and the figures of each."""
     tally = Tally(operators)
-    return tally, [tally.add(scopes_of(model)) for model in models]
+    return tally, [tally.add(extract_scopes(model)) for model in models]
 
 
 _UNARY = ("Abs", "Neg", "Relu", "Sigmoid", "Tanh", "Identity")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fuzzing.coverage import __main__, files, operators
-from fuzzing.coverage.files import find
+from fuzzing.coverage.files import find_models
 from tests.fuzzing.coverage.coverage_kit import first_model, random_model, second_model
 
 
@@ -40,7 +40,7 @@ def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_models_are_found_sorted_at_any_depth(folder: Path) -> None:
-    found = [str(path.relative_to(folder)) for path in find([folder / "04", folder])]
+    found = [str(path.relative_to(folder)) for path in find_models([folder / "04", folder])]
     assert found == [
         "04/0004/model.onnx",
         "00/0000/model.onnx",
@@ -105,12 +105,12 @@ def test_several_processes_tell_the_same(
 def test_the_same_files_in_batches_of_any_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     isra = operators.get("isra")
     monkeypatch.setattr(files, "_BATCH", 3)
-    batches = list(files.batches(find([folder]), isra, jobs=1))
-    assert [batch.tally.models for batch in batches] == [3, 2, 0]
-    merged = batches[0].tally
-    for batch in batches[1:]:
+    read_batches = list(files.read_batches(find_models([folder]), isra, jobs=1))
+    assert [batch.tally.models for batch in read_batches] == [3, 2, 0]
+    merged = read_batches[0].tally
+    for batch in read_batches[1:]:
         merged.merge(batch.tally)
-    assert merged == files.tally_of(isra, find([folder])).tally
+    assert merged == files.read_tally(isra, find_models([folder])).tally
 
 
 @pytest.mark.parametrize(

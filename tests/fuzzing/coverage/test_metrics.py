@@ -6,9 +6,9 @@ import onnx.checker
 import pytest
 from onnx import ModelProto, helper
 
-from fuzzing.coverage import METRICS, GraphFigures, OperatorSet, Tally, metrics_of, operators, scopes_of
-from fuzzing.coverage.metrics import MAX_SPC, operators_of
-from tests.fuzzing.coverage.coverage_kit import SIX, first_model, model_of, named, second_model, tally_of
+from fuzzing.coverage import METRICS, GraphCounts, OperatorSet, Tally, extract_scopes, metrics_of, operators
+from fuzzing.coverage.metrics import MAX_SPC, observe_operators
+from tests.fuzzing.coverage.coverage_kit import SIX, build_tally, first_model, model_of, named, second_model
 
 UNARY = OperatorSet("unary", {"Relu": frozenset({1}), "Abs": frozenset({1})})
 
@@ -23,15 +23,19 @@ def test_the_examples_are_valid_models() -> None:
 
 
 def test_the_figures_of_each_graph() -> None:
-    _, [first, second] = tally_of(SIX, first_model(), second_model())
+    _, [first, second] = build_tally(SIX, first_model(), second_model())
     # a→b (by two tensors), a→c, b→d, c→d, d→e, c→f; a→b→d, a→c→d, a→c→f, b→d→e, c→d→e.
-    assert first == GraphFigures(6, 4, edges=6, pairs=4, paths=5, triples=3, shapes=3, attributes=4, fresh=4)
+    assert first == GraphCounts(
+        6, 4, edges=6, pairs=4, paths=5, triples=3, shapes=3, attributes=4, new_attributes=4
+    )
     # Split→Relu, Relu→Split, Split→Add (by two tensors). Only Split's attributes are new.
-    assert second == GraphFigures(4, 3, edges=3, pairs=3, paths=2, triples=2, shapes=3, attributes=3, fresh=1)
+    assert second == GraphCounts(
+        4, 3, edges=3, pairs=3, paths=2, triples=2, shapes=3, attributes=3, new_attributes=1
+    )
 
 
 def test_all_eleven_as_the_paper_says() -> None:
-    tally, _ = tally_of(SIX, first_model(), second_model())
+    tally, _ = build_tally(SIX, first_model(), second_model())
     assert values(tally, "paper") == pytest.approx(
         {
             "OTC": 5 / 6,  # all but Flatten, which only closes
@@ -50,7 +54,7 @@ def test_all_eleven_as_the_paper_says() -> None:
 
 
 def test_all_eleven_as_the_release_counts() -> None:
-    tally, _ = tally_of(SIX, first_model(), second_model())
+    tally, _ = build_tally(SIX, first_model(), second_model())
     assert values(tally, "released") == pytest.approx(
         {
             "OTC": 5 / 6,
@@ -69,12 +73,12 @@ def test_all_eleven_as_the_release_counts() -> None:
 
 
 def test_an_operators_row() -> None:
-    tally, _ = tally_of(SIX, first_model(), second_model())
-    split = operators_of(tally)["Split"]
+    tally, _ = build_tally(SIX, first_model(), second_model())
+    split = observe_operators(tally)["Split"]
     assert (split.nodes, split.in_degrees, split.successors, split.double) == (2, 1, 2, 1)
     assert (split.out_degrees, split.out_degrees_released) == (2, 1)
     assert (split.attributes, split.shapes) == (1, 2)
-    assert operators_of(tally)["Flatten"].nodes == 0
+    assert observe_operators(tally)["Flatten"].nodes == 0
 
 
 def test_nothing_measured_is_zero_everywhere() -> None:
@@ -104,7 +108,7 @@ def test_the_ceiling_of_idc_is_the_one_isra_reports() -> None:
         for degree in degrees - NEVER.get(name, set())
     ]
     tally = Tally(isra)
-    tally.add(scopes_of(ModelProto(graph=helper.make_graph(nodes, "g", [], []))))
+    tally.add(extract_scopes(ModelProto(graph=helper.make_graph(nodes, "g", [], []))))
     missing = sum(len(NEVER[name]) / len(isra.in_degrees[name]) for name in NEVER)
     assert missing == pytest.approx(4.5833, abs=1e-4)
     assert values(tally, "paper")["IDC"] == pytest.approx(1 - missing / 65)
@@ -120,15 +124,15 @@ def test_out_degrees_stop_at_twelve_and_in_degrees_at_five() -> None:
             "three", {name: frozenset(range(1, n)) for name, n in [("Abs", 2), ("Relu", 2), ("Sum", 6)]}
         )
     )
-    tally.add(scopes_of(ModelProto(graph=graph)))
-    assert tally.facts.out_degrees == {("Abs", 12), ("Relu", 1), ("Sum", 1)}
-    assert tally.facts.in_degrees == {("Abs", 1), ("Relu", 1), ("Sum", 5)}
+    tally.add(extract_scopes(ModelProto(graph=graph)))
+    assert tally.observations.out_degrees == {("Abs", 12), ("Relu", 1), ("Sum", 1)}
+    assert tally.observations.in_degrees == {("Abs", 1), ("Relu", 1), ("Sum", 5)}
 
 
 def test_spc_of_the_paper_does_not_exceed_one() -> None:
     tally = Tally(UNARY)
     shapes = [(a, b) for a in range(1, 41) for b in range(1, 31)]
-    tally.facts.inputs.update(("Relu", shape) for shape in shapes)
+    tally.observations.inputs.update(("Relu", shape) for shape in shapes)
     assert len(shapes) > MAX_SPC
     assert values(tally, "paper")["SPC"] == 1 / 2
     assert values(tally, "released")["SPC"] == len(shapes) / 2
@@ -136,11 +140,11 @@ def test_spc_of_the_paper_does_not_exceed_one() -> None:
 
 def test_operators_outside_the_set_neither_count_nor_connect() -> None:
     model = model_of("g (float[3] x) => (float[3] z) { a = Relu(x) b = Neg(a) c = Abs(b) z = Abs(a) }")
-    tally, [figures] = tally_of(UNARY, model)
+    tally, [figures] = build_tally(UNARY, model)
     assert (figures.nodes, figures.edges) == (3, 1)
-    assert tally.facts.edges == {("Relu", "Abs"): 1}
-    assert tally.facts.outside == {"Neg": 1}
-    assert tally.facts.out_degrees == {("Relu", 1), ("Abs", 1)}  # Neg consumes a, too
+    assert tally.observations.edges == {("Relu", "Abs"): 1}
+    assert tally.observations.outside == {"Neg": 1}
+    assert tally.observations.out_degrees == {("Relu", 1), ("Abs", 1)}  # Neg consumes a, too
     assert tally.nodes == 4
 
 
@@ -148,6 +152,6 @@ def test_closing_nodes_are_told_by_their_names_alone() -> None:
     text = "g (float[3] x) => (float[1,3] z) { a = Relu(x) z = Flatten<axis=0>(a) }"
     flat = OperatorSet("flat", {"Relu": frozenset({1}), "Flatten": frozenset({1})})
     for name, nodes, closing in (("flatten_a", 1, 1), ("Flatten_1", 2, 0), ("concat_outputs", 1, 1)):
-        tally, [figures] = tally_of(flat, named(model_of(text), "r", name))
-        assert (figures.nodes, tally.facts.closing) == (nodes, closing)
+        tally, [figures] = build_tally(flat, named(model_of(text), "r", name))
+        assert (figures.nodes, tally.observations.closing) == (nodes, closing)
         assert tally.nodes == nodes

@@ -90,7 +90,7 @@ def test_an_unknown_name_lists_those_there_are() -> None:
 
 def test_a_set_is_registered_by_its_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     known = operators._SETS
-    monkeypatch.setattr(known, "_known", dict(known._known))
+    monkeypatch.setattr(known, "_entries", dict(known._entries))
     operators.register_operators("tiny")(lambda: {"Relu": frozenset({1})})
     assert "tiny" in operators.names()
     assert operators.get("tiny").in_degrees == {"Relu": frozenset({1})}

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, NodeProto
 
-from fuzzing.coverage import GraphFigures, Tally, metrics_of, operators, scopes_of
+from fuzzing.coverage import GraphCounts, Tally, extract_scopes, metrics_of, operators
 from fuzzing.errors import InternalError
-from tests.fuzzing.coverage.coverage_kit import SIX, first_model, random_model, second_model, tally_of
+from tests.fuzzing.coverage.coverage_kit import SIX, build_tally, first_model, random_model, second_model
 
 ISRA = operators.get("isra")
 MODELS = [random_model(seed, nodes=2 + 3 * seed, closing=seed % 2 == 0) for seed in range(8)]
-WHOLE, FIGURES = tally_of(ISRA, *MODELS)
+WHOLE, FIGURES = build_tally(ISRA, *MODELS)
 
 
 def tally(models: Iterable[ModelProto]) -> Tally:
-    return tally_of(ISRA, *models)[0]
+    return build_tally(ISRA, *models)[0]
 
 
 @given(
@@ -54,17 +54,17 @@ def test_merging_is_associative_with_the_empty_tally_as_neutral(order: list[int]
 @given(st.permutations(range(8)))
 def test_only_what_is_fresh_depends_on_the_order(order: list[int]) -> None:
     """Each graph's released NSA does; its mean does not, as every set of attributes is fresh once."""
-    _, figures = tally_of(ISRA, *(MODELS[at] for at in order))
+    _, figures = build_tally(ISRA, *(MODELS[at] for at in order))
     for at, one in zip(order, figures, strict=True):
-        assert one._replace(fresh=0) == FIGURES[at]._replace(fresh=0)
-    released = sum(one.shapes + one.fresh for one in figures) / len(figures)
+        assert one._replace(new_attributes=0) == FIGURES[at]._replace(new_attributes=0)
+    released = sum(one.shapes + one.new_attributes for one in figures) / len(figures)
     assert released == pytest.approx(metrics_of(WHOLE)["NSA"]["released"]["value"])
 
 
 def test_nsa_as_released_of_one_graph_is_less_behind_another() -> None:
-    _, [_, behind] = tally_of(SIX, first_model(), second_model())
-    _, [before, _] = tally_of(SIX, second_model(), first_model())
-    assert (behind.fresh, before.fresh) == (1, 3)
+    _, [_, behind] = build_tally(SIX, first_model(), second_model())
+    _, [before, _] = build_tally(SIX, second_model(), first_model())
+    assert (behind.new_attributes, before.new_attributes) == (1, 3)
     assert behind.attributes == before.attributes == 3
 
 
@@ -79,9 +79,9 @@ def test_names_and_the_order_of_independent_nodes_do_not_matter(
     seed: int, nodes: int, closing: bool, rng: random.Random
 ) -> None:
     model = random_model(seed, nodes, closing)
-    plain, figures = tally_of(ISRA, model)
+    plain, figures = build_tally(ISRA, model)
     other = renamed(reordered(model, rng), rng)
-    changed, changed_figures = tally_of(ISRA, other)
+    changed, changed_figures = build_tally(ISRA, other)
     assert changed == plain
     assert changed_figures == figures
 
@@ -131,11 +131,11 @@ def test_a_tally_forgets_the_models_themselves() -> None:
     twice = tally([*MODELS, *MODELS])
     assert twice.models == 2 * WHOLE.models
     for grown in ("edges", "triples", "in_degrees", "out_degrees", "attributes", "inputs", "types"):
-        assert len(getattr(twice.facts, grown)) == len(getattr(WHOLE.facts, grown))
+        assert len(getattr(twice.observations, grown)) == len(getattr(WHOLE.observations, grown))
 
 
 def test_figures_are_returned_for_each_model() -> None:
     tally_now = Tally(ISRA)
-    figures = tally_now.add(scopes_of(MODELS[3]))
-    assert isinstance(figures, GraphFigures)
+    figures = tally_now.add(extract_scopes(MODELS[3]))
+    assert isinstance(figures, GraphCounts)
     assert figures.nodes == 11

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fuzzing.backends.base import Backend, Named, Rung, register
+from fuzzing.backends.base import AblationLevel, Backend, Named, register
 from fuzzing.cases.programs import Program
 from fuzzing.cases.values import Tensor, Value
 from fuzzing.execute.protocol import _MAGIC, _PREFIX, MAX_BLOB, pack
@@ -28,7 +28,7 @@ class Misbehaving(Backend):
     package: ClassVar[str] = "numpy"
     import_name: ClassVar[str] = "numpy"
     options: ClassVar[dict[str, tuple[str, ...]]] = {"load": ("", "raise", "segfault", "hang")}
-    ladder: ClassVar[tuple[Rung, ...]] = (Rung({"load": ""}, "everything"),)
+    ablation: ClassVar[tuple[AblationLevel, ...]] = (AblationLevel({"load": ""}, "everything"),)
     sticky: ClassVar[tuple[str, ...]] = (r"device \d+ is lost",)
 
     def load(self, device: str, options: dict[str, Any]) -> None:

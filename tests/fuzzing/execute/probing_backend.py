@@ -12,7 +12,7 @@ from fuzzing.cases.values import Tensor
 
 
 @register
-class Probing(Backend):
+class ProbeBackend(Backend):
     name: ClassVar[str] = "probing"
     package: ClassVar[str] = "numpy"
     import_name: ClassVar[str] = "numpy"

@@ -9,20 +9,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.cases import TestCase, Value
-from fuzzing.execute.batches import Answer, AnswerBatch, CaseBatch, Job, answers, jobs, request
-from fuzzing.execute.protocol import FrameReader, ProtocolError, tell, told
+from fuzzing.execute.batches import (
+    Answer,
+    AnswerBatch,
+    CaseRequest,
+    RequestBatch,
+    answers,
+    encode_request,
+    parse_requests,
+)
+from fuzzing.execute.protocol import FrameReader, ProtocolError, decode_values, encode_values
 from tests.fuzzing.cases.strategies import cases, names, values
 
 
 @given(st.lists(cases(), min_size=1, max_size=5), st.integers(0, 2**63))
 def test_cases_of_a_batch_come_as_they_were_added(given_: list[TestCase], first: int) -> None:
-    batch = CaseBatch()
+    batch = RequestBatch()
     for number, case in enumerate(given_, first):
-        batch.add(number, *request(case))
+        batch.add(number, *encode_request(case))
     assert batch
     [frame] = FrameReader().feed(b"".join(batch.frame()))
-    assert jobs(*frame) == [
-        Job(number, case.program, list(case.values())) for number, case in enumerate(given_, first)
+    assert parse_requests(*frame) == [
+        CaseRequest(number, case.program, list(case.values())) for number, case in enumerate(given_, first)
     ]
     assert not batch
     assert batch.size == 0
@@ -31,12 +39,12 @@ def test_cases_of_a_batch_come_as_they_were_added(given_: list[TestCase], first:
 def packed(sent: list[Answer]) -> bytes:
     batch = AnswerBatch()
     for one in sent:
-        batch.add(one.number, one.marks, one.error, (one.size, one.data), one.seen)
+        batch.add(one.number, one.marks, one.error, (one.size, one.data), one.notes)
     return batch.frame()
 
 
 def answer(number: int, outputs: list[tuple[str, Value]]) -> Answer:
-    return Answer(number, (10, 2_000_000, 0), None, *tell(outputs))
+    return Answer(number, (10, 2_000_000, 0), None, *encode_values(outputs))
 
 
 @given(st.lists(st.lists(st.tuples(names, values), max_size=3), max_size=5))
@@ -45,7 +53,7 @@ def test_answers_come_as_they_were_given(outputs: list[list[tuple[str, Value]]])
     [frame] = FrameReader().feed(packed(sent))
     got = list(answers(*frame))
     assert got == sent
-    assert [told(one.size, one.data) for one in got] == outputs
+    assert [decode_values(one.size, one.data) for one in got] == outputs
 
 
 def test_what_was_raised_comes_as_an_object() -> None:
@@ -99,7 +107,7 @@ def test_answers_that_are_none_are_refused(header: Any) -> None:
 )
 def test_outputs_that_are_none_are_refused(size: int, data: bytes) -> None:
     with pytest.raises(ProtocolError):
-        told(size, data)
+        decode_values(size, data)
 
 
 def test_a_frame_without_answers_is_refused() -> None:
@@ -115,10 +123,10 @@ def test_those_before_a_wrong_one_are_given_first() -> None:
 
 
 def test_how_cases_are_watched_and_what_was_seen_travel_with_them() -> None:
-    batch, watch = CaseBatch(), {"closely": True}
-    batch.watch = watch
+    batch, instrumentation = RequestBatch(), {"record": True}
+    batch.instrumentation = instrumentation
     batch.add(1, b'"OnnxModel",1,[]]', b"m")
     [frame] = FrameReader().feed(b"".join(batch.frame()))
-    assert [job.watch for job in jobs(*frame)] == [watch]
-    [frame] = FrameReader().feed(packed([Answer(1, (), None, seen=(("pass", "fold"),))]))
-    assert [answer.seen for answer in answers(*frame)] == [(("pass", "fold"),)]
+    assert [job.instrumentation for job in parse_requests(*frame)] == [instrumentation]
+    [frame] = FrameReader().feed(packed([Answer(1, (), None, notes=(("pass", "fold"),))]))
+    assert [answer.notes for answer in answers(*frame)] == [(("pass", "fold"),)]

@@ -22,18 +22,18 @@ from fuzzing.execute.protocol import (
     MAX_HEADER,
     PAGE_BYTES,
     PHASES,
-    Cursor,
+    BlobReader,
     FrameReader,
     ProtocolError,
     Status,
-    described,
+    decode_inputs,
+    decode_values,
+    describe_values,
+    encode_values,
     pack,
     page_view,
     read_frame,
     read_status,
-    received,
-    tell,
-    told,
 )
 from fuzzing.outcomes import Phase
 from tests.fuzzing.cases.strategies import names, values
@@ -123,16 +123,16 @@ def test_a_protocol_error_is_the_machines() -> None:
 
 @given(st.lists(st.tuples(names, values), max_size=4), st.binary(max_size=9))
 def test_values_survive(given_: list[tuple[str, Value]], before: bytes) -> None:
-    text, blob = described(given_)
-    assert received(json.loads(text), before + blob, len(before)) == (given_, len(before + blob))
-    assert told(*tell(given_)) == given_
+    text, blob = describe_values(given_)
+    assert decode_inputs(json.loads(text), before + blob, len(before)) == (given_, len(before + blob))
+    assert decode_values(*encode_values(given_)) == given_
 
 
 def test_every_bit_of_a_tensor_survives() -> None:
     odd = Tensor("float32", (2,), b"\x01\x00\xc0\x7f\x00\x00\x00\x80")  # a NaN with a payload, and -0
-    size, data = tell([("odd", odd), ("s", Sequence((odd, odd))), ("none", Absent())])
+    size, data = encode_values([("odd", odd), ("s", Sequence((odd, odd))), ("none", Absent())])
     assert len(data) - size == 3 * 8
-    [(_, back), *_] = told(size, data)
+    [(_, back), *_] = decode_values(size, data)
     assert isinstance(back, Tensor)
     assert back.data == odd.data
 
@@ -170,7 +170,7 @@ FLOAT = ["float32", [2], 8]
 )
 def test_values_that_are_none_are_refused(items: Any) -> None:
     with pytest.raises(ProtocolError):
-        Cursor(bytes(8)).values(items)
+        BlobReader(bytes(8)).values(items)
 
 
 def test_values_nested_without_end_are_refused() -> None:
@@ -178,25 +178,25 @@ def test_values_nested_without_end_are_refused() -> None:
     for _ in range(5000):
         nested = {"items": [nested]}
     with pytest.raises(ProtocolError):
-        Cursor(b"").values([["x", nested]])
+        BlobReader(b"").values([["x", nested]])
 
 
 def test_a_size_cannot_walk_backwards() -> None:
     """An empty tensor of negative size would have the next one read what was read already."""
     with pytest.raises(ProtocolError):
-        Cursor(bytes(8)).values([["x", FLOAT], ["y", ["float32", [0], -8]], ["z", FLOAT]])
+        BlobReader(bytes(8)).values([["x", FLOAT], ["y", ["float32", [0], -8]], ["z", FLOAT]])
 
 
 @given(values, values)
 def test_a_sequence_of_anything_but_tensors_is_refused(one: Value, other: Value) -> None:
-    text, blob = described([("one", one), ("other", other)])
+    text, blob = describe_values([("one", one), ("other", other)])
     inner = [item for _, item in json.loads(text)]
     if all(isinstance(value, Tensor) for value in (one, other)):
-        [(_, value)] = Cursor(blob).values([["s", {"items": inner}]])
+        [(_, value)] = BlobReader(blob).values([["s", {"items": inner}]])
         assert value == Sequence((one, other))  # type: ignore[arg-type]
     else:
         with pytest.raises(ProtocolError):
-            Cursor(blob).values([["s", {"items": inner}]])
+            BlobReader(blob).values([["s", {"items": inner}]])
 
 
 whole = st.integers(0, 2**64 - 1)
@@ -232,5 +232,5 @@ def test_phases_are_in_the_order_in_which_the_worker_counts_them() -> None:
 
 def test_large_blobs_are_not_copied_into_text() -> None:
     big = Tensor.of(np.zeros(1 << 20, np.uint8))
-    text, blob = described([("big", big)])
+    text, blob = describe_values([("big", big)])
     assert len(text) + len(blob) < len(big.data) + 200

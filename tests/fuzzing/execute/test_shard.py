@@ -18,10 +18,10 @@ import pytest
 
 from fuzzing.cases import Corpus, OnnxModel, Provenance, Tensor, TestCase, TorchProgram
 from fuzzing.errors import UsageError
-from fuzzing.execute import run as running
-from fuzzing.execute.library import Libraries
+from fuzzing.execute import shard_run as running
 from fuzzing.execute.limits import Limits
-from fuzzing.execute.references import References
+from fuzzing.execute.reference_outputs import ReferenceOutputs
+from fuzzing.execute.reference_runner import ReferenceRunners
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Outcome, Verdict
 
@@ -171,7 +171,7 @@ def test_a_spent_budget_stops_the_drawing(tmp_path: Path, monkeypatch: pytest.Mo
         corpus.add(case)
     ids = tuple(case.id for case in cases)
     shard = Shard(str(corpus.root), ids, MISBEHAVING, "digest", sys.executable, budget_s=60.0, fresh=True)
-    run = running.Run(shard)
+    run = running.ShardRun(shard)
     found = []
     for _, outcome in run.outcomes():
         found.append(outcome.case)
@@ -326,7 +326,9 @@ def test_references_live_beside_the_cases(tmp_path: Path) -> None:
     case = onnx_case()
     corpus = Corpus(tmp_path)
     corpus.add(case)
-    [(completed, error)] = References(Libraries(tmp_path, sys.executable, Limits())).complete([case])
+    [(completed, error)] = ReferenceOutputs(ReferenceRunners(tmp_path, sys.executable, Limits())).complete(
+        [case]
+    )
     assert error == ""
     assert completed.expected == (("z", Tensor.of(np.array([11, 22], np.float32))),)
     assert list(corpus.ids()) == [case.id]
@@ -399,7 +401,7 @@ def test_an_appeal_is_kept_and_serves_again(tmp_path: Path) -> None:
     """An expected output that is off: the library gives another, too, and is not asked a second time."""
     case = onnx_case(expected=(("z", Tensor.of(np.array([11, 23], np.float32))),))
     first = execute(tmp_path, [case], backend="onnxruntime")
-    [kept] = (tmp_path / "corpus" / ".references").rglob("*.appeal4.json")
+    [kept] = (tmp_path / "corpus" / ".references").rglob("*.recheck1.json")
     before = kept.stat().st_mtime_ns
     second = execute(tmp_path, [case], backend="onnxruntime", repeats=2)
     assert [outcome.verdict for outcome in first.outcomes + second.outcomes] == [Verdict.PASS] * 3
@@ -411,7 +413,7 @@ def test_what_fails_is_taken_apart_once(tmp_path: Path) -> None:
     cases = [bad("compile:raise odd shape"), bad("none:")]
     ended = execute(tmp_path, cases, ablate=True, repeats=2)
     crashed = [outcome for outcome in ended.outcomes if outcome.verdict is Verdict.CRASH]
-    assert sorted((one.evidence.rungs, one.evidence.component) for one in crashed) == [
+    assert sorted((one.evidence.ablation_runs, one.evidence.component) for one in crashed) == [
         ((), ""),
         ((("load=", "crash"),), "everything"),
     ]

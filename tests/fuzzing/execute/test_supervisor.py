@@ -12,11 +12,11 @@ import pytest
 from fuzzing.cases import OnnxModel, Provenance, Sequence, Tensor, TestCase
 from fuzzing.cases.values import Absent, Value
 from fuzzing.errors import ToolchainError
-from fuzzing.execute.execution import Execution
 from fuzzing.execute.limits import Limits
-from fuzzing.execute.pace import AHEAD
-from fuzzing.execute.process import PIPE_BYTES, Command
-from fuzzing.execute.supervisor import AHEAD_BYTES, Supervisor
+from fuzzing.execute.prefetch import MAX_PREFETCH
+from fuzzing.execute.supervisor import PREFETCH_BYTES, Supervisor
+from fuzzing.execute.worker_process import PIPE_BYTES, WorkerCommand
+from fuzzing.execution import Execution
 from fuzzing.outcomes import Phase
 
 BACKEND = str(Path(__file__).parent / "misbehaving_backend.py")
@@ -25,9 +25,9 @@ FINE = "none:"
 HANGS_S = 3.0
 
 
-def command(**given: Any) -> Command:
+def command(**given: Any) -> WorkerCommand:
     limits, cache = given.pop("limits", Limits()), given.pop("cache", "")
-    return Command(sys.executable, BACKEND, options=given, limits=limits, cache=cache)
+    return WorkerCommand(sys.executable, BACKEND, options=given, limits=limits, cache=cache)
 
 
 def case(program: str, *inputs: tuple[str, Value]) -> TestCase:
@@ -86,7 +86,7 @@ def test_values_of_every_kind_come_back_as_they_went() -> None:
     assert list(execution.outputs[: len(given)]) == given
 
 
-@pytest.mark.parametrize(("size", "count"), [(2 * AHEAD_BYTES, 4), (AHEAD_BYTES // 4, 16)])
+@pytest.mark.parametrize(("size", "count"), [(2 * PREFETCH_BYTES, 4), (PREFETCH_BYTES // 4, 16)])
 def test_a_large_case_passes_both_ways(size: int, count: int) -> None:
     """Larger than all that may be on its way, and such that several are, each larger than a pipe."""
     assert size > PIPE_BYTES
@@ -250,7 +250,7 @@ def test_cases_are_drawn_only_when_needed() -> None:
     results = supervisor.run(source())
     next(results)
     results.close()  # type: ignore[attr-defined]
-    assert len(drawn) <= 2 * AHEAD + 1
+    assert len(drawn) <= 2 * MAX_PREFETCH + 1
 
 
 def test_closing_ends_all_workers() -> None:
@@ -278,6 +278,6 @@ def test_a_compiler_that_hangs_while_imported_is_no_verdict() -> None:
 
 
 def test_a_missing_interpreter_is_no_verdict() -> None:
-    supervisor: Supervisor[int] = Supervisor(Command("/nowhere/python", BACKEND))
+    supervisor: Supervisor[int] = Supervisor(WorkerCommand("/nowhere/python", BACKEND))
     with pytest.raises(ToolchainError, match="cannot start /nowhere/python"):
         run([FINE], supervisor)

@@ -13,8 +13,8 @@ import pytest
 
 import fuzzing
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
-from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
 from tests.support.venvs import venv_with
 
 ROOT = Path(fuzzing.__file__).parent
@@ -66,7 +66,7 @@ def spied(folder: Path, python: str, backend: str) -> dict[str, list[str]]:
     path = folder / "spy.py"
     path.write_text(SPY)
     options = {"wanted": [*OURS, "fuzzing", "numpy"], "backend": backend}
-    supervisor: Supervisor[None] = Supervisor(Command(python, str(path), options=options))
+    supervisor: Supervisor[None] = Supervisor(WorkerCommand(python, str(path), options=options))
     [(_, execution)] = supervisor.run([(None, case(b"x"))])
     assert execution.ending == "returned", f"{execution.error}: {execution.message}"
     found = {}
@@ -85,7 +85,12 @@ COMPILERS = [
 def test_every_module_of_the_worker_is_python_of_the_oldest_toolchains(backend: str, tmp_path: Path) -> None:
     files = [Path(name) for name in spied(tmp_path, sys.executable, backend)["files"] if name != "None"]
     names = {path.relative_to(ROOT).as_posix() for path in files}
-    assert {"__init__.py", "execute/protocol.py", f"backends/{backend}.py", "cases/values.py"} <= names
+    assert {
+        "__init__.py",
+        "execute/protocol.py",
+        f"backends/{backend}/__init__.py",
+        "cases/values.py",
+    } <= names
     for path in [*files, ROOT / "execute" / "worker.py"]:
         ast.parse(path.read_text(), filename=str(path), feature_version=OLDEST)
 
@@ -111,7 +116,7 @@ def test_the_worker_works_where_the_compiler_alone_is_installed(tmp_path: Path) 
         '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] z) { z = Abs(x) }'
     )
     given = case(model.SerializeToString(), ("x", Tensor.of(np.array([1, -2], np.float32))))
-    supervisor: Supervisor[None] = Supervisor(Command(str(python), "onnxruntime"))
+    supervisor: Supervisor[None] = Supervisor(WorkerCommand(str(python), "onnxruntime"))
     [(_, execution)] = supervisor.run([(None, given)])
     assert execution.outputs == (("z", Tensor.of(np.array([1, 2], np.float32))),)
     assert supervisor.versions.keys() == {"python", "onnxruntime", "numpy"}, (

@@ -15,12 +15,12 @@ import pytest
 from fuzzing.cases import Corpus, OnnxModel
 from fuzzing.coverage import Tally, metrics_of
 from fuzzing.coverage import operators as sets
-from fuzzing.coverage.models import read, scopes_of
-from fuzzing.draws import derive
-from fuzzing.generate import casing, measuring, supporting
+from fuzzing.coverage.models import extract_scopes, read
+from fuzzing.generate import case_builder, graph_coverage, supported_ops
 from fuzzing.generate.__main__ import main
-from fuzzing.generate.isra import Settings, Solver
+from fuzzing.generate.isra import GeneratorSettings, Solver
 from fuzzing.graph import operators
+from fuzzing.rng import derive_seed
 
 Events = list[dict[str, Any]]
 Run = Callable[..., tuple[int, Events]]
@@ -55,10 +55,10 @@ def test_a_run_is_the_same_whatever_the_jobs(run: Run, tmp_path: Path) -> None:
 def test_a_model_is_that_of_its_index(run: Run, tmp_path: Path) -> None:
     _, events = run("--count", "5", "--seed", "8", "--out", tmp_path)
     for index, event in enumerate(events[:-1]):
-        assert event["seed"] == derive(8, index)
+        assert event["seed"] == derive_seed(8, index)
         case = Corpus(tmp_path).get(event["id"])
         assert (case.provenance.test, case.provenance.seed) == (f"isra/8/{index}", event["seed"])
-        assert len(Solver(Settings()).generate(event["seed"]).graph.nodes) == event["nodes"]
+        assert len(Solver(GeneratorSettings()).generate(event["seed"]).graph.nodes) == event["nodes"]
     assert events[-1]["models"] == 5
     assert events[-1]["nodes"] == sum(event["nodes"] for event in events[:-1])
 
@@ -101,37 +101,39 @@ def test_what_is_measured_is_what_the_written_models_show(run: Run, tmp_path: Pa
     _, events = run("--count", "40", "--nodes", "1:30", "--operators", ",".join(names), "--out", tmp_path)
     measured = events[-1]["measured"]
     assert measured["operators"] == "as asked for"
-    tally = Tally(measuring.operator_set(Settings(operators=tuple(names))))
+    tally = Tally(graph_coverage.select_operator_set(GeneratorSettings(operators=tuple(names))))
     for event in events[:-1]:
-        tally.add(scopes_of(read(Corpus(tmp_path).folder(event["id"]) / "model.onnx")))
+        tally.add(extract_scopes(read(Corpus(tmp_path).folder(event["id"]) / "model.onnx")))
     assert measured["metrics"] == metrics_of(tally)
 
 
 def test_bodies_are_measured_too(tmp_path: Path) -> None:
     """If, Loop and Scan hold graphs of their own: coverage counts their nodes, and so must we."""
-    asked = Settings(nodes=(6, 6), operators=("If", "Loop", "Scan", "Add"))
-    chosen = measuring.operator_set(asked)
+    asked = GeneratorSettings(nodes=(6, 6), operators=("If", "Loop", "Scan", "Add"))
+    chosen = graph_coverage.select_operator_set(asked)
     mine, theirs = Tally(chosen), Tally(chosen)
     for number in range(15):
-        generated = Solver(asked).generate(derive(number))
-        measuring.measure(generated, mine)
-        case = casing.case(generated, 1, casing.Origin("isra", ""), "")
+        generated = Solver(asked).generate(derive_seed(number))
+        graph_coverage.add_to_tally(generated, mine)
+        case = case_builder.case(generated, 1, case_builder.CaseOrigin("isra", ""), "")
         assert isinstance(case.program, OnnxModel)
         (tmp_path / "model.onnx").write_bytes(case.program.model)
-        theirs.add(scopes_of(read(tmp_path / "model.onnx")))
+        theirs.add(extract_scopes(read(tmp_path / "model.onnx")))
     found, read_ = metrics_of(mine), metrics_of(theirs)
     assert found["NOO"] == read_["NOO"]
     assert found["NOP"] == read_["NOP"]
-    assert mine.facts.operators == theirs.facts.operators
+    assert mine.observations.operators == theirs.observations.operators
 
 
 def test_joining_nodes_are_not_counted(run: Run, tmp_path: Path) -> None:
     plain = run("--count", "20", "--operators", "isra", "--out", tmp_path / "a")[1][-1]
-    joined = run("--count", "20", "--operators", "isra", "--joined", "--out", tmp_path / "b")[1][-1]
-    assert joined["nodes"] == plain["nodes"]
-    assert joined["measured"]["operators"] == "isra"
+    concatenate_outputs = run(
+        "--count", "20", "--operators", "isra", "--concatenate-outputs", "--out", tmp_path / "b"
+    )[1][-1]
+    assert concatenate_outputs["nodes"] == plain["nodes"]
+    assert concatenate_outputs["measured"]["operators"] == "isra"
     for metric in ("OTC", "SEC", "DEC", "NOO", "NOP", "NTR"):
-        assert joined["measured"]["metrics"][metric] == plain["measured"]["metrics"][metric]
+        assert concatenate_outputs["measured"]["metrics"][metric] == plain["measured"]["metrics"][metric]
 
 
 @pytest.mark.parametrize(
@@ -176,9 +178,11 @@ def test_a_folder_that_cannot_be_written_is_the_machines_fault(
 def test_what_a_compiler_refuses_is_asked_once_and_left_out(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supporting, "user_cache_path", lambda _name: tmp_path / "cache")
+    monkeypatch.setattr(supported_ops, "user_cache_path", lambda _name: tmp_path / "cache")
     asked = ("--count", "30", "--nodes", "10", "--operators", "Add,MaxUnpool,Det", "--backend", "openvino")
-    monkeypatch.setattr(operators, "at", _only(operators.at(21), ("Add", "MaxUnpool", "Det")))
+    monkeypatch.setattr(
+        operators, "specifications", _only(operators.specifications(21), ("Add", "MaxUnpool", "Det"))
+    )
     _, events = run(*asked, "--out", tmp_path / "out")
     assert events[-1]["left_out"] == {"Det": ["float32"], "MaxUnpool": ["float32"]}
     assert {case.provenance.operator for case in Corpus(tmp_path / "out")} == {"Add"}
@@ -188,7 +192,7 @@ def test_what_a_compiler_refuses_is_asked_once_and_left_out(
     def fail(*_: object) -> None:
         raise AssertionError("asked again")
 
-    monkeypatch.setattr(supporting, "_asked", fail)
+    monkeypatch.setattr(supported_ops, "_ask_backend", fail)
     assert run(*asked, "--out", tmp_path / "out")[1][-1]["new"] == 0
     kept.write_text("{half")
     with pytest.raises(AssertionError, match="asked again"):

@@ -6,21 +6,21 @@ import pytest
 
 from fuzzing.errors import UnknownNameError
 from fuzzing.generate import generators
-from fuzzing.generate.isra import Generated, Settings, Solver
+from fuzzing.generate.isra import GeneratedGraph, GeneratorSettings, Solver
 
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> str:
     name = "mine"
     known = generators._GENERATORS
-    monkeypatch.setattr(known, "_known", dict(known._known))
+    monkeypatch.setattr(known, "_entries", dict(known._entries))
 
     @generators.register_generator(name)
     class Mine:
-        def __init__(self, settings: Settings) -> None:
+        def __init__(self, settings: GeneratorSettings) -> None:
             self._solver = Solver(settings)
 
-        def generate(self, seed: int) -> Generated:
+        def generate(self, seed: int) -> GeneratedGraph:
             return self._solver.generate(seed + 1)
 
     return name
@@ -33,8 +33,8 @@ def test_isra_is_found_by_name() -> None:
 
 
 def test_a_generator_is_registered_by_one_decorator(registered: str) -> None:
-    made = generators.get(registered)(Settings(nodes=(2, 2)))
-    assert made.generate(4) == Solver(Settings(nodes=(2, 2))).generate(5)
+    made = generators.get(registered)(GeneratorSettings(nodes=(2, 2)))
+    assert made.generate(4) == Solver(GeneratorSettings(nodes=(2, 2))).generate(5)
     assert registered in generators.names()
 
 

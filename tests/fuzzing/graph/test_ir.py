@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzing.generate.isra.solver import Generated
-from fuzzing.graph import Body, Builder, Constant, Node, TensorType
-from fuzzing.graph.check import check
-from fuzzing.graph.ir import single
+from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.graph import Builder, Constant, Node, Subgraph, TensorType
+from fuzzing.graph.ir import to_single_precision
+from fuzzing.graph.validation import validate
 from tests.support.graphs import generated
 
 F = TensorType("float32", (2,))
@@ -36,14 +36,14 @@ def test_constants_of_texts_are_the_same_by_their_texts() -> None:
 
 @given(st.floats(width=32))
 def test_single_tells_a_float32_and_is_its_own(number: float) -> None:
-    found = single(number)
+    found = to_single_precision(number)
     assert np.float32(found).tobytes() == np.float32(number).tobytes()
-    assert str(single(found)) == str(found)
+    assert str(to_single_precision(found)) == str(found)
 
 
 def test_single_is_short() -> None:
-    assert single(float(np.float32(0.01))) == 0.01
-    assert single(0.1 + 0.2) == 0.3
+    assert to_single_precision(float(np.float32(0.01))) == 0.01
+    assert to_single_precision(0.1 + 0.2) == 0.3
 
 
 def test_a_builder_keeps_attributes_as_a_model_does() -> None:
@@ -58,10 +58,10 @@ def test_a_builder_keeps_attributes_as_a_model_does() -> None:
 def test_uses_counts_what_bodies_capture() -> None:
     inner = Builder(21)
     outside = inner.capture(F)
-    body = Body(inner.finish(inner.node("Relu", (outside,), (F,))), captures=(5,))
+    body = Subgraph(inner.finish(inner.node("Relu", (outside,), (F,))), captures=(5,))
     node = Node("If", (3, None, 3), (9,), {"then_branch": body, "else_branch": body})
-    assert list(node.uses()) == [3, 3, 5, 5]
-    assert list(node.fed({5: 7, 3: 4}).uses()) == [4, 4, 7, 7]
+    assert list(node.used_edges()) == [3, 3, 5, 5]
+    assert list(node.fed({5: 7, 3: 4}).used_edges()) == [4, 4, 7, 7]
     assert node.fed({5: 7}).outputs == (9,)
 
 
@@ -78,15 +78,15 @@ def test_producers_and_consumers() -> None:
 
 @settings(max_examples=20)
 @given(generated())
-def test_renumbering_back_gives_the_same_graph(made: Generated) -> None:
+def test_renumbering_back_gives_the_same_graph(made: GeneratedGraph) -> None:
     graph = made.graph
     count = len(graph.types)
     away = {edge: (edge * 7 + 3) % count if count % 7 else count - 1 - edge for edge in range(count)}
     back = {new: old for old, new in away.items()}
-    there = graph.renumbered(away)
+    there = graph.renumber(away)
     assert there.names == {away[edge]: f"v{edge}" for edge in range(count) if away[edge] != edge}
-    assert there.renumbered(back) == graph
-    check(there.renumbered(back))
+    assert there.renumber(back) == graph
+    validate(there.renumber(back))
 
 
 def test_types_tell_what_they_know() -> None:

@@ -8,30 +8,30 @@ from hypothesis import given, settings
 from onnx import TensorProto, helper, numpy_helper
 
 from fuzzing.errors import UnreadableError
-from fuzzing.generate.isra.solver import Generated
-from fuzzing.graph import Body, TensorType
-from fuzzing.graph.canonical import canonical
-from fuzzing.graph.check import check
+from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.graph import Subgraph, TensorType
+from fuzzing.graph.canonical_form import canonicalize
 from fuzzing.graph.ir import TypeValue
 from fuzzing.graph.onnx_reader import from_onnx
-from fuzzing.graph.onnx_types import DTYPES, constant_of, fill
+from fuzzing.graph.onnx_types import DTYPES, constant_of, fill_tensor
 from fuzzing.graph.onnx_writer import to_bytes, to_onnx
 from fuzzing.graph.types import ABSENT
-from tests.support.evaluation import all_same, in_onnxruntime, in_reference
+from fuzzing.graph.validation import validate
 from tests.support.graphs import BRANCHES, LOOP, generated, model, repeats_captures
+from tests.support.reference_evaluation import all_same, in_onnxruntime, in_reference
 
 X = np.array([1.5, -2.0], np.float32)
 
 
 @settings(max_examples=60)
 @given(generated())
-def test_reading_what_was_written_gives_the_same_graph(made: Generated) -> None:
+def test_reading_what_was_written_gives_the_same_graph(made: GeneratedGraph) -> None:
     graph = made.graph
     found = from_onnx(to_onnx(graph))
-    check(found)
+    validate(found)
     assert to_bytes(found) == to_bytes(graph)
     if repeats_captures(graph):
-        assert canonical(found) == canonical(graph)
+        assert canonicalize(found) == canonicalize(graph)
     else:
         assert found == graph
         assert found.names == {}
@@ -41,7 +41,7 @@ def test_reading_what_was_written_gives_the_same_graph(made: Generated) -> None:
 def test_bodies_capture_from_any_level_around_them(text: str) -> None:
     given_model = model(text)
     graph = from_onnx(given_model)
-    check(graph)
+    validate(graph)
     again = to_onnx(graph)
     onnx.checker.check_model(again, full_check=True)
     for condition in (True, False):
@@ -58,11 +58,11 @@ def test_bodies_capture_from_any_level_around_them(text: str) -> None:
 def test_a_deep_body_takes_what_it_needs_through_those_around_it() -> None:
     graph = from_onnx(model(BRANCHES))
     left = graph.nodes[1].attributes["then_branch"]
-    assert isinstance(left, Body)
+    assert isinstance(left, Subgraph)
     names = dict(graph.names)
     assert sorted(names[edge] for edge in left.captures) == ["c", "x", "y"]
     deep = left.graph.nodes[0].attributes["then_branch"]
-    assert isinstance(deep, Body)
+    assert isinstance(deep, Subgraph)
     sources = dict(zip(left.graph.captured, left.captures, strict=True))
     assert [names[sources[edge]] for edge in deep.captures] == ["y", "x"]
     assert [deep.graph.types[edge] for edge in deep.graph.captured] == [TensorType("float32", (2,))] * 2
@@ -72,7 +72,7 @@ def test_a_loop_is_typed_in_its_body_and_outside() -> None:
     graph = from_onnx(model(LOOP))
     assert [str(graph.types[edge]) for edge in graph.outputs] == ["float32[2]", "float32[3,2]"]
     body = graph.nodes[0].attributes["body"]
-    assert isinstance(body, Body)
+    assert isinstance(body, Subgraph)
     assert [str(body.graph.types[edge]) for edge in body.graph.outputs] == [
         "bool[]",
         "float32[2]",
@@ -92,7 +92,7 @@ def test_outputs_left_out_keep_their_places() -> None:
         " , , c = LSTM<hidden_size = 2>(x, w, r) }"
     )
     graph = from_onnx(given_model)
-    check(graph)
+    validate(graph)
     assert [graph.types[edge] for edge in graph.nodes[0].outputs][:2] == [ABSENT, ABSENT]
     again = to_onnx(graph)
     assert list(again.graph.node[0].output) == ["", "", "c"]
@@ -114,7 +114,7 @@ def test_an_initialiser_that_is_an_input_stays_both() -> None:
     made = model("g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }")
     made.graph.initializer.append(numpy_helper.from_array(X, "w"))
     graph = from_onnx(made)
-    check(graph)
+    validate(graph)
     assert graph.inputs == (0, 1)
     assert list(graph.constants) == [1]
     again = to_onnx(graph)
@@ -206,7 +206,7 @@ def test_types_that_numpy_lacks_come_as_raw_bits_and_go_back(name: str) -> None:
     assert constant.dtype == name
     assert constant.array.dtype.kind == "u"
     again = TensorProto()
-    fill(again, constant)
+    fill_tensor(again, constant)
     assert numpy_helper.to_array(again).tolist() == array.tolist()
     assert again == tensor
 
@@ -214,7 +214,7 @@ def test_types_that_numpy_lacks_come_as_raw_bits_and_go_back(name: str) -> None:
 def test_texts_come_as_objects_and_go_back_even_if_they_are_no_unicode() -> None:
     tensor = TensorProto(data_type=TensorProto.STRING, dims=[2], string_data=[b"a", b"\xff"])
     again = TensorProto()
-    fill(again, constant_of(tensor))
+    fill_tensor(again, constant_of(tensor))
     assert list(again.string_data) == [b"a", b"\xff"]
 
 
@@ -254,6 +254,6 @@ def test_a_name_that_nothing_defines_is_told() -> None:
 def test_names_that_look_like_numbers_but_are_none_of_ours_are_kept() -> None:
     text = "g (float[2] v9) => (float[2] v0) { v1 = Relu(v9)\n v0 = Neg(v1) }"
     graph = from_onnx(model(text))
-    check(graph)
+    validate(graph)
     assert [graph.names[edge] for edge in (*graph.inputs, *graph.outputs)] == ["v9", "v0"]
     assert [item.name for item in to_onnx(graph).graph.input] == ["v9"]

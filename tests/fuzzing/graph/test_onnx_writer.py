@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 
 from fuzzing.errors import UnwritableError
-from fuzzing.generate.isra.solver import Generated
-from fuzzing.graph import Body, Builder, Constant, Graph, TensorType
+from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.graph import Builder, Constant, Graph, Subgraph, TensorType
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_types import proto_of
 from fuzzing.graph.onnx_writer import to_bytes, to_onnx
 from fuzzing.graph.types import UNKNOWN
-from tests.support.evaluation import all_same, in_onnxruntime
 from tests.support.graphs import BRANCHES, X, generated, model
+from tests.support.reference_evaluation import all_same, in_onnxruntime
 
 F = TensorType("float32", (2,))
 
@@ -36,7 +36,7 @@ def spread(graph: Graph) -> Graph:
 
 @settings(max_examples=25)
 @given(generated())
-def test_models_pass_the_checker_and_equal_graphs_are_equal_bytes(made: Generated) -> None:
+def test_models_pass_the_checker_and_equal_graphs_are_equal_bytes(made: GeneratedGraph) -> None:
     graph = made.graph
     onnx.checker.check_model(to_onnx(graph), full_check=True)
     assert spread(graph) == graph
@@ -45,7 +45,7 @@ def test_models_pass_the_checker_and_equal_graphs_are_equal_bytes(made: Generate
 
 @settings(max_examples=25)
 @given(generated())
-def test_names_of_edges_and_nodes_are_identifiers_and_none_is_twice(made: Generated) -> None:
+def test_names_of_edges_and_nodes_are_identifiers_and_none_is_twice(made: GeneratedGraph) -> None:
     proto = to_onnx(made.graph).graph
     edges = [item.name for item in (*proto.input, *proto.initializer)]
     edges += [name for node in proto.node for name in node.output if name]
@@ -75,8 +75,8 @@ def test_a_name_given_twice_is_told_apart() -> None:
 def test_a_body_does_not_hide_what_is_called_alike_around_it() -> None:
     graph = from_onnx(model(BRANCHES))
     branch = graph.nodes[1].attributes["else_branch"]
-    assert isinstance(branch, Body)
-    alike = Body(replace(branch.graph, names={branch.graph.outputs[0]: "x"}), branch.captures)
+    assert isinstance(branch, Subgraph)
+    alike = Subgraph(replace(branch.graph, names={branch.graph.outputs[0]: "x"}), branch.captures)
     node = graph.nodes[1]._replace(attributes={**graph.nodes[1].attributes, "else_branch": alike})
     made = to_onnx(replace(graph, nodes=(graph.nodes[0], node)))
     onnx.checker.check_model(made, full_check=True)

@@ -9,12 +9,12 @@ from typing import Any
 import onnx
 import pytest
 
-from fuzzing.graph.canonical import canonical, digest
-from fuzzing.graph.check import check
+from fuzzing.graph.canonical_form import canonicalize, digest
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_writer import to_bytes, to_onnx
+from fuzzing.graph.validation import validate
 from fuzzing.migrate import onnx_pytorch_tests, onnx_simple_tests
-from tests.support.evaluation import all_same, in_onnxruntime, in_reference
+from tests.support.reference_evaluation import all_same, in_onnxruntime, in_reference
 
 
 @cache
@@ -27,14 +27,14 @@ def sample() -> list[Any]:
 def test_models_are_read_and_written_without_loss() -> None:
     for test in sample():
         graph = from_onnx(test.model)
-        check(graph)
+        validate(graph)
         again = to_onnx(graph)
         onnx.checker.check_model(again)
         assert to_bytes(from_onnx(again)) == to_bytes(graph), test.name
         assert [item.name for item in again.graph.input] == [item.name for item in test.model.graph.input]
         assert [item.name for item in again.graph.output] == [item.name for item in test.model.graph.output]
         assert digest(from_onnx(again)) == digest(graph)
-        assert canonical(canonical(graph)) == canonical(graph)
+        assert canonicalize(canonicalize(graph)) == canonicalize(graph)
 
 
 @pytest.mark.parametrize("run", [in_reference, in_onnxruntime])

@@ -18,13 +18,13 @@ from fuzzing.graph.ir import Array
 from fuzzing.graph.onnx_reader import from_onnx
 from fuzzing.graph.onnx_types import constant_of
 from fuzzing.graph.onnx_writer import to_onnx
-from fuzzing.graph.operator import Operator
-from fuzzing.graph.rewrite import prune
+from fuzzing.graph.operator_spec import OperatorSpec
 from fuzzing.graph.torch_writer import to_torch
+from fuzzing.graph.transformations import prune
 from fuzzing.graph.types import ABSENT
-from tests.fuzzing.backends.engines_kit import NOWHERE, arrays, run_all
-from tests.support.evaluation import in_onnxruntime, where_implemented
+from tests.fuzzing.backends.backend_kit import NOWHERE, arrays, run_all
 from tests.support.graphs import BRANCHES, feeds, model, solver
+from tests.support.reference_evaluation import in_onnxruntime, where_implemented
 
 F = TensorType("float32", (2, 3))
 
@@ -39,7 +39,7 @@ JUMPING = frozenset(
 @cache
 def translatable() -> Solver:
     """A solver of operators that torch has too and whose results are continuous."""
-    known = operators.at(18).items()
+    known = operators.specifications(18).items()
     names = tuple(name for name, one in known if one.torch is not None and name not in JUMPING)
     return solver(18, ("float32",), names, 20)
 
@@ -175,8 +175,10 @@ def test_constants_too_large_for_a_program_are_refused() -> None:
 def test_lengths_that_only_the_data_tell_are_refused_where_they_must_be_stated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stating = Operator("Relu", 14, torch=lambda site, names: f"{names[0]}.reshape({site.x.lengths})")
-    monkeypatch.setattr(torch_writer, "specification", lambda graph, node: stating)
+    stating = OperatorSpec(
+        "Relu", 14, torch=lambda context, names: f"{names[0]}.reshape({context.x.lengths})"
+    )
+    monkeypatch.setattr(torch_writer, "find_specification", lambda graph, node: stating)
     builder = Builder(21)
     open_ = TensorType("float32", (2, None))
     graph = builder.finish(builder.node("Relu", (builder.placeholder(open_),), (open_,)))

@@ -13,9 +13,9 @@ from fuzzing.cases import Corpus, OnnxModel, TestCase
 from fuzzing.graph import operators
 from fuzzing.migrate import isra, sources
 from fuzzing.migrate.__main__ import run
-from fuzzing.migrate.parts import Part
-from fuzzing.prioritize.instances import instance_of
-from fuzzing.prioritize.signatures import Signatures
+from fuzzing.migrate.source_parts import Part
+from fuzzing.prioritize.api_signatures import ApiSignatures
+from fuzzing.prioritize.instances import extract_instance
 
 
 def test_it_is_a_source_like_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,7 +25,7 @@ def test_it_is_a_source_like_others(tmp_path: Path, capsys: pytest.CaptureFixtur
     run(source, Corpus(tmp_path), part)
     told = capsys.readouterr().out
     names = {case.provenance.test for case in Corpus(tmp_path)}
-    assert names == {isra.test_name(n) for n in range(isra.MODELS) if part.holds(isra.test_name(n))}
+    assert names == {isra.test_name(n) for n in range(isra.MODELS) if part.contains(isra.test_name(n))}
     assert told.count('"event": "case"') == len(names) > 0
 
 
@@ -44,7 +44,7 @@ def test_models_vary_in_opset_and_element_type_and_are_valid() -> None:
         kinds.update(node.op_type for node in model.graph.node)
     assert set(opsets) == set(range(isra.OPSETS[0], isra.OPSETS[1] + 1))
     assert len(dtypes) >= 6
-    assert len(kinds) > len(operators.at(13)) / 2
+    assert len(kinds) > len(operators.specifications(13)) / 2
 
 
 def test_the_seed_alone_decides() -> None:
@@ -54,11 +54,11 @@ def test_the_seed_alone_decides() -> None:
 
 
 def test_rankings_are_told_of_models_of_several_nodes() -> None:
-    signatures = Signatures()
+    signatures = ApiSignatures()
     for number in range(40):
         case = isra.model(number)
         assert isinstance(case.program, OnnxModel)
-        instance = instance_of(case, signatures)
+        instance = extract_instance(case, signatures)
         kinds = [node.op_type for node in onnx.load_from_string(case.program.model).graph.node]
         assert (instance.id, instance.frontend, instance.source) == (case.id, "onnx", "isra")
         assert instance.operator in kinds
@@ -75,5 +75,5 @@ def test_what_lies_on_an_edge_is_left_out() -> None:
         assert isinstance(case, TestCase)
         assert isinstance(case.program, OnnxModel)
         model = onnx.load_from_string(case.program.model)
-        assert not {node.op_type for node in model.graph.node} & set(isra.ON_THE_EDGE)
-    assert set(isra.ON_THE_EDGE) <= set(operators.at(isra.OPSETS[1]))
+        assert not {node.op_type for node in model.graph.node} & set(isra.SPECIAL_DIMENSIONS)
+    assert set(isra.SPECIAL_DIMENSIONS) <= set(operators.specifications(isra.OPSETS[1]))

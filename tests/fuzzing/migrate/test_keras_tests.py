@@ -7,7 +7,7 @@ import pytest
 from fuzzing.cases import KerasLayer, TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import keras_tests, sources
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip
 
 FILES = (
@@ -40,7 +40,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> list[TestCase | Skip]:
     folder = tmp_path_factory.mktemp("files")
     for name, (text, _) in OURS.items():
         (folder / name).write_text(text)
-    return list(keras_tests.of_files([*FILES, *(str(folder / name) for name in OURS)]))
+    return list(keras_tests.record_files([*FILES, *(str(folder / name) for name in OURS)]))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_the_selection() -> None:
 
 def test_the_parts_are_the_whole() -> None:
     files = keras_tests.test_files()
-    shares = [[file for file in files if Part(number, 3).holds(file)] for number in (1, 2, 3)]
+    shares = [[file for file in files if Part(number, 3).contains(file)] for number in (1, 2, 3)]
     assert sorted(file for share in shares for file in share) == files
     assert all(shares)
 
@@ -121,4 +121,4 @@ def test_what_our_files_called_was_recorded(cases: list[TestCase]) -> None:
     ],
 )
 def test_exit_codes_become_reasons(code: int | None, reason: str | None) -> None:
-    assert keras_tests.trouble(code) == reason
+    assert keras_tests.failure_reason(code) == reason

@@ -15,7 +15,7 @@ from fuzzing.cases import OnnxModel, Recipe, TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.generate.nnsmith import VARIABLE
 from fuzzing.migrate import nnsmith, sources
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip
 
 #: Answers every request with a model of an input of floats, one of whole numbers and one of bools; seeds

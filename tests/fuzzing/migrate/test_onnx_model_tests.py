@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from fuzzing.cases import OnnxModel, TestCase
-from fuzzing.execute.process import Command
 from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
 from fuzzing.migrate import onnx_pytorch_tests, onnx_simple_tests, sources
 
 SOURCES = ("onnx-simple-tests", "onnx-pytorch-tests")
@@ -82,7 +82,7 @@ def test_two_runs_give_the_same_cases(migrated: dict[str, list[TestCase]]) -> No
 def test_the_reference_gives_what_the_tests_expect(migrated: dict[str, list[TestCase]]) -> None:
     """A sample of each source, run as any compiler runs them."""
     sample = [*migrated["onnx-simple-tests"][:4], *migrated["onnx-pytorch-tests"][-4:]]
-    supervisor: Supervisor[str] = Supervisor(Command(sys.executable, "onnx_reference"))
+    supervisor: Supervisor[str] = Supervisor(WorkerCommand(sys.executable, "onnx_reference"))
     ended = dict(supervisor.run((case.provenance.test, case) for case in sample))
     assert {name: run.ending for name, run in ended.items()} == {
         case.provenance.test: "returned" for case in sample

@@ -10,10 +10,10 @@ from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import sources
 from fuzzing.migrate.__main__ import main, run
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, Source
-from fuzzing.prioritize.instances import instance_of
-from fuzzing.prioritize.signatures import Signatures
+from fuzzing.prioritize.api_signatures import ApiSignatures
+from fuzzing.prioritize.instances import extract_instance
 
 
 def _case(number: int) -> TestCase:
@@ -37,7 +37,7 @@ def test_skips_are_told_and_counted(tmp_path: Path, capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     events = [json.loads(line) for line in out.splitlines()]
     assert [event["event"] for event in events] == ["case", "skip", "case", "skip", "skip", "end"]
-    instance = instance_of(_case(1), Signatures()).to_json()
+    instance = extract_instance(_case(1), ApiSignatures()).to_json()
     assert events[0] == {
         "event": "case", "id": _case(1).id, "test": "test_1", "operator": "Relu", "instance": instance
     }  # fmt: skip

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fuzzing.backends import _torch
+from fuzzing.backends.shared import torch_programs
 from fuzzing.cases import TestCase, TorchCall
 from fuzzing.migrate import sources, torch_docs
-from fuzzing.migrate.parts import Part
+from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip
 
 pytestmark = pytest.mark.compiler_torch_eager
@@ -86,7 +86,7 @@ def test_what_an_example_calls_becomes_a_case(migrated: list[TestCase | Skip]) -
 
 def test_every_case_runs_and_says_how_to_compare_it(migrated: list[TestCase | Skip]) -> None:
     for case in [item for item in migrated if isinstance(item, TestCase)]:
-        assert _torch.build(case.program).run(list(case.values()))
+        assert torch_programs.build(case.program).run(list(case.values()))
         assert case.comparison == ("shapes" if apis([case]) == ["torch.randn"] else "values")
 
 
@@ -116,9 +116,9 @@ def test_examples_that_are_of_no_use_are_skipped_with_their_reasons(migrated: li
 
 
 def test_docstrings_are_found_once_in_a_fixed_order() -> None:
-    names = torch_docs.documented()
+    names = torch_docs.list_documented()
     assert len(names) == len(set(names)) > 600
-    assert names == torch_docs.documented()
+    assert names == torch_docs.list_documented()
     assert {"torch.add", "torch.nn.Conv2d", "torch.linalg.qr", "torch.fft.fft", "torch.special.erf"} <= set(
         names
     )
@@ -135,12 +135,12 @@ def test_parts_share_the_docstrings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_docs, "run", run)
     for number in (1, 2, 3):
         assert list(torch_docs.migrate(Part(number, 3))) == []
-    assert sorted(asked) == sorted(torch_docs.documented())
+    assert sorted(asked) == sorted(torch_docs.list_documented())
 
 
 def test_the_source_is_registered_and_names_itself(tmp_path: Path) -> None:
     assert sources.get("torch-docs").library == "torch"
-    found = list(torch_docs._distinct(torch_docs.run(["torch.relu", "torch.sin", "torch.cos"])))
+    found = list(torch_docs._drop_duplicates(torch_docs.run(["torch.relu", "torch.sin", "torch.cos"])))
     cases = [item for item in found if isinstance(item, TestCase)]
     assert {case.provenance.source for case in cases} == {"torch-docs"}
     assert len({case.id for case in cases}) == len(cases)  # all three draw the same tensor

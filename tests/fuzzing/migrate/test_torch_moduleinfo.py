@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzing.backends import _torch
+from fuzzing.backends.shared import torch_programs
 from fuzzing.cases import TestCase, TorchCall
 from fuzzing.migrate import sources, torch_moduleinfo
 from fuzzing.migrate.sources import Skip
@@ -23,7 +23,7 @@ MODULES = (
 
 @pytest.fixture(scope="module")
 def migrated() -> dict[str, list[TestCase | Skip]]:
-    entries = {entry.name: entry for entry in torch_moduleinfo.database()}
+    entries = {entry.name: entry for entry in torch_moduleinfo.load_database()}
     return {name: list(torch_moduleinfo.module_cases(entries[name])) for name in MODULES}
 
 
@@ -37,7 +37,7 @@ def test_a_module_is_told_by_its_class_and_runs(
         assert isinstance(case.program, TorchCall)
         assert case.program.api == f"torch.{name}"
         assert case.comparison == "values"
-        assert _torch.build(case.program).run(list(case.values()))
+        assert torch_programs.build(case.program).run(list(case.values()))
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuzzing.backends import _torch
+from fuzzing.backends.shared import torch_programs
 from fuzzing.cases import Device, Dtype, Name, Recipe, Tensor, TensorArg, TestCase, TorchCall
 from fuzzing.cases.case import case_from_manifest, parse_manifest
 from fuzzing.migrate import sources, torch_opinfo
 from fuzzing.migrate.sources import Skip
-from fuzzing.migrate.torch_arguments import CannotTellError, Teller, public_name, resolve, tell_tensor
+from fuzzing.torch_api.serializer import (
+    NotSerializableError,
+    Serializer,
+    public_name,
+    resolve,
+    serialize_tensor,
+)
 
 pytestmark = pytest.mark.compiler_torch_eager
 
@@ -47,7 +53,7 @@ OPERATORS = (
 @pytest.fixture(scope="module")
 def migrated() -> dict[str, list[TestCase | Skip]]:
     found: dict[str, list[TestCase | Skip]] = {}
-    for entry in torch_opinfo.database():
+    for entry in torch_opinfo.load_database():
         if entry.name in OPERATORS:
             found.setdefault(entry.name, []).extend(torch_opinfo.operator_cases(entry, entry.name))
     return found
@@ -92,7 +98,7 @@ def test_a_wrapper_that_turns_its_arguments_round_is_seen_through(
 def test_every_case_repeats_what_its_sample_gave(migrated: dict[str, list[TestCase | Skip]]) -> None:
     """The samples are drawn anew, and called as torch's tests call them."""
     compared = 0
-    for entry in torch_opinfo.database():
+    for entry in torch_opinfo.load_database():
         if entry.name not in OPERATORS or entry.variant_test_name:
             continue
         cases = {case.provenance.test: case for case in cases_of(migrated, entry.name)}
@@ -100,8 +106,8 @@ def test_every_case_repeats_what_its_sample_gave(migrated: dict[str, list[TestCa
             case = cases.get(f"{entry.name}/float32/{place}")
             if case is None or case.comparison == "shapes":
                 continue
-            wanted = _torch.named_outputs(entry.op(sample.input, *sample.args, **sample.kwargs))
-            found = _torch.build(case.program).run(list(case.values()))
+            wanted = torch_programs.named_outputs(entry.op(sample.input, *sample.args, **sample.kwargs))
+            found = torch_programs.build(case.program).run(list(case.values()))
             assert [name for name, _ in found] == [name for name, _ in wanted]
             for (_, got), (_, want) in zip(found, wanted, strict=True):
                 assert isinstance(got, Tensor)
@@ -145,7 +151,9 @@ def test_what_cannot_be_told_is_skipped_with_its_reason(
 def test_other_types_give_a_sample_each(migrated: dict[str, list[TestCase | Skip]]) -> None:
     found = Counter(case.provenance.test.split("/")[1] for case in cases_of(migrated, "add"))
     assert found["float32"] > 5
-    assert {dtype: found[dtype] for dtype in torch_opinfo.FURTHER} == dict.fromkeys(torch_opinfo.FURTHER, 1)
+    assert {dtype: found[dtype] for dtype in torch_opinfo.EXTRA_DTYPES} == dict.fromkeys(
+        torch_opinfo.EXTRA_DTYPES, 1
+    )
     assert {case.provenance.test.split("/")[1] for case in cases_of(migrated, "bitwise_and")} == {
         "int64",
         "bool",
@@ -162,7 +170,7 @@ def test_cases_survive_their_files_and_are_small(migrated: dict[str, list[TestCa
 
 
 def test_samples_are_the_same_each_time() -> None:
-    entry = next(entry for entry in torch_opinfo.database() if entry.name == "nn.functional.layer_norm")
+    entry = next(entry for entry in torch_opinfo.load_database() if entry.name == "nn.functional.layer_norm")
     first, second = (list(torch_opinfo.operator_cases(entry, "layer_norm")) for _ in range(2))
     assert first == second
 
@@ -204,19 +212,21 @@ def test_a_tensor_is_told_with_its_memory(name: str) -> None:
     import torch
 
     tensor = TENSORS[name](torch)
-    argument, given = tell_tensor(tensor, "x")
+    argument, given = serialize_tensor(tensor, "x")
     value = given.draw() if isinstance(given, Recipe) else given
-    [again] = _torch.build(TorchCall("torch.clone", (argument,))).arrange([("x", value)])
+    [again] = torch_programs.build(TorchCall("torch.clone", (argument,))).arrange([("x", value)])
     assert (again.layout, again.dtype, again.shape) == (tensor.layout, tensor.dtype, tensor.shape)
     if tensor.layout is torch.strided and not tensor.is_contiguous():
         assert (again.stride(), again.storage_offset()) == (tensor.stride(), tensor.storage_offset())
-    assert _torch.from_torch(again) == _torch.from_torch(tensor)
+    assert torch_programs.from_torch(again) == torch_programs.from_torch(tensor)
 
 
 def test_a_constant_is_told_by_a_recipe() -> None:
     import torch
 
-    assert tell_tensor(TENSORS["constant"](torch), "x")[1] == Recipe("constant", "float32", (3,), -0.0, 0, 0)
+    assert serialize_tensor(TENSORS["constant"](torch), "x")[1] == Recipe(
+        "constant", "float32", (3,), -0.0, 0, 0
+    )
 
 
 def stored_zero(torch: Any) -> Any:
@@ -239,15 +249,15 @@ UNTOLD: dict[str, Callable[[Any], Any]] = {
 def test_a_tensor_that_cannot_be_told_is_refused(why: str) -> None:
     import torch
 
-    with pytest.raises(CannotTellError, match=why):
-        tell_tensor(UNTOLD[why](torch), "x")
+    with pytest.raises(NotSerializableError, match=why):
+        serialize_tensor(UNTOLD[why](torch), "x")
 
 
 def test_arguments_are_told_with_their_types() -> None:
     import torch
 
     x = torch.ones(2)
-    teller = Teller()
+    teller = Serializer()
     args = teller.args(
         [x, [x, torch.zeros(2)], torch.float16, torch.device("cpu"), torch.Size([2]), np.int64(3)]
     )
@@ -266,8 +276,8 @@ def test_arguments_are_told_with_their_types() -> None:
 
 def test_arguments_without_a_form_are_refused() -> None:
     for value, why in ((object(), "type that has no form"), (lambda: 0, "function without a name")):
-        with pytest.raises(CannotTellError, match=why):
-            Teller().argument(value, "x")
+        with pytest.raises(NotSerializableError, match=why):
+            Serializer().argument(value, "x")
 
 
 def test_functions_have_the_name_by_which_they_are_found() -> None:

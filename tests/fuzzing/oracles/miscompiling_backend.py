@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import onnx
 
-from fuzzing.backends.base import Backend, Named, Pattern, Unsupported, get, register
+from fuzzing.backends.base import Backend, Named, Unsupported, UnsupportedPattern, get, register
 from fuzzing.cases.programs import OnnxModel, Program
 from fuzzing.cases.values import RAW_DTYPES, STRING, Tensor, Value
 
@@ -34,7 +34,9 @@ class Miscompiling(Backend):
     package: ClassVar[str] = "onnxruntime"
     import_name: ClassVar[str] = "onnxruntime"
     # What onnxruntime itself refuses is no fault of ours.
-    unsupported: ClassVar[tuple[Pattern, ...]] = (Pattern("", "", "onnxruntime refuses this"),)
+    unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = (
+        UnsupportedPattern("", "", "onnxruntime refuses this"),
+    )
 
     def load(self, device: str, options: dict[str, Any]) -> None:
         self._honest = get("onnxruntime")()
@@ -92,12 +94,12 @@ def _changed(right: Value, wrong: Value, fault: str) -> bool:
     return not np.allclose(wrong.array(), right.array(), rtol=rtol, atol=2e-5, equal_nan=True)
 
 
-def _numeric(spoil: Any) -> Any:
+def _numeric(corrupt: Any) -> Any:
     def spoiled(value: Value) -> Value:
         if not isinstance(value, Tensor) or value.dtype == STRING or value.dtype in RAW_DTYPES:
             return value
         with np.errstate(all="ignore"):
-            return Tensor.of(spoil(value.array()).reshape(value.shape), value.dtype)
+            return Tensor.of(corrupt(value.array()).reshape(value.shape), value.dtype)
 
     return spoiled
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fuzzing.cases import Sequence, Tensor
-from fuzzing.oracles.compare import Outputs
 from fuzzing.oracles.differential import Row, differential
+from fuzzing.oracles.output_comparison import Outputs
 
 
 def of(*items: float, name: str = "y") -> Outputs:
@@ -21,7 +21,7 @@ def table(reference: Outputs, float64: Outputs | None = None, **given: Outputs |
 
 def test_who_deviates_from_all_others_is_alone() -> None:
     rows = table(of(1, 2), a=of(1, 2), b=of(1, 2.5), c=of(1, 2.000001))
-    assert {label: (row.group, row.lonely) for label, row in rows.items()} == {
+    assert {label: (row.group, row.outlier) for label, row in rows.items()} == {
         "a": (0, False),
         "b": (1, True),
         "c": (0, False),
@@ -30,16 +30,16 @@ def test_who_deviates_from_all_others_is_alone() -> None:
 
 
 def test_the_library_counts_as_one_of_them() -> None:
-    assert table(of(1), a=of(1), b=of(2))["b"].lonely
+    assert table(of(1), a=of(1), b=of(2))["b"].outlier
     rows = table(of(1), a=of(2), b=of(2))
-    assert [(row.group, row.lonely) for row in rows.values()] == [(1, False), (1, False)]
+    assert [(row.group, row.outlier) for row in rows.values()] == [(1, False), (1, False)]
 
 
 @pytest.mark.parametrize("order", list(permutations(["a", "b", "c"])))
 def test_three_opinions_leave_nobody_alone(order: tuple[str, ...]) -> None:
     values = {"a": of(1), "b": of(2), "c": of(3)}
     rows = table(of(1), **{label: values[label] for label in order})
-    assert not any(row.lonely for row in rows.values())
+    assert not any(row.outlier for row in rows.values())
     assert len({row.group for row in rows.values()}) == 3
 
 
@@ -50,7 +50,7 @@ def test_one_against_the_library_alone_is_no_majority() -> None:
 def test_who_gives_nothing_has_no_group() -> None:
     rows = table(of(1), a=None, b=of(1), c=of(5))
     assert rows["a"] == Row(None, None, None, False)
-    assert rows["c"].lonely
+    assert rows["c"].outlier
 
 
 def test_distances_are_to_reference_and_to_float64() -> None:

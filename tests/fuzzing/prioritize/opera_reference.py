@@ -6,11 +6,11 @@ from collections.abc import Hashable, Sequence
 from itertools import combinations
 from typing import Any
 
-from fuzzing.prioritize.abstraction import code, paper
-from fuzzing.prioritize.base import Context, shuffled
+from fuzzing.prioritize.abstraction import abstract_as_paper, abstract_as_released_code
 from fuzzing.prioritize.greedy import UNIT
 from fuzzing.prioritize.instances import Instance
-from fuzzing.prioritize.opera_filter import refused
+from fuzzing.prioritize.opera_filter import is_refused
+from fuzzing.prioritize.strategies import Context, shuffle
 
 Seen = dict[Hashable, set[Hashable]]
 
@@ -19,7 +19,7 @@ class PlainOperator:
     """One operator's instances, and what was seen of it."""
 
     def __init__(self, instances: Sequence[Instance], places: list[int], context: Context, mode: str) -> None:
-        partition = code if mode == "code" else paper
+        partition = abstract_as_released_code if mode == "code" else abstract_as_paper
         first = instances[places[0]]
         suite = context.suite(first.frontend)
         tests = [] if suite is None else [one for one in suite.instances if one.operator == first.operator]
@@ -35,8 +35,10 @@ class PlainOperator:
             self.see(self.columns(self._defaults(instances, places), partial=True))
         self.covered = {column: len(values) for column, values in self.seen.items()}
         self.left = list(places)
-        self.refused = {
-            p for p in places if mode == "code" and context.options and refused(instances[p], context.backend)
+        self.is_refused = {
+            p
+            for p in places
+            if mode == "code" and context.options and is_refused(instances[p], context.backend)
         }
         counted = 0 if suite is None else suite.operators.get(self.name, 0)
         self.weight = self._weight(max(counted, len(tests)), bool(seeds))
@@ -82,7 +84,7 @@ class PlainOperator:
             self.seen.setdefault(column, set()).add(value)
 
     def score(self, place: int) -> float:
-        if place in self.refused:
+        if place in self.is_refused:
             return 0.0
         single = pair = 0
         for column, value in self.columns(self.rows[place]).items():
@@ -123,4 +125,4 @@ def plain_order(instances: Sequence[Instance], context: Context, mode: str) -> l
         if score == 0 or not operator.left:
             live.remove(operator)
     rest = [place for place in range(len(instances)) if place not in set(emitted)]
-    return emitted + shuffled(rest, instances, context.seed)
+    return emitted + shuffle(rest, instances, context.seed)

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzzing.prioritize.base import Context, get
 from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.strategies import Context, get
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ PARAMETERS = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), VALUES, max_
 
 
 @st.composite
-def drawn_instances(draw: st.DrawFn, most: int = 12, fewest: int = 0) -> list[Instance]:
+def generate_instances(draw: st.DrawFn, most: int = 12, fewest: int = 0) -> list[Instance]:
     """A few instances of a few operators and frontends; values repeat, so that ties are common."""
     found = []
     for number in range(draw(st.integers(fewest, most))):
@@ -74,12 +74,12 @@ def drawn_instances(draw: st.DrawFn, most: int = 12, fewest: int = 0) -> list[In
 
 
 @st.composite
-def drawn_contexts(draw: st.DrawFn) -> Context:
+def generate_contexts(draw: st.DrawFn) -> Context:
     """With or without a suite, counted or recorded, and any backend's list of what it refuses."""
     seed, backend = draw(st.integers(0, 3)), draw(st.sampled_from(["", "openvino", "tvm"]))
     options = draw(st.sampled_from([{}, {"opera.filter": "released"}]))
     suites = {}
     for frontend in draw(st.lists(st.sampled_from(["torch", "onnx", ""]), unique=True)):
         counts = draw(st.dictionaries(st.sampled_from(["Add", "Conv", "Sin"]), st.integers(0, 5), max_size=3))
-        suites[frontend] = CountedSuite(counts, draw(drawn_instances(most=4)))
+        suites[frontend] = CountedSuite(counts, draw(generate_instances(most=4)))
     return Context(suites, seed=seed, backend=backend, options=options)

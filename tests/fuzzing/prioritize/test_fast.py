@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fuzzing.errors import UsageError
-from fuzzing.prioritize.base import Context
-from fuzzing.prioritize.fast import BANDS, minhashes, text_of, unlike
+from fuzzing.prioritize.fast import BANDS, compute_minhashes, instance_text, order_by_distance
+from fuzzing.prioritize.strategies import Context
 from tests.fuzzing.prioritize.prioritize_kit import instance, order
 
 
@@ -28,14 +28,14 @@ def _plain(signatures: list[list[int]], start: int) -> list[int]:
 @pytest.mark.parametrize("values", [2, 6, 40, 10_000])
 def test_the_order_is_that_of_comparing_everything(values: int) -> None:
     drawn = np.random.Generator(np.random.PCG64(values)).integers(0, values, (150, BANDS), np.uint64)
-    assert list(unlike(drawn, 7)) == _plain(drawn.tolist(), 7)
+    assert list(order_by_distance(drawn, 7)) == _plain(drawn.tolist(), 7)
 
 
 def test_minhashes_estimate_how_alike_two_sets_are() -> None:
     letters = [f"{number:05d}" for number in range(400)]
     same, half, other = set(letters[:200]), set(letters[100:300]), set(letters[200:])
     tables = [
-        minhashes([{f"{seed}{word}" for word in words} for words in (same, half, other)])
+        compute_minhashes([{f"{seed}{word}" for word in words} for words in (same, half, other)])
         for seed in range(60)
     ]
     agree = np.mean([[(t[0] == t[1]).mean(), (t[0] == t[2]).mean()] for t in tables], axis=0)
@@ -51,7 +51,7 @@ def test_what_is_unlike_comes_before_what_is_alike() -> None:
 
 def test_shingles_and_tokens_are_options() -> None:
     assert (
-        text_of(instance(1, "Add", a=[1, 2], b={"tensor": ["int8", [3]]}))
+        instance_text(instance(1, "Add", a=[1, 2], b={"tensor": ["int8", [3]]}))
         == 'Add a=[1,2] b={"tensor":["int8",[3]]}'
     )
     instances = [instance(n, "Add", a=n % 7, b="x" * (n % 5)) for n in range(40)]

@@ -6,7 +6,7 @@ import pytest
 
 from fuzzing.prioritize import greedy
 from fuzzing.prioritize.abstraction import Abstract
-from fuzzing.prioritize.greedy import Weights, alike, denominator, rarer, search
+from fuzzing.prioritize.greedy import Weights, denominator, equal_weights, rarity_weights, search
 from fuzzing.prioritize.table import Table, tabulate
 
 
@@ -19,7 +19,7 @@ def _picked(table: Table, weights: Weights) -> list[tuple[int, int]]:
     return [(pick.row, pick.score) for pick in search(table, weights)]
 
 
-@pytest.mark.parametrize("weights", [alike, rarer])
+@pytest.mark.parametrize("weights", [equal_weights, rarity_weights])
 @pytest.mark.parametrize(("parameters", "values"), [(1, 400), (3, 5), (4, 40), (2, 3)])
 def test_how_many_rows_are_looked_at_together_changes_nothing(
     weights: Weights, parameters: int, values: int, monkeypatch: pytest.MonkeyPatch
@@ -42,4 +42,4 @@ def test_wide_pairs_have_ids_of_their_own() -> None:
 
 def test_a_score_of_one_is_the_denominator() -> None:
     table = tabulate(_rows(0, 5, 3, 4))
-    assert next(search(table, rarer)).score == denominator(table)
+    assert next(search(table, rarity_weights)).score == denominator(table)

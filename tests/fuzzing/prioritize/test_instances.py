@@ -24,18 +24,18 @@ from fuzzing.cases import (
     TorchProgram,
 )
 from fuzzing.errors import UsageError
-from fuzzing.prioritize.instances import Instance, instance_of, read_lines
-from fuzzing.prioritize.signatures import Signatures
-from tests.fuzzing.prioritize.prioritize_kit import drawn_instances, instance
+from fuzzing.prioritize.api_signatures import ApiSignatures
+from fuzzing.prioritize.instances import Instance, extract_instance, read_instances
+from tests.fuzzing.prioritize.prioritize_kit import generate_instances, instance
 
-SIGNATURES = Signatures()
+SIGNATURES = ApiSignatures()
 X = Tensor("float32", (2, 3), bytes(24))
 TOLD = {"tensor": ["float32", [2, 3]]}
 
 
 def _told(program: Program, operator: str = "", **inputs: Any) -> Instance:
     provenance = Provenance("toy", "test", operator, "library", "1")
-    return instance_of(TestCase(program, tuple(inputs.items()), provenance), SIGNATURES)
+    return extract_instance(TestCase(program, tuple(inputs.items()), provenance), SIGNATURES)
 
 
 def _node(op_type: str, inputs: list[str], outputs: list[str], **attributes: Any) -> onnx.NodeProto:
@@ -132,16 +132,16 @@ def test_bytes_that_are_no_model_tell_nothing() -> None:
     assert _told(OnnxModel(b"1"), "Relu").parameters == ()
 
 
-@given(instances=drawn_instances())
+@given(instances=generate_instances())
 def test_an_instance_survives_a_line(instances: list[Instance]) -> None:
     lines = [json.dumps({"id": one.id, "instance": one.to_json()}) for one in instances]
-    assert list(read_lines(iter(lines))) == instances
+    assert list(read_instances(iter(lines))) == instances
     assert [Instance.from_json(json.loads(json.dumps(one.to_json()))) for one in instances] == instances
 
 
 def test_a_catalogue_has_other_lines_and_old_ones() -> None:
     lines = ['{"id": "ab", "operator": "Add"}', '{"library": "onnx 1", "skipped": {}}']
-    assert list(read_lines(iter(lines))) == [Instance("ab", "Add", (), "")]
+    assert list(read_instances(iter(lines))) == [Instance("ab", "Add", (), "")]
 
 
 @pytest.mark.parametrize("damage", ["operator", "parameters", "explicit", "id"])
@@ -151,4 +151,4 @@ def test_what_is_no_instance_is_refused(damage: str) -> None:
         with pytest.raises(UsageError, match="instance"):
             Instance.from_json(broken)
     with pytest.raises(UsageError, match="not JSON"):
-        list(read_lines(iter(["{"])))
+        list(read_instances(iter(["{"])))

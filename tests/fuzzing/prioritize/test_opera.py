@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzing.errors import UsageError
-from fuzzing.prioritize.base import Context, get
-from fuzzing.prioritize.greedy import Weights, alike, rarer, search
+from fuzzing.prioritize.greedy import Weights, equal_weights, rarity_weights, search
 from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.strategies import Context, get
 from fuzzing.prioritize.table import tabulate
 from tests.fuzzing.prioritize.opera_reference import plain_order
 from tests.fuzzing.prioritize.prioritize_kit import (
     CountedSuite,
-    drawn_contexts,
-    drawn_instances,
+    generate_contexts,
+    generate_instances,
     instance,
     order,
 )
@@ -24,7 +24,7 @@ MODES = {"opera": "code", "opera-code": "code", "opera-paper": "paper"}
 
 
 @pytest.mark.parametrize(("strategy", "mode"), [("opera", "code"), ("opera-paper", "paper")])
-@given(instances=drawn_instances(), context=drawn_contexts())
+@given(instances=generate_instances(), context=generate_contexts())
 @settings(max_examples=60, deadline=None)
 def test_the_order_is_that_of_computing_every_score_anew(
     strategy: str, mode: str, instances: list[Instance], context: Context
@@ -32,7 +32,7 @@ def test_the_order_is_that_of_computing_every_score_anew(
     assert order(strategy, instances, context) == plain_order(instances, context, mode)
 
 
-@given(instances=drawn_instances(most=30), seed=st.integers(0, 5))
+@given(instances=generate_instances(most=30), seed=st.integers(0, 5))
 @settings(max_examples=25, deadline=None)
 def test_many_rows_of_one_operator(instances: list[Instance], seed: int) -> None:
     one = [instance(at, "Conv", "torch", **dict(found.parameters)) for at, found in enumerate(instances)]
@@ -41,7 +41,7 @@ def test_many_rows_of_one_operator(instances: list[Instance], seed: int) -> None
 
 @given(rows=st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)), max_size=40))
 @settings(deadline=None)
-@pytest.mark.parametrize("weights", [alike, rarer])
+@pytest.mark.parametrize("weights", [equal_weights, rarity_weights])
 def test_an_emission_never_raises_a_score(weights: Weights, rows: list[dict[str, int]]) -> None:
     scores = [pick.score for pick in search(tabulate(rows), weights)]
     assert scores == sorted(scores, reverse=True)

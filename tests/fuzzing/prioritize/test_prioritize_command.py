@@ -28,7 +28,7 @@ def test_catalogues_are_ranked_together_each_case_once(
     one, two, three = instance(1, "Add", a=1), instance(2, "Add", a=1), instance(3, "Sin", a=0)
     first = _catalogue(tmp_path / "one.jsonl", [one, two])
     second = _catalogue(tmp_path / "two.jsonl", [two, three])
-    assert main(["--strategy", "opera", "--catalogue", str(first), "--catalogue", str(second)]) == 0
+    assert main(["--strategy", "opera", "--catalog", str(first), "--catalog", str(second)]) == 0
     *ranked, end = _events(capsys)
     assert ranked == [{"event": "ranked", "id": found.id} for found in (one, three, two)]
     assert end["event"] == "end"
@@ -37,7 +37,7 @@ def test_catalogues_are_ranked_together_each_case_once(
 
 def test_why_is_told_if_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _catalogue(tmp_path / "one.jsonl", [instance(1, "Add", a=1, b=2)])
-    assert main(["--strategy", "opera", "--catalogue", str(path), "--explain"]) == 0
+    assert main(["--strategy", "opera", "--catalog", str(path), "--explain"]) == 0
     assert _events(capsys)[0]["why"] == {
         "opera": 1.0, "operator": 1.0, "diversity": 1.0, "new": ["a", "b"], "new_pairs": 1
     }  # fmt: skip
@@ -52,7 +52,7 @@ def test_what_a_change_touches_is_told_first_if_asked(
     file |= {"old": source, "new": source.replace("return node", "return None")}
     given = tmp_path / "change.json"
     given.write_text(json.dumps({"base": "a", "head": "b", "truncated": False, "files": [file]}))
-    words = ["--strategy", "change", "--catalogue", str(path), "--change", str(given)]
+    words = ["--strategy", "change", "--catalog", str(path), "--change", str(given)]
     assert main([*words, "--touched", "5"]) == 0
     touched, *others = _events(capsys)
     assert (touched["event"], touched["operator"]) == ("touched", "Resize")
@@ -77,7 +77,7 @@ def test_a_suite_weighs_the_operators_of_its_frontend(
     path = _catalogue(tmp_path / "one.jsonl", instances)
     suite = tmp_path / "mine.torch.json"
     suite.write_text(json.dumps({"origin": "here", "operators": {"torch.sin": 3}}))
-    assert main(["--strategy", "opera", "--catalogue", str(path), "--suite", str(suite), "--explain"]) == 0
+    assert main(["--strategy", "opera", "--catalog", str(path), "--suite", str(suite), "--explain"]) == 0
     weights = {event["id"]: event["why"]["operator"] for event in _events(capsys)[:-1]}
     assert weights == {instances[0].id: 0.25, instances[1].id: 1.0, instances[2].id: 1.0}
 
@@ -91,7 +91,7 @@ def test_coverage_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     covered.write_text(
         json.dumps({"event": "covered", "id": instance(2).id, "files": {"a.py": [1, 2]}}) + "\n"
     )
-    arguments = ["--strategy", "coverage-total", "--catalogue", str(path), "--coverage"]
+    arguments = ["--strategy", "coverage-total", "--catalog", str(path), "--coverage"]
     assert main([*arguments, str(covered)]) == 0
     assert [event["id"] for event in _events(capsys)[:-1]] == [instance(2).id, instance(1).id]
     assert main([*arguments, str(path)]) == 2
@@ -100,7 +100,7 @@ def test_coverage_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_options_reach_the_strategy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _catalogue(tmp_path / "one.jsonl", [instance(1)])
-    base = ["--strategy", "fast", "--catalogue", str(path), "--option"]
+    base = ["--strategy", "fast", "--catalog", str(path), "--option"]
     assert main([*base, "fast.shingles=tokens"]) == 0
     assert main([*base, "fast.shingles=0"]) == 2
     assert main([*base, "tokens"]) == 2
@@ -111,7 +111,7 @@ def test_options_reach_the_strategy(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("arguments", "said"),
     [
         (["--strategy", "best"], "there are: "),
-        (["--strategy", "opera", "--catalogue", "nowhere.jsonl"], "cannot read the catalogue"),
+        (["--strategy", "opera", "--catalog", "nowhere.jsonl"], "cannot read the catalog"),
         (["--strategy", "coverage-total"], "coverage_runs"),
     ],
 )

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzing.errors import UnknownNameError
-from fuzzing.prioritize.base import Context, get, names
 from fuzzing.prioritize.instances import Instance
-from tests.fuzzing.prioritize.prioritize_kit import drawn_contexts, drawn_instances, instance, order
+from fuzzing.prioritize.strategies import Context, get, names
+from tests.fuzzing.prioritize.prioritize_kit import generate_contexts, generate_instances, instance, order
 
 OPERA = ("opera", "opera-code", "opera-paper", "opera-operator", "opera-parameters")
 STRATEGIES = ("source-order", "random", "fast", *OPERA)
@@ -18,7 +18,7 @@ def test_all_are_registered() -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@given(instances=drawn_instances(), context=drawn_contexts())
+@given(instances=generate_instances(), context=generate_contexts())
 @settings(max_examples=15, deadline=None)
 def test_an_order_is_a_permutation_and_comes_again(
     strategy: str, instances: list[Instance], context: Context
@@ -28,7 +28,7 @@ def test_an_order_is_a_permutation_and_comes_again(
     assert order(strategy, instances, context) == found
 
 
-@given(instances=drawn_instances(fewest=2), seed=st.integers())
+@given(instances=generate_instances(fewest=2), seed=st.integers())
 def test_random_depends_on_the_seed_and_the_ids_alone(instances: list[Instance], seed: int) -> None:
     ids = [instances[at].id for at in order("random", instances, Context(seed=seed))]
     turned = instances[::-1]

@@ -16,8 +16,8 @@ from fuzzing.backends.base import register
 sys.path.append(str(Path(__file__).parents[3]))
 from tests.support.faults import (
     Match,
+    ModelContext,
     Rewriter,
-    Scene,
     after,
     having,
     is_a,
@@ -63,14 +63,14 @@ class Faulty(Rewriter):
     options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": (*FAULTS, STALE)}
     _compiled = 0
 
-    def rewrite(self, fault: str, model: Any, scene: Scene) -> None:
+    def rewrite(self, fault: str, model: Any, context: ModelContext) -> None:
         self._compiled += 1
         if fault == STALE:
             if self._compiled == 1 and len(model.graph.node) == 1:
                 return
             fault = "crash-elu"
         kind, match = FAULTS[fault]
-        for node in matching(match, model, scene):
+        for node in matching(match, model, context):
             if kind == "crash":
                 _convert(node.op_type, fault)
             negate(model.graph, node)

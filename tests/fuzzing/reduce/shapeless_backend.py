@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from fuzzing.backends.base import register
 
 sys.path.append(str(Path(__file__).parents[3]))
-from tests.support.faults import Rewriter, Scene
+from tests.support.faults import ModelContext, Rewriter
 
 
 @register
@@ -19,7 +19,7 @@ class Shapeless(Rewriter):
     name: ClassVar[str] = "shapeless"
     options: ClassVar[dict[str, tuple[str, ...]]] = {"fault": ("shape-end",)}
 
-    def rewrite(self, fault: str, model: Any, scene: Scene) -> None:
+    def rewrite(self, fault: str, model: Any, context: ModelContext) -> None:
         for node in model.graph.node:
             if node.op_type == "Shape":
                 left = [one for one in node.attribute if one.name != "end"]

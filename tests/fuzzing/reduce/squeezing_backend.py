@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fuzzing.backends import _torch
 from fuzzing.backends.base import Named, register
+from fuzzing.backends.shared import torch_programs
 from fuzzing.backends.torch_eager import TorchEager
 
 
@@ -24,6 +24,6 @@ class Squeezing(TorchEager):
                 name = str(func)
                 return args[0].squeeze() if name == "aten.squeeze.dim" else func(*args, **(kwargs or {}))
 
-        built: _torch.Built = executable
+        built: torch_programs.Built = executable
         with Squeezes():  # type: ignore[no-untyped-call]
             return built.run(inputs, self._device)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fuzzing.cases import KerasLayer, Provenance, Recipe, Tensor, TensorArg, TestCase, TorchCall
 from fuzzing.cases.arguments import Dtype
 from fuzzing.cases.case import Input
-from fuzzing.reduce.calls import FORMAT
-from fuzzing.reduce.engine import CLEAN, SAME, Reduced, reduce
-from fuzzing.reduce.inputs import cast, complexity, simpler, tensor_of
+from fuzzing.reduce.calls import SPEC
+from fuzzing.reduce.engine import CLEAN, SAME, SearchResult, reduce
+from fuzzing.reduce.input_values import as_tensor, cast_input, complexity, simplify_input
 
 
 def tensor(*shape: int, seed: int = 0, dtype: str = "float32") -> Tensor:
@@ -28,17 +28,17 @@ def case(program: TorchCall | KerasLayer, **inputs: Input) -> TestCase:
     return TestCase(program, tuple(inputs.items()), given, expected=outputs)
 
 
-def reduced(start: TestCase, shows: Callable[[TestCase], bool]) -> Reduced[TestCase]:
-    def judge(candidates: Sequence[TestCase]) -> list[str]:
+def reduced(start: TestCase, shows: Callable[[TestCase], bool]) -> SearchResult[TestCase]:
+    def classify(candidates: Sequence[TestCase]) -> list[str]:
         return [SAME if shows(candidate) else CLEAN for candidate in candidates]
 
-    found = reduce(start, FORMAT, judge)
+    found = reduce(start, SPEC, classify)
     assert found.minimal
     assert shows(found.best)
     return found
 
 
-def call(found: Reduced[TestCase]) -> TorchCall:
+def call(found: SearchResult[TestCase]) -> TorchCall:
     assert isinstance(found.best.program, TorchCall)
     return found.best.program
 
@@ -83,12 +83,12 @@ def test_lengths_that_must_agree_shrink_together_and_strides_go() -> None:
     start = case(CONV, x=tensor(1, 3, 6, 2), w=tensor(4, 3, 2, 2), b=tensor(4))
 
     def shows(it: TestCase) -> bool:
-        shapes = {name: value.shape for name, given in it.inputs if (value := tensor_of(given)) is not None}
+        shapes = {name: value.shape for name, given in it.inputs if (value := as_tensor(given)) is not None}
         x, w = shapes.get("x", ()), shapes.get("w", ())
         return len(x) == len(w) == 4 and x[1] == w[1] and x[2] >= 3
 
     found = reduced(start, shows)
-    shapes = {name: tensor_of(given) for name, given in found.best.inputs}
+    shapes = {name: as_tensor(given) for name, given in found.best.inputs}
     assert {name: value and value.shape for name, value in shapes.items()} == {
         "x": (1, 1, 3, 1),
         "w": (1, 1, 1, 1),
@@ -111,7 +111,7 @@ def test_a_layer_is_told_of_the_shape_it_declares() -> None:
     assert isinstance(found.program, KerasLayer)
     [argument] = found.program.inputs
     assert isinstance(argument, TensorArg)
-    assert argument.shape == tensor_of(found.inputs[0][1]).shape  # type: ignore[union-attr]
+    assert argument.shape == as_tensor(found.inputs[0][1]).shape  # type: ignore[union-attr]
     assert dict(found.program.kwargs) == {"units": 0}
 
 
@@ -120,11 +120,11 @@ def test_values_become_readable_but_those_that_matter_stay() -> None:
     largest = float(tensor(3, 2, seed=4).array().max())
 
     def shows(it: TestCase) -> bool:
-        found = [tensor_of(given) for _, given in it.inputs]
+        found = [as_tensor(given) for _, given in it.inputs]
         return bool(found) and found[0] is not None and bool((found[0].array() == np.float32(largest)).any())
 
     [(_, value)] = reduced(start, shows).best.inputs
-    array = tensor_of(value).array()  # type: ignore[union-attr]
+    array = as_tensor(value).array()  # type: ignore[union-attr]
     assert np.count_nonzero(array) == 1 or array.size == 1
     assert np.float32(largest) in array
 
@@ -146,7 +146,7 @@ def test_a_number_keeps_its_value_in_a_wider_type(number: float) -> None:
     bits = np.array([number], np.float32).view(np.uint32)
     upper = (bits >> 16).astype(np.uint16)
     for given_ in (Tensor.of(np.array([number], np.float16)), Tensor.of(upper, "bfloat16")):
-        wide = cast(given_, "float32")
+        wide = cast_input(given_, "float32")
         assert isinstance(wide, Tensor)
         want = number if given_.dtype == "float16" else (upper.astype(np.uint32) << 16).view(np.float32)[0]
         assert wide.array()[0] == want
@@ -162,14 +162,14 @@ def test_a_whole_tensor_of_zeros_is_told_by_a_recipe() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "uint8"])
 def test_simpler_inputs_keep_type_and_shape(dtype: str) -> None:
     given = Tensor.of(np.array([[1, 3], [0, 7]]).astype(dtype))
-    found = [tensor_of(candidate) for candidate in simpler(given)]
+    found = [as_tensor(candidate) for candidate in simplify_input(given)]
     assert found
     assert {(item.dtype, item.shape) for item in found if item is not None} == {(dtype, (2, 2))}
 
 
 def test_values_that_nobody_can_read_as_numbers_are_left_alone() -> None:
     raw = Tensor("bfloat16", (2,), b"\x80\x3f\x00\x40")
-    assert list(simpler(raw)) == []
+    assert list(simplify_input(raw)) == []
     assert complexity(raw) == (2, 0, 0)
 
 

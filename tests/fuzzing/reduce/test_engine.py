@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.reduce.engine import CLEAN, OTHER, SAME, Attempt, Budget, Format, Pass, Step, cut, reduce, seek
+from fuzzing.reduce.engine import (
+    CLEAN,
+    OTHER,
+    SAME,
+    Attempt,
+    Budget,
+    Pass,
+    ReductionSpec,
+    Step,
+    ddmin,
+    find_single,
+    reduce,
+)
 from fuzzing.reduce.journal import Journal
 
 Numbers = tuple[int, ...]
@@ -18,7 +30,7 @@ def _without(best: Numbers, places: Sequence[int]) -> Numbers:
 
 
 def _cut(attempt: Attempt[Numbers]) -> None:
-    cut(attempt, lambda best: range(len(best)), _without)
+    ddmin(attempt, lambda best: range(len(best)), _without)
 
 
 def _halve(attempt: Attempt[Numbers]) -> None:
@@ -32,14 +44,14 @@ def _smaller(best: Numbers, place: int) -> list[Numbers]:
     return [(*best[:place], new, *best[place + 1 :]) for new in (0, x // 2, x - 1) if 0 <= new < x]
 
 
-FORMAT = Format[Numbers](
+SPEC = ReductionSpec[Numbers](
     size=lambda numbers: (len(numbers), sum(numbers)),
     key=repr,
     passes=(Pass("cut", _cut), Pass("halve", _halve)),
 )
 
 
-class Counting:
+class CountingClassifier:
     def __init__(self, shows: Callable[[Numbers], str]) -> None:
         self.shows = shows
         self.asked: list[Numbers] = []
@@ -56,11 +68,11 @@ def _holding(*wanted: int) -> Callable[[Numbers], str]:
 
 
 def test_two_culprits_among_fifty_are_found_in_a_few_dozen_runs() -> None:
-    judge = Counting(_holding(13, 37))
-    reduced = reduce(tuple(range(50)), FORMAT, judge)
+    classify = CountingClassifier(_holding(13, 37))
+    reduced = reduce(tuple(range(50)), SPEC, classify)
     assert reduced.best == (13, 37)
     assert reduced.minimal
-    assert reduced.runs == len(judge.asked) <= 40
+    assert reduced.runs == len(classify.asked) <= 40
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=25), st.data(), st.integers(1, 4))
@@ -69,7 +81,7 @@ def test_what_is_left_is_minimal_under_every_pass(
 ) -> None:
     wanted = data.draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=3, unique=True))
     shows = _holding(*wanted)
-    reduced = reduce(tuple(numbers), FORMAT, Counting(shows), width=width)
+    reduced = reduce(tuple(numbers), SPEC, CountingClassifier(shows), width=width)
     assert shows(reduced.best) == SAME
     assert reduced.minimal
     for place in range(len(reduced.best)):
@@ -82,46 +94,52 @@ def test_judging_several_at_once_leads_to_the_same_end(numbers: list[int], width
     def shows(candidate: Numbers) -> str:
         return SAME if sum(candidate) >= min(20, sum(numbers)) else CLEAN
 
-    one = reduce(tuple(numbers), FORMAT, Counting(shows))
-    many = reduce(tuple(numbers), FORMAT, Counting(shows), width=width)
+    one = reduce(tuple(numbers), SPEC, CountingClassifier(shows))
+    many = reduce(tuple(numbers), SPEC, CountingClassifier(shows), width=width)
     assert one.best == many.best
     assert [(step.by, step.size) for step in one.steps] == [(step.by, step.size) for step in many.steps]
 
 
 def test_no_more_are_judged_at_once_than_asked_for() -> None:
-    judge = Counting(_holding(*range(40)))
-    reduce(tuple(range(40)), FORMAT, judge, width=4)
-    assert judge.widest == 4
+    classify = CountingClassifier(_holding(*range(40)))
+    reduce(tuple(range(40)), SPEC, classify, width=4)
+    assert classify.widest == 4
 
 
 def test_nothing_is_judged_twice() -> None:
-    judge = Counting(_holding(7, 9, 11))
-    reduce(tuple(range(30)), FORMAT, judge)
-    assert len(judge.asked) == len(set(judge.asked))
+    classify = CountingClassifier(_holding(7, 9, 11))
+    reduce(tuple(range(30)), SPEC, classify)
+    assert len(classify.asked) == len(set(classify.asked))
 
 
 @pytest.mark.parametrize("runs", [0, 1, 5, 17])
 def test_a_spent_budget_ends_with_the_best_so_far(runs: int) -> None:
-    judge = Counting(_holding(13, 37))
-    reduced = reduce(tuple(range(50)), FORMAT, judge, budget=Budget(runs=runs))
-    assert len(judge.asked) == reduced.runs <= runs
+    classify = CountingClassifier(_holding(13, 37))
+    reduced = reduce(tuple(range(50)), SPEC, classify, budget=Budget(runs=runs))
+    assert len(classify.asked) == reduced.runs <= runs
     assert not reduced.minimal
     assert {13, 37} <= set(reduced.best)
 
 
 def test_time_is_a_budget_too() -> None:
-    reduced = reduce(tuple(range(50)), FORMAT, Counting(_holding(1)), budget=Budget(seconds=-1))
+    reduced = reduce(tuple(range(50)), SPEC, CountingClassifier(_holding(1)), budget=Budget(seconds=-1))
     assert (reduced.runs, reduced.minimal, len(reduced.best)) == (0, False, 50)
 
 
 def test_a_reduction_that_was_cut_off_goes_on_out_of_its_journal(tmp_path: Path) -> None:
-    whole = Counting(_holding(13, 37))
-    undisturbed = reduce(tuple(range(50)), FORMAT, whole)
+    whole = CountingClassifier(_holding(13, 37))
+    undisturbed = reduce(tuple(range(50)), SPEC, whole)
     path = tmp_path / "journal"
-    reduce(tuple(range(50)), FORMAT, Counting(_holding(13, 37)), budget=Budget(runs=9), journal=Journal(path))
+    reduce(
+        tuple(range(50)),
+        SPEC,
+        CountingClassifier(_holding(13, 37)),
+        budget=Budget(runs=9),
+        journal=Journal(path),
+    )
     path.write_text(path.read_text() + '["(1, 2', encoding="utf-8")  # as kill -9 may leave it
-    rest = Counting(_holding(13, 37))
-    resumed = reduce(tuple(range(50)), FORMAT, rest, journal=Journal(path))
+    rest = CountingClassifier(_holding(13, 37))
+    resumed = reduce(tuple(range(50)), SPEC, rest, journal=Journal(path))
     assert resumed.best == undisturbed.best
     assert resumed.replayed == 9
     assert len(rest.asked) == len(whole.asked) - 9
@@ -133,26 +151,26 @@ def test_other_bugs_met_on_the_way_are_kept_smallest_first() -> None:
             return SAME
         return OTHER if 5 in numbers else CLEAN
 
-    reduced = reduce(tuple(range(50)), FORMAT, Counting(shows))
+    reduced = reduce(tuple(range(50)), SPEC, CountingClassifier(shows))
     assert reduced.best == (13, 37)
     assert reduced.others
     assert all(5 in numbers for numbers in reduced.others)
-    assert [FORMAT.size(x) for x in reduced.others] == sorted(FORMAT.size(x) for x in reduced.others)
+    assert [SPEC.size(x) for x in reduced.others] == sorted(SPEC.size(x) for x in reduced.others)
 
 
 def test_candidates_that_are_no_smaller_are_not_run() -> None:
     def grow(attempt: Attempt[Numbers]) -> None:
         assert not attempt.any([(*attempt.best, 1), attempt.best])
 
-    judge = Counting(_holding(1))
-    format_ = Format[Numbers](FORMAT.size, FORMAT.key, (Pass("grow", grow),))
-    reduced = reduce((1, 2), format_, judge)
+    classify = CountingClassifier(_holding(1))
+    format_ = ReductionSpec[Numbers](SPEC.size, SPEC.key, (Pass("grow", grow),))
+    reduced = reduce((1, 2), format_, classify)
     assert (reduced.best, reduced.runs, reduced.minimal) == ((1, 2), 0, True)
 
 
 def test_progress_is_told_step_by_step() -> None:
     told: list[Step] = []
-    reduced = reduce(tuple(range(20)), FORMAT, Counting(_holding(4)), progress=told.append)
+    reduced = reduce(tuple(range(20)), SPEC, CountingClassifier(_holding(4)), progress=told.append)
     assert tuple(told) == reduced.steps
     assert [step.size for step in told] == sorted((step.size for step in told), reverse=True)
     assert told[-1].by == "halve" or told[-1].size == (1, 4)
@@ -163,17 +181,19 @@ def test_an_error_of_the_judge_is_not_swallowed() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        reduce((1, 2), FORMAT, broken)
+        reduce((1, 2), SPEC, broken)
 
 
 def _seek(attempt: Attempt[Numbers]) -> None:
-    seek(attempt, lambda best: best, lambda _, units: tuple(units))
+    find_single(attempt, lambda best: best, lambda _, units: tuple(units))
 
 
 @given(st.integers(0, 63))
 def test_a_single_cause_costs_one_run_per_bit(cause: int) -> None:
     found = reduce(
-        tuple(range(64)), Format(FORMAT.size, repr, (Pass("seek", _seek),)), Counting(_holding(cause))
+        tuple(range(64)),
+        ReductionSpec(SPEC.size, repr, (Pass("seek", _seek),)),
+        CountingClassifier(_holding(cause)),
     )
     assert found.best == (cause,)
     # Six bits, and one proof; a second round asks nothing that is not known.
@@ -182,8 +202,8 @@ def test_a_single_cause_costs_one_run_per_bit(cause: int) -> None:
 
 def test_two_causes_apart_are_left_to_cutting() -> None:
     passes = (Pass("seek", _seek), Pass("cut", _cut))
-    judge = Counting(_holding(1, 62))
-    found = reduce(tuple(range(64)), Format(FORMAT.size, repr, passes), judge)
+    classify = CountingClassifier(_holding(1, 62))
+    found = reduce(tuple(range(64)), ReductionSpec(SPEC.size, repr, passes), classify)
     assert found.best == (1, 62)
-    assert found.spent["seek"] <= 8
-    assert sum(found.spent.values()) == len(judge.asked)
+    assert found.runs_by_pass["seek"] <= 8
+    assert sum(found.runs_by_pass.values()) == len(classify.asked)

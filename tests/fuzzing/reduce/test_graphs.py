@@ -13,18 +13,18 @@ import onnx.parser
 import pytest
 
 from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
-from fuzzing.draws import derive
 from fuzzing.errors import UsageError
-from fuzzing.execute.bench import Bench
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
-from fuzzing.generate.casing import Origin
-from fuzzing.generate.casing import case as case_of
-from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.case_builder import CaseOrigin
+from fuzzing.generate.case_builder import case as case_of
+from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.outcomes import Verdict
 from fuzzing.reduce.engine import CLEAN, SAME, Budget, reduce
-from fuzzing.reduce.graphs import FORMAT, Subject, load
+from fuzzing.reduce.graphs import SPEC, GraphState, load
 from fuzzing.reduce.reduction import Reduction, reduce_case
+from fuzzing.rng import derive_seed
 
 BACKEND = str(Path(__file__).parent / "faulty_backend.py")
 pytestmark = pytest.mark.compiler_onnxruntime
@@ -42,13 +42,13 @@ def shard(fault: str) -> Shard:
 
 def failing(fault: str, nodes: int = 40) -> TestCase:
     """A generated graph that shows the fault."""
-    solver = Solver(Settings(nodes=(nodes, nodes), opset=18, operators=OPERATORS))
-    with Bench(shard(fault)) as bench:
+    solver = Solver(GeneratorSettings(nodes=(nodes, nodes), opset=18, operators=OPERATORS))
+    with Evaluator(shard(fault)) as evaluator:
         for batch in range(8):
-            seeds = [derive(3, batch, number) for number in range(10)]
-            cases = [case_of(solver.generate(seed), seed, Origin("isra", "1"), "") for seed in seeds]
-            for case, outcome in zip(cases, bench.outcomes(cases), strict=True):
-                if outcome.verdict.accuses:
+            seeds = [derive_seed(3, batch, number) for number in range(10)]
+            cases = [case_of(solver.generate(seed), seed, CaseOrigin("isra", "1"), "") for seed in seeds]
+            for case, outcome in zip(cases, evaluator.outcomes(cases), strict=True):
+                if outcome.verdict.is_failure:
                     return case
     raise AssertionError(f"no graph shows {fault}")
 
@@ -93,22 +93,22 @@ def test_shapes_and_values_shrink_as_far_as_the_fault_lets_them() -> None:
 
 
 def test_what_does_not_fail_is_the_callers_mistake() -> None:
-    solver = Solver(Settings(nodes=(3, 3), opset=18, operators=("Relu",)))
-    seed = derive(1)
-    good = case_of(solver.generate(seed), seed, Origin("isra", "1"), "0")
+    solver = Solver(GeneratorSettings(nodes=(3, 3), opset=18, operators=("Relu",)))
+    seed = derive_seed(1)
+    good = case_of(solver.generate(seed), seed, CaseOrigin("isra", "1"), "0")
     with pytest.raises(UsageError, match="nothing to reduce"):
         reduce_case(good, shard("crash-elu"))
 
 
-def model_case(graph: str, **inputs: tuple[int, ...]) -> TestCase:
+def onnx_case(graph: str, **inputs: tuple[int, ...]) -> TestCase:
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {graph}')
     values = [(name, Tensor.of(np.full(shape, 0.5, np.float32))) for name, shape in inputs.items()]
     return TestCase(OnnxModel(model.SerializeToString()), tuple(values), Provenance("t", "t", "", "onnx", ""))
 
 
-def subject_of(case: TestCase) -> Subject:
-    with Bench(shard("crash-elu")) as bench:
-        return load(case, bench)
+def state_of(case: TestCase) -> GraphState:
+    with Evaluator(shard("crash-elu")) as evaluator:
+        return load(case, evaluator)
 
 
 BRANCHED = """(float[2,3] x, float[2,3] y) => (float[2,3] p, float[2,6] q) {
@@ -116,48 +116,48 @@ BRANCHED = """(float[2,3] x, float[2,3] y) => (float[2,3] p, float[2,6] q) {
 }"""
 
 
-def by(wanted: Sequence[str], start: Subject, budget: Budget | None = None) -> Subject:
+def by(wanted: Sequence[str], start: GraphState, budget: Budget | None = None) -> GraphState:
     """Reduced by a predicate: the graph holds these operators."""
 
-    def judge(candidates: Sequence[Subject]) -> list[str]:
-        held = [[node.op for node in candidate.graph.nodes] for candidate in candidates]
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
+        kept_operators = [[node.op for node in candidate.graph.nodes] for candidate in candidates]
         for candidate in candidates:
             onnx.checker.check_model(candidate.case().program.to_bytes(), full_check=True)
-        return [SAME if set(wanted) <= set(ops) else CLEAN for ops in held]
+        return [SAME if set(wanted) <= set(ops) else CLEAN for ops in kept_operators]
 
-    return reduce(start, FORMAT, judge, budget=budget).best
+    return reduce(start, SPEC, classify, budget=budget).best
 
 
 @pytest.mark.parametrize(
     "wanted", [["Tanh"], ["Exp"], ["Add"], ["Mul", "Concat"], ["Tanh", "Exp"], ["Mul", "Add"]]
 )
 def test_every_candidate_is_a_valid_model_and_the_wanted_part_is_left(wanted: list[str]) -> None:
-    best = by(wanted, subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3))))
+    best = by(wanted, state_of(onnx_case(BRANCHED, x=(2, 3), y=(2, 3))))
     assert sorted({node.op for node in best.graph.nodes}) == sorted(wanted)
 
 
 def test_an_edge_that_becomes_an_input_holds_what_flowed_through_it() -> None:
-    start = subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3)))
+    start = state_of(onnx_case(BRANCHED, x=(2, 3), y=(2, 3)))
     by_name = {name: value for name, value in start.values.items() if isinstance(value, Tensor)}
     exp = next(node for node in start.graph.nodes if node.op == "Exp")
-    held = by_name[start.graph.names[exp.inputs[0] or 0]]
-    np.testing.assert_allclose(held.array(), np.tanh(0.5) * 0.5, rtol=1e-6)
+    kept_operators = by_name[start.graph.names[exp.inputs[0] or 0]]
+    np.testing.assert_allclose(kept_operators.array(), np.tanh(0.5) * 0.5, rtol=1e-6)
 
 
 def test_no_edge_that_is_still_used_becomes_an_output() -> None:
-    best = by(["Tanh", "Mul", "Exp"], subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3))))
+    best = by(["Tanh", "Mul", "Exp"], state_of(onnx_case(BRANCHED, x=(2, 3), y=(2, 3))))
     assert [node.op for node in best.graph.nodes] == ["Tanh", "Mul", "Exp"]
     assert best.graph.outputs == best.graph.nodes[-1].outputs
 
 
 def test_an_input_of_unknown_length_takes_that_of_its_value() -> None:
-    start = subject_of(model_case("(float[N,3] x) => (float[N,3] y) { y = Elu(x) }", x=(2, 3)))
+    start = state_of(onnx_case("(float[N,3] x) => (float[N,3] y) { y = Elu(x) }", x=(2, 3)))
     assert start.graph.types[start.graph.inputs[0]].shape == (2, 3)
 
 
 def test_the_verdict_of_a_reduced_case_is_that_of_the_first() -> None:
     found = reduce_case(
-        model_case("(float[2,3] x) => (float[2,3] y) { a = Relu(x) y = Elu<alpha = 0.5>(a) }", x=(2, 3)),
+        onnx_case("(float[2,3] x) => (float[2,3] y) { a = Relu(x) y = Elu<alpha = 0.5>(a) }", x=(2, 3)),
         shard("crash-elu"),
     )
     assert (found.first.verdict, found.outcome.verdict) == (Verdict.CRASH, Verdict.CRASH)
@@ -166,7 +166,7 @@ def test_the_verdict_of_a_reduced_case_is_that_of_the_first() -> None:
     assert found.case.provenance.test == "t (reduced)"
 
 
-def held(best: Subject) -> set[str]:
+def kept_operators(best: GraphState) -> set[str]:
     return {best.graph.types[edge].dtype for edge in (*best.graph.inputs, *best.graph.outputs)}
 
 
@@ -177,20 +177,20 @@ def test_types_become_common_where_the_bug_lets_them_and_casts_go_with_them() ->
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {text}')
     values = (("x", Tensor.of(np.ones(2, np.float16))), ("i", Tensor.of(np.array([-3, 4], np.int8))))
     origin = Provenance("t", "t", "", "onnx", "")
-    start = subject_of(TestCase(OnnxModel(model.SerializeToString()), values, origin))
+    start = state_of(TestCase(OnnxModel(model.SerializeToString()), values, origin))
     best = by(["Exp", "Abs", "Cast"], start)
-    assert held(best) == {"float32", "int64"}
-    assert held(by(["Exp"], start)) == {"float32"}
+    assert kept_operators(best) == {"float32", "int64"}
+    assert kept_operators(by(["Exp"], start)) == {"float32"}
 
 
 def test_a_type_that_matters_stays() -> None:
-    model = model_case("(float16[2] x) => (float16[2] y) { y = Exp(x) }")
-    start = subject_of(replace(model, inputs=(("x", Tensor.of(np.ones(2, np.float16))),)))
+    model = onnx_case("(float16[2] x) => (float16[2] y) { y = Exp(x) }")
+    start = state_of(replace(model, inputs=(("x", Tensor.of(np.ones(2, np.float16))),)))
 
-    def judge(candidates: Sequence[Subject]) -> list[str]:
-        return [SAME if "float16" in held(candidate) else CLEAN for candidate in candidates]
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
+        return [SAME if "float16" in kept_operators(candidate) else CLEAN for candidate in candidates]
 
-    assert held(reduce(start, FORMAT, judge).best) == {"float16"}
+    assert kept_operators(reduce(start, SPEC, classify).best) == {"float16"}
 
 
 @pytest.mark.parametrize(("given", "left"), [(13, 18), (19, 18), (17, 18)])
@@ -199,18 +199,18 @@ def test_the_opset_becomes_one_that_readers_know(given: int, left: int) -> None:
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {given}]> {text}')
     values = (("x", Tensor.of(np.ones((2, 3), np.float32))),)
     case = TestCase(OnnxModel(model.SerializeToString()), values, Provenance("t", "t", "", "onnx", ""))
-    assert by(["Elu"], subject_of(case)).graph.opset == left
+    assert by(["Elu"], state_of(case)).graph.opset == left
 
 
 def test_an_operator_that_the_message_names_is_tried_first() -> None:
-    start = subject_of(model_case(BRANCHED, x=(2, 3), y=(2, 3)))
+    start = state_of(onnx_case(BRANCHED, x=(2, 3), y=(2, 3)))
 
-    def judge(candidates: Sequence[Subject]) -> list[str]:
+    def classify(candidates: Sequence[GraphState]) -> list[str]:
         return [SAME if "Exp" in {n.op for n in it.graph.nodes} else CLEAN for it in candidates]
 
-    told = reduce(replace(start, blamed=frozenset({"converter", "of", "Exp"})), FORMAT, judge)
-    untold = reduce(start, FORMAT, judge)
+    told = reduce(replace(start, message_words=frozenset({"converter", "of", "Exp"})), SPEC, classify)
+    untold = reduce(start, SPEC, classify)
     assert [node.op for node in told.best.graph.nodes] == ["Exp"]
     assert (told.steps[0].by, told.steps[0].run) == ("named", 1)
-    assert "named" not in untold.spent
-    assert FORMAT.size(told.best) == FORMAT.size(untold.best)
+    assert "named" not in untold.runs_by_pass
+    assert SPEC.size(told.best) == SPEC.size(untold.best)

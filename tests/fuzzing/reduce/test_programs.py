@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzing.cases import Provenance, Tensor, TestCase, TorchProgram
-from fuzzing.execute.bench import Bench
+from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
 from fuzzing.reduce import syntax
-from fuzzing.reduce.engine import CLEAN, SAME, Reduced, reduce
-from fuzzing.reduce.programs import FORMAT, Script, load, size
+from fuzzing.reduce.engine import CLEAN, SAME, SearchResult, reduce
+from fuzzing.reduce.programs import SPEC, Script, load, size
 from fuzzing.reduce.reduction import reduce_case
 from fuzzing.reduce.script import parts, split
 
@@ -59,33 +59,33 @@ def case(text: str, **inputs: Tensor) -> TestCase:
     return TestCase(TorchProgram(text), tuple(inputs.items()), given)
 
 
-def script(text: str, inputs: dict[str, Tensor], **known: Tensor) -> Script:
+def script(text: str, inputs: dict[str, Tensor], **variable_values: Tensor) -> Script:
     start = case(text, **inputs)
-    return Script(ast.unparse(ast.parse(text)), start.inputs, known, start)
+    return Script(ast.unparse(ast.parse(text)), start.inputs, variable_values, start)
 
 
-def reduced(start: Script, shows: Callable[[str], bool]) -> Reduced[Script]:
-    def judge(candidates: Sequence[Script]) -> list[str]:
+def reduced(start: Script, shows: Callable[[str], bool]) -> SearchResult[Script]:
+    def classify(candidates: Sequence[Script]) -> list[str]:
         for candidate in candidates:
             compile(candidate.text, "candidate", "exec")
-            function = syntax.forward_of(ast.parse(candidate.text))
+            function = syntax.find_forward(ast.parse(candidate.text))
             assert function is not None
             assert len(syntax.parameters(function)) == len(candidate.inputs)
         return [SAME if shows(candidate.text) else CLEAN for candidate in candidates]
 
-    found = reduce(start, FORMAT, judge)
+    found = reduce(start, SPEC, classify)
     assert found.minimal
     return found
 
 
-def program(*, known: bool) -> Script:
-    held = values(*(f"t{number}" for number in range(11))) if known else {}
+def program(*, variable_values: bool) -> Script:
+    held = values(*(f"t{number}" for number in range(11))) if variable_values else {}
     return script(PROGRAM, values("first", "second"), **held)
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_the_statement_that_matters_is_left(known: bool) -> None:
-    found = reduced(program(known=known), lambda text: "clamp" in text).best
+@pytest.mark.parametrize("variable_values", [True, False])
+def test_the_statement_that_matters_is_left(variable_values: bool) -> None:
+    found = reduced(program(variable_values=variable_values), lambda text: "clamp" in text).best
     assert "clamp" in found.text
     assert size(found)[0] <= 4
     assert not [word for word in ("math", "SCALE", "helper", "with") if word in found.text]
@@ -96,7 +96,7 @@ def test_the_statement_that_matters_is_left(known: bool) -> None:
     "word", ["relu", "helper", "cat", "sin", "tanh", "for", "with", "dim() > 1", "range"]
 )
 def test_whatever_the_cause_little_is_left_of_it(word: str) -> None:
-    found = reduced(program(known=True), lambda text: word in text).best
+    found = reduced(program(variable_values=True), lambda text: word in text).best
     assert size(found)[0] <= 8, found.text
 
 
@@ -161,7 +161,7 @@ def shard(**options: str) -> Shard:
 
 @pytest.mark.slow
 def test_a_fault_in_inductor_is_left_alone_with_its_operator() -> None:
-    found = reduce_case(case(PROGRAM, **values("p", "q")), shard(rung="eager"))
+    found = reduce_case(case(PROGRAM, **values("p", "q")), shard(torch_backend="eager"))
     assert found.confirmed
     assert found.reduced.minimal
     assert isinstance(found.case.program, TorchProgram)
@@ -173,30 +173,35 @@ def test_a_fault_in_inductor_is_left_alone_with_its_operator() -> None:
 @pytest.mark.slow
 def test_the_library_tells_what_variables_hold() -> None:
     text = "def forward(x):\n    a = torch.relu(x)\n    b = 3\n    c = a + b\n    return c\n"
-    with Bench(shard(rung="eager")) as bench:
-        known = load(case(text, p=Tensor.of(np.array([-1.0, 2.0], np.float32))), bench).known
-    assert {name: value.array().tolist() for name, value in known.items()} == {"a": [0, 2], "c": [3, 5]}
+    with Evaluator(shard(torch_backend="eager")) as evaluator:
+        variable_values = load(
+            case(text, p=Tensor.of(np.array([-1.0, 2.0], np.float32))), evaluator
+        ).variable_values
+    assert {name: value.array().tolist() for name, value in variable_values.items()} == {
+        "a": [0, 2],
+        "c": [3, 5],
+    }
 
 
 PARTS = "import torch\n\ndef forward(x, y):\n    a = x + 1\n    b = a * y\n    return torch.cat([a, b])"
 
 
-def halves(text: str, at: int, **known: Tensor) -> list[tuple[str, list[str]]] | None:
+def halves(text: str, at: int, **variable_values: Tensor) -> list[tuple[str, list[str]]] | None:
     """The function's body and inputs before and after a cut."""
-    found = split(script(text, values("x", "y"), **known), at)
+    found = split(script(text, values("x", "y"), **variable_values), at)
     if found is None:
         return None
     return [(part.text.partition("):\n")[2], [name for name, _ in part.inputs]) for part in found]
 
 
 def test_a_program_is_cut_in_two_where_it_is_known_what_flows() -> None:
-    known = values("a", "b")
-    assert parts(script(PARTS, values("x", "y"), **known)) == 3
-    assert halves(PARTS, 1, **known) == [
+    variable_values = values("a", "b")
+    assert parts(script(PARTS, values("x", "y"), **variable_values)) == 3
+    assert halves(PARTS, 1, **variable_values) == [
         ("    a = x + 1\n    return a", ["x"]),
         ("    b = a * y\n    return torch.cat([a, b])", ["y", "a"]),
     ]
-    assert halves(PARTS, 2, **known) == [
+    assert halves(PARTS, 2, **variable_values) == [
         ("    a = x + 1\n    b = a * y\n    return (a, b)", ["x", "y"]),
         ("    return torch.cat([a, b])", ["a", "b"]),
     ]

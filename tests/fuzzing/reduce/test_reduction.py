@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fuzzing.execute import supervisor
-from fuzzing.execute.process import WorkerProcess
+from fuzzing.execute.worker_process import WorkerProcess
 from fuzzing.reduce.reduction import reduce_case
-from tests.fuzzing.execute.test_bench import case, shard
+from tests.fuzzing.execute.test_evaluator import case, shard
 
 pytestmark = pytest.mark.compiler_onnxruntime
 

@@ -11,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.cases import Provenance, Tensor, TestCase, TorchProgram
-from fuzzing.triage.traits import Traits, traits_of
+from fuzzing.triage.traits import Traits, read_traits
 
 ONES = Tensor.of(np.ones((2, 3), np.float32))
 
 
 def traits(text: str, *, inputs: int = 1) -> Traits:
     given = tuple((f"in{place}", ONES) for place in range(inputs))
-    return traits_of(TestCase(TorchProgram(f"import torch\n{text}"), given, Provenance("t", "", "", "", "")))
+    return read_traits(
+        TestCase(TorchProgram(f"import torch\n{text}"), given, Provenance("t", "", "", "", ""))
+    )
 
 
 def body(*lines: str, parameters: str = "x") -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.triage.signature import Signature, explains, key_of, sign
+from fuzzing.triage.signature import Signature, compute_key, compute_signature, explains
 from fuzzing.triage.title import MAX_TITLE
 from fuzzing.triage.traits import Traits
 
@@ -26,15 +26,15 @@ def crash(message: str = "x", component: str = "") -> Outcome:
 
 
 def signed(needs: frozenset[str] = frozenset(), pattern: str = "Gemm", message: str = "x") -> Signature:
-    return sign(crash(message), "", reduced=Traits(pattern, ("float",), tuple(sorted(needs))))
+    return compute_signature(crash(message), "", reduced=Traits(pattern, ("float",), tuple(sorted(needs))))
 
 
 def test_what_is_left_stands_in_for_what_the_case_was_made_to_test() -> None:
     traits = Traits("Reshape(Transpose)", ("float",), ("rank 1",))
-    one, other = (sign(crash(), operator, reduced=traits) for operator in ("Add", ""))
+    one, other = (compute_signature(crash(), operator, reduced=traits) for operator in ("Add", ""))
     assert one == other
     assert one.title == "[ONNX] Reshape(Transpose): conversion fails: ValueError: x"
-    assert one.fields == sign(crash(), "Reshape(Transpose)").fields | {
+    assert one.fields == compute_signature(crash(), "Reshape(Transpose)").fields | {
         "dtypes": ["float"],
         "needs": ["rank 1"],
         "component": "",
@@ -49,11 +49,11 @@ def test_the_key_is_frozen() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        sign(crash(component="lowering"), "", reduced=Traits("Gemm", ("float",))),
-        sign(crash(), "", reduced=Traits("Gemm", ("int",))),
-        sign(crash(), "", reduced=Traits("Conv", ("float",))),
-        sign(crash("y"), "", reduced=Traits("Gemm", ("float",))),
-        sign(crash(), "Gemm"),
+        compute_signature(crash(component="lowering"), "", reduced=Traits("Gemm", ("float",))),
+        compute_signature(crash(), "", reduced=Traits("Gemm", ("int",))),
+        compute_signature(crash(), "", reduced=Traits("Conv", ("float",))),
+        compute_signature(crash("y"), "", reduced=Traits("Gemm", ("float",))),
+        compute_signature(crash(), "Gemm"),
     ],
 )
 def test_of_different_symptoms_patterns_types_and_components_none_explains_another(other: Signature) -> None:
@@ -76,7 +76,7 @@ def test_to_explain_is_a_partial_order(
 def test_a_signature_outlives_a_journey_through_json(needs: frozenset[str], pattern: str) -> None:
     signature = signed(needs, pattern)
     fields: dict[str, Any] = json.loads(json.dumps(signature.fields))
-    assert (fields, key_of(fields)) == (signature.fields, signature.key)
+    assert (fields, compute_key(fields)) == (signature.fields, signature.key)
     assert len(signature.title) <= MAX_TITLE
 
 
@@ -113,6 +113,6 @@ def test_values_and_the_order_of_outputs_make_no_difference(
             "s",
             evidence=Evidence(mismatches=wrong),
         )
-        return sign(outcome, "", reduced=Traits("Add"))
+        return compute_signature(outcome, "", reduced=Traits("Add"))
 
     assert seen(kinds, got) == seen(sorted(kinds), want)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.outcomes import Evidence, Mismatch, Outcome, Phase, Verdict
-from fuzzing.triage.signature import sign
+from fuzzing.triage.signature import compute_signature
 from fuzzing.triage.title import MAX_TITLE
 
 
@@ -27,11 +27,11 @@ def raised(message: str, error: str = "RuntimeError", **more: Any) -> Outcome:
 SPLIT = """While validating ONNX node '<Node(Split): AffineGrid_{test}_function_N_{branch}, AffineGrid_{test}_function_C_{branch}>': Check 'dimension_at_axis % num_splits == 0' failed at src/core/shape_inference/include/split_shape_inference.hpp:{line}:
 While validating node 'opset1::Split Split_{number} (opset1::Parameter Parameter_{number}[0]:i64[{size}], opset1::Constant Constant_{number}[0]:i64[]) -> (dynamic[...])' with friendly_name 'Split_{number}':
 Dimension of data input shape along 'axis': {size} must be evenly divisible by 'num_splits' attribute value: 5
-"""  # noqa: E501 - as OpenVINO says it
+"""
 GATHER = """While validating ONNX node '<Node(GatherElements): AffineGrid_{test}_function_thetaN23>': Check 'output_shape.merge_into(output_shape, indices_pshape)' failed at src/core/shape_inference/include/gather_elements_shape_inference.hpp:56:
 While validating node 'opset6::GatherElements GatherElements_{number} (opset1::Parameter Parameter_{number}[0]:f32[2,3,4], opset3::Broadcast AffineGrid_{test}_function_gather_idx_N23[0]:i64[?,2,3]) -> (dynamic[...])' with friendly_name 'GatherElements_{number}':
 Shapes [2,3,4] and [?,2,3] are not consistent, `data` and `indices` must have equal or intersecting dimensions, except for the dimension at axis index.2
-"""  # noqa: E501
+"""
 HEAD_2024 = """Exception from src/inference/src/cpp/core.cpp:94:
 Check 'false' failed at src/frontends/onnx/frontend/src/frontend.cpp:161:
 FrontEnd API failed with GeneralFailure:
@@ -64,7 +64,7 @@ AFFINE = [
 
 
 def test_one_bug_has_one_key_over_tests_and_releases() -> None:
-    signatures = [sign(raised(message), "AffineGrid") for message in AFFINE]
+    signatures = [compute_signature(raised(message), "AffineGrid") for message in AFFINE]
     assert len({signature.key for signature in signatures}) == 1
     assert {signature.title for signature in signatures} == {
         "[ONNX] AffineGrid: conversion fails: Dimension of data input shape along 'axis': N must be evenly…"
@@ -83,7 +83,7 @@ def test_one_bug_has_one_key_over_tests_and_releases() -> None:
 
 def test_the_key_is_frozen() -> None:
     """Bugs are filed under keys: changing them files every open bug again."""
-    assert sign(raised(AFFINE[0]), "AffineGrid").key == "d655daa5cb4bcebd"
+    assert compute_signature(raised(AFFINE[0]), "AffineGrid").key == "d655daa5cb4bcebd"
 
 
 def mismatch(kind: str, detail: str = "", got: str = "1.0", want: str = "2.0") -> Mismatch:
@@ -138,13 +138,16 @@ TITLES = {
 
 @pytest.mark.parametrize(("seen", "title"), TITLES.values(), ids=TITLES.keys())
 def test_titles(seen: Outcome, title: str) -> None:
-    assert sign(seen, "Op").title == title
+    assert compute_signature(seen, "Op").title == title
 
 
 def test_different_symptoms_have_different_keys() -> None:
-    keys = [sign(seen, "Op").key for seen, title in TITLES.values() if "infinity" not in title]
+    keys = [compute_signature(seen, "Op").key for seen, title in TITLES.values() if "infinity" not in title]
     assert len(set(keys)) == len(keys) - 1  # "values" and "the word nan" are alike
-    assert sign(TITLES["NaN"][0], "Op").key == sign(TITLES["infinity wanted"][0], "Op").key
+    assert (
+        compute_signature(TITLES["NaN"][0], "Op").key
+        == compute_signature(TITLES["infinity wanted"][0], "Op").key
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,11 +163,11 @@ def test_different_symptoms_have_different_keys() -> None:
     ],
 )
 def test_each_field_counts(other: tuple[Outcome, str, str]) -> None:
-    assert sign(*other).key != sign(raised(AFFINE[0]), "AffineGrid").key
+    assert compute_signature(*other).key != compute_signature(raised(AFFINE[0]), "AffineGrid").key
 
 
 def test_toolchain_device_and_case_do_not_count() -> None:
-    one = sign(raised(AFFINE[0]), "AffineGrid")
+    one = compute_signature(raised(AFFINE[0]), "AffineGrid")
     moved = Outcome.from_json(
         raised(AFFINE[0]).to_json()
         | {
@@ -175,33 +178,35 @@ def test_toolchain_device_and_case_do_not_count() -> None:
             "peak_bytes": 3,
         }
     )
-    assert sign(moved, "AffineGrid") == one
+    assert compute_signature(moved, "AffineGrid") == one
 
 
 def test_where_a_hang_was_found_does_not_count() -> None:
     one, other = (outcome(Verdict.HANG, native=text, log=text) for text in ("Current thread 1:\n", "x"))
-    assert sign(one, "Op").key == sign(other, "Op").key
+    assert compute_signature(one, "Op").key == compute_signature(other, "Op").key
 
 
 def test_where_nobody_knows_the_operator_none_is_named() -> None:
-    assert sign(outcome(signal="SIGBUS"), "").title == "[ONNX] conversion dies of SIGBUS"
+    assert compute_signature(outcome(signal="SIGBUS"), "").title == "[ONNX] conversion dies of SIGBUS"
 
 
 def test_the_title_says_why_a_check_failed_where_the_message_does() -> None:
-    assert sign(raised(AFFINE[2]), "Op").title == (
+    assert compute_signature(raised(AFFINE[2]), "Op").title == (
         "[ONNX] Op: conversion fails: Dimension of data input shape along 'axis… (split_shape_inference.hpp)"
     )
     bare = raised("Check 'size == 4' failed at b/c.cpp:1:\nShape inference input shapes {[1],[2]}\n")
-    assert sign(bare, "Op").title == "[ONNX] Op: conversion fails: the check size == 4 (c.cpp)"
+    assert compute_signature(bare, "Op").title == "[ONNX] Op: conversion fails: the check size == 4 (c.cpp)"
     heading = raised("Exception from a/core.cpp:1:\nException from b/plugin.cpp:54:\nNot Implemented\n")
-    assert sign(heading, "Op").title == "[ONNX] Op: conversion fails: Not Implemented (plugin.cpp)"
+    assert (
+        compute_signature(heading, "Op").title == "[ONNX] Op: conversion fails: Not Implemented (plugin.cpp)"
+    )
 
 
 def test_the_part_that_is_blamed_is_the_place_where_there_are_no_frames() -> None:
     wrong = outcome(
         Verdict.WRONG_RESULT, Phase.RUN, mismatches=(mismatch("value"),), component="basic optimizations"
     )
-    assert sign(wrong, "Op").title == "[ONNX] Op: wrong values (basic optimizations)"
+    assert compute_signature(wrong, "Op").title == "[ONNX] Op: wrong values (basic optimizations)"
 
 
 @given(
@@ -211,8 +216,8 @@ def test_any_outcome_can_be_signed(
     verdict: Verdict, phase: Phase, error: str, message: str, log: str, operator: str
 ) -> None:
     seen = outcome(verdict, phase, error=error, message=message, log=log, native=log, traceback=(message,))
-    signature = sign(seen, operator)
-    assert sign(seen, operator) == signature
+    signature = compute_signature(seen, operator)
+    assert compute_signature(seen, operator) == signature
     assert len(signature.key) == 16
     assert int(signature.key, 16) >= 0
     assert signature.title.isprintable()

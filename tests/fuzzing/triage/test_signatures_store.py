@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from fuzzing.cases import OnnxModel, Provenance, TestCase
+from fuzzing.deduplicate.strategies.base import Failure
 from fuzzing.outcomes import Outcome, Phase, Verdict
-from fuzzing.triage.strategies.base import Failure
 from fuzzing.triage.traits import Traits
-from tests.benchmarks.signatures import Known, Store
+from tests.benchmarks.signatures import KnownBug, Store
 
 SYMPTOM = {
     "phase": "run",
@@ -27,7 +27,7 @@ def failure(model: bytes, traits: Traits | None = None) -> Failure:
 
 
 def test_a_failure_is_signed_as_before_it_was_kept(tmp_path: Path) -> None:
-    known = Known("shape-end", failure(b"found"), failure(b"left", TRAITS))
+    known = KnownBug("shape-end", failure(b"found"), failure(b"left", TRAITS))
     Store(tmp_path).add(known)
     [again] = Store(tmp_path).all()
     assert again.small.traits == TRAITS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.triage.title import MAX_TITLE, shortened, subject_of, title
+from fuzzing.triage.title import MAX_TITLE, choose_subject, shorten, title
 
 LONG = "Reshape(MatMul(Concat(#2059b55e76f1)))"
 OPERATORS = ("Concat", "Constant", "If", "MatMul", "Reshape", "Split")
@@ -29,7 +29,7 @@ OPERATORS = ("Concat", "Constant", "If", "MatMul", "Reshape", "Split")
 def test_the_subject_is_the_pattern_or_what_is_complained_of(
     pattern: str, message: str, subject: str
 ) -> None:
-    assert subject_of(pattern, OPERATORS, message) == subject
+    assert choose_subject(pattern, OPERATORS, message) == subject
 
 
 def test_where_too_little_would_be_left_of_what_is_said_the_place_goes() -> None:
@@ -51,7 +51,7 @@ def test_a_word_that_is_longer_than_the_title_is_left_out() -> None:
 
 @given(st.text(max_size=300), st.integers(1, 120))
 def test_no_word_is_cut_in_two(text: str, room: int) -> None:
-    kept = shortened(text, room)
+    kept = shorten(text, room)
     assert len(kept) <= room
     if kept != text:
         assert text.startswith(kept.removesuffix("…"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fuzzing.cases import KerasLayer, OnnxModel, Provenance, Tensor, TestCase, TorchCall
 from fuzzing.cases.arguments import TensorArg
-from fuzzing.triage.traits import Traits, dtype_class, shape_needs, traits_of
+from fuzzing.triage.traits import Traits, dtype_class, read_traits, shape_needs
 
 ORIGIN = Provenance("tests", "t", "Op", "onnx", "1")
 
@@ -91,7 +91,7 @@ READ: dict[str, tuple[str, str, list[str]]] = {
 
 @pytest.mark.parametrize(("graph", "pattern", "needs"), READ.values(), ids=READ.keys())
 def test_of_a_graph(graph: str, pattern: str, needs: Sequence[str]) -> None:
-    read = traits_of(case_of(graph))
+    read = read_traits(case_of(graph))
     assert (read.pattern, list(read.needs), read.dtypes) == (pattern, needs, ("float",))
 
 
@@ -121,13 +121,13 @@ def test_names_and_the_order_of_nodes_and_outputs_make_no_difference(data: st.Da
     outputs = data.draw(st.permutations(list(model.graph.output)))
     del model.graph.output[:]
     model.graph.output.extend(outputs)
-    assert traits_of(case_of_model(model)) == traits_of(case_of(GRAPH))
+    assert read_traits(case_of_model(model)) == read_traits(case_of(GRAPH))
 
 
 def test_a_long_graph_has_a_pattern_of_bounded_length() -> None:
     chain = " ".join(f"v{n + 1} = Relu(v{n})" for n in range(200))
-    one = traits_of(case_of(f"(float v0) => (float v200) {{ {chain} }}"))
-    other = traits_of(case_of(f"(float v0) => (float v200) {{ {chain.replace('Relu(v7)', 'Tanh(v7)')} }}"))
+    one = read_traits(case_of(f"(float v0) => (float v200) {{ {chain} }}"))
+    other = read_traits(case_of(f"(float v0) => (float v200) {{ {chain.replace('Relu(v7)', 'Tanh(v7)')} }}"))
     assert len(one.pattern) < 200
     assert one.pattern != other.pattern
 
@@ -139,8 +139,10 @@ def call(*args: TensorArg | float, **kwargs: float) -> TestCase:
 
 def test_of_a_call_the_api_and_what_parameters_are_left() -> None:
     x = TensorArg("x")
-    assert traits_of(call(x, x)) == Traits("torch.cdist", ("float",), ("rank 1", "rank 2"), ("torch.cdist",))
-    left = set(traits_of(call(x, x, 2.0, mode=1.0)).needs) - set(traits_of(call(x, x)).needs)
+    assert read_traits(call(x, x)) == Traits(
+        "torch.cdist", ("float",), ("rank 1", "rank 2"), ("torch.cdist",)
+    )
+    left = set(read_traits(call(x, x, 2.0, mode=1.0)).needs) - set(read_traits(call(x, x)).needs)
     assert left == {"parameter 2", "mode"}
 
 
@@ -148,13 +150,13 @@ def test_of_a_layer_the_class_and_its_parameters() -> None:
     argument = TensorArg("x", dtype="float32", shape=(1, 2))
     layer = KerasLayer("keras.layers.Dense", (("units", 1),), (argument,))
     given = (("x", Tensor.of(np.ones((1, 2), np.float32))),)
-    read = traits_of(TestCase(layer, given, ORIGIN))
+    read = read_traits(TestCase(layer, given, ORIGIN))
     assert (read.pattern, "units" in read.needs) == ("keras.layers.Dense", True)
 
 
 def test_of_a_program_that_nobody_reads_what_it_was_made_to_test() -> None:
     case = replace(call(TensorArg("x")), program=OnnxModel(b"no model"), inputs=())
-    assert traits_of(case) == Traits("Op", operators=("Op",))
+    assert read_traits(case) == Traits("Op", operators=("Op",))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_fewer_dimensions_are_no_further_needs(shapes: list[tuple[int, ...]], da
 
 def test_of_a_model_that_is_no_operator_graph_what_it_was_made_to_test() -> None:
     case = replace(case_of("(float x) => (float y) { y = Elu(x) }"), program=OnnxModel(b"\xff\xff"))
-    assert traits_of(case) == Traits("Op", operators=("Op",))
+    assert read_traits(case) == Traits("Op", operators=("Op",))
 
 
 def test_what_bodies_hold_is_part_of_the_pattern() -> None:
@@ -185,7 +187,7 @@ def test_what_bodies_hold_is_part_of_the_pattern() -> None:
             }>
         }""")
     given = (("x", Tensor.of(np.ones(3, np.float32))), ("n", Tensor.of(np.array(2))))
-    found = traits_of(TestCase(OnnxModel(model.SerializeToString()), given, ORIGIN))
+    found = read_traits(TestCase(OnnxModel(model.SerializeToString()), given, ORIGIN))
     assert found.pattern == "Loop[Elu(Neg)](Abs)"
     assert found.operators == ("Abs", "Elu", "Loop", "Neg")
 
@@ -193,4 +195,4 @@ def test_what_bodies_hold_is_part_of_the_pattern() -> None:
 def test_element_types_that_are_left_are_needs() -> None:
     usual = case_of("(float[2] x) => (int64[2] y) { y = Cast<to = 7>(x) }")
     half = case_of("(float[2] x) => (float16[2] y) { y = Cast<to = 10>(x) }")
-    assert set(traits_of(half).needs) - set(traits_of(usual).needs) == {"float16"}
+    assert set(read_traits(half).needs) - set(read_traits(usual).needs) == {"float16"}

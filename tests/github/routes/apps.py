@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.github import views
-from tests.github.calls import Answer, Call, RefusedError, not_found, route
+from tests.github.calls import Call, RefusedError, RouteResponse, not_found, route
 from tests.github.identity import private_key
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 from tests.github.state import Installation, Repository, stamp
 
 #: What an installation's permission allows a token to be given.
@@ -15,13 +15,13 @@ _WITHIN = {"read": ("read",), "write": ("read", "write"), "admin": ("read", "wri
 
 
 @route("GET", "/app", app=True)
-def app(call: Call) -> Answer:
+def app(call: Call) -> RouteResponse:
     """The App."""
-    return Answer(200, complete("integration", views.app(call.hub)))
+    return RouteResponse(200, complete("integration", views.app(call.hub)))
 
 
 @route("POST", "/app-manifests/{code}/conversions")
-def from_manifest(call: Call) -> Answer:
+def from_manifest(call: Call) -> RouteResponse:
     """The App that was just registered, with its key and secret, for a code that is then used up."""
     until = call.hub.identity.codes.pop(call.parameters["code"], None)
     if until is None or until <= call.hub.world.clock():
@@ -30,33 +30,33 @@ def from_manifest(call: Call) -> Answer:
     pointer = (
         "#/paths/~1app-manifests~1{code}~1conversions/post/responses/201/content/application~1json/schema"
     )
-    return Answer(201, complete(pointer, views.app(call.hub) | secrets))
+    return RouteResponse(201, complete(pointer, views.app(call.hub) | secrets))
 
 
 @route("GET", "/app/installations", app=True)
-def installations(call: Call) -> Answer:
+def installations(call: Call) -> RouteResponse:
     """Everywhere the App is installed."""
     known = [one for one in call.hub.world.installations.values() if not one.deleted]
-    return Answer(200, [_shown(call, one) for one in call.page(known)])
+    return RouteResponse(200, [_shown(call, one) for one in call.page(known)])
 
 
 @route("GET", "/app/installations/{installation_id}", app=True)
-def installation(call: Call) -> Answer:
+def installation(call: Call) -> RouteResponse:
     """One installation."""
-    return Answer(200, _shown(call, _installation(call)))
+    return RouteResponse(200, _shown(call, _installation(call)))
 
 
 @route("GET", "/repos/{owner}/{repo}/installation", app=True)
-def of_repository(call: Call) -> Answer:
+def of_repository(call: Call) -> RouteResponse:
     """The installation that covers a repository."""
     found = call.hub.world.installation_of(call.repository)
     if found is None:
         raise not_found()
-    return Answer(200, _shown(call, found))
+    return RouteResponse(200, _shown(call, found))
 
 
 @route("POST", "/app/installations/{installation_id}/access_tokens", app=True)
-def access_token(call: Call) -> Answer:
+def access_token(call: Call) -> RouteResponse:
     """A token for an hour, for all that the installation may or for less."""
     one = _installation(call)
     if one.suspended_at is not None:
@@ -71,53 +71,53 @@ def access_token(call: Call) -> Answer:
     text, token = call.hub.identity.mint(one, permissions, repositories)
     made = {"token": text, "expires_at": stamp(token.expires_at), "permissions": permissions}
     made["repository_selection"] = "selected"
-    return Answer(201, complete("installation-token", made))
+    return RouteResponse(201, complete("installation-token", made))
 
 
 @route("DELETE", "/installation/token")
-def revoke(call: Call) -> Answer:
+def revoke(call: Call) -> RouteResponse:
     """Ends the token that asks for it."""
     text = call.headers["authorization"].partition(" ")[2]
     if call.hub.identity.tokens.pop(text, None) is None:
         raise RefusedError(403, "This endpoint requires authentication as an installation")
-    return Answer(204)
+    return RouteResponse(204)
 
 
 @route("GET", "/installation/repositories")
-def repositories(call: Call) -> Answer:
+def repositories(call: Call) -> RouteResponse:
     """What the token reaches."""
     reached = [call.hub.world.repositories[number] for number in sorted(call.actor.repositories)]
     reached = [one for one in reached if not one.deleted]
     page = [complete("repository", views.repository(call.hub, one)) for one in call.page(reached)]
-    return Answer(200, {"total_count": len(reached), "repositories": page})
+    return RouteResponse(200, {"total_count": len(reached), "repositories": page})
 
 
 @route("GET", "/rate_limit")
-def rate_limit(call: Call) -> Answer:
+def rate_limit(call: Call) -> RouteResponse:
     """How much is left of the primary limits."""
     at, left = call.hub.world.clock(), {}
     for resource in ("core", "search"):
         told = call.hub.limits.headers(call.actor.key, resource, at)
         names = ("limit", "remaining", "reset", "used")
         left[resource] = {name: int(told[f"x-ratelimit-{name}"]) for name in names}
-    return Answer(200, complete("rate-limit-overview", {"resources": left, "rate": left["core"]}))
+    return RouteResponse(200, complete("rate-limit-overview", {"resources": left, "rate": left["core"]}))
 
 
 @route("GET", "/user")
-def me(call: Call) -> Answer:
+def me(call: Call) -> RouteResponse:
     """Whose token this is; an installation's is nobody's."""
     if call.actor.kind != "user":
         raise RefusedError(403, "Resource not accessible by integration")
-    return Answer(200, complete("public-user", views.user(call.hub, call.actor.writer)))
+    return RouteResponse(200, complete("public-user", views.user(call.hub, call.actor.writer)))
 
 
 @route("GET", "/users/{username}")
-def user(call: Call) -> Answer:
+def user(call: Call) -> RouteResponse:
     """An account."""
     found = call.hub.world.accounts.get(call.parameters["username"])
     if found is None:
         raise not_found()
-    return Answer(200, complete("public-user", views.user(call.hub, found)))
+    return RouteResponse(200, complete("public-user", views.user(call.hub, found)))
 
 
 def _narrowed(call: Call, one: Installation, asked: dict[str, Any]) -> frozenset[int] | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.github import checks, pull_views
-from tests.github.calls import Answer, Call, not_found, route
+from tests.github.calls import Call, RouteResponse, not_found, route
 from tests.github.routes.commits import resolved
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 from tests.github.state import CheckRun
 
 _REPO = "/repos/{owner}/{repo}"
@@ -26,35 +26,37 @@ def _shown(call: Call, run: CheckRun) -> Any:
 
 
 @route("POST", f"{_REPO}/check-runs", "checks=write")
-def create(call: Call) -> Answer:
+def create(call: Call) -> RouteResponse:
     """A new check run."""
-    return Answer(201, _shown(call, checks.make(call.hub, call.repository, call.actor.writer, call.body)))
+    return RouteResponse(
+        201, _shown(call, checks.make(call.hub, call.repository, call.actor.writer, call.body))
+    )
 
 
 @route("GET", _ONE, "checks=read")
-def read(call: Call) -> Answer:
+def read(call: Call) -> RouteResponse:
     """One check run."""
-    return Answer(200, _shown(call, _run(call)))
+    return RouteResponse(200, _shown(call, _run(call)))
 
 
 @route("PATCH", _ONE, "checks=write")
-def change(call: Call) -> Answer:
+def change(call: Call) -> RouteResponse:
     """Changes a check run; annotations are added to those that are there."""
     run = _run(call)
     checks.change(call.hub, call.repository, run, call.actor.writer, call.body or {})
-    return Answer(200, _shown(call, run))
+    return RouteResponse(200, _shown(call, run))
 
 
 @route("GET", f"{_ONE}/annotations", "checks=read")
-def all_annotations(call: Call) -> Answer:
+def all_annotations(call: Call) -> RouteResponse:
     """A check run's annotations."""
     run = _run(call)
     shown = [pull_views.annotation(call.hub, call.repository, run.head_sha, one) for one in run.annotations]
-    return Answer(200, [complete("check-annotation", one) for one in call.page(shown)])
+    return RouteResponse(200, [complete("check-annotation", one) for one in call.page(shown)])
 
 
 @route("GET", f"{_REPO}/commits/{{ref}}/check-runs", "checks=read")
-def of_commit(call: Call) -> Answer:
+def of_commit(call: Call) -> RouteResponse:
     """The check runs of a commit; of those with one name the newest, unless all are wanted."""
     sha, asked = resolved(call, call.parameters["ref"]), call.query
     runs = [run for run in call.repository.check_runs.values() if run.head_sha == sha]
@@ -63,25 +65,27 @@ def of_commit(call: Call) -> Answer:
     if asked.get("filter", "latest") == "latest":
         runs = list({run.fields["name"]: run for run in runs}.values())
     shown = [_shown(call, run) for run in call.page(runs[::-1])]
-    return Answer(200, {"total_count": len(runs), "check_runs": shown})
+    return RouteResponse(200, {"total_count": len(runs), "check_runs": shown})
 
 
 @route("GET", f"{_REPO}/commits/{{ref}}/check-suites", "checks=read")
-def suites(call: Call) -> Answer:
+def suites(call: Call) -> RouteResponse:
     """Our check suites of a commit."""
     sha = resolved(call, call.parameters["ref"])
     found = [one for one in call.repository.suites.values() if one.head_sha == sha]
     shown = [pull_views.check_suite(call.hub, call.repository, one) for one in call.page(found)]
-    return Answer(
+    return RouteResponse(
         200,
         {"total_count": len(found), "check_suites": [complete("check-suite", one) for one in shown]},
     )
 
 
 @route("GET", f"{_REPO}/check-suites/{{check_suite_id}}", "checks=read")
-def suite(call: Call) -> Answer:
+def suite(call: Call) -> RouteResponse:
     """One check suite."""
     found = call.repository.suites.get(call.number("check_suite_id"))
     if found is None:
         raise not_found()
-    return Answer(200, complete("check-suite", pull_views.check_suite(call.hub, call.repository, found)))
+    return RouteResponse(
+        200, complete("check-suite", pull_views.check_suite(call.hub, call.repository, found))
+    )

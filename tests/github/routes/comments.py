@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.github import acts, views
-from tests.github.calls import Answer, Call, RefusedError, not_found, route
+from tests.github import operations, views
+from tests.github.calls import Call, RefusedError, RouteResponse, not_found, route
 from tests.github.routes.issues import issue
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 from tests.github.state import Comment, stamp
 
 _ISSUES = "/repos/{owner}/{repo}/issues"
@@ -39,52 +39,52 @@ def _own(call: Call, one: Comment) -> None:
 
 
 @route("GET", f"{_ISSUES}/{{issue_number}}/comments", *_READ)
-def of_issue(call: Call) -> Answer:
+def of_issue(call: Call) -> RouteResponse:
     """The comments on one issue, the oldest first."""
     number = issue(call).number
     found = [one for one in call.repository.comments.values() if one.issue == number]
     if "since" in call.query:
         found = [one for one in found if (stamp(one.updated_at) or "") >= call.query["since"]]
-    return Answer(200, [_shown(call, one) for one in call.page(found)])
+    return RouteResponse(200, [_shown(call, one) for one in call.page(found)])
 
 
 @route("POST", f"{_ISSUES}/{{issue_number}}/comments", *_WRITE, creates=True)
-def create(call: Call) -> Answer:
+def create(call: Call) -> RouteResponse:
     """A new comment."""
-    made = acts.comment(call.hub, call.repository, issue(call), call.actor.writer, call.body["body"])
-    return Answer(201, _shown(call, made))
+    made = operations.comment(call.hub, call.repository, issue(call), call.actor.writer, call.body["body"])
+    return RouteResponse(201, _shown(call, made))
 
 
 @route("GET", f"{_ISSUES}/comments", *_READ)
-def of_repository(call: Call) -> Answer:
+def of_repository(call: Call) -> RouteResponse:
     """The comments of a repository, by when they were made or changed."""
     found = list(call.repository.comments.values())
     if "since" in call.query:
         found = [one for one in found if (stamp(one.updated_at) or "") >= call.query["since"]]
     key = "updated_at" if call.query.get("sort") == "updated" else "created_at"
     found.sort(key=lambda one: (getattr(one, key), one.id), reverse=call.query.get("direction") == "desc")
-    return Answer(200, [_shown(call, one) for one in call.page(found)])
+    return RouteResponse(200, [_shown(call, one) for one in call.page(found)])
 
 
 @route("GET", _ONE, *_READ)
-def read(call: Call) -> Answer:
+def read(call: Call) -> RouteResponse:
     """One comment."""
-    return Answer(200, _shown(call, comment(call)))
+    return RouteResponse(200, _shown(call, comment(call)))
 
 
 @route("PATCH", _ONE, *_WRITE)
-def change(call: Call) -> Answer:
+def change(call: Call) -> RouteResponse:
     """Changes a comment; nobody is notified."""
     one = comment(call)
     _own(call, one)
-    acts.edit_comment(call.hub, call.repository, one, call.actor.writer, call.body["body"])
-    return Answer(200, _shown(call, one))
+    operations.edit_comment(call.hub, call.repository, one, call.actor.writer, call.body["body"])
+    return RouteResponse(200, _shown(call, one))
 
 
 @route("DELETE", _ONE, *_WRITE)
-def delete(call: Call) -> Answer:
+def delete(call: Call) -> RouteResponse:
     """Takes a comment away."""
     one = comment(call)
     _own(call, one)
-    acts.delete_comment(call.hub, call.repository, one, call.actor.writer)
-    return Answer(204)
+    operations.delete_comment(call.hub, call.repository, one, call.actor.writer)
+    return RouteResponse(204)

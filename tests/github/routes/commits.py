@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.github import pull_views, views
-from tests.github.calls import Answer, Call, RefusedError, not_found, route
-from tests.github.shapes import complete
+from tests.github.calls import Call, RefusedError, RouteResponse, not_found, route
+from tests.github.schema_completion import complete
 
 _REPO = "/repos/{owner}/{repo}"
 
 
 @route("GET", f"{_REPO}/commits", "contents=read")
-def commits(call: Call) -> Answer:
+def commits(call: Call) -> RouteResponse:
     """The history of a branch, the newest first."""
     git = call.repository.git
     start = git.resolve(call.query.get("sha") or call.repository.default_branch)
@@ -20,11 +20,11 @@ def commits(call: Call) -> Answer:
         raise RefusedError(409, "Git Repository is empty.")
     listed = git.run("rev-list", start).split()
     shown = [views.commit(call.hub, call.repository, git.describe(sha)) for sha in call.page(listed)]
-    return Answer(200, [complete("commit", one) for one in shown])
+    return RouteResponse(200, [complete("commit", one) for one in shown])
 
 
 @route("GET", f"{_REPO}/commits/{{ref}}", "contents=read")
-def commit(call: Call) -> Answer:
+def commit(call: Call) -> RouteResponse:
     """One commit with its files."""
     repo = call.repository
     found = repo.git.describe(resolved(call, call.parameters["ref"]))
@@ -33,22 +33,22 @@ def commit(call: Call) -> Answer:
     counts = {name: sum(file[name] for file in files) for name in ("additions", "deletions")}
     shown["stats"] = counts | {"total": sum(counts.values())}
     shown["files"] = [pull_views.file(call.hub, repo, found.sha, file) for file in files]
-    return Answer(200, complete("commit", shown))
+    return RouteResponse(200, complete("commit", shown))
 
 
 @route("GET", f"{_REPO}/commits/{{commit_sha}}/pulls", "pull_requests=read")
-def pulls(call: Call) -> Answer:
+def pulls(call: Call) -> RouteResponse:
     """The open pull requests at this head, from forks too."""
     repo, sha = call.repository, call.parameters["commit_sha"]
     found = [
         one for one in repo.issues.values() if one.pull and sha in (one.pull.head_sha, one.pull.merge_commit)
     ]
     shown = [pull_views.pull(call.hub, repo, one) for one in call.page(found)]
-    return Answer(200, [complete("pull-request-simple", one) for one in shown])
+    return RouteResponse(200, [complete("pull-request-simple", one) for one in shown])
 
 
 @route("GET", f"{_REPO}/compare/{{basehead}}", "contents=read")
-def compare(call: Call) -> Answer:
+def compare(call: Call) -> RouteResponse:
     """What a head changes since it left a base."""
     repo, git = call.repository, call.repository.git
     base_name, _, head_name = call.parameters["basehead"].partition("...")
@@ -75,7 +75,7 @@ def compare(call: Call) -> Answer:
         "commits": [seen(one.sha) for one in call.page(ahead)],
         "files": [pull_views.file(call.hub, repo, head, one) for one in git.files(base, head)[:300]],
     }
-    return Answer(200, complete("commit-comparison", shown))
+    return RouteResponse(200, complete("commit-comparison", shown))
 
 
 def resolved(call: Call, name: str, missing: int = 422) -> str:

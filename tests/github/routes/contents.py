@@ -6,16 +6,16 @@ import base64
 from typing import Any
 
 from tests.github import views
-from tests.github.calls import Answer, Call, RefusedError, not_found, route
+from tests.github.calls import Call, RefusedError, RouteResponse, not_found, route
 from tests.github.pushes import pushed
 from tests.github.routes.commits import resolved
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 
 _PATH = "/repos/{owner}/{repo}/contents/{path}"
 
 
 @route("GET", _PATH, "contents=read")
-def read(call: Call) -> Answer:
+def read(call: Call) -> RouteResponse:
     """A file at a branch or commit."""
     git, path = call.repository.git, call.parameters["path"]
     sha = resolved(call, call.query.get("ref") or call.repository.default_branch, 404)
@@ -24,11 +24,11 @@ def read(call: Call) -> Answer:
         raise not_found()
     encoded = base64.encodebytes(data).decode()
     shown = _file(call, path, git.blob(sha, path)) | {"encoding": "base64", "content": encoded}
-    return Answer(200, complete("content-file", shown | {"size": len(data)}))
+    return RouteResponse(200, complete("content-file", shown | {"size": len(data)}))
 
 
 @route("PUT", _PATH, "contents=write")
-def write(call: Call) -> Answer:
+def write(call: Call) -> RouteResponse:
     """A commit that makes or replaces one file; `sha` must be that of what it replaces."""
     repo, path, body = call.repository, call.parameters["path"], call.body
     branch = body.get("branch", repo.default_branch)
@@ -47,7 +47,7 @@ def write(call: Call) -> Answer:
         "content": _file(call, path, repo.git.blob(after, path)),
         "commit": views.commit(call.hub, repo, repo.git.describe(after))["commit"] | {"sha": after},
     }
-    return Answer(200 if known else 201, complete("file-commit", shown))
+    return RouteResponse(200 if known else 201, complete("file-commit", shown))
 
 
 def _file(call: Call, path: str, blob: str) -> dict[str, Any]:

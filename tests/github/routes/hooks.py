@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.github.calls import Answer, Call, not_found, route
-from tests.github.courier import PENDING, Delivery
-from tests.github.shapes import complete
+from tests.github.calls import Call, RouteResponse, not_found, route
+from tests.github.schema_completion import complete
 from tests.github.state import stamp
+from tests.github.webhook_sender import PENDING, Delivery
 
 
 @route("GET", "/app/hook/config", app=True)
-def config(call: Call) -> Answer:
+def config(call: Call) -> RouteResponse:
     """Where deliveries go."""
-    return Answer(200, {"content_type": "json", "insecure_ssl": "0", "secret": "********"} | _address(call))
+    return RouteResponse(
+        200, {"content_type": "json", "insecure_ssl": "0", "secret": "********"} | _address(call)
+    )
 
 
 @route("PATCH", "/app/hook/config", app=True)
-def change_config(call: Call) -> Answer:
+def change_config(call: Call) -> RouteResponse:
     """Lets deliveries go elsewhere."""
     call.hub.courier.aim(call.body.get("url", call.hub.courier.url))
     call.hub.courier.secret = call.body.get("secret", call.hub.courier.secret)
@@ -25,7 +27,7 @@ def change_config(call: Call) -> Answer:
 
 
 @route("GET", "/app/hook/deliveries", app=True)
-def deliveries(call: Call) -> Answer:
+def deliveries(call: Call) -> RouteResponse:
     """What was delivered, the newest first; the next page begins at a cursor."""
     known = sorted(call.hub.courier.log, key=lambda one: one.id, reverse=True)
     known = [one for one in known if one.status != PENDING]
@@ -40,24 +42,24 @@ def deliveries(call: Call) -> Answer:
         call.link = (
             f'<{call.hub.url}/app/hook/deliveries?per_page={size}&cursor={known[size].id}>; rel="next"'
         )
-    return Answer(200, [complete("hook-delivery-item", _item(one)) for one in known[:size]])
+    return RouteResponse(200, [complete("hook-delivery-item", _item(one)) for one in known[:size]])
 
 
 @route("GET", "/app/hook/deliveries/{delivery_id}", app=True)
-def delivery(call: Call) -> Answer:
+def delivery(call: Call) -> RouteResponse:
     """One delivery, with what was sent."""
     one = _delivery(call)
     sent = {"headers": one.headers(call.hub.courier.secret), "payload": one.payload}
     shown = _item(one) | {"request": sent, "response": {"headers": {}, "payload": None}}
-    return Answer(200, complete("hook-delivery", shown))
+    return RouteResponse(200, complete("hook-delivery", shown))
 
 
 @route("POST", "/app/hook/deliveries/{delivery_id}/attempts", app=True)
-def attempt(call: Call) -> Answer:
+def attempt(call: Call) -> RouteResponse:
     """Delivers again."""
     one = _delivery(call)
     call.hub.courier.again(one, next(call.hub.world.delivery_ids), call.hub.world.clock())
-    return Answer(202, {})
+    return RouteResponse(202, {})
 
 
 def _delivery(call: Call) -> Delivery:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.github import acts, views
-from tests.github.calls import Answer, Call, RefusedError, not_found, route
-from tests.github.shapes import complete
+from tests.github import operations, views
+from tests.github.calls import Call, RefusedError, RouteResponse, not_found, route
+from tests.github.schema_completion import complete
 from tests.github.state import Issue, stamp
 
 _ISSUES = "/repos/{owner}/{repo}/issues"
@@ -34,7 +34,7 @@ def shown(call: Call, one: Issue) -> Any:
 
 
 @route("GET", _ISSUES, "issues=read", "pull_requests=read")
-def issues(call: Call) -> Answer:
+def issues(call: Call) -> RouteResponse:
     """The issues, pull requests among them."""
     enabled(call)
     asked, found = call.query, list(call.repository.issues.values())
@@ -49,29 +49,29 @@ def issues(call: Call) -> Answer:
     key = "updated_at" if asked.get("sort") == "updated" else "created_at"
     newest_first = asked.get("direction", "desc") == "desc"
     found.sort(key=lambda one: (getattr(one, key), one.number), reverse=newest_first)
-    return Answer(200, [shown(call, one) for one in call.page(found)])
+    return RouteResponse(200, [shown(call, one) for one in call.page(found)])
 
 
 @route("POST", _ISSUES, "issues=write", creates=True)
-def create(call: Call) -> Answer:
+def create(call: Call) -> RouteResponse:
     """A new issue; labels of people who may not set them are passed over."""
     enabled(call)
     body, who = call.body, call.actor.writer
     labels = [one if isinstance(one, str) else one["name"] for one in body.get("labels", ())]
     if call.actor.kind == "user" and not call.repository.at_least(who.login, "triage"):
         labels = []
-    made = acts.open_issue(call.hub, call.repository, who, str(body["title"]), body.get("body"), labels)
-    return Answer(201, shown(call, made))
+    made = operations.open_issue(call.hub, call.repository, who, str(body["title"]), body.get("body"), labels)
+    return RouteResponse(201, shown(call, made))
 
 
 @route("GET", f"{_ISSUES}/{{issue_number}}", "issues=read", "pull_requests=read")
-def read(call: Call) -> Answer:
+def read(call: Call) -> RouteResponse:
     """One issue or pull request."""
-    return Answer(200, shown(call, issue(call)))
+    return RouteResponse(200, shown(call, issue(call)))
 
 
 @route("PATCH", f"{_ISSUES}/{{issue_number}}", "issues=write", "pull_requests=write")
-def change(call: Call) -> Answer:
+def change(call: Call) -> RouteResponse:
     """Changes an issue; people must be its author or allowed to write."""
     one, who = issue(call), call.actor.writer
     if (
@@ -80,5 +80,5 @@ def change(call: Call) -> Answer:
         and not call.repository.at_least(who.login, "triage")
     ):
         raise RefusedError(403, "Must have admin rights to Repository.")
-    acts.edit_issue(call.hub, call.repository, one, who, call.body or {})
-    return Answer(200, shown(call, one))
+    operations.edit_issue(call.hub, call.repository, one, who, call.body or {})
+    return RouteResponse(200, shown(call, one))

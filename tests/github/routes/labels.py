@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.github import acts, views
-from tests.github.calls import Answer, Call, invalid, not_found, route
+from tests.github import operations, views
+from tests.github.calls import Call, RouteResponse, invalid, not_found, route
 from tests.github.routes.issues import issue
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 from tests.github.state import Issue, Label
 
 _REPO = "/repos/{owner}/{repo}"
@@ -27,57 +27,57 @@ def _label(call: Call) -> Label:
 
 
 @route("GET", f"{_REPO}/labels", *_READ)
-def labels(call: Call) -> Answer:
+def labels(call: Call) -> RouteResponse:
     """All labels."""
-    return Answer(200, [_shown(call, one) for one in call.page(list(call.repository.labels.values()))])
+    return RouteResponse(200, [_shown(call, one) for one in call.page(list(call.repository.labels.values()))])
 
 
 @route("POST", f"{_REPO}/labels", *_WRITE)
-def create(call: Call) -> Answer:
+def create(call: Call) -> RouteResponse:
     """A new label."""
     name = call.body["name"]
     if name.lower() in call.repository.labels:
         raise invalid("Label", "name", code="already_exists")
-    made = acts.ensure_label(call.hub, call.repository, name, call.body.get("color", "ededed"))
+    made = operations.ensure_label(call.hub, call.repository, name, call.body.get("color", "ededed"))
     made.description = call.body.get("description")
-    return Answer(201, _shown(call, made))
+    return RouteResponse(201, _shown(call, made))
 
 
 @route("GET", f"{_REPO}/labels/{{name}}", *_READ)
-def read(call: Call) -> Answer:
+def read(call: Call) -> RouteResponse:
     """One label."""
-    return Answer(200, _shown(call, _label(call)))
+    return RouteResponse(200, _shown(call, _label(call)))
 
 
 @route("PATCH", f"{_REPO}/labels/{{name}}", *_WRITE)
-def change(call: Call) -> Answer:
+def change(call: Call) -> RouteResponse:
     """Changes a label's color or description."""
     one = _label(call)
     one.color = call.body.get("color", one.color)
     one.description = call.body.get("description", one.description)
-    return Answer(200, _shown(call, one))
+    return RouteResponse(200, _shown(call, one))
 
 
 @route("GET", _OF_ISSUE, *_READ)
-def of_issue(call: Call) -> Answer:
+def of_issue(call: Call) -> RouteResponse:
     """An issue's labels."""
     return _labelled(call, issue(call))
 
 
 @route("POST", _OF_ISSUE, *_WRITE)
-def add(call: Call) -> Answer:
+def add(call: Call) -> RouteResponse:
     """Adds labels to an issue, made where they are missing."""
     return _set(call, issue(call).labels + _names(call))
 
 
 @route("PUT", _OF_ISSUE, *_WRITE)
-def put(call: Call) -> Answer:
+def put(call: Call) -> RouteResponse:
     """Gives an issue these labels and no others."""
     return _set(call, _names(call))
 
 
 @route("DELETE", f"{_OF_ISSUE}/{{name}}", *_WRITE)
-def remove(call: Call) -> Answer:
+def remove(call: Call) -> RouteResponse:
     """Takes one label off."""
     wanted = call.parameters["name"].lower()
     kept = [name for name in issue(call).labels if name.lower() != wanted]
@@ -86,15 +86,15 @@ def remove(call: Call) -> Answer:
     return _set(call, kept)
 
 
-def _set(call: Call, names: list[str]) -> Answer:
+def _set(call: Call, names: list[str]) -> RouteResponse:
     one = issue(call)
-    acts.set_labels(call.hub, call.repository, one, call.actor.writer, names)
+    operations.set_labels(call.hub, call.repository, one, call.actor.writer, names)
     return _labelled(call, one)
 
 
-def _labelled(call: Call, one: Issue) -> Answer:
+def _labelled(call: Call, one: Issue) -> RouteResponse:
     labels = call.repository.labels
-    return Answer(200, [_shown(call, labels[name.lower()]) for name in call.page(one.labels)])
+    return RouteResponse(200, [_shown(call, labels[name.lower()]) for name in call.page(one.labels)])
 
 
 def _names(call: Call) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.github import acts, pull_views, pushes, views
-from tests.github.calls import Answer, Call, invalid, not_found, route
-from tests.github.shapes import complete
+from tests.github import operations, pull_views, pushes, views
+from tests.github.calls import Call, RouteResponse, invalid, not_found, route
+from tests.github.schema_completion import complete
 from tests.github.state import Issue, Pull
 
 _PULLS = "/repos/{owner}/{repo}/pulls"
@@ -21,7 +21,7 @@ def _pull(call: Call) -> tuple[Issue, Pull]:
 
 
 @route("GET", _PULLS, "pull_requests=read")
-def pulls(call: Call) -> Answer:
+def pulls(call: Call) -> RouteResponse:
     """The pull requests, the newest first."""
     asked, state = call.query, call.query.get("state", "open")
     found = [one for one in call.repository.issues.values() if one.pull and state in ("all", one.state)]
@@ -33,11 +33,11 @@ def pulls(call: Call) -> Answer:
     newest_first = asked.get("direction", "desc" if "sort" not in asked else "asc") == "desc"
     found.sort(key=lambda one: (getattr(one, key), one.number), reverse=newest_first)
     shown = [pull_views.pull(call.hub, call.repository, one) for one in call.page(found)]
-    return Answer(200, [complete("pull-request-simple", one) for one in shown])
+    return RouteResponse(200, [complete("pull-request-simple", one) for one in shown])
 
 
 @route("POST", _PULLS, "pull_requests=write", creates=True)
-def create(call: Call) -> Answer:
+def create(call: Call) -> RouteResponse:
     """A new pull request from a branch here, or OWNER:BRANCH of a fork."""
     body, repo = call.body, call.repository
     owner, _, branch = body["head"].rpartition(":")
@@ -47,22 +47,22 @@ def create(call: Call) -> Answer:
     text = (body.get("title", branch), body.get("body"))
     who, draft = call.actor.writer, body.get("draft", False)
     made = pushes.open_pull(call.hub, repo, who, (source, branch), body["base"], text, draft)
-    return Answer(201, complete("pull-request", pull_views.pull(call.hub, repo, made)))
+    return RouteResponse(201, complete("pull-request", pull_views.pull(call.hub, repo, made)))
 
 
 @route("GET", _ONE, "pull_requests=read")
-def read(call: Call) -> Answer:
+def read(call: Call) -> RouteResponse:
     """One pull request."""
     issue, _ = _pull(call)
-    return Answer(200, complete("pull-request", pull_views.pull(call.hub, call.repository, issue)))
+    return RouteResponse(200, complete("pull-request", pull_views.pull(call.hub, call.repository, issue)))
 
 
 @route("PATCH", _ONE, "pull_requests=write")
-def change(call: Call) -> Answer:
+def change(call: Call) -> RouteResponse:
     """Changes a pull request's title, text or state."""
     (issue, _), body, who = _pull(call), dict(call.body or {}), call.actor.writer
     state = body.pop("state", issue.state)
-    acts.edit_issue(call.hub, call.repository, issue, who, body)
+    operations.edit_issue(call.hub, call.repository, issue, who, body)
     if state != issue.state:
         turn = pushes.close_pull if state == "closed" else pushes.reopen_pull
         turn(call.hub, call.repository, issue, who)
@@ -70,20 +70,20 @@ def change(call: Call) -> Answer:
 
 
 @route("GET", f"{_ONE}/files", "pull_requests=read")
-def files(call: Call) -> Answer:
+def files(call: Call) -> RouteResponse:
     """The files it changes."""
     _, one = _pull(call)
     found = call.repository.git.files(one.base_sha, one.head_sha)[:MOST_FILES]
     shown = [pull_views.file(call.hub, call.repository, one.head_sha, file) for file in call.page(found)]
-    return Answer(200, [complete("diff-entry", file) for file in shown])
+    return RouteResponse(200, [complete("diff-entry", file) for file in shown])
 
 
 @route("GET", f"{_ONE}/commits", "pull_requests=read")
-def commits(call: Call) -> Answer:
+def commits(call: Call) -> RouteResponse:
     """Its commits, the oldest first."""
     _, one = _pull(call)
     found = call.repository.git.between(one.base_sha, one.head_sha)[:MOST_COMMITS]
-    return Answer(
+    return RouteResponse(
         200, [complete("commit", views.commit(call.hub, call.repository, one)) for one in call.page(found)]
     )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.github import acts, views
-from tests.github.calls import Answer, Call, not_found, route
+from tests.github import operations, views
+from tests.github.calls import Call, RouteResponse, not_found, route
 from tests.github.routes.comments import comment
 from tests.github.routes.issues import issue
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 
 _ISSUE = "/repos/{owner}/{repo}/issues/{issue_number}/reactions"
 _COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions"
@@ -14,47 +14,49 @@ _READ, _WRITE = ("issues=read", "pull_requests=read"), ("issues=write", "pull_re
 
 
 @route("GET", _ISSUE, *_READ)
-def of_issue(call: Call) -> Answer:
+def of_issue(call: Call) -> RouteResponse:
     """The reactions to an issue."""
     return _listed(call, issue(call).number, None)
 
 
 @route("POST", _ISSUE, *_WRITE, creates=True)
-def to_issue(call: Call) -> Answer:
+def to_issue(call: Call) -> RouteResponse:
     """Reacts to an issue."""
     return _react(call, issue(call).number, None)
 
 
 @route("GET", _COMMENT, *_READ)
-def of_comment(call: Call) -> Answer:
+def of_comment(call: Call) -> RouteResponse:
     """The reactions to a comment."""
     return _listed(call, comment(call).issue, comment(call).id)
 
 
 @route("POST", _COMMENT, *_WRITE, creates=True)
-def to_comment(call: Call) -> Answer:
+def to_comment(call: Call) -> RouteResponse:
     """Reacts to a comment."""
     return _react(call, comment(call).issue, comment(call).id)
 
 
 @route("DELETE", f"{_COMMENT}/{{reaction_id}}", *_WRITE)
-def remove(call: Call) -> Answer:
+def remove(call: Call) -> RouteResponse:
     """Takes a reaction back."""
     found = call.repository.reactions.get(call.number("reaction_id"))
     if found is None or found.comment != comment(call).id or found.author is not call.actor.writer:
         raise not_found()
     del call.repository.reactions[found.id]
-    return Answer(204)
+    return RouteResponse(204)
 
 
-def _listed(call: Call, number: int, comment_id: int | None) -> Answer:
+def _listed(call: Call, number: int, comment_id: int | None) -> RouteResponse:
     found = views.reactions(call.repository, number, comment_id)
     wanted = call.query.get("content")
     found = [one for one in found if wanted in (None, one.content)]
-    return Answer(200, [complete("reaction", views.reaction(call.hub, one)) for one in call.page(found)])
+    return RouteResponse(
+        200, [complete("reaction", views.reaction(call.hub, one)) for one in call.page(found)]
+    )
 
 
-def _react(call: Call, number: int, comment_id: int | None) -> Answer:
+def _react(call: Call, number: int, comment_id: int | None) -> RouteResponse:
     who, content = call.actor.writer, call.body["content"]
-    made, new = acts.react(call.hub, call.repository, who, content, number, comment_id)
-    return Answer(201 if new else 200, complete("reaction", views.reaction(call.hub, made)))
+    made, new = operations.react(call.hub, call.repository, who, content, number, comment_id)
+    return RouteResponse(201 if new else 200, complete("reaction", views.reaction(call.hub, made)))

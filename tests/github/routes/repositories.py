@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.github import views
-from tests.github.calls import Answer, Call, invalid, not_found, route
+from tests.github.calls import Call, RouteResponse, invalid, not_found, route
 from tests.github.git import ZERO
 from tests.github.pushes import pushed
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 
 _REPO = "/repos/{owner}/{repo}"
 #: A role as the older `permission` calls it.
@@ -16,16 +16,16 @@ _LEGACY = {"maintain": "write", "triage": "read"}
 
 
 @route("GET", _REPO, "metadata=read")
-def repository(call: Call) -> Answer:
+def repository(call: Call) -> RouteResponse:
     """The repository."""
     shown = views.repository(call.hub, call.repository)
     if call.repository.fork_of is not None:
         shown["parent"] = shown["source"] = views.repository(call.hub, call.repository.fork_of)
-    return Answer(200, complete("full-repository", shown))
+    return RouteResponse(200, complete("full-repository", shown))
 
 
 @route("GET", f"{_REPO}/collaborators/{{username}}/permission", "metadata=read")
-def permission(call: Call) -> Answer:
+def permission(call: Call) -> RouteResponse:
     """What somebody may do; everybody reads what is public."""
     login = call.parameters["username"]
     account = call.hub.world.accounts.get(login)
@@ -37,38 +37,38 @@ def permission(call: Call) -> Answer:
         "role_name": role,
         "user": views.user(call.hub, account),
     }
-    return Answer(200, complete("repository-collaborator-permission", shown))
+    return RouteResponse(200, complete("repository-collaborator-permission", shown))
 
 
 @route("GET", f"{_REPO}/branches", "contents=read")
-def branches(call: Call) -> Answer:
+def branches(call: Call) -> RouteResponse:
     """All branches."""
     heads = sorted(call.repository.git.heads().items())
-    return Answer(200, [_short(call, name, sha) for name, sha in call.page(heads)])
+    return RouteResponse(200, [_short(call, name, sha) for name, sha in call.page(heads)])
 
 
 @route("GET", f"{_REPO}/branches/{{branch}}", "contents=read")
-def branch(call: Call) -> Answer:
+def branch(call: Call) -> RouteResponse:
     """A branch with its commit."""
     name, repo = call.parameters["branch"], call.repository
     sha = repo.git.head(name)
     if not sha:
         raise not_found()
     shown = _short(call, name, sha) | {"commit": views.commit(call.hub, repo, repo.git.describe(sha))}
-    return Answer(200, complete("branch-with-protection", shown))
+    return RouteResponse(200, complete("branch-with-protection", shown))
 
 
 @route("GET", f"{_REPO}/git/ref/{{ref}}", "contents=read")
-def reference(call: Call) -> Answer:
+def reference(call: Call) -> RouteResponse:
     """A reference such as heads/main."""
     sha = call.repository.git.resolve(f"refs/{call.parameters['ref']}")
     if not sha:
         raise not_found()
-    return Answer(200, _reference(call, f"refs/{call.parameters['ref']}", sha))
+    return RouteResponse(200, _reference(call, f"refs/{call.parameters['ref']}", sha))
 
 
 @route("POST", f"{_REPO}/git/refs", "contents=write")
-def make_reference(call: Call) -> Answer:
+def make_reference(call: Call) -> RouteResponse:
     """A new branch."""
     name, sha = call.body["ref"], call.body["sha"]
     git = call.repository.git
@@ -77,11 +77,11 @@ def make_reference(call: Call) -> Answer:
     if git.resolve(name):
         raise invalid("Reference", "ref", "Reference already exists")
     _move(call, name, sha)
-    return Answer(201, _reference(call, name, sha))
+    return RouteResponse(201, _reference(call, name, sha))
 
 
 @route("PATCH", f"{_REPO}/git/refs/{{ref}}", "contents=write")
-def move_reference(call: Call) -> Answer:
+def move_reference(call: Call) -> RouteResponse:
     """Moves a branch; backwards or aside only by force."""
     name, sha, git = f"refs/{call.parameters['ref']}", call.body["sha"], call.repository.git
     before = git.resolve(name)
@@ -90,17 +90,17 @@ def move_reference(call: Call) -> Answer:
     if git.base(before, sha) != before and not call.body.get("force"):
         raise invalid("Reference", "sha", "Update is not a fast forward")
     _move(call, name, sha)
-    return Answer(200, _reference(call, name, sha))
+    return RouteResponse(200, _reference(call, name, sha))
 
 
 @route("DELETE", f"{_REPO}/git/refs/{{ref}}", "contents=write")
-def delete_reference(call: Call) -> Answer:
+def delete_reference(call: Call) -> RouteResponse:
     """Deletes a branch."""
     name = f"refs/{call.parameters['ref']}"
     if not call.repository.git.resolve(name):
         raise invalid("Reference", "ref", "Reference does not exist")
     _move(call, name, ZERO)
-    return Answer(204)
+    return RouteResponse(204)
 
 
 def _move(call: Call, name: str, sha: str) -> None:

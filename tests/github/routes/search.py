@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 
 from tests.github import views
-from tests.github.calls import Answer, Call, RefusedError, route
-from tests.github.shapes import complete
+from tests.github.calls import Call, RefusedError, RouteResponse, route
+from tests.github.schema_completion import complete
 from tests.github.state import Issue, Repository
 
 #: "Search": a query is at most 256 characters, and finds 1,000 things.
@@ -14,7 +14,7 @@ LONGEST_QUERY, MOST_FOUND = 256, 1_000
 
 
 @route("GET", "/search/issues", "issues=read", "pull_requests=read")
-def issues(call: Call) -> Answer:
+def issues(call: Call) -> RouteResponse:
     """What a query finds, in the repositories the caller may see."""
     query = call.query.get("q", "")
     if not query or len(query) > LONGEST_QUERY:
@@ -33,7 +33,7 @@ def issues(call: Call) -> Answer:
     for repo, one in call.page(found[:MOST_FOUND]):
         item = views.issue(call.hub, repo, one) | {"score": 1.0}
         shown.append(complete("issue-search-result-item", item))
-    return Answer(
+    return RouteResponse(
         200,
         {"total_count": len(found), "incomplete_results": False, "search_type": "lexical", "items": shown},
     )

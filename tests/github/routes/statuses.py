@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.github import acts, views
-from tests.github.calls import Answer, Call, route
+from tests.github import operations, views
+from tests.github.calls import Call, RouteResponse, route
 from tests.github.routes.commits import resolved
-from tests.github.shapes import complete
+from tests.github.schema_completion import complete
 from tests.github.state import Status
 
 _REPO = "/repos/{owner}/{repo}"
 
 
 @route("POST", f"{_REPO}/statuses/{{sha}}", "statuses=write")
-def create(call: Call) -> Answer:
+def create(call: Call) -> RouteResponse:
     """One more status of a commit; none is ever changed."""
     sha = resolved(call, call.parameters["sha"])
-    made = acts.set_status(call.hub, call.repository, call.actor.writer, sha, call.body)
-    return Answer(201, _shown(call, made))
+    made = operations.set_status(call.hub, call.repository, call.actor.writer, sha, call.body)
+    return RouteResponse(201, _shown(call, made))
 
 
 @route("GET", f"{_REPO}/commits/{{ref}}/statuses", "statuses=read")
-def of_commit(call: Call) -> Answer:
+def of_commit(call: Call) -> RouteResponse:
     """All statuses a commit ever had, the newest first."""
-    return Answer(200, [_shown(call, one) for one in call.page(_of(call)[::-1])])
+    return RouteResponse(200, [_shown(call, one) for one in call.page(_of(call)[::-1])])
 
 
 def _of(call: Call) -> list[Status]:

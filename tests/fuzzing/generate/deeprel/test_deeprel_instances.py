@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.cases import Init
-from fuzzing.generate.deeprel.apis import inventory
-from fuzzing.prioritize.instances import instance_of
-from fuzzing.prioritize.signatures import Signatures
-from tests.fuzzing.generate.deeprel.deeprel_kit import X, recorded
+from fuzzing.generate.deeprel.api_inventory import list_apis
+from fuzzing.prioritize.api_signatures import ApiSignatures
+from fuzzing.prioritize.instances import extract_instance
+from tests.fuzzing.generate.deeprel.deeprel_helpers import X, recorded
 
 pytestmark = pytest.mark.compiler_torch_eager
 
 
 def test_each_api_can_be_made_an_instance() -> None:
     """Whatever the API: a class without a constructor, a property, a function of torch.masked."""
-    signatures = Signatures()
-    for api in inventory().values():
+    signatures = ApiSignatures()
+    for api in list_apis().values():
         case = recorded(api.name, X, init=Init() if api.kind == "class" else None)
-        assert instance_of(case, signatures).operator == api.name
+        assert extract_instance(case, signatures).operator == api.name

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.generate.deeprel.apis import inventory
-from fuzzing.generate.deeprel.mapping import assign, edit_distance, mapping
+from fuzzing.generate.deeprel.api_inventory import list_apis
+from fuzzing.generate.deeprel.parameter_mapping import assign, edit_distance, map_parameters
 
 Scores = list[list[float]]
 
@@ -62,8 +62,8 @@ def test_edit_distances_known_by_heart() -> None:
 
 def pairs(source: str, target: str) -> list[tuple[tuple[str, str], ...] | None]:
     """The mapping from the source's first signature to each of the target's."""
-    one = inventory()[source].signatures[0]
-    found = [mapping(one, other) for other in inventory()[target].signatures]
+    one = list_apis()[source].signatures[0]
+    found = [map_parameters(one, other) for other in list_apis()[target].signatures]
     return [each.pairs if each else None for each in found]
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from fuzzing.cases import Init, Recipe, Tensor, TorchCall
 from fuzzing.errors import CaseFormatError
-from fuzzing.generate.deeprel.mutation import DTYPES, Mutator
-from fuzzing.generate.deeprel.transfer import Invocation
-from tests.fuzzing.generate.deeprel.deeprel_kit import X, call
+from fuzzing.generate.deeprel.call_mutation import DTYPES, Mutator
+from fuzzing.generate.deeprel.call_transfer import Invocation
+from tests.fuzzing.generate.deeprel.deeprel_helpers import X, call
 
 pytestmark = pytest.mark.compiler_torch_eager
 
@@ -36,11 +36,11 @@ def test_a_mutant_is_a_case_or_cannot_be_told_and_the_same_seed_gives_the_same(s
     texts = []
     for _ in range(2):
         mutator = Mutator([recorded], random.Random(seed))
-        found = [mutator.mutant() for _ in range(3)]
+        found = [mutator.mutate() for _ in range(3)]
         told = []
-        for mutant in found:
+        for mutate in found:
             try:
-                case = mutant.case("t", seed=1)
+                case = mutate.case("t", seed=1)
             except CaseFormatError as error:
                 told.append(str(error))
                 continue
@@ -59,10 +59,10 @@ def test_mutants_reach_what_the_recorded_call_does_not() -> None:
     seen: Counter[str] = Counter()
     own = calls()[0].case("").id
     for _ in range(400):
-        mutant = mutator.mutant()
-        seen["changed"] += mutant.case("").id != own
-        seen[f"keepdim {type(mutant.bound['keepdim']).__name__}"] += 1
-        for _, tensor in mutant.case("").values():
+        mutate = mutator.mutate()
+        seen["changed"] += mutate.case("").id != own
+        seen[f"keepdim {type(mutate.bound['keepdim']).__name__}"] += 1
+        for _, tensor in mutate.case("").values():
             assert isinstance(tensor, Tensor)
             seen.update((tensor.dtype, f"rank {len(tensor.shape)}"))
     assert {f"keepdim {kind}" for kind in ("bool", "int", "float", "str")} <= seen.keys()
@@ -77,7 +77,7 @@ def test_whole_numbers_stay_between_those_of_the_recorded_tensor() -> None:
     bounds = {
         (given.low, given.high)
         for _ in range(300)
-        for _, given in mutator.mutant().case("").inputs
+        for _, given in mutator.mutate().case("").inputs
         if isinstance(given, Recipe) and given.dtype == "int64"
     }
     assert bounds == {(-1.0, 4.0)}

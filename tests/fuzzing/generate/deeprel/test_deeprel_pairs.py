@@ -9,20 +9,20 @@ import pytest
 
 from fuzzing.cases import TestCase, TorchCall
 from fuzzing.errors import InternalError
-from fuzzing.execute.execution import Execution
-from fuzzing.generate.deeprel.apis import inventory
-from fuzzing.generate.deeprel.pairs import Job, Pair, SourceRuns
+from fuzzing.execution import Execution
+from fuzzing.generate.deeprel.api_inventory import list_apis
+from fuzzing.generate.deeprel.api_pairs import ApiPair, CaseRequest, SourceRuns
 from fuzzing.generate.deeprel.verification import Outcome
-from tests.fuzzing.generate.deeprel.deeprel_kit import X, call, killed, raised, returned
+from tests.fuzzing.generate.deeprel.deeprel_helpers import X, call, killed, raised, returned
 
 pytestmark = pytest.mark.compiler_torch_eager
 
 Answer = Callable[[str, int], Execution]  # of an API's name and how many calls came before
 
 
-def play(pair: Pair, answer: Answer) -> list[TestCase]:
+def play(pair: ApiPair, answer: Answer) -> list[TestCase]:
     """Runs a pair to its end; the cases in the order in which they came."""
-    jobs: deque[Job] = deque(pair.begin())
+    jobs: deque[CaseRequest] = deque(pair.begin())
     seen: list[TestCase] = []
     while jobs:
         (taker, place), case = jobs.popleft()
@@ -31,14 +31,14 @@ def play(pair: Pair, answer: Answer) -> list[TestCase]:
             other.program.api == case.program.api for other in seen if isinstance(other.program, TorchCall)
         )
         seen.append(case)
-        jobs.extend(taker.take(place, answer(case.program.api, before)))
+        jobs.extend(taker.handle(place, answer(case.program.api, before)))
     assert pair.ended
     return seen
 
 
-def a_pair(mutants: int = 0, calls: int = 30) -> Pair:
+def a_pair(mutants: int = 0, calls: int = 30) -> ApiPair:
     dims = [call("torch.amax", X, place) for place in range(calls)]
-    return Pair(SourceRuns(inventory()["torch.amax"], dims), inventory()["torch.max"], 0.9, mutants)
+    return ApiPair(SourceRuns(list_apis()["torch.amax"], dims), list_apis()["torch.max"], 0.9, mutants)
 
 
 def test_a_pair_that_gives_the_same_is_equivalent_by_value_on_all_its_calls() -> None:
@@ -73,17 +73,20 @@ def test_what_the_library_dies_of_is_kept_and_ends_nothing() -> None:
     pair = a_pair()
     play(pair, lambda api, before: killed() if (api, before) == ("torch.max", 2) else returned([1.0]))
     assert pair.equivalence == "value"
-    assert [(bug.api, bug.how) for bug in pair.bugs] == [("torch.max", "SIGSEGV")]
+    assert [(bug.api, bug.reason) for bug in pair.bugs] == [("torch.max", "SIGSEGV")]
     assert pair.outcomes["value"][Outcome.BUG] == 1
 
 
 def test_what_the_source_dies_of_is_told_once() -> None:
     """Of a call with an argument less than was recorded, say."""
-    runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
-    pairs = [Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin")]
+    runs = SourceRuns(list_apis()["torch.amax"], [call("torch.amax", X, 0)])
+    pairs = [ApiPair(runs, list_apis()[name], 0.9) for name in ("torch.max", "torch.amin")]
     for pair in pairs:
         play(pair, lambda api, _before: killed() if api == "torch.amax" else returned([1.0]))
-    assert [[(bug.api, bug.how) for bug in pair.bugs] for pair in pairs] == [[("torch.amax", "SIGSEGV")], []]
+    assert [[(bug.api, bug.reason) for bug in pair.bugs] for pair in pairs] == [
+        [("torch.amax", "SIGSEGV")],
+        [],
+    ]
     assert [pair.outcomes["value"] for pair in pairs] == [{Outcome.BUG: 1}] * 2
 
 
@@ -95,8 +98,8 @@ def test_a_pair_that_kills_again_and_again_is_left_alone() -> None:
 
 
 def test_a_source_call_is_run_once_for_all_targets() -> None:
-    runs = SourceRuns(inventory()["torch.amax"], [call("torch.amax", X, 0)])
-    first, second = (Pair(runs, inventory()[name], 0.9) for name in ("torch.max", "torch.amin"))
+    runs = SourceRuns(list_apis()["torch.amax"], [call("torch.amax", X, 0)])
+    first, second = (ApiPair(runs, list_apis()[name], 0.9) for name in ("torch.max", "torch.amin"))
     apis = [
         [
             case.program.api
@@ -113,7 +116,7 @@ def test_mutants_come_after_the_pair_holds_and_do_not_unmake_it() -> None:
     play(pair, lambda api, before: returned([2.0 if api == "torch.max" and before > 2 else 1.0]))
     assert (pair.equivalence, pair.tried) == ("value", 3)
     assert pair.mutated[Outcome.NOT_EQUIVALENT] == len(pair.inconsistencies) > 0
-    assert {found.how for found in pair.inconsistencies} == {"the values differ"}
+    assert {found.reason for found in pair.inconsistencies} == {"the values differ"}
     assert {found.case.provenance.seed for found in pair.inconsistencies} == {0}
 
 
@@ -127,4 +130,4 @@ def test_an_answer_out_of_order_is_our_own_mistake() -> None:
     pair = a_pair(calls=1)
     (_, _), ((taker, place), _) = pair.begin()
     with pytest.raises(InternalError, match="before the source's"):
-        taker.take(place, returned([1.0]))
+        taker.handle(place, returned([1.0]))

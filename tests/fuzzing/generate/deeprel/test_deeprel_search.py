@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fuzzing.cases import Init, TestCase, TorchCall
-from fuzzing.generate.deeprel.pairs import Bug
-from fuzzing.generate.deeprel.search import Item, Relation, Search, Settings
-from fuzzing.migrate import torch_samples
-from tests.fuzzing.generate.deeprel.deeprel_kit import X, recorded
+from fuzzing.generate.deeprel.api_pairs import LibraryBug
+from fuzzing.generate.deeprel.search import Item, Relation, Search, SearchSettings
+from fuzzing.torch_api import samples
+from tests.fuzzing.generate.deeprel.deeprel_helpers import X, recorded
 
 pytestmark = pytest.mark.compiler_torch_eager
 
@@ -33,12 +33,12 @@ class Found:
         self.totals = search.totals
         self.relations = {(r.source, r.target): r for r in self.items if isinstance(r, Relation)}
         self.cases = [item for item in self.items if isinstance(item, TestCase)]
-        self.bugs = [item for item in self.items if isinstance(item, Bug)]
+        self.bugs = [item for item in self.items if isinstance(item, LibraryBug)]
 
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    return Found(Search(seeds(), Settings(rounds=2)))
+    return Found(Search(seeds(), SearchSettings(rounds=2)))
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_cases_are_new_and_run_and_are_compared_by_their_values(found: Found) ->
     assert not own & set(ids)
     for case in found.cases[::7]:
         assert isinstance(case.program, TorchCall)
-        assert torch_samples.observe_case(case).outputs  # which lets torch warn
+        assert samples.observe_case(case).outputs  # which lets torch warn
         assert case.comparison == "values" or "rrelu" in case.program.api or "dropout" in case.program.api
 
 
 def test_mutants_become_cases_too_and_two_searches_tell_the_same_in_the_same_order() -> None:
-    settings = Settings(rounds=1, candidates=3, mutants=8)
+    settings = SearchSettings(rounds=1, candidates=3, mutants=8)
     one, other = (Found(Search(seeds()[4:7], settings)) for _ in range(2))
     assert {case.provenance.seed for case in one.cases} == {None, 0}
     assert [_told(item) for item in one.items] == [_told(item) for item in other.items]
@@ -94,8 +94,8 @@ def _told(item: Item) -> object:
 
 
 def test_only_chosen_sources_are_tried_and_limits_on_new_cases_are_kept() -> None:
-    settings = Settings(rounds=1, candidates=4, pair_cases=2, target_cases=3)
-    search = Search(seeds(), settings, chosen=lambda name: name == "torch.amax")
+    settings = SearchSettings(rounds=1, candidates=4, pair_cases=2, target_cases=3)
+    search = Search(seeds(), settings, source_filter=lambda name: name == "torch.amax")
     few = Found(search)
     assert {source for source, _ in few.relations} == {"torch.amax"}
     apis = [case.program.api for case in few.cases if isinstance(case.program, TorchCall)]
@@ -104,9 +104,9 @@ def test_only_chosen_sources_are_tried_and_limits_on_new_cases_are_kept() -> Non
 
 
 def test_a_call_that_kills_the_library_is_told_and_ends_nothing() -> None:
-    backend = str(Path(__file__).with_name("dying_eager.py"))
-    settings = Settings(rounds=1, candidates=4)
+    backend = str(Path(__file__).with_name("crashing_eager.py"))
+    settings = SearchSettings(rounds=1, candidates=4)
     found = Found(Search([recorded("torch.positive", X)], settings, backend=backend))
-    assert [(bug.api, bug.how) for bug in found.bugs] == [("torch.Tensor.negative", "SIGSEGV")]
+    assert [(bug.api, bug.reason) for bug in found.bugs] == [("torch.Tensor.negative", "SIGSEGV")]
     assert found.relations["torch.positive", "torch.Tensor.negative"].equivalence is None
     assert found.relations["torch.positive", "torch.negative"].equivalence == "status"  # tried after it

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzing.cases import Argument, Dtype, TensorArg
-from fuzzing.generate.deeprel.signatures import ANY, Parameter, Signature, kinds_of
+from fuzzing.generate.deeprel.signatures import ANY, Parameter, Signature, argument_types
 
 X, Y = TensorArg("x"), TensorArg("y")
 
@@ -29,7 +29,7 @@ POOL = Signature(
     (parameter("input"), parameter("size", "int", "ints"), parameter("stride", "int", optional=True))
 )
 MESHGRID = Signature(
-    (Parameter("tensors", frozenset({ANY}), rest=True), parameter("indexing", "str", keyword=True))
+    (Parameter("tensors", frozenset({ANY}), variadic=True), parameter("indexing", "str", keyword=True))
 )
 
 
@@ -80,7 +80,7 @@ def signatures(draw: st.DrawFn) -> tuple[Signature, dict[str, Argument]]:
 @given(signatures())
 def test_arranging_is_the_inverse_of_binding(drawn: tuple[Signature, dict[str, Argument]]) -> None:
     signature, bound = drawn
-    args, kwargs = signature.arrange(bound)
+    args, kwargs = signature.unbind(bound)
     assert signature.bind(args, dict(kwargs)) == bound
 
 
@@ -100,12 +100,12 @@ def test_arranging_is_the_inverse_of_binding(drawn: tuple[Signature, dict[str, A
     ],
 )
 def test_kinds(value: Argument, kinds: set[str]) -> None:
-    assert kinds_of(value) == kinds
+    assert argument_types(value) == kinds
 
 
 def test_numbers_widen_but_do_not_narrow() -> None:
-    assert parameter("p", "float").takes(1)
-    assert not parameter("p", "int").takes(1.5)
-    assert parameter("p", "floats").takes([1, 2])
-    assert parameter("p", "ints").takes([])
-    assert parameter("p", "device").takes("cpu")
+    assert parameter("p", "float").accepts(1)
+    assert not parameter("p", "int").accepts(1.5)
+    assert parameter("p", "floats").accepts([1, 2])
+    assert parameter("p", "ints").accepts([])
+    assert parameter("p", "device").accepts("cpu")

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fuzzing.generate.deeprel.apis import inventory
+from fuzzing.generate.deeprel.api_inventory import list_apis
 from fuzzing.generate.deeprel.similarity import CANDIDATES, Candidate, candidates, tf_idf
 
 
@@ -28,7 +28,7 @@ def test_a_text_without_a_known_term_is_like_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, tuple[Candidate, ...]]:
-    apis = list(inventory().values())
+    apis = list(list_apis().values())
     return candidates(apis, apis)
 
 
@@ -59,12 +59,12 @@ def test_each_has_ten_in_order_and_of_its_own_sort(found: dict[str, tuple[Candid
         assert scores == sorted(scores, reverse=True)
         assert name not in {candidate.api.name for candidate in some}
         sorts = {candidate.api.kind == "class" for candidate in some}
-        assert sorts == {inventory()[name].kind == "class"}
+        assert sorts == {list_apis()[name].kind == "class"}
 
 
 @pytest.mark.compiler_torch_eager
 def test_the_order_of_the_apis_does_not_matter(found: dict[str, tuple[Candidate, ...]]) -> None:
-    apis = list(inventory().values())
+    apis = list(list_apis().values())
     random.Random(7).shuffle(apis)
     some = ["torch.amax", "torch.nn.ReLU6", "torch.Tensor.add_"]
-    assert candidates([inventory()[name] for name in some], apis) == {name: found[name] for name in some}
+    assert candidates([list_apis()[name] for name in some], apis) == {name: found[name] for name in some}

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzing.backends import _torch
-from fuzzing.cases import Init, New, TensorArg, TensorLiteral, TorchCall
-from fuzzing.generate.deeprel.apis import inventory
-from fuzzing.generate.deeprel.transfer import Invocation, transfer
-from tests.fuzzing.generate.deeprel.deeprel_kit import X, call
+from fuzzing.backends.shared import torch_programs
+from fuzzing.cases import Init, NewObject, TensorArg, TensorLiteral, TorchCall
+from fuzzing.generate.deeprel.api_inventory import list_apis
+from fuzzing.generate.deeprel.call_transfer import Invocation, transfer
+from tests.fuzzing.generate.deeprel.deeprel_helpers import X, call
 
 pytestmark = pytest.mark.compiler_torch_eager
 
@@ -20,7 +20,7 @@ Given = Callable[[], Invocation]  # made in the test: to collect tests, torch mu
 
 def expressions(given: Invocation, target: str) -> tuple[str, str] | None:
     """Both calls as Python writes them; None if there is no transfer."""
-    found = transfer(given, inventory()[target])
+    found = transfer(given, list_apis()[target])
     cases = found and found.cases()
     if not cases:
         return None
@@ -96,7 +96,7 @@ def test_the_same_call_written_differently_is_one_case() -> None:
         call("torch.amax", TensorArg("b"), dim=1),
         call("torch.amax", input=TensorArg("c"), axis=1),
     ]
-    found = [transfer(given, inventory()["torch.amin"]) for given in calls]
+    found = [transfer(given, list_apis()["torch.amin"]) for given in calls]
     ids = {case.id for each in found if each and (cases := each.cases()) for case in cases}
     assert len(ids) == 2  # amax and amin
 
@@ -104,7 +104,7 @@ def test_the_same_call_written_differently_is_one_case() -> None:
 def test_tensors_keep_together_wherever_they_are() -> None:
     """In lists, in slices, in objects made on the spot; one that is met twice is one input."""
     one, other = TensorArg("p"), TensorArg("q")
-    options = New("torch.nn.functional.LinearCrossEntropyOptions", (), (("weight", one),))
+    options = NewObject("torch.nn.functional.LinearCrossEntropyOptions", (), (("weight", one),))
     given = replace(
         call("torch.cat", [one, other]), bound={"tensors": [one, other, options, slice(0, other, None)]}
     )
@@ -117,7 +117,7 @@ def test_tensors_keep_together_wherever_they_are() -> None:
 def test_modules_made_from_tensors_and_from_functions_are_bound() -> None:
     weight = TensorLiteral("float32", (2,), (0.5, 1.0))
     assert call("torch.nn.NLLLoss", X, X, init=Init((weight,))).bound == {"weight": weight}
-    distance = New("torch.nn.PairwiseDistance")
+    distance = NewObject("torch.nn.PairwiseDistance")
     made = call(
         "torch.nn.TripletMarginWithDistanceLoss", X, X, X, init=Init((), (("distance_function", distance),))
     )
@@ -125,11 +125,11 @@ def test_modules_made_from_tensors_and_from_functions_are_bound() -> None:
 
 
 def test_the_case_runs_and_says_where_it_comes_from() -> None:
-    found = transfer(call("torch.amax", X, 1), inventory()["torch.Tensor.amin"])
+    found = transfer(call("torch.amax", X, 1), list_apis()["torch.Tensor.amin"])
     cases = found and found.cases(seed=3)
     assert cases
     case = cases[1]
-    outputs = _torch.build(case.program).run(list(case.values()))
+    outputs = torch_programs.build(case.program).run(list(case.values()))
     assert [name for name, _ in outputs] == ["0"]
     assert case.provenance.source == "deeprel"
     assert case.provenance.test == "torch.Tensor.amin <- torch.amax torch.amax/0"

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from fuzzing.cases import Tensor
-from fuzzing.execute.execution import Execution
-from fuzzing.generate.deeprel.verification import Equivalence, Outcome, alike, equal, outcome
+from fuzzing.execution import Execution
+from fuzzing.generate.deeprel.verification import (
+    Equivalence,
+    Outcome,
+    compare_executions,
+    outputs_equal,
+    values_close,
+)
 from fuzzing.outcomes import Phase
-from tests.fuzzing.generate.deeprel.deeprel_kit import killed, raised, returned
+from tests.fuzzing.generate.deeprel.deeprel_helpers import killed, raised, returned
 
 NAN = float("nan")
 EXCUSED = raised("\"amin_cpu\" not implemented for 'ComplexFloat'")
@@ -33,12 +39,12 @@ EXCUSED = raised("\"amin_cpu\" not implemented for 'ComplexFloat'")
 )
 def test_outcomes(source: Execution, target: Execution, value: Outcome, status: Outcome) -> None:
     expected: dict[Equivalence, Outcome] = {"value": value, "status": status}
-    assert {name: outcome(source, target, name) for name in expected} == expected
+    assert {name: compare_executions(source, target, name) for name in expected} == expected
 
 
 def test_a_mutated_call_may_be_refused_for_its_type_whatever_the_equivalence() -> None:
-    assert outcome(returned([1.0]), EXCUSED, "value", mutated=True) is Outcome.FAIL
-    assert outcome(returned([1.0]), raised("no"), "value", mutated=True) is Outcome.NOT_EQUIVALENT
+    assert compare_executions(returned([1.0]), EXCUSED, "value", mutated=True) is Outcome.FAIL
+    assert compare_executions(returned([1.0]), raised("no"), "value", mutated=True) is Outcome.NOT_EQUIVALENT
 
 
 @pytest.mark.parametrize(
@@ -55,18 +61,18 @@ def test_a_mutated_call_may_be_refused_for_its_type_whatever_the_equivalence() -
     ],
 )
 def test_values_are_alike_within_the_tolerance(one: object, other: object, same: bool) -> None:
-    assert alike(Tensor.of(np.asarray(one)), Tensor.of(np.asarray(other))) is same
+    assert values_close(Tensor.of(np.asarray(one)), Tensor.of(np.asarray(other))) is same
 
 
 def test_small_floats_are_compared_as_numbers_not_as_codes() -> None:
     zeros = Tensor("bfloat16", (2,), b"\x00\x00\x00\x80"), Tensor("bfloat16", (2,), b"\x00\x80\x00\x00")
-    assert alike(*zeros)
-    assert not alike(zeros[0], Tensor("bfloat16", (2,), b"\x00\x00\x80\x3f"))
+    assert values_close(*zeros)
+    assert not values_close(zeros[0], Tensor("bfloat16", (2,), b"\x00\x00\x80\x3f"))
 
 
 def test_one_output_equals_several_if_it_equals_any_of_them() -> None:
     values, indices = [3.0, 4.0], [0, 1]
-    assert equal(returned(values).outputs, returned(values, indices).outputs)
-    assert equal(returned(values, indices).outputs, returned(values).outputs)
-    assert not equal(returned([0.0]).outputs, returned(values, indices).outputs)
-    assert not equal(returned(values, indices).outputs, returned(values, indices, indices).outputs)
+    assert outputs_equal(returned(values).outputs, returned(values, indices).outputs)
+    assert outputs_equal(returned(values, indices).outputs, returned(values).outputs)
+    assert not outputs_equal(returned([0.0]).outputs, returned(values, indices).outputs)
+    assert not outputs_equal(returned(values, indices).outputs, returned(values, indices, indices).outputs)

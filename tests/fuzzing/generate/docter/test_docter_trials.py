@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 
 from fuzzing.cases import Recipe, TestCase, TorchCall
-from fuzzing.generate.docter import Mode, apis, tables, trials
+from fuzzing.generate.docter import Mode, apis, report_tables, trials
 from fuzzing.generate.docter.__main__ import main
-from fuzzing.generate.docter.trials import Plan, Trial
+from fuzzing.generate.docter.trials import Trial, TrialPlan
 from fuzzing.migrate import docter, sources
-from fuzzing.migrate.parts import Part, migrated
+from fuzzing.migrate.source_parts import Part, migrate_source
 from fuzzing.migrate.sources import Skip
 
 pytestmark = pytest.mark.compiler_torch_eager
@@ -23,7 +23,7 @@ APIS = ("torch.nn.Linear", "torch.as_strided", "torch.os.abort", "torch.add")
 
 @pytest.fixture(scope="module")
 def tried() -> list[Trial]:
-    return list(trials.run(APIS, Plan(count=3)))
+    return list(trials.run(APIS, TrialPlan(count=3)))
 
 
 def test_a_crash_is_charged_to_its_api_alone(tried: list[Trial]) -> None:
@@ -37,25 +37,25 @@ def test_a_crash_is_charged_to_its_api_alone(tried: list[Trial]) -> None:
 
 
 def test_the_table_has_shares_and_findings(tried: list[Trial]) -> None:
-    lines = list(tables.acceptance(tried))
+    lines = list(report_tables.format_acceptance(tried))
     assert next(line for line in lines if line.startswith("torch.add")).split() == ["torch.add", "100%"]
     assert "finding: torch.os.abort/tame/minimal/0 crashed: SIGABRT" in lines
     assert next(line for line in lines if line.startswith("all")).split()[1:3] == ["4", "APIs,"]
 
 
 def test_the_same_seed_gives_the_same_cases() -> None:
-    first, again, other = (_ids(Plan(count=3, seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (_ids(TrialPlan(count=3, seed=seed)) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
 
-def _ids(plan: Plan) -> list[str]:
-    return [drawn.id for _, drawn in plan.draws("torch.nn.Conv2d") if isinstance(drawn, TestCase)]
+def _ids(plan: TrialPlan) -> list[str]:
+    return [drawn.id for _, drawn in plan.draw_calls("torch.nn.Conv2d") if isinstance(drawn, TestCase)]
 
 
 def test_every_mode_has_names_of_its_own() -> None:
     for mode in Mode:
-        drawn = list(Plan(count=3, mode=mode).draws("torch.nn.functional.relu"))
+        drawn = list(TrialPlan(count=3, mode=mode).draw_calls("torch.nn.functional.relu"))
         assert [name.split("/")[2] for name, _ in drawn[1:]] == [mode.value] * 2
         assert all(isinstance(item, TestCase) for _, item in drawn)
 
@@ -79,7 +79,11 @@ def test_a_part_has_some_apis_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apis, "names", lambda: iter(wanted))
     source = sources.get("docter")
     parts = [
-        {item.provenance.operator for item in migrated(source, Part(number, 2)) if isinstance(item, TestCase)}
+        {
+            item.provenance.operator
+            for item in migrate_source(source, Part(number, 2))
+            if isinstance(item, TestCase)
+        }
         for number in (1, 2)
     ]
     assert parts[0] | parts[1] == set(wanted)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from fuzzing.draws import Draws
 from fuzzing.graph import TensorType, operators
+from fuzzing.graph.node_context import NodeContext
 from fuzzing.graph.onnx_writer import to_onnx
-from fuzzing.graph.site import Site
 from fuzzing.graph.types import FLOATS
+from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch, fill, single
 
 
@@ -25,26 +25,24 @@ def test_running_sums() -> None:
 def test_running_products() -> None:
     # onnxruntime 1.31 has none; onnx's own reference implementation has.
     check("CumProd", (26,), (*FLOATS, "int32", "uint64"), seeds=6, runs=False)
-    assert "CumProd" not in operators.at(25)
+    assert "CumProd" not in operators.specifications(25)
 
 
 def test_running_products_are_what_the_reference_and_torch_make_of_them() -> None:
     torch = pytest.importorskip("torch")
-    operator = operators.named("CumProd", 26)
+    operator = operators.get_specification("CumProd", 26)
     assert callable(operator.torch)
     for seed in range(20):
         generated = single("CumProd", seed, 26)
         graph = generated.graph
         (node,) = graph.nodes
-        lead = node.inputs[0]
-        assert lead is not None
-        array = fill(graph.types[lead], generated.ranges[lead], Draws(seed))
-        feeds = {
-            f"v{edge}": fill(graph.types[edge], generated.ranges[edge], Draws(0)) for edge in graph.inputs
-        }
-        expected = ReferenceEvaluator(to_onnx(graph)).run(None, {**feeds, f"v{lead}": array})
+        primary = node.inputs[0]
+        assert primary is not None
+        array = fill(graph.types[primary], generated.ranges[primary], Rng(seed))
+        feeds = {f"v{edge}": fill(graph.types[edge], generated.ranges[edge], Rng(0)) for edge in graph.inputs}
+        expected = ReferenceEvaluator(to_onnx(graph)).run(None, {**feeds, f"v{primary}": array})
         assert isinstance(expected, list)
-        text = operator.torch(Site.of(operator, graph, node), ["x", "axis"])
+        text = operator.torch(NodeContext.from_node(operator, graph, node), ["x", "axis"])
         assert text is not None
         found = eval(text, {"torch": torch, "x": torch.tensor(array)}).numpy()
         np.testing.assert_allclose(found, expected[0], rtol=1e-5)
@@ -53,6 +51,6 @@ def test_running_products_are_what_the_reference_and_torch_make_of_them() -> Non
 
 
 def test_running_products_of_integers_stay_within_their_type() -> None:
-    within = operators.named("CumProd", 26).within
+    within = operators.get_specification("CumProd", 26).within
     assert within(TensorType("int32", (3,))).high ** 3 < 2**31
     assert within(TensorType("int32", (3,))).high > 1000

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from fuzzing.draws import Draws
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.site import Limits, Site
+from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.types import FLOATS
+from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch, single
 
 _NAMES = (
@@ -21,7 +21,7 @@ _NAMES = (
 @pytest.mark.parametrize("name", _NAMES)
 def test_activations(name: str) -> None:
     check(name, (13, 20, 24), seeds=6)
-    for dtype in operators.named(name, 24).dtypes:
+    for dtype in operators.get_specification(name, 24).dtypes:
         if dtype in FLOATS:  # onnxruntime runs some of these alone
             check(name, (24,), (dtype,), seeds=2, runs=False)
 
@@ -39,12 +39,12 @@ def test_activations_of_integers() -> None:
 
 def _bounds(name: str, low: float, high: float, length: int = 3, **attributes: float | str) -> Interval:
     """What an operator promises of a vector whose elements lie between two numbers."""
-    operator = operators.named(name, 24)
-    site = Site(operator, 24, Limits(), Draws(0), 1)
-    site.types[0], site.ranges[0] = TensorType("float32", (length,)), Interval(low, high)
-    site.attributes.update(attributes)
-    site.led()
-    (found,) = operator.intervals(site, 1)
+    operator = operators.get_specification(name, 24)
+    context = NodeContext(operator, 24, GraphLimits(), Rng(0), 1)
+    context.types[0], context.ranges[0] = TensorType("float32", (length,)), Interval(low, high)
+    context.attributes.update(attributes)
+    context.unpack_primary()
+    (found,) = operator.intervals(context, 1)
     return found
 
 
@@ -76,15 +76,15 @@ def test_swish_is_lower_the_smaller_its_factor() -> None:
 
 
 def test_a_positive_input_keeps_the_sigmoid_away_from_zero_for_a_logarithm() -> None:
-    logarithm = operators.named("Log", 24)
-    assert logarithm.within(TensorType("float32", (3,))).holds(_bounds("Sigmoid", -1, 1))
-    assert not logarithm.within(TensorType("float32", (3,))).holds(_bounds("Sigmoid", -100, 1))
+    logarithm = operators.get_specification("Log", 24)
+    assert logarithm.within(TensorType("float32", (3,))).contains(_bounds("Sigmoid", -1, 1))
+    assert not logarithm.within(TensorType("float32", (3,))).contains(_bounds("Sigmoid", -100, 1))
 
 
 def test_every_attribute_is_given_sometimes_and_left_out_sometimes() -> None:
     for name in ("HardSigmoid", "Selu", "Gelu", "Celu", "Softmax"):
         nodes = [single(name, seed, 20).graph.nodes[0] for seed in range(60)]
-        for setting in operators.named(name, 20).settings:
+        for setting in operators.get_specification(name, 20).attribute_specs:
             given = [setting.name in node.attributes for node in nodes]
             assert any(given), (name, setting.name)
             assert not all(given), (name, setting.name)

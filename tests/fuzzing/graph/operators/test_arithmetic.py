@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as shapes
 
-from fuzzing.draws import Draws
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.operators.arithmetic import broadcast, companion, partner, total
-from fuzzing.graph.site import Limits, Site
+from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.operators.arithmetic import broadcast, draw_further_shape, draw_second_shape, total
+from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch, single
 
 _INTEGERS = ("int8", "int32", "int64", "uint8", "uint32")
@@ -60,10 +60,13 @@ def test_prelu_broadcasts_its_slope_one_way() -> None:
     ran = check("PRelu", (13, 16), ("float32",), seeds=40)
     for item in ran:
         graph = item.generated.graph
-        lead, slope = graph.nodes[0].inputs
-        assert lead is not None
+        primary, slope = graph.nodes[0].inputs
+        assert primary is not None
         assert slope is not None
-        assert broadcast(graph.types[lead].lengths, graph.types[slope].lengths) == graph.types[lead].lengths
+        assert (
+            broadcast(graph.types[primary].lengths, graph.types[slope].lengths)
+            == graph.types[primary].lengths
+        )
     # onnxruntime has no PRelu of integers, which ONNX allows
     check("PRelu", (13, 16), ("float16", "int32", "uint64"), seeds=4, runs=False)
     assert check_torch("PRelu", 18, seeds=10) == 10
@@ -83,30 +86,32 @@ def test_an_unknown_length_stays_one_unless_another_settles_it() -> None:
 _LENGTHS = st.lists(st.integers(0, 5), max_size=5).map(tuple)
 
 
-def _site(shape: tuple[int | None, ...], seed: int) -> Site:
-    site = Site(operators.named("Add", 18), 18, Limits(max_elements=64), Draws(seed), 2)
-    site.types[0] = TensorType("float32", shape)
-    site.led()
-    return site
+def _context(shape: tuple[int | None, ...], seed: int) -> NodeContext:
+    context = NodeContext(
+        operators.get_specification("Add", 18), 18, GraphLimits(max_elements=64), Rng(seed), 2
+    )
+    context.types[0] = TensorType("float32", shape)
+    context.unpack_primary()
+    return context
 
 
 @given(_LENGTHS, st.integers(0, 2**32))
 def test_a_partner_broadcasts_to_the_lead(shape: tuple[int, ...], seed: int) -> None:
-    assert broadcast(shape, partner(_site(shape, seed))) == shape
+    assert broadcast(shape, draw_second_shape(_context(shape, seed))) == shape
 
 
 @given(_LENGTHS, st.integers(0, 2**32))
 def test_a_companion_broadcasts_with_the_lead_and_grows_within_the_limits(
     shape: tuple[int, ...], seed: int
 ) -> None:
-    site = _site(shape, seed)
-    found = TensorType("float32", broadcast(shape, companion(site)))
-    assert found.rank <= max(len(shape), site.limits.max_rank)
-    assert found.elements <= max(site.x.elements, site.limits.max_elements)
+    context = _context(shape, seed)
+    found = TensorType("float32", broadcast(shape, draw_further_shape(context)))
+    assert found.rank <= max(len(shape), context.limits.max_rank)
+    assert found.elements <= max(context.x.elements, context.limits.max_elements)
 
 
 def test_companions_are_seldom_of_another_shape_and_then_shrink_or_grow() -> None:
-    found = [companion(_site((3, 1, 2), seed)) for seed in range(2000)]
+    found = [draw_further_shape(_context((3, 1, 2), seed)) for seed in range(2000)]
     others = [shape for shape in found if shape != (3, 1, 2)]
     assert 0.02 < len(others) / len(found) < 0.1
     assert any(broadcast((3, 1, 2), shape) == (3, 1, 2) for shape in others)
@@ -115,7 +120,10 @@ def test_companions_are_seldom_of_another_shape_and_then_shrink_or_grow() -> Non
 
 def test_what_goes_with_a_length_that_only_the_data_tell() -> None:
     for seed in range(200):
-        for shape in (partner(_site((None, 3), seed)), companion(_site((None, 3), seed))):
+        for shape in (
+            draw_second_shape(_context((None, 3), seed)),
+            draw_further_shape(_context((None, 3), seed)),
+        ):
             assert shape in ((1, 3), (1, 1), (3,), (1,))
 
 

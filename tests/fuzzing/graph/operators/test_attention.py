@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzing.graph.site import Limits
-from tests.support.extremes import push
+from fuzzing.graph.node_context import GraphLimits
+from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
 
 NAMES = ("Attention", "RotaryEmbedding")
 #: All inputs, those of what was there before too.
-WIDE = Limits(max_inputs=8)
+WIDE = GraphLimits(max_inputs=8)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -19,7 +19,7 @@ def test_nodes_are_what_onnx_and_onnxruntime_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     check(name, (23,), ("float32", "float16"), 10, WIDE)
 
 

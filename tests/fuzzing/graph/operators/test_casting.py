@@ -4,8 +4,8 @@ import pytest
 
 from fuzzing.graph import operators
 from fuzzing.graph.intervals import Interval
+from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.operators.casting import converted
-from fuzzing.graph.site import Limits
 from fuzzing.graph.types import ANY
 from tests.support.operators import check, check_torch, single
 
@@ -41,10 +41,10 @@ def test_integers_drop_fractions_and_floats_round() -> None:
 
 def test_the_casting_forms() -> None:
     check("Identity", (13, 19, 24), [*_FED], seeds=2)
-    check("Identity", (18,), seeds=12, limits=Limits(min_rank=0, min_dim=0))
+    check("Identity", (18,), seeds=12, limits=GraphLimits(min_rank=0, min_dim=0))
     assert check_torch("Identity", 18, ("float32", "bool"), seeds=2) == 4
-    assert "saturate" not in operators.named("Cast", 18).defaults
-    assert "saturate" in operators.named("Cast", 19).defaults
+    assert "saturate" not in operators.get_specification("Cast", 18).defaults
+    assert "saturate" in operators.get_specification("Cast", 19).defaults
 
 
 def test_dropout_passes_its_input_on_with_all_its_optional_parts() -> None:

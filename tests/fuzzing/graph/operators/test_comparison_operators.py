@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.graph import operators
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 from tests.support.operators import check, check_torch
 
 _NAMES = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
@@ -19,7 +19,7 @@ def test_comparisons(name: str) -> None:
 
 def test_comparisons_of_truth_values_scalars_and_nothing() -> None:
     check("Equal", (13,), ("bool",), seeds=6)
-    check("Less", (13,), seeds=20, limits=Limits(min_rank=0, min_dim=0))
+    check("Less", (13,), seeds=20, limits=GraphLimits(min_rank=0, min_dim=0))
 
 
 def test_comparisons_give_truth_values_of_the_shape_of_both() -> None:
@@ -34,4 +34,4 @@ def test_questions() -> None:
     check("IsInf", (20,), ("float16",), seeds=3)
     assert check_torch("IsNaN", 18, seeds=4) == 4
     assert check_torch("IsInf", 20, seeds=12) == 12
-    assert "float16" not in operators.named("IsInf", 19).dtypes
+    assert "float16" not in operators.get_specification("IsInf", 19).dtypes

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.graph import Attribute
-from tests.support.extremes import push
+from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
 
@@ -18,7 +18,7 @@ def test_nodes_are_what_onnx_and_onnxruntime_say(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     check(name, (21,), ("float32", "float16"), 8)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.operators.einsum import parse
-from tests.support.extremes import push
+from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
 
@@ -19,7 +19,7 @@ def test_nodes_are_what_onnx_and_onnxruntime_say() -> None:
 
 
 def test_bounds_hold_at_the_borders(monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     check("Einsum", (21,), ("float32", "float16", "int64"), 12)
 
 
@@ -57,6 +57,6 @@ def test_an_output_that_is_implied_has_what_occurs_once() -> None:
 
 
 def test_sums_of_everything_stay_within_the_type() -> None:
-    within = operators.named("Einsum", 21).within
+    within = operators.get_specification("Einsum", 21).within
     type_ = TensorType("float16", (128, 128))
     assert within(type_).high * math.prod(type_.lengths) <= 6e3

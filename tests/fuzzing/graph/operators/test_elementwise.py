@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.operators.elementwise import sines, valley
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
+from fuzzing.graph.operators.elementwise import sines, single_minimum_range
 from tests.support.operators import check, check_torch
 
 _FLOATING = (
@@ -34,19 +34,19 @@ def test_functions_of_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Abs", "Floor", "Sin"])
 def test_scalars_and_empty_tensors(name: str) -> None:
-    ran = check(name, (18,), seeds=30, limits=Limits(min_rank=0, min_dim=0))
+    ran = check(name, (18,), seeds=30, limits=GraphLimits(min_rank=0, min_dim=0))
     shapes = [item.generated.graph.types[item.generated.graph.outputs[0]].lengths for item in ran]
     assert () in shapes
     assert any(0 in shape for shape in shapes)
 
 
 def test_bfloat16_came_with_the_forms_of_opset_22() -> None:
-    assert "bfloat16" not in operators.named("Sin", 21).dtypes
-    assert "bfloat16" in operators.named("Sin", 22).dtypes
+    assert "bfloat16" not in operators.get_specification("Sin", 21).dtypes
+    assert "bfloat16" in operators.get_specification("Sin", 22).dtypes
 
 
 def test_the_least_integer_is_not_negated() -> None:
-    assert operators.named("Neg", 18).within(TensorType("int8", (2,))) == Interval(-127, 127)
+    assert operators.get_specification("Neg", 18).within(TensorType("int8", (2,))) == Interval(-127, 127)
 
 
 _angles = st.floats(-1e3, 1e3)
@@ -67,6 +67,6 @@ def test_sines_of_an_interval_hold_each_sine_and_are_tight(ends: list[float], sh
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=2).map(sorted), st.floats(-20, 20))
 def test_a_valley_is_lowest_where_it_is_said_to_be(ends: list[float], at: float) -> None:
     low, high = ends
-    found = valley(lambda x: (x - at) ** 2, at, Interval(low, high))
+    found = single_minimum_range(lambda x: (x - at) ** 2, at, Interval(low, high))
     nearest = min(max(at, low), high)
     assert found == Interval((nearest - at) ** 2, max((low - at) ** 2, (high - at) ** 2))

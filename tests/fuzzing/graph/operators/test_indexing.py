@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.draws import Draws
 from fuzzing.graph import operators
+from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.operators.indexing import tuples
-from fuzzing.graph.site import Limits, Site
+from fuzzing.rng import Rng
 from tests.support.nodes import floats, shapes
 from tests.support.operators import check, check_torch, single
 
 _NAMES = ("Gather", "GatherElements", "GatherND")
-_SCALARS = Limits(min_rank=0)
+_SCALARS = GraphLimits(min_rank=0)
 
 
 @pytest.mark.parametrize("name", _NAMES)
@@ -58,8 +58,8 @@ def test_shapes_of_what_is_gathered() -> None:
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 2**32), st.data())
 def test_distinct_places_are_distinct(lengths: list[int], seed: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, int(np.prod(lengths))))
-    site = Site(operators.named("ScatterND", 21), 21, Limits(), Draws(seed), 3)
-    flat = np.array(tuples(site, lengths, count, distinct=True)).reshape(count, len(lengths))
+    context = NodeContext(operators.get_specification("ScatterND", 21), 21, GraphLimits(), Rng(seed), 3)
+    flat = np.array(tuples(context, lengths, count, distinct=True)).reshape(count, len(lengths))
     places = np.where(flat < 0, flat + np.array(lengths), flat)
     assert len({tuple(place) for place in places.tolist()}) == count
     assert (places >= 0).all()
@@ -69,7 +69,7 @@ def test_distinct_places_are_distinct(lengths: list[int], seed: int, data: st.Da
 def test_every_line_is_gathered_from() -> None:
     """ONNX's reference implementation of GatherElements refuses indices for some of the lines only."""
     for seed in range(80):
-        graph = single("GatherElements", seed, limits=Limits(max_dim=12)).graph
+        graph = single("GatherElements", seed, limits=GraphLimits(max_dim=12)).graph
         [node] = graph.nodes
         data, indices = [graph.types[edge].lengths for edge in node.inputs if edge is not None]
         axis = dict(node.attributes).get("axis", 0)

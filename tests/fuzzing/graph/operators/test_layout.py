@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 from tests.support.nodes import floats, longs, shapes
 from tests.support.operators import check, check_torch
 
 _NAMES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
-_EMPTY = Limits(min_rank=0, min_dim=0)
+_EMPTY = GraphLimits(min_rank=0, min_dim=0)
 
 
 @pytest.mark.parametrize("name", _NAMES)

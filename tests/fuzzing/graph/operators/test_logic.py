@@ -4,24 +4,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.draws import Draws
 from fuzzing.graph import TensorType, operators
 from fuzzing.graph.intervals import Interval
-from fuzzing.graph.site import Limits, Site
+from fuzzing.graph.node_context import GraphLimits, NodeContext
 from fuzzing.graph.types import INTEGERS
+from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch
 
 
 @pytest.mark.parametrize("name", ["And", "Or", "Xor", "Not"])
 def test_truth_values(name: str) -> None:
     check(name, (13, 18), ("bool",), seeds=8)
-    check(name, (18,), ("bool",), seeds=12, limits=Limits(min_rank=0, min_dim=0))
+    check(name, (18,), ("bool",), seeds=12, limits=GraphLimits(min_rank=0, min_dim=0))
     assert check_torch(name, 18, ("bool",), seeds=6) == 6
 
 
 @pytest.mark.parametrize("name", ["BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"])
 def test_bits(name: str) -> None:
-    check(name, (18,), [dtype for dtype in INTEGERS if dtype in operators.named(name, 18).dtypes], seeds=4)
+    check(
+        name,
+        (18,),
+        [dtype for dtype in INTEGERS if dtype in operators.get_specification(name, 18).dtypes],
+        seeds=4,
+    )
     assert check_torch(name, 18, ("int8", "int32", "int64", "uint8"), seeds=4) == 16
 
 
@@ -50,11 +55,11 @@ def test_bounds_hold_whatever_bits_two_numbers_have(
 ) -> None:
     low, high = ends
     number = data.draw(st.integers(low, high))
-    operator = operators.named(name, 18)
-    site = Site(operator, 18, Limits(), Draws(0), 2)
-    site.types[:] = [TensorType("int8", (1,))] * 2
-    site.ranges[:] = [Interval(low, high), Interval(min(other, 5), max(other, 5))]
-    site.led()
-    (bounds,) = operator.intervals(site, 1)
+    operator = operators.get_specification(name, 18)
+    context = NodeContext(operator, 18, GraphLimits(), Rng(0), 2)
+    context.types[:] = [TensorType("int8", (1,))] * 2
+    context.ranges[:] = [Interval(low, high), Interval(min(other, 5), max(other, 5))]
+    context.unpack_primary()
+    (bounds,) = operator.intervals(context, 1)
     assert bounds.low <= _OPERATIONS[name](number, other) <= bounds.high
-    assert Interval(-128, 127).holds(bounds)
+    assert Interval(-128, 127).contains(bounds)

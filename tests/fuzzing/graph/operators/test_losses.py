@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.extremes import push
+from tests.support.boundary_values import use_boundary_values
 from tests.support.operators import check, check_torch, single
 
 NAMES = ("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss")
@@ -15,7 +15,7 @@ def test_nodes_are_what_onnx_and_onnxruntime_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     check(name, (21,), ("float32", "float16"), 12)
 
 

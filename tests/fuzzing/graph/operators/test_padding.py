@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 from tests.support.nodes import floats, longs, shapes
 from tests.support.operators import check, check_torch
 
@@ -14,7 +14,7 @@ def test_nodes_that_pad_are_valid(name: str) -> None:
     assert all(item.outputs is not None for item in ran)
     check(name, (18,), ("float16", "int64", "bool", "uint8"), seeds=5)
     check(name, (21,), ("bfloat16", "uint16", "int16"), seeds=3, runs=False)
-    for item in check(name, (18,), seeds=15, limits=Limits(max_elements=30)):
+    for item in check(name, (18,), seeds=15, limits=GraphLimits(max_elements=30)):
         graph = item.generated.graph
         (node,) = graph.nodes
         assert graph.types[node.outputs[0]].elements <= max(30, graph.types[node.inputs[0] or 0].elements)

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.errors import UsageError
-from fuzzing.generate.isra.settings import Settings
+from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import operators
 from fuzzing.graph.onnx_writer import to_bytes
-from tests.support.extremes import push
+from tests.support.boundary_values import use_boundary_values
 from tests.support.operators import check, run, single
 
 NAMES = tuple(operators.patterns(21))
@@ -20,7 +20,7 @@ def test_patterns_are_what_onnx_and_onnxruntime_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     dtypes = [x for x in ("float32", "float16") if x in operators.patterns(21)[name].dtypes]
     check(name, (21,), dtypes, 8)
 
@@ -32,14 +32,14 @@ def test_patterns_are_several_operators(name: str) -> None:
 
 def test_patterns_are_used_on_request_alone() -> None:
     with pytest.raises(UsageError, match=r"pattern\.Gelu"):
-        Solver(Settings(operators=("pattern.Gelu",)))
-    names = {operator.name for operator in Solver(Settings()).operators}
-    more = {operator.name for operator in Solver(Settings(patterns=True)).operators}
+        Solver(GeneratorSettings(operators=("pattern.Gelu",)))
+    names = {operator.name for operator in Solver(GeneratorSettings()).operators}
+    more = {operator.name for operator in Solver(GeneratorSettings(patterns=True)).operators}
     assert more - names == set(NAMES)
 
 
 def test_graphs_of_patterns_run_and_repeat() -> None:
-    settings = Settings(nodes=(5, 15), operators=(*NAMES, "Relu", "MatMul"), patterns=True)
+    settings = GeneratorSettings(nodes=(5, 15), operators=(*NAMES, "Relu", "MatMul"), patterns=True)
     for seed in range(5):
         generated = Solver(settings).generate(seed)
         assert to_bytes(generated.graph) == to_bytes(Solver(settings).generate(seed).graph)
@@ -48,4 +48,4 @@ def test_graphs_of_patterns_run_and_repeat() -> None:
 
 def test_patterns_have_names_of_their_own() -> None:
     assert all(name.startswith("pattern.") for name in NAMES)
-    assert not set(NAMES) & set(operators.at(21))
+    assert not set(NAMES) & set(operators.specifications(21))

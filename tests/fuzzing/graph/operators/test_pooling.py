@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.graph import Attribute
-from tests.support.extremes import push
+from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
 
@@ -23,7 +23,7 @@ def test_largest_of_bytes_and_doubles() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     check(name, (21,), ("float32", "float16"), 6)
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from fuzzing.graph import operators
-from fuzzing.graph.site import Limits
-from tests.support.extremes import push
+from fuzzing.graph.node_context import GraphLimits
+from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
 
@@ -22,8 +22,8 @@ def test_products_of_whole_numbers() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
-    dtypes = [x for x in ("float32", "float16", "int32") if x in operators.named(name, 21).dtypes]
+    use_boundary_values(monkeypatch)
+    dtypes = [x for x in ("float32", "float16", "int32") if x in operators.get_specification(name, 21).dtypes]
     check(name, (21,), dtypes, 8)
 
 
@@ -47,11 +47,11 @@ def test_shapes_of_products(first: tuple[int, ...], second: tuple[int, ...], sha
 
 def test_long_factors_do_not_multiply() -> None:
     """A column by a row has as many elements as both lengths multiplied: no more than the limit."""
-    limits = Limits(max_dim=64, max_elements=256)
+    limits = GraphLimits(max_dim=64, max_elements=256)
     for seed in range(60):
         graph = single("MatMul", seed, limits=limits).graph
-        lead, out = (
+        primary, out = (
             graph.types[edge].elements for edge in (graph.nodes[0].inputs[0] or 0, graph.outputs[-1])
         )
         others = [graph.types[edge].elements for edge in graph.inputs]
-        assert out <= max(256, lead, *others)
+        assert out <= max(256, primary, *others)

@@ -6,14 +6,14 @@ import pytest
 
 from fuzzing.errors import UnwritableError
 from fuzzing.graph import Attribute, Graph, Node
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 from fuzzing.graph.torch_writer import to_torch
-from tests.support.extremes import push
+from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch, single
 
 NAMES = ("RNN", "GRU", "LSTM")
-WIDE = Limits(max_inputs=8)
+WIDE = GraphLimits(max_inputs=8)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -23,7 +23,7 @@ def test_nodes_are_what_onnx_and_onnxruntime_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     check(name, (21,), ("float32", "float16"), 8, WIDE)
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzzing.draws import Draws
 from fuzzing.graph import Builder, Constant, TensorType, operators
-from fuzzing.graph.site import Limits, Site, int64
+from fuzzing.graph.node_context import GraphLimits, NodeContext, int64
+from fuzzing.rng import Rng
 from tests.support.operators import check, check_torch, single
 
 _NAMES = (
@@ -32,7 +32,7 @@ def test_reductions_of_integers(name: str) -> None:
 def test_extremes_take_truth_values_and_bytes() -> None:
     for name in ("ReduceMax", "ReduceMin"):
         check(name, (20,), ("bool", "int8", "uint8"), seeds=4)
-    assert "bool" not in operators.named("ReduceMax", 19).dtypes
+    assert "bool" not in operators.get_specification("ReduceMax", 19).dtypes
 
 
 @pytest.mark.parametrize("name", ["ArgMax", "ArgMin"])
@@ -45,7 +45,7 @@ def test_places_of_extremes(name: str) -> None:
 def test_nothing_is_reduced_to_a_scalar_unless_scalars_are_asked_for(name: str, opset: int) -> None:
     ranks = [single(name, seed, opset).graph.types[-1].rank for seed in range(150)]
     assert min(ranks) == 1
-    asked = Limits(min_rank=0)
+    asked = GraphLimits(min_rank=0)
     ranks = [single(name, seed, opset, limits=asked).graph.types[-1].rank for seed in range(150)]
     assert min(ranks) == 0
     check(name, (opset,), seeds=20, limits=asked)
@@ -73,8 +73,8 @@ def _inferred(axes: int | None, shape: tuple[int | None, ...] | None, **attribut
         inputs = (x, builder.constant(int64(axes)))
     builder.node("ReduceSum", inputs, (TensorType("float32", None),), attributes)
     graph = builder.finish(())
-    (found,) = operators.named("ReduceSum", 21).infer(
-        Site.of(operators.named("ReduceSum", 21), graph, graph.nodes[0])
+    (found,) = operators.get_specification("ReduceSum", 21).infer(
+        NodeContext.from_node(operators.get_specification("ReduceSum", 21), graph, graph.nodes[0])
     )
     return found
 
@@ -90,7 +90,7 @@ def test_types_of_nodes_that_were_read() -> None:
 
 
 def test_more_elements_leave_less_room_for_each() -> None:
-    within = operators.named("ReduceSum", 21).within
+    within = operators.get_specification("ReduceSum", 21).within
     few, many = within(TensorType("float16", (4,))), within(TensorType("float16", (4, 1000)))
     assert few.high > 500 * many.high
     assert many.high * 4000 < 6e3
@@ -99,20 +99,20 @@ def test_more_elements_leave_less_room_for_each() -> None:
 def test_no_reduction_of_a_huge_tensor_is_left_without_values() -> None:
     type_ = TensorType("float16", (1 << 20,))
     for name in _NAMES:
-        low, high = operators.named(name, 21).within(type_)
+        low, high = operators.get_specification(name, 21).within(type_)
         assert low < high, name
-    product = operators.named("ReduceProd", 21).within(TensorType("int32", (1 << 20,)))
+    product = operators.get_specification("ReduceProd", 21).within(TensorType("int32", (1 << 20,)))
     assert product == (-1, 1)
 
 
 def test_the_first_of_equals_is_found_from_either_end() -> None:
-    operator = operators.named("ArgMax", 18)
-    site = Site(operator, 18, Limits(), Draws(0), 1)
-    site.types[0] = Constant("int32", np.array([3, 7, 7])).type
-    site.attributes["select_last_index"] = 1
-    site.led()
+    operator = operators.get_specification("ArgMax", 18)
+    context = NodeContext(operator, 18, GraphLimits(), Rng(0), 1)
+    context.types[0] = Constant("int32", np.array([3, 7, 7])).type
+    context.attributes["select_last_index"] = 1
+    context.unpack_primary()
     assert callable(operator.torch)
     torch = pytest.importorskip("torch")
-    text = operator.torch(site, ["x"])
+    text = operator.torch(context, ["x"])
     assert text is not None
     assert eval(text, {"torch": torch, "x": torch.tensor([3, 7, 7])}).tolist() == [2]

@@ -97,7 +97,7 @@ def test_cubic_curves_reach_no_farther_than_said(length: int) -> None:
     most = 0.0
     for attributes, size in product(_attributes(), (1, 2, 3, 4, 7, 12)):
         reached = float(np.abs(_weights(length, size, attributes)).sum(0).max())
-        site = placed("Resize", [floats(1, 1, 1, length)], {"mode": "cubic", **attributes})
-        assert reached <= overshoot(site) + 1e-6, (size, attributes, reached)
+        context = placed("Resize", [floats(1, 1, 1, length)], {"mode": "cubic", **attributes})
+        assert reached <= overshoot(context) + 1e-6, (size, attributes, reached)
         most = max(most, reached)
     assert length == 1 or most > 1.1

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzzing.graph.intervals import WHOLE
+from fuzzing.graph.intervals import FULL_RANGES
 from fuzzing.graph.ir import Constant
 from tests.support.operators import Ran, check, check_torch
 
@@ -36,11 +36,11 @@ def test_elements_are_written_to_once_where_the_last_would_win() -> None:
         (node,) = graph.nodes
         if node.attributes.get("reduction") not in (None, "none"):
             continue
-        lead = graph.types[node.inputs[0] or 0].lengths
+        primary = graph.types[node.inputs[0] or 0].lengths
         axis = node.attributes.get("axis", 0)
         assert isinstance(axis, int)
         array = np.moveaxis(_indices(item).array, axis, -1)
-        places = np.where(array < 0, array + lead[axis], array).reshape(-1, array.shape[-1])
+        places = np.where(array < 0, array + primary[axis], array).reshape(-1, array.shape[-1])
         assert all(len(set(line)) == len(line) for line in places.tolist())
     for item in check("ScatterND", (13, 18), seeds=40):
         graph = item.generated.graph
@@ -57,7 +57,7 @@ def test_bounds_hold_the_sums_of_all_updates() -> None:
     for item in check("ScatterND", (18,), ("int8", "float32"), seeds=30):
         graph = item.generated.graph
         (output,) = graph.nodes[0].outputs
-        assert WHOLE[graph.types[output].dtype].holds(item.generated.ranges[output])
+        assert FULL_RANGES[graph.types[output].dtype].contains(item.generated.ranges[output])
 
 
 def test_updates_of_a_cache_stay_inside() -> None:

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from fuzzing.graph import Builder, TensorType, operators
-from fuzzing.graph.site import Limits, Site
+from fuzzing.graph.node_context import GraphLimits, NodeContext
 from tests.support.operators import check, check_torch, single
 
 
 def test_where() -> None:
     check("Where", (13, 16), ("float32", "int32", "int64", "uint8"), seeds=8)
     check("Where", (13, 16), ("float16", "bool"), seeds=3, runs=False)
-    check("Where", (16,), seeds=20, limits=Limits(min_rank=0, min_dim=0))
+    check("Where", (16,), seeds=20, limits=GraphLimits(min_rank=0, min_dim=0))
     assert check_torch("Where", 18, ("float32", "int64"), seeds=12) == 24
 
 
@@ -43,6 +43,6 @@ def test_how_many_is_unknown_if_an_input_tells() -> None:
     )
     builder.node("TopK", inputs, (TensorType("float32", None), TensorType("int64", None)), {"axis": -2})
     graph = builder.finish(())
-    operator = operators.named("TopK", 18)
-    found = operator.infer(Site.of(operator, graph, graph.nodes[0]))
+    operator = operators.get_specification("TopK", 18)
+    found = operator.infer(NodeContext.from_node(operator, graph, graph.nodes[0]))
     assert found == (TensorType("float32", (None, 5)), TensorType("int64", (None, 5)))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 from tests.support.nodes import floats, longs, placed, shapes
 from tests.support.operators import check, check_torch
 
@@ -16,7 +16,7 @@ _NAMES = ("Shape", "Size", "ConstantOfShape", "Range", "Constant")
 def test_nodes_about_shapes_are_valid(name: str) -> None:
     ran = check(name, (13, 21), seeds=25)
     assert all(item.outputs is not None for item in ran)
-    check(name, (18,), seeds=10, limits=Limits(min_rank=0, min_dim=0))
+    check(name, (18,), seeds=10, limits=GraphLimits(min_rank=0, min_dim=0))
     if name in ("Shape", "Size"):
         check(name, (18,), ("int64", "bool", "float16"), seeds=4)
 
@@ -52,8 +52,8 @@ def test_lengths_that_nobody_knows_beforehand() -> None:
     assert shapes("ConstantOfShape", [vector]) == [(None, None, None)]
     assert shapes("ConstantOfShape", [longs()]) == [()]
     assert shapes("Range", [vector._replace(shape=())] * 3) == [(None,)]
-    site = placed("Size", [floats(2, None)])
-    assert site.operator.intervals(site, 1)[0].low == 0
+    context = placed("Size", [floats(2, None)])
+    assert context.operator.intervals(context, 1)[0].low == 0
 
 
 def test_constants_say_their_type() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.graph.site import Limits
+from fuzzing.graph.node_context import GraphLimits
 from tests.support.nodes import floats, inferred, longs
 from tests.support.operators import check, check_torch
 
@@ -19,7 +19,7 @@ def test_slices_are_valid() -> None:
 
 def test_slices_take_all_forms() -> None:
     ran = check("Slice", (18,), seeds=150)
-    check("Slice", (18,), seeds=10, limits=Limits(min_dim=0))
+    check("Slice", (18,), seeds=10, limits=GraphLimits(min_dim=0))
     nodes = [item.generated.graph.nodes[0] for item in ran]
     assert {len(node.inputs) for node in nodes} == {3, 4, 5}
     assert any(len(node.inputs) == 5 and node.inputs[3] is None for node in nodes)

@@ -4,9 +4,9 @@ import onnx.parser
 import pytest
 
 from fuzzing.graph import TensorType
-from fuzzing.graph.literals import scalar
+from fuzzing.graph.constants import make_scalar
 from fuzzing.graph.onnx_reader import from_onnx
-from tests.support.extremes import push
+from tests.support.boundary_values import use_boundary_values
 from tests.support.nodes import floats, inferred
 from tests.support.operators import check, check_torch
 
@@ -21,7 +21,7 @@ def test_nodes_are_what_onnx_and_onnxruntime_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    push(monkeypatch)
+    use_boundary_values(monkeypatch)
     check(name, (18, 21), ("float32", "float16"), 8)
 
 
@@ -32,15 +32,15 @@ def test_torch_computes_the_same(name: str, opset: int) -> None:
 
 
 def test_half_of_a_transform() -> None:
-    length, axis = scalar("int64", 7), scalar("int64", -3)
+    length, axis = make_scalar("int64", 7), make_scalar("int64", -3)
     found = inferred("DFT", 21, (floats(2, 5, 3, 1), length, axis), {"onesided": 1})
     assert found == (TensorType("float32", (2, 4, 3, 2)),)
 
 
 @pytest.mark.parametrize(("length", "want"), [(None, 10), (9, 9)])
 def test_half_a_spectrum_goes_back_to_real_numbers(length: int | None, want: int) -> None:
-    given = None if length is None else scalar("int64", length)
-    inputs = (floats(1, 6, 3, 2), given, scalar("int64", 1))
+    given = None if length is None else make_scalar("int64", length)
+    inputs = (floats(1, 6, 3, 2), given, make_scalar("int64", 1))
     found = inferred("DFT", 21, inputs, {"inverse": 1, "onesided": 1})
     assert found == (TensorType("float32", (1, want, 3, 1)),)
 

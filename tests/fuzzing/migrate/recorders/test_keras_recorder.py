@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzzing.cases import KerasLayer, New, Recipe, Tensor, TestCase
-from fuzzing.execute.library import Libraries
-from fuzzing.migrate.recorders import collect
+from fuzzing.cases import KerasLayer, NewObject, Recipe, Tensor, TestCase
+from fuzzing.execute.reference_runner import ReferenceRunners
+from fuzzing.migrate.recorders import recording
 from fuzzing.migrate.sources import Skip
 
 pytestmark = pytest.mark.compiler_keras_eager
@@ -22,17 +22,17 @@ FILE = Path(__file__).with_name("recorded_keras.py")
 
 
 @pytest.fixture(scope="module")
-def recorded() -> collect.Recorded:
+def recorded() -> recording.Recording:
     """pytest over FILE, whose last test ends the process by a signal."""
     pytest_run = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(FILE)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_CRASH", "1")
         patch.setenv("OMP_NUM_THREADS", "1")
-        return collect.record("keras", pytest_run, FILE.parent)
+        return recording.record("keras", pytest_run, FILE.parent)
 
 
 @pytest.fixture(scope="module")
-def cases(recorded: collect.Recorded) -> dict[str, list[TestCase]]:
+def cases(recorded: recording.Recording) -> dict[str, list[TestCase]]:
     """The cases by the function that made them, in order."""
     found: dict[str, list[TestCase]] = {}
     for item in recorded.items:
@@ -55,7 +55,7 @@ def calls(cases: list[TestCase]) -> list[str]:
     return texts
 
 
-def test_the_crash_was_one(recorded: collect.Recorded) -> None:
+def test_the_crash_was_one(recorded: recording.Recording) -> None:
     assert recorded.exit_code == -9
     assert recorded.bugs == []
     assert recorded.processes == 1
@@ -125,12 +125,12 @@ def test_unknown_dimensions_of_symbolic_tensors_get_sizes(cases: dict[str, list[
 def test_objects_are_told_as_calls(cases: dict[str, list[TestCase]]) -> None:
     program = cases["test_nested_layers"][0].program
     assert isinstance(program, KerasLayer)
-    assert dict(program.kwargs)["layer"] == New(
+    assert dict(program.kwargs)["layer"] == NewObject(
         "keras.layers.GRU", (), (("return_sequences", True), ("units", 3))
     )
 
 
-def test_what_has_no_form_has_a_reason(recorded: collect.Recorded) -> None:
+def test_what_has_no_form_has_a_reason(recorded: recording.Recording) -> None:
     skips = Counter(
         (item.reason, item.detail.split()[0]) for item in recorded.items if isinstance(item, Skip)
     )
@@ -141,7 +141,7 @@ def test_what_has_no_form_has_a_reason(recorded: collect.Recorded) -> None:
     }
 
 
-def test_provenance(recorded: collect.Recorded) -> None:
+def test_provenance(recorded: recording.Recording) -> None:
     for item in recorded.items:
         if isinstance(item, TestCase):
             prov = item.provenance
@@ -156,7 +156,7 @@ def test_a_function_computes_in_the_type_it_was_given(
 ) -> None:
     """Not in float32, as the layer that calls it would by default."""
     found = cases["test_a_function_takes_the_type_it_is_given"]
-    library = Libraries(tmp_path, sys.executable, collect.LIMITS).of(found[0])
+    library = ReferenceRunners(tmp_path, sys.executable, recording.LIMITS).of(found[0])
     for case, execution in library.run((case, case) for case in found):
         [(_, given)], [(_, output)] = case.values(), execution.outputs
         assert isinstance(given, Tensor)
@@ -164,7 +164,7 @@ def test_a_function_computes_in_the_type_it_was_given(
         np.testing.assert_array_equal(output.array(), np.square(given.array()), strict=True)
 
 
-def test_keras_runs_every_case_again(recorded: collect.Recorded, tmp_path: Path) -> None:
-    again = [item for item in collect.replayed(recorded, tmp_path) if isinstance(item, TestCase)]
+def test_keras_runs_every_case_again(recorded: recording.Recording, tmp_path: Path) -> None:
+    again = [item for item in recording.replay(recorded, tmp_path) if isinstance(item, TestCase)]
     assert again == [item for item in recorded.items if isinstance(item, TestCase)]
     assert len(again) == 22

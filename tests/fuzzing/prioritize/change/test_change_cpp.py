@@ -1,13 +1,13 @@
-"""C++ by its braces: `fuzzing.prioritize.change.cpp_code`. The sources are ours, in the compilers' styles."""
+"""C++ by its braces: `fuzzing.prioritize.change.cpp_outline`. The sources are ours, in the compilers' styles."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.prioritize.change import cpp_code
+from fuzzing.prioritize.change import cpp_outline
 from fuzzing.prioritize.change.cpp_lexer import blank
-from fuzzing.prioritize.change.symbols import Graph, Registration
+from fuzzing.prioritize.change.symbols import Registration, UseGraph
 
 #: An ONNX converter of OpenVINO: helpers in a nameless namespace, two operator sets, a registration each.
 CONVERTER = """\
@@ -93,7 +93,7 @@ TEST_F(MathTest, CumSum_1D) {
 
 
 def test_functions_are_told_from_what_else_has_braces() -> None:
-    found = {(one.owner, one.name): (one.first, one.last) for one in cpp_code.outline(CONVERTER).symbols}
+    found = {(one.owner, one.name): (one.first, one.last) for one in cpp_outline.outline(CONVERTER).symbols}
     assert found == {
         ("", "modes"): (5, 6),
         ("", "is_known"): (8, 10),
@@ -103,34 +103,34 @@ def test_functions_are_told_from_what_else_has_braces() -> None:
 
 
 def test_a_helper_of_a_helper_reaches_the_converter() -> None:
-    outline = cpp_code.outline(CONVERTER)
-    reached = {one.symbol.name: one.level for one in Graph(outline).reached(frozenset({9}))}
+    outline = cpp_outline.outline(CONVERTER)
+    reached = {one.symbol.name: one.level for one in UseGraph(outline).reached(frozenset({9}))}
     assert reached == {"is_known": 0, "attributes_of": 1, "resize": 2}
-    reached = {one.symbol.name: one.level for one in Graph(outline).reached(frozenset({5}))}
+    reached = {one.symbol.name: one.level for one in UseGraph(outline).reached(frozenset({5}))}
     assert reached == {"modes": 0, "is_known": 1, "attributes_of": 2}
 
 
 def test_registrations_bind_operators_to_functions() -> None:
-    [resize] = [one for one in cpp_code.outline(CONVERTER).registrations if one.operator == "Resize"]
+    [resize] = [one for one in cpp_outline.outline(CONVERTER).registrations if one.operator == "Resize"]
     assert "resize" in resize.symbols
     assert (resize.first, resize.last) == (24, 24)
-    kernels = {one.operator: one for one in cpp_code.outline(KERNEL).registrations}
+    kernels = {one.operator: one for one in cpp_outline.outline(KERNEL).registrations}
     assert kernels.keys() == {"Upsample", "CumSum"}
     assert "CumSum" in kernels["CumSum"].symbols
     assert (kernels["CumSum"].first, kernels["CumSum"].last) == (21, 24)
 
 
 def test_tables_and_chains_bind_too() -> None:
-    found: dict[str, Registration] = {one.operator: one for one in cpp_code.outline(TABLE).registrations}
+    found: dict[str, Registration] = {one.operator: one for one in cpp_outline.outline(TABLE).registrations}
     assert {"aten::conv1d", "aten::conv2d", "aten::asin", "ReduceMax", "relax.nn.conv2d"} == found.keys()
     assert found["aten::conv1d"].symbols == {"translate_convnd"}
     assert "InferStructInfoConv2d" in found["relax.nn.conv2d"].symbols
 
 
 def test_methods_have_their_class_and_initialisers_are_no_functions() -> None:
-    kernels = [(one.owner, one.name) for one in cpp_code.outline(KERNEL).symbols]
+    kernels = [(one.owner, one.name) for one in cpp_outline.outline(KERNEL).symbols]
     assert kernels == [("CumSum", "CumSum"), ("CumSum", "Compute")]
-    symbols = {one.name: one for one in cpp_code.outline(TABLE).symbols}
+    symbols = {one.name: one for one in cpp_outline.outline(TABLE).symbols}
     assert (symbols["run"].first, symbols["run"].last) == (1, 3)
     assert symbols["ReduceMax"].is_class
     assert "Reduction" in symbols["ReduceMax"].bases
@@ -138,18 +138,20 @@ def test_methods_have_their_class_and_initialisers_are_no_functions() -> None:
 
 
 def test_a_test_is_called_by_its_case() -> None:
-    symbols = {one.name: one for one in cpp_code.outline(TABLE).symbols}
+    symbols = {one.name: one for one in cpp_outline.outline(TABLE).symbols}
     assert symbols["MathTest_CumSum_1D"].names == {"CumSum"}
 
 
 def test_comments_hold_no_code() -> None:
-    code = cpp_code.outline('int a;  // b\n// c\n/* d\n e */\n\n#include <f>\nconst char* g =\n  "h";\n').code
+    code = cpp_outline.outline(
+        'int a;  // b\n// c\n/* d\n e */\n\n#include <f>\nconst char* g =\n  "h";\n'
+    ).code
     assert code == {1, 6, 7, 8}
 
 
 @given(st.text(alphabet="{}()<>\"'/*#\\\n;:=,R aTEST_OP1", max_size=400))
 def test_any_text_has_an_outline_within_its_lines(text: str) -> None:
-    outline = cpp_code.outline(text)
+    outline = cpp_outline.outline(text)
     lines = text.count("\n") + 1
     assert all(1 <= one.first <= one.last <= lines for one in outline.symbols)
     assert all(1 <= one.first <= one.last <= lines for one in outline.registrations)
@@ -157,4 +159,4 @@ def test_any_text_has_an_outline_within_its_lines(text: str) -> None:
     source = blank(text)
     assert len(source.code) == len(source.defines) == len(text)
     assert source.code.count("\n") == text.count("\n")
-    Graph(outline).reached(frozenset(range(1, lines + 1)))
+    UseGraph(outline).reached(frozenset(range(1, lines + 1)))

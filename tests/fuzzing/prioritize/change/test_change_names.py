@@ -1,4 +1,4 @@
-"""One name for one operator: `fuzzing.prioritize.change.names`."""
+"""One name for one operator: `fuzzing.prioritize.change.operator_names`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.prioritize.change.names import library, name
+from fuzzing.prioritize.change.operator_names import library, name
 
 #: Spellings of one operator: torch's users', its dispatcher's, exported graphs', converters' and tests'.
 SAME = [

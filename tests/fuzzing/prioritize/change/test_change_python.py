@@ -1,4 +1,4 @@
-"""Python by its syntax tree: `fuzzing.prioritize.change.python_code`."""
+"""Python by its syntax tree: `fuzzing.prioritize.change.python_outline`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzing.prioritize.change import python_code
-from fuzzing.prioritize.change.symbols import Graph, Outline
+from fuzzing.prioritize.change import python_outline
+from fuzzing.prioritize.change.symbols import Outline, UseGraph
 
 #: A frontend with a class for each operator, as TVM's for ONNX.
 CLASSES = '''\
@@ -88,13 +88,13 @@ decompositions["aten.silu"] = silu
 
 
 def outline_of(text: str) -> Outline:
-    outline = python_code.outline(text)
+    outline = python_outline.outline(text)
     assert outline is not None
     return outline
 
 
 def reached(text: str, line: int) -> dict[str, int]:
-    found = Graph(outline_of(text)).reached(frozenset({line}))
+    found = UseGraph(outline_of(text)).reached(frozenset({line}))
     return {".".join(filter(None, (one.symbol.owner, one.symbol.name))): one.level for one in found}
 
 
@@ -141,23 +141,23 @@ def test_comments_and_docstrings_are_no_code() -> None:
 
 
 def test_what_is_no_python_has_no_outline() -> None:
-    assert python_code.outline("def f(:") is None
-    assert python_code.outline("a = \0") is None
-    assert python_code.outline("(" * 5_000) is None
-    assert python_code.outline("-" * 100_000 + "1") is None
+    assert python_outline.outline("def f(:") is None
+    assert python_outline.outline("a = \0") is None
+    assert python_outline.outline("(" * 5_000) is None
+    assert python_outline.outline("-" * 100_000 + "1") is None
 
 
 @given(st.text(alphabet="def class()[]{}:,.=\n @'\"#aten\\1*", max_size=300))
 def test_any_text_has_an_outline_or_none(text: str) -> None:
-    outline = python_code.outline(text)
+    outline = python_outline.outline(text)
     if outline is None:
         return
     lines = text.count("\n") + 1
     assert all(1 <= one.first <= one.last <= lines for one in outline.symbols)
     assert all(1 <= one.first <= one.last <= lines for one in outline.registrations)
-    Graph(outline).reached(frozenset(range(lines)))
+    UseGraph(outline).reached(frozenset(range(lines)))
 
 
 def test_dotted_names() -> None:
-    assert python_code.dotted(ast.parse("a.b.c", mode="eval").body) == "a.b.c"
-    assert python_code.dotted(ast.parse("f().b", mode="eval").body) == ""
+    assert python_outline.dotted(ast.parse("a.b.c", mode="eval").body) == "a.b.c"
+    assert python_outline.dotted(ast.parse("f().b", mode="eval").body) == ""

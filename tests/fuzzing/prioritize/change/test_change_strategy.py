@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzing.errors import UsageError
-from fuzzing.prioritize import base
-from fuzzing.prioritize.base import Context, Ranked
+from fuzzing.prioritize import strategies
 from fuzzing.prioritize.change import Change, FileChange
 from fuzzing.prioritize.change.history import Expectations, History
 from fuzzing.prioritize.change_aware import EXPLORE
 from fuzzing.prioritize.instances import Instance
+from fuzzing.prioritize.strategies import Context, Ranked
 
 NAMES = """
 Abs Acos Asin Atan Ceil Clip Conv Cos Elu Erf Exp Floor Gelu Gemm Mish Neg Relu Resize Selu Sin Softmax Tan
@@ -67,7 +67,7 @@ def record(
 
 
 def ranked(strategy: str = "change", **context: Any) -> list[Ranked]:
-    return list(base.get(strategy)(instances(), Context(**context)))
+    return list(strategies.get(strategy)(instances(), Context(**context)))
 
 
 def order(strategy: str = "change", **context: Any) -> list[str]:
@@ -196,6 +196,6 @@ def test_the_order_is_a_permutation_and_always_the_same(
     cases = [instances()[place] for place in permutation]
     lines = [record(cases[at].id, runs=n, findings=f, days=days, seconds=days) for at, n, f, days in runs]
     context = Context(change=changed(*operators), history=History.from_lines(lines), seed=seed)
-    found = [one.instance_index for one in base.get("change")(cases, context)]
+    found = [one.instance_index for one in strategies.get("change")(cases, context)]
     assert sorted(found) == list(range(len(cases)))
-    assert found == [one.instance_index for one in base.get("change")(cases, context)]
+    assert found == [one.instance_index for one in strategies.get("change")(cases, context)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from fuzzing.prioritize.change import Change, FileChange, Hunk, Touched, touched
+from fuzzing.prioritize.change import Change, FileChange, Hunk, TouchedOperators, find_touched_operators
 from fuzzing.prioritize.change.areas import area_of
 
 ONNX = sorted({schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""})
@@ -50,8 +50,8 @@ def edited(path: str, old: str, *edits: tuple[str, str]) -> FileChange:
     return FileChange(path, path, old, new)
 
 
-def said(*files: FileChange, operators: list[str]) -> Touched:
-    return touched(Change(files), operators)
+def said(*files: FileChange, operators: list[str]) -> TouchedOperators:
+    return find_touched_operators(Change(files), operators)
 
 
 class TestTvm:
@@ -263,7 +263,7 @@ def test_comments_say_nothing() -> None:
     change = edited(
         "src/frontends/onnx/frontend/src/op/resize.cpp", text, ("Copyright 2024", "Copyright 2026")
     )
-    assert said(change, operators=ONNX) == Touched()
+    assert said(change, operators=ONNX) == TouchedOperators()
 
 
 def test_documentation_and_build_files_say_nothing() -> None:
@@ -318,8 +318,8 @@ def test_the_order_of_operators_and_files_does_not_matter() -> None:
         edited("src/frontends/onnx/frontend/src/op/resize.cpp", RESIZE, ('"mode"', '"modes"')),
         edited("src/frontends/pytorch/src/op/convnd.cpp", CONVND, ("<Strides>(3)", "<Strides>(4)")),
     ]
-    one = touched(Change(tuple(files)), ONNX + TORCH)
-    other = touched(Change(tuple(files[::-1])), (ONNX + TORCH)[::-1])
+    one = find_touched_operators(Change(tuple(files)), ONNX + TORCH)
+    other = find_touched_operators(Change(tuple(files[::-1])), (ONNX + TORCH)[::-1])
     assert one == other
     assert list(one.operators) == sorted(one.operators)
 
@@ -340,14 +340,14 @@ ONNX_OP("Resize", OPSET_SINCE(1), ai_onnx::opset_1::resize);
 
     def test_of_a_converter_it_is_the_changed_line_at_head(self) -> None:
         new = self.OLD.replace("    return {mode};", "    // why\n    return {mode, mode};")
-        found = touched(Change((FileChange(self.PATH, self.PATH, self.OLD, new),)), ONNX)
+        found = find_touched_operators(Change((FileChange(self.PATH, self.PATH, self.OLD, new),)), ONNX)
         place = found.places["Resize"][0]
         assert (place.path, place.line, place.role) == (self.PATH, 5, "converter")
         assert new.split("\n")[place.line - 1] == "    return {mode, mode};"
 
     def test_what_was_only_taken_away_has_no_place(self) -> None:
         new = self.OLD.replace('    const auto mode = node.get_attribute_value<std::string>("mode");\n', "")
-        found = touched(Change((FileChange(self.PATH, self.PATH, self.OLD, new),)), ONNX)
+        found = find_touched_operators(Change((FileChange(self.PATH, self.PATH, self.OLD, new),)), ONNX)
         assert found.operators["Resize"] > 0
         assert found.places.get("Resize", ()) == ()
 
@@ -355,6 +355,6 @@ ONNX_OP("Resize", OPSET_SINCE(1), ai_onnx::opset_1::resize);
         path = "src/common/transformations/src/transformations/common_optimizations/fold_softmax.cpp"
         old = "bool FoldSoftmax::run(const M& m) {\n    auto p = make<v1::Softmax>();\n    return true;\n}\n"
         new = old.replace("true", "p.matches(m)")
-        found = touched(Change((FileChange(path, path, old, new),)), ONNX)
+        found = find_touched_operators(Change((FileChange(path, path, old, new),)), ONNX)
         place = found.pass_places["FoldSoftmax"]
         assert (place.path, place.line, place.role) == (path, 3, "pass")

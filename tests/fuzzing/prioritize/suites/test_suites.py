@@ -11,7 +11,7 @@ import pytest
 
 from fuzzing.errors import UnknownNameError, UsageError
 from fuzzing.prioritize import suites
-from fuzzing.prioritize.suites import Suite, counting
+from fuzzing.prioritize.suites import Suite, operator_counts
 
 GOOGLETEST = """\
 constexpr const char* kName = "Where";
@@ -112,7 +112,7 @@ def test_a_suite_of_ones_own_is_a_path(tmp_path: Path) -> None:
 def test_googletests_are_counted_by_what_they_and_their_helpers_name(tmp_path: Path) -> None:
     (tmp_path / "a_test.cc").write_text(GOOGLETEST)
     (tmp_path / "notes.txt").write_text('TEST(A, B) { OpTester test("Add"); }')
-    assert counting.count([tmp_path], ["Add", "Slice", "Where", "Shape"]) == {
+    assert operator_counts.count([tmp_path], ["Add", "Slice", "Where", "Shape"]) == {
         "Slice": 2,
         "Add": 1,
         "Where": 1,
@@ -121,19 +121,19 @@ def test_googletests_are_counted_by_what_they_and_their_helpers_name(tmp_path: P
 
 def test_pytests_are_counted_by_scoped_names_else_by_their_own(tmp_path: Path) -> None:
     (tmp_path / "test_frontend.py").write_text(PYTEST)
-    found = counting.count([tmp_path / "test_frontend.py"], ["add", "conv2d", "gelu", "view"])
+    found = operator_counts.count([tmp_path / "test_frontend.py"], ["add", "conv2d", "gelu", "view"])
     assert found == {"conv2d": 1, "gelu": 1, "add": 1, "view": 1}
 
 
 def test_counting_prints_a_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a_test.cc").write_text(GOOGLETEST)
-    assert counting.main(["--frontend", "onnx", "--origin", "ours", str(tmp_path)]) == 0
+    assert operator_counts.main(["--frontend", "onnx", "--origin", "ours", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert Suite.from_json(json.loads(told.out)).operators["Slice"] == 2
     assert told.err == "4 tests of 3 operators\n"
 
 
 def test_counting_tells_its_users_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert counting.main(["--frontend", "jax", "--origin", "x", str(tmp_path)]) == 2
-    assert counting.main(["--frontend", "onnx", "--origin", "x", str(tmp_path / "none.rs")]) == 2
+    assert operator_counts.main(["--frontend", "jax", "--origin", "x", str(tmp_path)]) == 2
+    assert operator_counts.main(["--frontend", "onnx", "--origin", "x", str(tmp_path / "none.rs")]) == 2
     assert "neither a folder nor a file" in capsys.readouterr().err

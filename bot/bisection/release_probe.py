@@ -1,0 +1,329 @@
+"""Trying a case on releases: made one after the other, run in fresh processes, remembered."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from bot.bisection.decision_rule import Counts, DecisionRule
+from bot.bisection.journal import Journal
+from bot.bisection.search import BisectionResult, ResultKind, bisect
+from bot.errors import ProvisionError, RunnerError
+from bot.runners.protocol import Event, OnEvent, ToolchainError
+from bot.toolchains import ToolchainSpec, provision
+from bot.toolchains.existing import public_version
+from bot.toolchains.registry import OnProgress
+from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome, Verdict
+from fuzzing.reduce.symptom_check import has_symptom, symptom_of
+from fuzzing.triage.similar_failures import explain_similarity
+
+OnLine = Callable[[str], None]
+ProbeError = ProvisionError | RunnerError
+
+
+class Runner(Protocol):
+    """What executes shards: see `bot.runners.protocol.Runner`."""
+
+    def run(self, shard: Shard, on_event: OnEvent, stop: threading.Event, /) -> None:
+        """Executes a shard."""
+        ...
+
+
+class Build(Protocol):
+    """A toolchain that runs: see `bot.toolchains.ReadyToolchain`."""
+
+    @property
+    def digest(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def python(self) -> str | Path:
+        """Path of its interpreter."""
+        ...
+
+
+MakeToolchain = Callable[[ToolchainSpec, Path, OnProgress], Build]
+
+
+@dataclass(frozen=True)
+class BisectionQuery:
+    """What is asked of each release.
+
+    corpus, case   the case, and the folder that holds it
+    package        the distribution whose releases are tried
+    fixed_by       the change looked for is from failing to passing
+    any_failure    every failure of the compiler is the bug, not only the one of the first release
+    """
+
+    corpus: Path
+    case: TestCase
+    backend: str
+    package: str
+    device: str
+    options: dict[str, str] = field(default_factory=dict)
+    profile: str = "default"
+    fixed_by: bool = False
+    any_failure: bool = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the outcomes depend on, beside the toolchain."""
+        return {
+            "case": self.case.id,
+            "backend": self.backend,
+            "device": self.device,
+            "options": dict(sorted(self.options.items())),
+            "profile": self.profile,
+        }
+
+    def spec(self, release: str) -> ToolchainSpec:
+        """The toolchain that is one release, as a target that pins it would get it.
+
+        The library that judges a case of torch or Keras runs in the toolchain: the one that is here.
+        """
+        adapter = backends.get(self.backend)
+        needed = [item for item in adapter.requirements(release) if _name(item) != self.package]
+        told = {self.package, *map(_name, needed)}
+        libraries: list[str] = []
+        if self.case.program.frontend != "onnx":
+            libraries += backends.reference_backend(self.case.program.kind).packages
+        for name in libraries:
+            with suppress(PackageNotFoundError):
+                needed += [] if name in {"numpy", *told} else [f"{name}=={public_version(version(name))}"]
+        pins = (f"{self.package}=={release}", *needed)
+        return ToolchainSpec("release", self.backend, pins, f"{self.package} {release}")
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
+
+
+@dataclass
+class ReleaseResult:
+    """What one release did.
+
+    outcomes  of its runs, in order
+    trouble   why there are none, or no more; "" if there was no trouble
+    tried     False where the time was spent before its turn came
+    """
+
+    release: str
+    toolchain: str
+    outcomes: list[Outcome] = field(default_factory=list)
+    trouble: str = ""
+    tried: bool = True
+
+
+@dataclass
+class Cost:
+    """What it took: toolchains made, runs, and runs known from before."""
+
+    installs: int = 0
+    runs: int = 0
+    replayed: int = 0
+
+
+class ReleaseProbe:
+    """Runs the case on the releases it is asked about: the probe of `bot.bisection.search`.
+
+    The failure that is followed is the most frequent one of the first release that fails.
+
+    releases  in the order of the search
+    make      makes toolchains
+    enough    whether no further release is to be tried: its time is spent
+    lenient   whether the bug in other words counts as the bug
+    """
+
+    def __init__(
+        self,
+        query: BisectionQuery,
+        releases: Sequence[str],
+        data_dir: Path,
+        journal: Journal,
+        runner: Runner,
+        on_line: OnLine,
+        make: MakeToolchain = provision,
+        out_of_time: Callable[[], bool] = lambda: False,
+        *,
+        accept_reworded: bool = False,
+    ) -> None:
+        self._question, self._releases = query, releases
+        self._data_dir, self._journal = data_dir, journal
+        self._runner, self._on_line, self._make, self._out_of_time = runner, on_line, make, out_of_time
+        self._accept_reworded = accept_reworded
+        self.probed: dict[int, ReleaseResult] = {}
+        self.wanted: dict[str, Any] | None = None
+        self.cost = Cost()
+
+    def __call__(self, revision: int, runs: int) -> Counts:
+        """What further `runs` runs of a release did; no runs if it cannot be had, or the time is spent."""
+        release = self._releases[revision]
+        spec = self._question.spec(release)
+        probed = self.probed.setdefault(revision, ReleaseResult(release, spec.digest))
+        known = self._journal.outcomes(spec.digest)[len(probed.outcomes) :][:runs]
+        if not known and not probed.outcomes and self._out_of_time():
+            probed.tried = False
+            return Counts()
+        fresh, trouble = self._run(spec, release, runs - len(known))
+        probed.outcomes += known + fresh
+        probed.trouble = "" if trouble is None else _on_one_line(trouble)
+        self.cost.replayed += len(known)
+        self.cost.runs += len(fresh)
+        self._on_line(f"{spec.label}: {tally(known + fresh) or probed.trouble}")
+        return self._count(known + fresh, runs, trouble)
+
+    def _run(self, spec: ToolchainSpec, release: str, runs: int) -> tuple[list[Outcome], ProbeError | None]:
+        """The outcomes of so many runs; fewer, or none, and why, where there is trouble."""
+        outcomes: list[Outcome] = []
+
+        def take(event: Event) -> None:
+            if event["event"] == "outcome":
+                outcome = Outcome.from_json(event["outcome"])
+                self._journal.add(spec.digest, release, outcome)
+                outcomes.append(outcome)
+
+        if not runs:
+            return outcomes, None
+        try:
+            self._runner.run(self._shard(self._make_toolchain(spec), runs), take, threading.Event())
+        except (ProvisionError, RunnerError) as error:
+            return outcomes, error
+        return outcomes, None
+
+    def _make_toolchain(self, spec: ToolchainSpec) -> Build:
+        steps: list[str] = []
+
+        def progress(line: str) -> None:
+            steps.append(line)
+            self._on_line(line)
+
+        ready = self._make(spec, self._data_dir, progress)
+        self.cost.installs += len(steps) > 1  # one that is found made has nothing to tell but that
+        return ready
+
+    def _shard(self, toolchain: Build, runs: int) -> Shard:
+        asked = self._question
+        return Shard(
+            corpus=str(asked.corpus.resolve()),
+            cases=(asked.case.id,),
+            backend=asked.backend,
+            toolchain=toolchain.digest,
+            python=str(toolchain.python),
+            device=asked.device,
+            options=dict(asked.options),
+            profile=asked.profile,
+            fresh=True,
+            repeats=runs,
+        )
+
+    def _count(self, outcomes: Sequence[Outcome], runs: int, trouble: ProbeError | None) -> Counts:
+        if self.wanted is None:
+            self.wanted = _most_frequent(outcomes)
+        words = [self._classify(outcome) for outcome in outcomes]
+        failed = 0 if trouble is None or _is_permanent(trouble) else runs - len(words)
+        reworded = words.count("reworded")
+        if not self._accept_reworded:
+            return Counts(words.count("bad"), words.count("good"), words.count("other") + reworded, failed)
+        return Counts(
+            words.count("bad") + reworded, words.count("good"), words.count("other"), failed, reworded
+        )
+
+    def _classify(self, outcome: Outcome) -> str:
+        """What one run says. A release that refuses the case does not have the bug, and has not mended it.
+
+        "reworded" is the bug in other words: releases word their messages anew.
+        """
+        clean = (Verdict.PASS,) if self._question.fixed_by else (Verdict.PASS, Verdict.UNSUPPORTED)
+        if outcome.verdict in clean:
+            return "good"
+        if self._question.any_failure and outcome.verdict.is_failure:
+            return "bad"
+        if self.wanted is None or not outcome.verdict.is_failure:
+            return "other"
+        if has_symptom(outcome, self.wanted):
+            return "bad"
+        return "reworded" if explain_similarity(symptom_of(outcome), self.wanted) else "other"
+
+    @property
+    def any_reworded(self) -> bool:
+        """Whether a release that was tried shows the bug in other words."""
+        return any(self.doubt(revision) for revision in self.probed)
+
+    def accepting_reworded(self) -> ReleaseProbe:
+        """The same once more, where other words count; what was run is not run again."""
+        again = ReleaseProbe(
+            self._question,
+            self._releases,
+            self._data_dir,
+            self._journal,
+            self._runner,
+            self._on_line,
+            self._make,
+            self._out_of_time,
+            accept_reworded=True,
+        )
+        again.cost = self.cost
+        return again
+
+    def doubt(self, revision: int) -> str:
+        """What makes a release's failure the bug though it says other words; "" where it says the same."""
+        outcomes = self.probed[revision].outcomes if revision in self.probed else []
+        reworded = [outcome for outcome in outcomes if self._classify(outcome) == "reworded"]
+        if (
+            self.wanted is None
+            or not reworded
+            or any(self._classify(outcome) == "bad" for outcome in outcomes)
+        ):
+            return ""
+        return explain_similarity(symptom_of(reworded[0]), self.wanted)
+
+
+def bisect_releases(
+    release_probe: ReleaseProbe, releases: int, rule: DecisionRule
+) -> tuple[BisectionResult, ReleaseProbe]:
+    """The answer, and who probed for it: other words count only where the same words give no certain one."""
+    answer = bisect(releases, release_probe, rule)
+    if answer.kind is ResultKind.FOUND or not release_probe.any_reworded:
+        return answer, release_probe
+    again = release_probe.accepting_reworded()
+    return bisect(releases, again, rule), again
+
+
+def _is_permanent(trouble: ProbeError) -> bool:
+    """Whether it is the release that cannot be had, rather than the machine that failed."""
+    return isinstance(trouble, ToolchainError) or not trouble.transient
+
+
+def _most_frequent(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
+    """The symptom that most of the failures among `outcomes` show; None if there are none."""
+    seen = Counter(
+        json.dumps(symptom_of(outcome), sort_keys=True) for outcome in outcomes if outcome.verdict.is_failure
+    )
+    return json.loads(seen.most_common(1)[0][0]) if seen else None
+
+
+def tally(outcomes: Sequence[Outcome]) -> str:
+    """How often each verdict came: "crash ×9, pass ×1"."""
+    seen = Counter(outcome.verdict.value for outcome in outcomes)
+    return ", ".join(f"{verdict} ×{times}" for verdict, times in seen.most_common())
+
+
+def _on_one_line(trouble: ProbeError) -> str:
+    """What a provisioner or a runner says, without the folder it worked in and the advice to pin others."""
+    lines = [line.strip() for line in str(trouble).splitlines() if not line.startswith("To fix:")]
+    return re.sub(r"\S+/bin/python\b", "its python", " ".join(lines))

@@ -1,0 +1,197 @@
+"""What a bisection found out, as JSON and in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.bisection.decision_rule import RevisionStatus
+from bot.bisection.release_probe import BisectionQuery, ReleaseProbe, ReleaseResult, tally
+from bot.bisection.releases import Range
+from bot.bisection.search import BisectionResult, JudgedRevision, ResultKind
+from bot.reports.templates import pluralize, seconds
+from bot.reports.text import cut, one_line
+from fuzzing.oracles.tolerance_profiles import DEFAULT
+from fuzzing.outcomes import Verdict
+
+_SUMMARY = 96  # characters of what a release did, for a line of a terminal
+_STATUS_LABELS = {
+    RevisionStatus.CLEAN: ("✓", "clean"),
+    RevisionStatus.FAILING: ("✗", "fails"),
+    RevisionStatus.SKIPPED: ("–", "skipped"),
+    RevisionStatus.TROUBLE: ("!", "trouble"),
+}
+
+
+def result_to_json(
+    query: BisectionQuery,
+    wanted: Range,
+    releases: Sequence[str],
+    answer: BisectionResult,
+    release_probe: ReleaseProbe,
+    took: float,
+) -> dict[str, Any]:
+    """The answer as one JSON object; `releases` in the order of the search, `took` in seconds.
+
+    release  the one in which it changed; `before` is the one before it, by age
+    untried  releases for which no time was left
+    doubt    why the failing release of the two shows the bug though it words it otherwise, "" if it does not
+    """
+    cost = release_probe.cost
+    clean, failing = (None if at is None else releases[at] for at in (answer.clean, answer.failing))
+    before, release = (failing, clean) if query.fixed_by else (clean, failing)
+    seen = [(release_probe.probed[at], judged) for at, judged in answer.judged.items()]
+    rows = [
+        _row(release_probe.probed[at], judged, any_reworded=bool(release_probe.doubt(at)))
+        for at, judged in answer.judged.items()
+        if release_probe.probed[at].tried
+    ]
+    untried = [probed.release for probed, _ in seen if not probed.tried]
+    between = [releases[at] for at in answer.between]
+    if query.fixed_by:
+        for told_by_age in (rows, between, untried):
+            told_by_age.reverse()
+    return {
+        "case": query.case.id,
+        "test": query.case.provenance.test,
+        "backend": query.backend,
+        "device": query.device,
+        "options": dict(query.options),
+        "profile": query.profile,
+        "asked": "fixed by" if query.fixed_by else "since",
+        "range": str(wanted),
+        "kind": answer.kind.value,
+        "release": release,
+        "before": before,
+        "between": between,
+        "untried": untried,
+        "confidence": answer.confidence,
+        "rate": answer.rate,
+        "doubt": "" if answer.failing is None else release_probe.doubt(answer.failing),
+        "symptom": release_probe.wanted,
+        "releases": len(releases),
+        "cost": {
+            "probes": len(rows),
+            "installs": cost.installs,
+            "runs": cost.runs,
+            "replayed": cost.replayed,
+            "seconds": took,
+        },
+        "probed": rows,
+    }
+
+
+def _row(probed: ReleaseResult, judged: JudgedRevision, *, any_reworded: bool) -> dict[str, Any]:
+    counts = judged.counts
+    summaries = [outcome.summary for outcome in probed.outcomes]
+    return {
+        "release": probed.release,
+        "toolchain": probed.toolchain,
+        "judgement": judged.status.value,
+        "bad": counts.bad,
+        "good": counts.good,
+        "other": counts.other,
+        "worded": any_reworded,
+        "infrastructure": counts.infrastructure,
+        "verdicts": tally(probed.outcomes),
+        "passed": any(outcome.verdict is Verdict.PASS for outcome in probed.outcomes),
+        "summary": max(summaries, key=summaries.count) if summaries else "",
+        "trouble": probed.trouble,
+    }
+
+
+def format_lines(answer: dict[str, Any]) -> list[str]:
+    """What `result_to_json` says, for people: the answer, what it rests on, what it cost, and the releases tried."""
+    cost = answer["cost"]
+    replayed = f", {cost['replayed']} known from before" if cost["replayed"] else ""
+    tried = f"tried {cost['probes']} of {pluralize(answer['releases'], 'release')}: "
+    spent = f"{pluralize(cost['installs'], 'install')}, {pluralize(cost['runs'], 'run')}{replayed}"
+    return [
+        _headline(answer),
+        *(f"  {line}" for line in _evidence_lines(answer)),
+        f"  {tried}{spent}, {seconds(cost['seconds'])}",
+        "",
+        *_table(answer["probed"]),
+    ]
+
+
+def rerun_command(answer: Mapping[str, Any]) -> str:
+    """The command that asks the same again."""
+    words = ["assay", "bisect", answer["case"][:16], "--releases", answer["range"]]
+    words += ["--backend", answer["backend"]]
+    words += ["--device", answer["device"]] if answer.get("device") else []
+    for name, value in answer.get("options", {}).items():
+        words += ["--option", f"{name}={value}"]
+    words += ["--profile", answer["profile"]] if answer.get("profile", DEFAULT) != DEFAULT else []
+    return shlex.join([*words, *(["--fixed-by"] if answer["asked"] == "fixed by" else [])])
+
+
+def _headline(answer: dict[str, Any]) -> str:
+    kind, where = ResultKind(answer["kind"]), answer["range"]
+    package = where.partition(":")[0]
+    fixed = answer["asked"] == "fixed by"
+    release, before = (answer[key] and f"{package} {answer[key]}" for key in ("release", "before"))
+    if kind is ResultKind.ERROR:
+        return f"{where}: no answer, for {_error_reason(answer)}"
+    if kind is ResultKind.HORIZON and answer.get("untried"):
+        known = f"{before} still fails" if fixed else f"{release} fails already"
+        return f"{known}: the time was spent before a release was found that does not"
+    if kind is ResultKind.HORIZON and fixed:
+        return f"{before} still fails: nothing in {where} mended it"
+    if kind is ResultKind.HORIZON:
+        return f"{release} fails already: no older release in {where} is clean"
+    if kind is ResultKind.NEVER:
+        return f"{release or before} does not fail: there is no change to look for in {where}"
+    if not (release and before):
+        return f"{where}: it fails too seldom to be followed; raise the number of runs with --repeats"
+    refused = any(row["release"] == answer["before"] and not row["passed"] for row in answer["probed"])
+    verb = "stopped failing" if fixed else "began to fail"
+    was = "still fails" if fixed else "refuses it" if refused else "does not fail"
+    doubt = "perhaps " if kind is ResultKind.UNRELIABLE else ""
+    if answer["between"]:
+        return f"{doubt}{verb} after {before}, in {release} at the latest"
+    return f"{doubt}{verb} in {release}; {before} {was}"
+
+
+def _error_reason(answer: dict[str, Any]) -> str:
+    for row in answer["probed"]:
+        if row["judgement"] == RevisionStatus.TROUBLE.value:
+            return f"the machine failed at {row['release']}; mend it and begin again: what is known is kept"
+    return "no release could be judged; the table says why"
+
+
+def _evidence_lines(answer: dict[str, Any]) -> list[str]:
+    grounds = []
+    unclear = [one for one in answer["between"] if one not in answer.get("untried", ())]
+    if unclear:
+        grounds.append(f"could not be judged: {', '.join(unclear)}")
+    left = [one for one in answer["between"] if one in answer.get("untried", ())]
+    if left:
+        grounds.append(f"not tried, for the time was spent: {', '.join(left)}")
+    if answer.get("doubt"):
+        failing = answer["before" if answer["asked"] == "fixed by" else "release"]
+        grounds.append(f"{failing} says it in other words; taken for the same: {answer['doubt']}")
+    if answer["confidence"]:
+        percent = min(99.9, int(answer["confidence"] * 1000) / 10)
+        grounds.append(f"confidence {percent:g} %, at a rate of failure of {answer['rate']:.0%}")
+    return grounds
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
+    cells = [
+        (*_STATUS_LABELS[RevisionStatus(row["judgement"])], row["release"], _verdicts(row)) for row in rows
+    ]
+    widths = [max(len(cell[column]) for cell in cells) for column in range(4)] if cells else []
+    shown = []
+    for cell, row in zip(cells, rows, strict=True):
+        columns = "  ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True))
+        said = row["summary"] if row["judgement"] != "clean" or row["other"] else ""
+        summary = cut(one_line(said or row["trouble"]), _SUMMARY)
+        shown.append(f"  {columns}  {summary}".rstrip())
+    return shown
+
+
+def _verdicts(row: dict[str, Any]) -> str:
+    another = " (something else)" if row["other"] and not row["bad"] else ""
+    return f"{row['verdicts']}{' (in other words)' if row.get('worded') else another}"

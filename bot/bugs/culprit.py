@@ -1,0 +1,48 @@
+"""Which commit of the branch brought a bug, as far as its campaign's base and head let that be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.bisection import commits
+from bot.bugs import reproduction
+from bot.bugs.reproduction import BugCase
+from bot.errors import ProvisionError
+from bot.jobs.job_context import JobContext
+from bot.store import campaigns, findings
+from fuzzing.outcomes import Outcome, Verdict
+
+
+def find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | None:
+    """What `bot.bisection.commits` says of the commits between base and head.
+
+    None where base was not free of it, the builds are not releases that the repository pins, or no commit
+    between the two changes what is built.
+    """
+    campaign = known.campaign
+    with job_context.database.reading() as session:
+        head = campaigns.toolchain(session, campaign.head_toolchain or "")
+        is_regression = findings.is_regression(session, campaign.id, known.bug.id)
+    if not is_regression or not campaign.base or head.provisioner != "release":
+        return None
+    found = reproduction.list_revisions(job_context, campaign)
+    if len(found) < 2:
+        return None
+
+    def run(commit: str, runs: int) -> list[Outcome] | None:
+        try:
+            place = reproduction.build_of_commit(job_context, campaign, commit)
+            return reproduction.run_cases(job_context, known.config, place, [known.case], runs)[known.case]
+        except ProvisionError as error:
+            if error.transient:
+                raise
+            return None
+
+    def word(outcome: Outcome) -> str:
+        if reproduction.shows_bug(job_context, known, outcome):
+            return "bad"
+        if reproduction.may_show_bug(job_context, known, outcome):
+            return "reworded"
+        return "good" if outcome.verdict in (Verdict.PASS, Verdict.UNSUPPORTED) else "other"
+
+    return commits.search(found, run, word)

@@ -1,0 +1,156 @@
+"""Since which release of its compiler a bug is there: when that is asked, and what its issue is told.
+
+An issue that is out gets one comment, which is edited in place; one that is not yet out gets a section. Where
+nothing is known nothing is said. A bug that was over and is back is asked about anew, from the release on
+that was the last to pass: what is known of its last life is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from bot.bisection.report import format_lines, rerun_command
+from bot.bisection.search import ResultKind
+from bot.bugs.issue_updates import post
+from bot.config.sections import ReportsConfig
+from bot.github.limits import marker
+from bot.reports import text
+from bot.reports.issue import collapse_blank_lines
+from bot.reports.report import key
+from bot.reports.templates import render
+from bot.store import Session, bugs, campaigns, jobs, targets
+from bot.store.bug_states import RESOLVED
+from bot.store.models import Bug, BugState, Campaign, Effect
+from bot.store.outbox import EffectDraft
+
+FIRST_BAD_RELEASE, NOTE = "since", "note"
+#: Ours: what the comment needs at most.
+MAX_NOTE = 6_000
+
+
+def request_search(session: Session, effect: Effect, bug: Bug | None, at: datetime) -> None:
+    """Asks for it, where the issue `effect` goes out, releases are tested and it is wanted unasked."""
+    campaign = session.get(Campaign, effect.campaign_id) if effect.campaign_id is not None else None
+    if bug is None or campaign is None or _stored_result(bug) is not None:
+        return
+    if _is_enabled(session, campaign, campaign.head_toolchain):
+        name = key(FIRST_BAD_RELEASE, effect.key, f"{effect.created_at.timestamp():.0f}")
+        arguments = {"effect": effect.key}
+        jobs.enqueue(session, FIRST_BAD_RELEASE, bug.target, name, at, bug_id=bug.id, arguments=arguments)
+
+
+def request_search_again(
+    session: Session, bug: Bug, campaign: Campaign | None, toolchain: str | None, at: datetime
+) -> None:
+    """Asks for it once in each life of a bug but the first, where its issue is out.
+
+    campaign   whose configuration says whether it is wanted unasked
+    toolchain  the build that showed the bug again
+    """
+    occurrence = bugs.occurrence(bug)
+    if (
+        occurrence == 1
+        or bug.issue is None
+        or campaign is None
+        or not _is_enabled(session, campaign, toolchain)
+    ):
+        return
+    name = key(
+        FIRST_BAD_RELEASE, targets.stable_name(session, bug.target), "bug", str(bug.id), str(occurrence)
+    )
+    arguments = {"effect": "", "toolchain": toolchain}
+    jobs.enqueue(session, FIRST_BAD_RELEASE, bug.target, name, at, bug_id=bug.id, arguments=arguments)
+
+
+def _is_enabled(session: Session, campaign: Campaign, toolchain: str | None) -> bool:
+    """Whether releases are what is tested, and the repository wants to hear of it unasked."""
+    wanted = (campaign.config.get("reports") or {}).get("bisect", ReportsConfig().bisect)
+    if wanted != "auto" or toolchain is None:
+        return False
+    return campaigns.toolchain(session, toolchain).provisioner == "release"
+
+
+def find_skip_reason(bug: Bug) -> str:
+    """Why nobody wants to know it any more; "" where somebody may."""
+    if bug.resolution or bug.duplicate_of is not None:
+        return "people have said what it is"
+    return f"it is {bug.state} by now" if BugState(bug.state) in RESOLVED else ""
+
+
+def render_section(bug: Bug) -> str:
+    """What an issue that is about to go out says of it; "" where nothing is known."""
+    answer = _stored_result(bug)
+    if answer is None or not is_reportable(answer):
+        return ""
+    return f"### Since which release\n\n{_render_result(bug, answer)}"
+
+
+def post_comment(session: Session, bug: Bug, issue: str, at: datetime) -> None:
+    """Posts the comment behind the issue that the effect `issue` files; quiet where nothing is known.
+
+    Of a bug that is back, the comment there says when its last life began: whatever is known now is better.
+    """
+    answer = _stored_result(bug)
+    if answer is None or find_skip_reason(bug):
+        return
+    if is_reportable(answer) or session.get(Effect, comment_key(session, bug)) is not None:
+        post(session, bug, [_draft_comment(session, bug, issue, answer)], at)
+
+
+def update_comment(session: Session, bug: Bug, at: datetime) -> None:
+    """Brings the comment up to date, where there is one, after somebody had it asked anew."""
+    there, answer = session.get(Effect, comment_key(session, bug)), _stored_result(bug)
+    if there is not None and answer is not None and is_reportable(answer):
+        post(session, bug, [_draft_comment(session, bug, there.depends_on, answer)], at)
+
+
+def is_reportable(answer: Mapping[str, Any]) -> bool:
+    """Whether maintainers learn something: a release, or that it is older than all that were tried.
+
+    What shows too seldom to be followed is not told; what is in doubt only for its words is, with the doubt.
+    """
+    kind = ResultKind(answer["kind"])
+    if kind is ResultKind.HORIZON:
+        return not answer.get("untried")
+    doubted = kind is ResultKind.UNRELIABLE and bool(answer.get("doubt"))
+    return (kind in (ResultKind.FOUND, ResultKind.RANGE) or doubted) and bool(
+        answer["release"] and answer["before"]
+    )
+
+
+def comment_key(session: Session, bug: Bug) -> str:
+    """The effect that is the comment: a bug has one."""
+    return key(NOTE, targets.stable_name(session, bug.target), "bug", str(bug.id), FIRST_BAD_RELEASE)
+
+
+def _stored_result(bug: Bug) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = bug.facts.get("bisection", {}).get("since")
+    return found
+
+
+def _draft_comment(session: Session, bug: Bug, issue: str, answer: Mapping[str, Any]) -> EffectDraft:
+    name = comment_key(session, bug)
+    body = text.cut(collapse_blank_lines(_render_result(bug, answer)), MAX_NOTE)
+    return EffectDraft(
+        NOTE,
+        name,
+        bug.target,
+        {"body": f"{body}\n\n{marker(name)}\n"},
+        number=bug.issue,
+        depends_on="" if bug.issue is not None else issue,
+        editable=True,
+        bug_id=bug.id,
+    )
+
+
+def _render_result(bug: Bug, answer: Mapping[str, Any]) -> str:
+    told, back = format_lines(dict(answer)), bugs.occurrence(bug) > 1
+    return render(
+        "bugs/bisection.md.j2",
+        said=told[0],
+        table="\n".join(told[1:]),
+        again=rerun_command(answer),
+        back=back,
+    )

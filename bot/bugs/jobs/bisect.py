@@ -1,0 +1,71 @@
+"""`bisect`: the commit and the release in which a bug began, and the release in which it ended, if it did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.bisection.commits import describe_result
+from bot.bisection.report import format_lines
+from bot.bugs import culprit, first_bad_release, reproduction
+from bot.bugs.release_bisection import ReleaseBisection, release_range
+from bot.bugs.reproduction import BugCase
+from bot.jobs.job_context import JobContext
+from bot.jobs.registry import job_kind
+from bot.reports import text
+from bot.store import bugs, jobs
+from bot.store.models import Bug
+
+
+@job_kind("bisect")
+def bisect(job_context: JobContext) -> None:
+    """Asks when it began; and when it ended, where the newest release does not show it."""
+    with job_context.database.reading() as session:
+        known = reproduction.load_bug_case(session, job_context)
+    asked = str(job_context.job_spec.arguments.get("releases") or "")
+    search = ReleaseBisection(job_context, known, release_range(job_context, known, asked))
+    answers = {"since": search.find_first_bad()}
+    brought = None if asked else _find_culprit(job_context, known)
+    if _is_fixed_in_newest(answers["since"]):
+        answers["until"] = search.find_first_fixed()
+    with job_context.transaction() as (session, job):
+        facts = answers | ({"commits": brought} if brought else {})
+        bug = session.get_one(Bug, known.bug.id)
+        if bugs.occurrence(bug) != bugs.occurrence(known.bug):
+            jobs.release_lease(job)  # that was its last life: this one is asked about anew
+            return
+        bugs.set_fact(session, bug, "bisection", _known_commits(bug) | facts)
+        first_bad_release.update_comment(session, bug, job_context.services.clock.now())
+        said = ". ".join(
+            [
+                *([describe_result(brought)] if brought else []),
+                *(format_lines(one)[0] for one in answers.values()),
+            ]
+        )
+        shown = "\n\n".join(text.fence("\n".join(format_lines(one))) for one in answers.values())
+        job_context.done(session, job, said, answer=f"{text.plain(said)}\n\n{shown}", **facts)
+
+
+def _find_culprit(job_context: JobContext, known: BugCase) -> dict[str, Any] | None:
+    """Which commit brought it, asked once: each may cost a build. Kept at once, whatever comes then."""
+    there: dict[str, Any] = _known_commits(known.bug).get("commits", {})
+    if there.get("commit") and there.get("before"):
+        return there
+    brought = culprit.find_culprit(job_context, known)
+    if brought:
+        with job_context.transaction() as (session, _):
+            bug = session.get_one(Bug, known.bug.id)
+            if bugs.occurrence(bug) == bugs.occurrence(known.bug):
+                answers = {**bug.facts.get("bisection", {}), "commits": brought}
+                bugs.set_fact(session, bug, "bisection", answers)
+    return brought
+
+
+def _known_commits(bug: Bug) -> dict[str, Any]:
+    """What is known of the commits, which an answer about releases leaves as it is."""
+    return {name: told for name, told in bug.facts.get("bisection", {}).items() if name == "commits"}
+
+
+def _is_fixed_in_newest(answer: dict[str, Any]) -> bool:
+    """Whether the newest release that was tried passes."""
+    rows = answer["probed"]
+    return bool(rows) and rows[-1]["bad"] == 0 and rows[-1]["good"] > 0

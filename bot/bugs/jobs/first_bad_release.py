@@ -1,0 +1,102 @@
+"""`since`: the release in which a filed bug began, without being asked; its issue is told.
+
+Nobody waits for it: it gives way to every campaign and every other job that runs compilers, and goes on where
+it was, for what releases did is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from bot.bisection.report import format_lines
+from bot.bugs import first_bad_release, reproduction
+from bot.bugs.first_bad_release import FIRST_BAD_RELEASE
+from bot.bugs.release_bisection import ReleaseBisection, release_range
+from bot.jobs.job_context import JobContext
+from bot.jobs.registry import Lane, job_kind, kinds_in_lane
+from bot.store import bugs, campaigns, jobs
+from bot.store.models import Bug
+
+#: Ours: how long it stays away when something else wants the machine, and how often it looks for that.
+YIELD_DELAY, CHECK_INTERVAL_S = timedelta(minutes=1), 5.0
+#: Ours: one that has waited so long goes on whatever else there is, or a busy machine would never get there.
+MAX_WAIT = timedelta(hours=12)
+
+
+class _YieldToOtherWork(Exception):  # noqa: N818 - control flow, not an error
+    """Something else wants the machine."""
+
+
+@job_kind(FIRST_BAD_RELEASE)
+def find(job_context: JobContext) -> None:
+    """Asks the releases, keeps what they say with the bug, and tells its issue if that is an answer."""
+    with job_context.database.reading() as session:
+        known = reproduction.load_bug_case(session, job_context)
+        quiet = first_bad_release.find_skip_reason(known.bug)
+    if quiet:
+        with job_context.transaction() as (session, job):
+            job_context.done(session, job, quiet)
+        return
+    lease = _YieldingLease(job_context)
+    search = ReleaseBisection(
+        job_context, known, release_range(job_context, known), known.config.budget, lease
+    )
+    try:
+        lease.heartbeat()
+        answer = search.find_first_bad()
+    except _YieldToOtherWork:
+        _requeue(job_context)
+        return
+    with job_context.transaction() as (session, job):
+        bug = session.get_one(Bug, known.bug.id)
+        if bugs.occurrence(bug) != bugs.occurrence(known.bug):
+            job_context.done(
+                session, job, "it was over and is back: its last life is nobody's question any more"
+            )
+            return
+        bugs.set_fact(session, bug, "bisection", {**bug.facts.get("bisection", {}), "since": answer})
+        first_bad_release.post_comment(
+            session, bug, str(job_context.job_spec.arguments["effect"]), job_context.services.clock.now()
+        )
+        job_context.done(session, job, format_lines(answer)[0], since=answer)
+
+
+@dataclass
+class _YieldingLease:
+    """Minds the job's lease, and whether something else wants the machine."""
+
+    job_context: JobContext
+    _looked: float = field(default=-CHECK_INTERVAL_S, init=False)
+
+    def heartbeat(self) -> None:
+        """As `JobContext.heartbeat`; raises _GaveWayError besides."""
+        self.job_context.heartbeat()
+        present = time.monotonic()
+        if present - self._looked >= CHECK_INTERVAL_S:
+            self._looked = present
+            if _other_work_waits(self.job_context):
+                raise _YieldToOtherWork
+
+    def progress(self, done: int, total: int, note: str) -> None:
+        """As `JobContext.progress`."""
+        self.job_context.progress(done, total, note)
+
+
+def _other_work_waits(job_context: JobContext) -> bool:
+    """Whether a campaign or another job waits for the machine, and this one has patience left."""
+    at = job_context.services.clock.now()
+    others = [name for name in kinds_in_lane(Lane.LONG) if name != FIRST_BAD_RELEASE]
+    with job_context.database.reading() as session:
+        mine = jobs.of_key(session, job_context.job_spec.key)
+        if mine is None or at - mine.created_at >= MAX_WAIT:
+            return False
+        return campaigns.any_unfinished(session) or jobs.any_due(session, others, at)
+
+
+def _requeue(job_context: JobContext) -> None:
+    """Gives the job back as one that has not been begun, due a little later."""
+    with job_context.transaction() as (_, job):
+        jobs.release_lease(job)
+        jobs.postpone(job, "gave way to other work", job_context.services.clock.now() + YIELD_DELAY)

@@ -1,0 +1,98 @@
+"""Bugs that nothing shows any more: after which silence they are put away, and that is said.
+
+Syzbot's rule (dashboard/app, obsoleting): sightings are taken for a Poisson process; the silence after which
+the chance to have seen nothing would be 1 % is waited for three times, within limits. Never while a program
+that shows the bug works, however long ago it was last met: what nobody has run lately is run once more first.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from enum import Enum
+
+from bot.bugs import issue_updates
+from bot.bugs.transitions import RETEST, request_retest
+from bot.store import Session, bugs, campaigns, findings, jobs, outbox, retests
+from bot.store.bug_states import Event
+from bot.store.models import Bug, JobState
+
+#: The chance of a silence as long as this that still says nothing; and how often that time is waited for.
+MAX_PROBABILITY, SAFETY_FACTOR = 0.01, 3
+#: So many sightings make a rate; with fewer the longest time is waited.
+MIN_SIGHTINGS = 10
+MIN_SILENCE, MAX_SILENCE = timedelta(days=14), timedelta(days=100)
+
+
+class ReproducerStatus(Enum):
+    """What is known of the program that showed a bug, since it was seen last."""
+
+    NONE = "there is no program of it that could be run"
+    NOT_RUN = "its program was not run since"
+    REPRODUCES = "its program still shows it"
+    PASSES = "the program that showed it stopped doing so: it passed when it was run last"
+    NOT_RUNNABLE = "the program that showed it cannot be run any more"
+
+
+def compute_silence_limit(first: datetime, last: datetime, seen: int) -> timedelta:
+    """How long nothing must have been seen of a bug that was seen so often between these times."""
+    if seen < MIN_SIGHTINGS or last <= first:
+        return MAX_SILENCE
+    mean = (last - first) / (seen - 1)
+    wait = mean * -math.log(MAX_PROBABILITY) * SAFETY_FACTOR
+    return min(max(wait, MIN_SILENCE), MAX_SILENCE)
+
+
+def get_reproducer_status(session: Session, bug: Bug) -> ReproducerStatus:
+    """What the last run of its program showed, or why there was none."""
+    newer_retests = [row for row in retests.of_bug(session, bug.id) if row.at > bug.last_seen]
+    failed = jobs.last_of(session, RETEST, bug.id, JobState.FAILED)
+    if failed is not None and (failed.done_at is None or failed.done_at <= bug.last_seen):
+        failed = None
+    if newer_retests and (failed is None or failed.done_at is None or failed.done_at < newer_retests[-1].at):
+        if retests.passed(newer_retests[-1]):
+            return ReproducerStatus.PASSES
+        return (
+            ReproducerStatus.REPRODUCES if newer_retests[-1].control_passed else ReproducerStatus.NOT_RUNNABLE
+        )
+    if failed is not None:
+        return ReproducerStatus.NOT_RUNNABLE
+    return (
+        ReproducerStatus.NOT_RUN
+        if bug.case_id or findings.case_of(session, bug.id)
+        else ReproducerStatus.NONE
+    )
+
+
+def close_if_stale(session: Session, bug: Bug, at: datetime) -> bool:
+    """Puts a bug away that nothing shows any more, or has its program run; whether it was put away."""
+    silence = at - bug.last_seen
+    if silence < compute_silence_limit(bug.first_seen, bug.last_seen, bug.seen):
+        return False
+    state = get_reproducer_status(session, bug)
+    if state is ReproducerStatus.NOT_RUN and _request_retest(session, bug, at):
+        return False
+    if state is ReproducerStatus.REPRODUCES:
+        return False
+    not_seen = f"nothing was seen of it for {silence.days} days"
+    why = (
+        f"{state.value}, and {not_seen}"
+        if state is ReproducerStatus.PASSES
+        else f"{not_seen}, and {state.value}"
+    )
+    outbox.withdraw(session, bug.id, why)
+    bugs.apply_event(session, bug, Event.CLOSED, f"obsolete: {why}", at)
+    if bug.issue is not None:
+        issue_updates.post(session, bug, issue_updates.draft_obsolete(session, bug, why), at)
+    return True
+
+
+def _request_retest(session: Session, bug: Bug, at: datetime) -> bool:
+    """Asks for its program to be run on the newest build of its branch; False where there is none."""
+    seen = campaigns.find(session, bug.campaign_id)
+    newest = campaigns.newest(session, bug.target, "", seen.ref if seen is not None else "")
+    if newest is None:
+        return False
+    once = f"{RETEST}:{bug.id}:silent:{bug.seen}:{newest.head[:24]}"  # for each silence
+    request_retest(session, bug, newest, once, "obsolete", at)
+    return True

@@ -1,0 +1,157 @@
+"""What happens to bugs between campaigns: who is asked again, what came of it, what their issues are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from bot.bugs import first_bad_release, issue_updates
+from bot.bugs.retest_result import RetestResult
+from bot.store import Session, audit, bugs, campaigns, jobs, outbox, retests
+from bot.store.bug_states import RESOLVED, Event
+from bot.store.models import Bug, BugState, Campaign, Retest
+
+RETEST = "retest"
+#: Ours: bugs that one campaign's head is asked about. Each costs three fresh processes.
+MAX_RETESTS = 20
+
+
+def request_retests(session: Session, campaign_id: int, at: datetime) -> int:
+    """Has the head of a branch's campaign asked about the bugs it did not see; how many that are.
+
+    In the transaction that ends the campaign. A pull request's head says nothing: it is not merged.
+    """
+    campaign = campaigns.get(session, campaign_id)
+    if not campaigns.on_branch(campaign.pull, campaign.ref) or campaign.head_toolchain is None:
+        return 0
+    to_retest = retests.wanted(session, campaign, MAX_RETESTS)
+    for bug in to_retest:
+        request_retest(session, bug, campaign, f"{RETEST}:{bug.id}:{campaign.head[:40]}", "fix", at)
+    return len(to_retest)
+
+
+def request_retest(
+    session: Session, bug: Bug, campaign: Campaign, key: str, purpose: str, at: datetime
+) -> None:
+    """Has a bug's case run on a campaign's head, once for each key."""
+    jobs.enqueue(
+        session,
+        RETEST,
+        bug.target,
+        key,
+        at,
+        bug_id=bug.id,
+        campaign_id=campaign.id,
+        arguments={"purpose": purpose, "commit": campaign.head},
+    )
+
+
+def handle_sighting(session: Session, bug: Bug, before: BugState, campaign: Campaign, at: datetime) -> None:
+    """A campaign saw the bug; if its issue says that it was mended, that is told and opened again."""
+    if BugState(bug.state) in RESOLVED:
+        return
+    _report_recurrence(session, bug, before, f"a campaign saw it at {campaign.head[:12]}", campaign.head, at)
+    first_bad_release.request_search_again(session, bug, campaign, campaign.head_toolchain, at)
+
+
+def apply_retest(
+    session: Session,
+    row: Retest,
+    result: RetestResult,
+    summary: str,
+    at: datetime,
+    *,
+    last_campaign: int | None,
+) -> None:
+    """Lets a retest happen to its bug.
+
+    A build that is not healthy says nothing about it, nor does one that is older than what is known by now:
+    it may have waited, or worked, while a later one was tested.
+
+    last_campaign   the campaign that had seen the bug last when the retest began
+    """
+    bug = session.get_one(Bug, row.bug_id)
+    before = BugState(bug.state)
+    evidence = {"commit": row.commit, "toolchain": row.toolchain, "runs": row.runs, "failed": row.failed}
+    if later := _find_newer_evidence(session, bug, row, last_campaign):
+        audit.record(
+            session,
+            bug.target,
+            "undecided",
+            bugs.audit_subject(bug),
+            f"{summary}; {later}",
+            at,
+            evidence=evidence,
+        )
+    elif result.passed:
+        _handle_pass(session, bug, summary, at, evidence)
+    elif not result.control_passed or not result.failed or bug.resolution:
+        audit.record(
+            session, bug.target, "undecided", bugs.audit_subject(bug), summary, at, evidence=evidence
+        )
+    elif bugs.apply_event(session, bug, Event.FAILED, summary, at, evidence=evidence):
+        _report_recurrence(session, bug, before, summary, row.commit, at)
+        first_bad_release.request_search_again(
+            session, bug, campaigns.newest(session, bug.target, ""), row.toolchain, at
+        )
+
+
+def _find_newer_evidence(session: Session, bug: Bug, row: Retest, last_campaign: int | None) -> str:
+    """What is known of a later build than the retest's that says otherwise; "" for nothing.
+
+    Of a commit that no campaign tested nobody can tell how old it is: what was seen meanwhile counts.
+    """
+    age = _newest_campaign_id(session, bug, row.commit)
+    if age is None:
+        return "a campaign saw it meanwhile" if not row.failed and bug.campaign_id != last_campaign else ""
+    if not row.failed:
+        return "a later campaign saw it since" if (bug.campaign_id or 0) > age else ""
+    passes = (
+        _newest_campaign_id(session, bug, one.commit)
+        for one in retests.passed_since(session, bug.id, excluding=row.number)
+    )
+    return "it passed on a later commit" if any(one is not None and one > age for one in passes) else ""
+
+
+def _newest_campaign_id(session: Session, bug: Bug, commit: str) -> int | None:
+    """Of a commit: the newest campaign of it, as campaigns are counted; None where there was none."""
+    found = campaigns.newest(session, bug.target, commit) if commit else None
+    return found.id if found is not None else None
+
+
+def _handle_pass(session: Session, bug: Bug, summary: str, at: datetime, evidence: Mapping[str, Any]) -> None:
+    state = BugState(bug.state)
+    if state not in RESOLVED:
+        bugs.apply_event(session, bug, Event.PASSED, summary, at, evidence=evidence)
+        outbox.withdraw(session, bug.id, f"it {summary}")
+        return
+    passing_retests = retests.passed_since(session, bug.id)
+    if state is BugState.FIXED and len({row.commit for row in passing_retests}) >= 2:
+        bugs.apply_event(session, bug, Event.PASSED_ELSEWHERE, summary, at, evidence=evidence)
+        report_fix_verified(session, bug, passing_retests, at)
+
+
+def report_fix_verified(session: Session, bug: Bug, passing_retests: list[Retest], at: datetime) -> None:
+    """Tells the bug's issue that it is mended, and closes both where the repository wants that."""
+    latest = campaigns.newest(session, bug.target, "")
+    wanted = bool(((latest.config if latest else {}).get("reports") or {}).get("close", True))
+    if bug.issue is not None:
+        issue_updates.post(
+            session, bug, issue_updates.draft_fix_verified(session, bug, passing_retests, close=wanted), at
+        )
+    if wanted:
+        bugs.apply_event(session, bug, Event.CLOSED, "its fix was verified", at)
+
+
+def _report_recurrence(
+    session: Session, bug: Bug, before: BugState, why: str, commit: str, at: datetime
+) -> None:
+    """Tells its issue, where that has heard of a fix; one that nobody heard of is nothing to take back."""
+    if before in (BugState.VERIFIED, BugState.CLOSED) and bug.issue is not None:
+        issue_updates.post(
+            session,
+            bug,
+            issue_updates.draft_recurrence(session, bug, why, commit, reopen=before is BugState.CLOSED),
+            at,
+        )

@@ -1,0 +1,154 @@
+"""Judging: what the outcomes at head and base, and their repeats, amount to. Pure functions.
+
+What fails at head and at base was broken already. What base passes is a regression when every fresh run at
+head agreed with the first one and every fresh run at base passed. The rest gets the name it deserves, and
+a reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bot.campaigns.classify.resource_failures import exceeded_limit, exhausted_resource_of, recovered_alone
+from bot.store.models import Classification, Finding
+from fuzzing.outcomes import Outcome, Verdict
+
+NO_BASE = "there is no base to compare with"
+BASE_NOT_RUN = "base was not run within the budget: another run goes on there, a larger one is `budget`"
+NOT_REPEATED = "not repeated in fresh processes within the budget: another run goes on there"
+RETRIED_NEXT_CAMPAIGN = "the machine's doing; the next campaign runs it again"
+SUPPORT_LOST = "unsupported at head, passes at base; what a compiler says it lacks is never filed as a bug"
+
+
+class RerunCounts(NamedTuple):
+    """Fresh runs of a case on one side: `agreed` of `total` gave the first run's verdict and phase."""
+
+    agreed: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class ClassifiedCase:
+    """What one case amounts to; the fields are those of `Finding`."""
+
+    classification: Classification
+    verdict: Verdict
+    reason: str
+    head: tuple[int, int]  # failed k of n runs
+    base: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CaseResults:
+    """All that was seen of one case. `compared` is whether the campaign has a base at all.
+
+    again   its fresh runs at head
+    """
+
+    head: Outcome
+    base: Outcome | None
+    head_runs: RerunCounts
+    base_runs: RerunCounts
+    repeats: int
+    compared: bool
+    reruns: tuple[Outcome, ...] = ()
+
+
+def make_finding(classified: ClassifiedCase, campaign_id: int, case_id: str, signature: str) -> Finding:
+    """The row of a case that amounts to something."""
+    return Finding(
+        campaign_id=campaign_id,
+        case_id=case_id,
+        classification=classified.classification.value,
+        verdict=classified.verdict.value,
+        signature=signature,
+        reduced="",
+        head_failed=classified.head[0],
+        head_runs=classified.head[1],
+        base_failed=classified.base[0],
+        base_runs=classified.base[1],
+        reason=classified.reason,
+    )
+
+
+def classify(seen: CaseResults) -> ClassifiedCase | None:
+    """The finding to be made of a case; None where there is nothing to say."""
+    if seen.head.verdict.is_failure:
+        return _classify_failure(seen)
+    if seen.base is None:
+        return None
+    if seen.head.verdict is Verdict.UNSUPPORTED and seen.base.verdict is Verdict.PASS:
+        return _finding(seen, Classification.SUPPORT_LOST, SUPPORT_LOST)
+    if seen.head.verdict is Verdict.PASS and seen.base.verdict.is_failure:
+        reason = f"{_describe(seen.base)} at base, passes at head"
+        return ClassifiedCase(Classification.FIXED, seen.base.verdict, reason, (0, 1), (1, 1))
+    return None
+
+
+def _classify_failure(seen: CaseResults) -> ClassifiedCase:
+    if what := exhausted_resource_of(seen.head):
+        return _finding(seen, Classification.INFRASTRUCTURE, f"{what}: {RETRIED_NEXT_CAMPAIGN}")
+    if seen.compared and seen.base is None:
+        return _finding(seen, Classification.INCONCLUSIVE, BASE_NOT_RUN)
+    if seen.base is not None and seen.base.verdict.is_failure:
+        return _finding(seen, Classification.ALREADY_BROKEN, f"{_describe(seen.base)} at base too")
+    if seen.base is not None and seen.base.verdict is not Verdict.PASS:
+        return _finding(
+            seen, Classification.INCONCLUSIVE, f"cannot be compared: {_describe(seen.base)} at base"
+        )
+    agreed, total = seen.head_runs
+    if agreed < total:
+        return _classify_unstable(seen)
+    if total < seen.repeats:
+        return _finding(seen, Classification.INCONCLUSIVE, NOT_REPEATED)
+    if seen.base is None:
+        return _finding(seen, Classification.INCONCLUSIVE, NO_BASE)
+    return _classify_against_passing_base(seen, f"{_describe(seen.head)} at head, passes at base")
+
+
+def _classify_unstable(seen: CaseResults) -> ClassifiedCase:
+    """What did not repeat: the machine's doing, a slow case, a flaky program, or a flaky compiler."""
+    if why := recovered_alone(seen.head, seen.reruns):
+        return _finding(seen, Classification.INFRASTRUCTURE, f"{why}: {RETRIED_NEXT_CAMPAIGN}")
+    if why := exceeded_limit(seen.head, seen.reruns):
+        return _finding(seen, Classification.INCONCLUSIVE, why)
+    agreed, total = seen.head_runs
+    reason = f"{_describe(seen.head)} in {agreed} of {total} fresh runs at head"
+    if any(one.verdict is Verdict.NONDETERMINISTIC for one in seen.reruns):
+        return _finding(
+            seen,
+            Classification.FLAKY_PROGRAM,
+            f"{reason}; the library itself answers now so, now so, so that nothing is said of the compiler",
+        )
+    return _finding(seen, Classification.FLAKY, f"{reason}: it comes and goes, which no change is blamed for")
+
+
+def _classify_against_passing_base(seen: CaseResults, reason: str) -> ClassifiedCase:
+    passed, total = seen.base_runs
+    if passed < total:
+        return _finding(
+            seen, Classification.FLAKY, f"passes in only {passed} of {total} fresh runs at base: not new here"
+        )
+    if total < seen.repeats:
+        return _finding(seen, Classification.INCONCLUSIVE, f"base: {NOT_REPEATED}")
+    return _finding(seen, Classification.REGRESSION, reason)
+
+
+def _finding(seen: CaseResults, classification: Classification, reason: str) -> ClassifiedCase:
+    head = (seen.head_runs.agreed, seen.head_runs.total) if seen.head_runs.total else (1, 1)
+    return ClassifiedCase(classification, seen.head.verdict, reason, head, _base_counts(seen))
+
+
+def _base_counts(seen: CaseResults) -> tuple[int, int]:
+    """How often base failed: of its fresh runs, or of its one ordinary run where it was not repeated."""
+    if seen.base is None:
+        return 0, 0
+    agreed, total = seen.base_runs
+    if total == 0:
+        return int(seen.base.verdict is not Verdict.PASS), 1
+    return (total - agreed if seen.base.verdict is Verdict.PASS else agreed), total
+
+
+def _describe(outcome: Outcome) -> str:
+    return f"{outcome.verdict.value.replace('_', ' ')} in {outcome.phase.value}"

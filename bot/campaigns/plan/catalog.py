@@ -1,0 +1,266 @@
+"""Catalogs: what a source migrated to, kept so that a source is migrated once per library version.
+
+    corpus/catalogs/SOURCE-DIGEST.jsonl           a source that is migrated in one go
+    corpus/catalogs/SOURCE-DIGEST.03-16.jsonl     the third of sixteen parts of one
+    corpus/catalogs/….partial                     what a part had given when its time was over
+
+A catalog is a file of JSON lines: the cases in the source's order, each with its test, its operator and
+what ranking wants to know of it, then one line with what was skipped. Its name holds a digest of the
+source's name, of every installed distribution, and of the migrating code, so a new library, a new Assay or
+an edit makes a new one. It appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any, Protocol
+
+import fuzzing
+from bot.campaigns.context import Context
+from bot.campaigns.provenance import origin
+from bot.campaigns.services import Config
+from bot.config.names import source_parts
+from bot.errors import UsageError
+from fuzzing.cases import Corpus
+
+_SOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+#: Parts of `fuzzing` whose code decides what a source's cases are, and what is told of them.
+_CODE = ("migrate", "cases", "generate", "torch_api", "prioritize/instances*.py", "prioritize/signatures*.py")
+
+
+@dataclass(frozen=True)
+class CatalogPart:
+    """A share of a source's tests, migrated by one process into one catalog.
+
+    number, of   "3 of 16", counted from 1
+    path         its catalog, there once the part is migrated to its end
+    """
+
+    source: str
+    number: int
+    of: int
+    path: Path
+
+    @property
+    def partial(self) -> Path:
+        """What it had given when it was cut off."""
+        return self.path.with_suffix(".partial")
+
+    def read(self) -> tuple[Iterator[dict[str, Any]], bool]:
+        """The lines there are, streamed, and whether they are all."""
+        if self.path.exists():
+            return _read_lines(self.path), True
+        return (_read_lines(self.partial) if self.partial.exists() else iter(())), False
+
+    def cut_after(self) -> float:
+        """Seconds it was given when it was cut off, 0 if it never was."""
+        return max((float(line.get("cut_after", 0)) for line in _read_lines(self.partial)), default=0.0)
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What came of one source, as a report tells it.
+
+    library  where its tests are from, such as "onnx 1.23.2", "" if it does not say
+    cases    how many it gave
+    skipped  reason → tests that became no case
+    whole    how many of its `parts` were migrated to their end
+    begun    how many more were cut off; the cases they had given by then count
+    failed   why a part could not be migrated, "" if none failed
+    """
+
+    source: str
+    library: str = ""
+    cases: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    parts: int = 1
+    whole: int = 1
+    begun: int = 0
+    failed: str = ""
+
+    @property
+    def missing_parts(self) -> int:
+        """Parts that are not yet migrated to their end."""
+        return self.parts - self.whole
+
+    def to_json(self) -> dict[str, Any]:
+        """The account as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> SourceReport:
+        """The inverse of `to_json`."""
+        return cls(**obj)
+
+
+class CaseSource(Protocol):
+    """Cases to be planned, from one place."""
+
+    def cases(self) -> Iterator[str]:
+        """Their ids, in order, streamed."""
+
+    def operators(self, wanted: Collection[str]) -> dict[str, str]:
+        """Case → operator, for those of the `wanted` cases of which it is known without reading the case."""
+
+    def account(self) -> SourceReport:
+        """Where they come from, and what was left out."""
+
+    def parts(self) -> Sequence[CatalogPart]:
+        """What is migrated to get them; () where nothing is."""
+
+    def arguments(self) -> list[str]:
+        """How `python -m fuzzing.prioritize` is told of them."""
+
+
+class SourceCatalog:
+    """The cases of one source, as far as it is migrated."""
+
+    def __init__(self, corpus: Path, source: str) -> None:
+        if not _SOURCE.fullmatch(source):
+            raise UsageError(f"{source!r} cannot be the name of a source; `assay run --help` lists them")
+        of = source_parts(source)
+        self._source, digest = source, _source_digest(source)
+        self._parts = tuple(
+            CatalogPart(source, number, of, _catalog_path(corpus, source, digest, number, of))
+            for number in range(1, of + 1)
+        )
+
+    def cases(self) -> Iterator[str]:
+        """The ids of the cases, part by part, in the source's order, streamed."""
+        return (line["id"] for line in self.lines())
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """What is known of each case, streamed: `id`, `test`, `operator`, `instance` where it was told."""
+        return (line for part in self._parts for line in part.read()[0] if "id" in line)
+
+    def operators(self, wanted: Collection[str]) -> dict[str, str]:
+        """Case → operator, from the catalogs."""
+        lines = (line for line in self.lines() if line["id"] in wanted)
+        return {line["id"]: str(line["operator"]) for line in lines if "operator" in line}
+
+    def account(self) -> SourceReport:
+        """How far the migration is, and what it gave."""
+        skipped: Counter[str] = Counter()
+        library, cases, whole, begun = "", 0, 0, 0
+        for part in self._parts:
+            lines, complete = part.read()
+            count = 0
+            for line in lines:
+                count += "id" in line
+                library = line.get("library", library)
+                skipped.update(line.get("skipped", {}))
+            cases, whole, begun = cases + count, whole + complete, begun + (count > 0 and not complete)
+        return SourceReport(self._source, library, cases, dict(skipped), len(self._parts), whole, begun)
+
+    def parts(self) -> Sequence[CatalogPart]:
+        """All its parts, migrated or not."""
+        return self._parts
+
+    def arguments(self) -> list[str]:
+        """Its catalogs."""
+        files = (part.path if part.path.exists() else part.partial for part in self._parts)
+        return [word for path in files if path.exists() for word in ("--catalog", str(path))]
+
+
+class CorpusCases:
+    """The cases of a corpus somebody has already, as far as they are of one of `kinds`, by id."""
+
+    def __init__(self, root: Path, kinds: Collection[str]) -> None:
+        self._corpus, self._kinds = Corpus(root), frozenset(kinds)
+
+    def cases(self) -> Iterator[str]:
+        """The ids, streamed. Raises UsageError: the folder holds no such case, or a broken one."""
+        left_out = found = 0
+        for case_id in self._corpus.ids():
+            if self._kind(case_id) in self._kinds:
+                found += 1
+                yield case_id
+            else:
+                left_out += 1
+        if not found:
+            held = f", but {left_out} cases of other kinds" if left_out else ""
+            raise UsageError(
+                f"{self._corpus.root} holds no case of kind {' or '.join(sorted(self._kinds))}{held}; "
+                "name a corpus, a folder of folders such as ab/ab12…, each with a case.json, or ONNX models"
+            )
+
+    def operators(self, wanted: Collection[str]) -> dict[str, str]:
+        """Nothing: only the cases themselves say it."""
+        del wanted
+        return {}
+
+    def account(self) -> SourceReport:
+        """How many cases there are, and how many were left out, by kind."""
+        kinds = Counter(map(self._kind, self._corpus.ids()))
+        others = {kind: count for kind, count in sorted(kinds.items()) if kind not in self._kinds}
+        skipped = {f"a program of kind {kind}": count for kind, count in others.items()}
+        return SourceReport(self._corpus.root.name, "", kinds.total() - sum(others.values()), skipped)
+
+    def parts(self) -> Sequence[CatalogPart]:
+        """Nothing is migrated."""
+        return ()
+
+    def arguments(self) -> list[str]:
+        """The folder."""
+        return ["--corpus", str(self._corpus.root)]
+
+    def _kind(self, case_id: str) -> str:
+        return origin(self._corpus.root, case_id).kind
+
+
+def open_catalogs(context: Context, config: Config) -> list[SourceCatalog]:
+    """The sources of a configuration, migrated or not."""
+    return [SourceCatalog(context.corpus, source) for source in config.sources]
+
+
+def catalog_path(corpus: Path, source: str, number: int = 1, of: int = 1) -> Path:
+    """The file in which the catalog of a part of `source` lies, or would lie, for what is installed."""
+    return _catalog_path(corpus, source, _source_digest(source), number, of)
+
+
+def _catalog_path(corpus: Path, source: str, digest: str, number: int, of: int) -> Path:
+    part = f".{number:02}-{of}" if of > 1 else ""
+    return corpus / "catalogs" / f"{source}-{digest}{part}.jsonl"
+
+
+def distinct(ids: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
+    """The ids without those met before or `known`; 16 bytes of each are kept, as a million cases may come."""
+    seen = set(map(short_id, known))
+    for case_id in ids:
+        key = short_id(case_id)
+        if key not in seen:
+            seen.add(key)
+            yield case_id
+
+
+def short_id(case_id: str) -> bytes:
+    """The first half of an id: enough to tell cases apart in memory."""
+    return bytes.fromhex(case_id)[:16]
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    with open(path, encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def _source_digest(source: str) -> str:
+    digest = hashlib.sha256(source.encode())
+    for name in sorted(f"{one.name}=={one.version}" for one in distributions()):
+        digest.update(name.encode() + b"\0")
+    root = Path(fuzzing.__path__[0])
+    for path in sorted(file for part in _CODE for file in _files(root, part)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _files(root: Path, part: str) -> Iterable[Path]:
+    return root.glob(part) if part.endswith(".py") else (root / part).rglob("*.py")

@@ -1,0 +1,252 @@
+"""Plans: sources are collected, their cases ranked, and written down with what the plan was made of.
+
+A campaign's column `plan` holds `sources`, an account of each source as it stood then, and `ranking`, how
+the cases were put in order. The cases and the column are written in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from bot.campaigns.context import Context
+from bot.campaigns.plan import collection
+from bot.campaigns.plan.catalog import CaseSource, SourceReport
+from bot.campaigns.plan.collection import Collector, last_line
+from bot.campaigns.plan.ranking import (
+    CaseOrder,
+    Change,
+    Ranking,
+    RankingInput,
+    merge_order,
+    resolve_frontends,
+)
+from bot.campaigns.run_with_lease import EventSink, run_with_lease
+from bot.campaigns.services import Config
+from bot.config import names
+from bot.errors import InfrastructureError, ProvisionError, RefusalError, UsageError
+from bot.leases import Interrupted, LeaseLost
+from bot.machine import missing_packages
+from bot.store import campaigns, case_history
+
+log = structlog.get_logger(__name__)
+
+#: The clock of a campaign that collecting is charged to.
+COLLECTING = "collecting"
+#: Seconds of collecting that a kill may leave uncharged.
+_CHARGE_EVERY_S = 5.0
+#: Longest ranking, in seconds: a hundred thousand cases take ten.
+RANKING_TIMEOUT_S = 120.0
+
+
+def collect_cases(
+    context: Context, config: Config, seconds: float
+) -> tuple[list[CaseSource], list[SourceReport]]:
+    """The cases of a configuration, after collecting for at most so many seconds, and how far each source is.
+
+    Raises ProvisionError where a source needs a library that is not installed, unless it is one of several
+    that nobody named; and the trouble of a source if there is no case at all.
+    """
+    cases = list(context.services.catalogs(context, config))
+    cases, left_out = _split_available(cases, config)
+    collector = Collector(
+        context.corpus, context.services.run_tool, context.settings.workers, context.services.clock.monotonic
+    )
+    parts = collection.missing(cases)
+    if parts and seconds > 0:
+        run_with_lease(
+            context,
+            lambda on_event, stop: collector.collect(parts, seconds, on_event, stop),
+            _TimeCharge(context),
+        )
+    return cases, [*collector.accounts(cases), *left_out]
+
+
+def _split_available(
+    cases: Sequence[CaseSource], config: Config
+) -> tuple[list[CaseSource], list[SourceReport]]:
+    """The cases that can be had, and an account of default sources that cannot, for want of a library."""
+    good, without = [], []
+    for one in cases:
+        missing_parts = next((part.source for part in one.parts() if not part.path.exists()), "")
+        if absent := missing_packages(missing_parts):
+            without.append((missing_parts, _install_advice(missing_parts, absent)))
+        else:
+            good.append(one)
+    if without and (not good or not _uses_default_sources(config)):
+        raise ProvisionError("; ".join(advice for _, advice in without))
+    return good, [SourceReport(source, whole=0, failed=advice) for source, advice in without]
+
+
+def _install_advice(source: str, absent: Sequence[str]) -> str:
+    are = "is" if len(absent) == 1 else "are"
+    return (
+        f"{source} needs {' and '.join(absent)}, which {are} not installed beside Assay; "
+        f"install with: pip install {' '.join(absent)}"
+    )
+
+
+def _uses_default_sources(config: Config) -> bool:
+    """Whether the sources are those that a configuration gets which names none."""
+    wanted = resolve_frontends(config.backend, config.frontend, ())
+    return bool(wanted) and tuple(config.sources) == names.default_sources(wanted[0])
+
+
+class _TimeCharge(EventSink):
+    """Passes notes on as progress, and charges the time to the campaign; a sink for `run_with_lease`."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._charged = context.services.clock.monotonic()
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Shows how far it is."""
+        self._context.progress(event["done"], event["total"], str(event["note"]))
+
+    def tick(self) -> None:
+        """Charges now and then."""
+        if self._context.services.clock.monotonic() - self._charged >= _CHARGE_EVERY_S:
+            self.close()
+
+    def close(self) -> None:
+        """Charges what is left."""
+        present = self._context.services.clock.monotonic()
+        with self._context.database.transaction(durable=False) as session:
+            campaign = campaigns.find_held(session, self._context.campaign_id, self._context.owner)
+            if campaign is not None:
+                campaigns.add_seconds(campaign, COLLECTING, present - self._charged)
+        self._charged = present
+
+
+@contextmanager
+def rank_cases(
+    context: Context, config: Config, cases: Sequence[CaseSource], known: Iterable[str] = ()
+) -> Iterator[tuple[CaseOrder, Ranking]]:
+    """Each case but those `known`, as `fuzzing.prioritize` orders them, and how it did.
+
+    Raises nothing of its own: where the ranking fails, the order is that of the sources. All of it is on the
+    disk before anybody opens a transaction, in which others would wait for it.
+    """
+    with CaseOrder() as order, CaseOrder() as complete:
+        ranking = _rank(context, config, cases, order)
+        for case_id in merge_order(order.ids(), cases, known):
+            complete.put(case_id)
+        yield complete, ranking
+
+
+def _rank(context: Context, config: Config, cases: Sequence[CaseSource], order: CaseOrder) -> Ranking:
+    ranking = Ranking("", asked=config.strategy or "")
+    try:
+        with _ranking_input(context, config, cases).arguments() as (words, ranking):
+            context.progress(0, 0, f"ranking the cases: {ranking.strategy}")
+            _run_ranking(context, words, order)
+    except (LeaseLost, Interrupted):
+        raise
+    except Exception as error:
+        # Whatever it is, it is no reason to test nothing. Nothing that people say can make a ranking fail.
+        told = {"task": "ranking", "strategy": ranking.strategy, "error": str(error)}
+        order.clear()
+        if isinstance(error, (InfrastructureError, UsageError)):
+            log.error("internal_error", **told)  # noqa: TRY400  (the traceback that matters is in its text)
+            return ranking.without(last_line(error))
+        log.exception("internal_error", **told)
+        return ranking.without(type(error).__name__)
+    return replace(ranking, touched=tuple(order.touched))
+
+
+def _run_ranking(context: Context, words: Sequence[str], order: CaseOrder) -> None:
+    sink = _LimitedSink(context, order)
+    run_tool = context.services.run_tool
+    run_with_lease(context, lambda *ends: run_tool("fuzzing.prioritize", words, *ends), sink)
+    if not order.ended:
+        raise InfrastructureError("the ranking ended without saying so; see its log")
+
+
+class _LimitedSink(EventSink):
+    """An order that must come within RANKING_TIMEOUT_S."""
+
+    def __init__(self, context: Context, order: CaseOrder) -> None:
+        self._clock, self._order = context.services.clock, order
+        self._end = self._clock.monotonic() + RANKING_TIMEOUT_S
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Keeps what is ranked."""
+        self._order.add(event)
+
+    def tick(self) -> None:
+        """Raises InfrastructureError when the time is over."""
+        if self._clock.monotonic() > self._end:
+            raise InfrastructureError(f"the ranking did not end within {RANKING_TIMEOUT_S:g} s")
+
+    def close(self) -> None:
+        """What was kept can be read."""
+        self._order.close()
+
+
+def _ranking_input(context: Context, config: Config, cases: Sequence[CaseSource]) -> RankingInput:
+    with context.reading() as (session, campaign):
+        past = case_history.past(session, campaign.target, config.backend, campaign.created_at)
+        known = {one.case: one for one in past}
+    return RankingInput(
+        strategy=config.strategy or "",
+        backend=config.backend,
+        frontends=resolve_frontends(config.backend, config.frontend, config.sources),
+        seed=campaign.seed,
+        cases=cases,
+        corpus=context.corpus,
+        change=_read_change(context, campaign.target, campaign.base, campaign.head)
+        if campaign.base
+        else None,
+        past=known,
+    )
+
+
+def _read_change(context: Context, target: str, base: str, head: str) -> Change | None:
+    """What the commits differ in; None where that cannot be told, which costs the ranking alone."""
+    read = context.services.repositories.change
+    try:
+        content = run_with_lease(context, lambda *_: read(target, base, head))
+    except (InfrastructureError, RefusalError, UsageError) as error:
+        log.warning("change.unreadable", target=target, base=base, head=head, error=str(error))
+        return None
+    return None if content is None else Change(content)
+
+
+def plan_to_json(accounts: Sequence[SourceReport], ranking: Ranking) -> dict[str, Any]:
+    """What a campaign's plan was made of, as its row keeps it."""
+    return {"sources": [account.to_json() for account in accounts], "ranking": ranking.to_json()}
+
+
+def read_source_reports(plan: Mapping[str, Any]) -> list[SourceReport]:
+    """The accounts in a campaign's row; [] for one that was planned before they were kept."""
+    return [SourceReport.from_json(one) for one in plan.get("sources", ())]
+
+
+def read_ranking(plan: Mapping[str, Any]) -> Ranking | None:
+    """How the cases were put in order; None for a campaign that was planned before that was kept."""
+    return Ranking.from_json(plan["ranking"]) if "ranking" in plan else None
+
+
+def plan_more_cases(context: Context, config: Config) -> int:
+    """Collects what is missing, in what is left of the time for it, and plans it behind all else.
+
+    Returns how many cases that added: 0 also where nothing is missing, or no time is left.
+    """
+    with context.reading() as (session, campaign):
+        left = collection.limit(config.budget) - campaigns.seconds_spent(campaign, COLLECTING)
+        if left <= 0 or not any(account.missing_parts for account in read_source_reports(campaign.plan)):
+            return 0
+    cases, accounts = collect_cases(context, config, left)
+    with context.reading() as (session, campaign):
+        known = set(campaigns.planned_cases(session, campaign.id))
+    with (
+        rank_cases(context, config, cases, known) as (order, ranking),
+        context.transaction() as (session, campaign),
+    ):
+        added = campaigns.extend_plan(session, campaign.id, order.ids())
+        campaign.plan = plan_to_json(accounts, ranking)
+    return added

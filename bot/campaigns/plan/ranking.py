@@ -1,0 +1,227 @@
+"""Ranking: which of the cases run first, asked of `python -m fuzzing.prioritize`.
+
+What it is told (the change, the history, the compiler's own suite) is gathered here; what it answers is a
+file of case ids, so that a hundred thousand cases are ranked and planned without holding them. A ranking that
+fails costs nothing but itself: the cases then run in the order of their sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import fuzzing
+from bot.campaigns.plan.catalog import CaseSource, distinct, short_id
+from bot.campaigns.provenance import origin
+from bot.config import names
+from bot.errors import InfrastructureError
+from bot.store.case_history import CaseHistory
+
+#: Strategies where nobody names one: with something to go by beside the cases, and without.
+STRATEGY_WITH_HISTORY, DEFAULT_STRATEGY = "change", "opera"
+#: Operators that a change touches of which is kept why and where; one that touches more says little of any.
+MAX_TOUCHED = 100
+_ID_BYTES = 32
+_SUITES = Path("prioritize", "suites")
+
+
+@dataclass(frozen=True)
+class Change:
+    """The difference between two commits, as `fuzzing.prioritize` reads it, and what a report tells of it."""
+
+    content: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Its digest, how many files it touches, and whether some were too large or too many to be read."""
+        return {
+            "digest": hashlib.sha256(self.text().encode()).hexdigest(),
+            "files": len(self.content["files"]),
+            "truncated": bool(self.content["truncated"]),
+        }
+
+    def text(self) -> str:
+        """The change as one line."""
+        return json.dumps(self.content, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How the cases of a campaign were put in order, as rows and reports keep it.
+
+    strategy  what ranked them; "" where nothing did, and they stay in the order of their sources
+    asked     the strategy that the configuration names, "" if it names none
+    seed      of its random choices
+    change    of the commits compared: `digest`, `files`, `truncated`; None without one
+    history   `digest` and number of `cases` known from before; None without one
+    suites    the compiler's own tests that it knew, such as "openvino.onnx"
+    failed    why the ranking failed, "" if it did not
+    touched   what the change touches, as `fuzzing.prioritize --touched` tells it, the surest first
+    """
+
+    strategy: str
+    asked: str = ""
+    seed: int = 0
+    change: Mapping[str, Any] | None = None
+    history: Mapping[str, Any] | None = None
+    suites: tuple[str, ...] = ()
+    failed: str = ""
+    touched: tuple[Mapping[str, Any], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The ranking as JSON."""
+        return asdict(self) | {"suites": list(self.suites), "touched": list(self.touched)}
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Ranking:
+        """The inverse of `to_json`."""
+        lists = {"suites": tuple(obj["suites"]), "touched": tuple(obj.get("touched", ()))}
+        return cls(**(dict(obj) | lists))
+
+    def without(self, why: str) -> Ranking:
+        """What is left of it when it fails."""
+        return replace(self, strategy="", failed=why)
+
+
+@dataclass
+class RankingInput:
+    """Everything a ranking goes by.
+
+    strategy  the one asked for, "" for the one that fits
+    backend   of the campaign
+    frontends those whose cases are wanted
+    cases     where the cases come from
+    change    what differs between base and head
+    past      what cases did before, by case
+    """
+
+    strategy: str
+    backend: str
+    frontends: Sequence[str]
+    seed: int
+    cases: Sequence[CaseSource]
+    corpus: Path
+    change: Change | None = None
+    past: Mapping[str, CaseHistory] = field(default_factory=dict)
+
+    @contextmanager
+    def arguments(self) -> Iterator[tuple[list[str], Ranking]]:
+        """The command line of `fuzzing.prioritize`, and what it says; its files last as long as this."""
+        chosen = self.strategy or (STRATEGY_WITH_HISTORY if self.change or self.past else DEFAULT_STRATEGY)
+        suites = find_suites(self.backend, self.frontends)
+        ranking = Ranking(chosen, self.strategy, self.seed, suites=suites)
+        words = ["--strategy", chosen, "--seed", str(self.seed), "--backend", self.backend]
+        words += [word for one in self.cases for word in one.arguments()]
+        words += [word for suite in suites for word in ("--suite", suite)]
+        with tempfile.TemporaryDirectory(prefix="assay-ranking-") as name:
+            folder = Path(name)
+            if self.change:
+                (folder / "change.json").write_text(self.change.text(), encoding="utf-8")
+                words += ["--change", str(folder / "change.json"), "--touched", str(MAX_TOUCHED)]
+                ranking = replace(ranking, change=self.change.to_json())
+            if self.past:
+                digest = self._write_history(folder / "history.jsonl")
+                words += ["--history", str(folder / "history.jsonl")]
+                ranking = replace(ranking, history={"digest": digest, "cases": len(self.past)})
+            yield words, ranking
+
+    def _write_history(self, path: Path) -> str:
+        """Writes what is known from before, with each case's operator; returns its digest."""
+        operators: dict[str, str] = {}
+        for one in self.cases:
+            operators |= one.operators(self.past.keys())
+        digest = hashlib.sha256()
+        with open(path, "wb") as file:
+            for case_id, past in self.past.items():
+                operator = operators.get(case_id)
+                if operator is None and (operator := self._operator(case_id)) is None:
+                    continue  # its case is gone, and with it what the verdict was about
+                told = {name: value for name, value in asdict(past).items() if name != "case"}
+                line = json.dumps({"id": case_id, "operator": operator} | told).encode() + b"\n"
+                file.write(line)
+                digest.update(line)
+        return digest.hexdigest()
+
+    def _operator(self, case_id: str) -> str | None:
+        try:
+            return origin(self.corpus, case_id).operator
+        except InfrastructureError:
+            return None
+
+
+def find_suites(backend: str, frontends: Iterable[str]) -> tuple[str, ...]:
+    """The counted suites of a backend's own tests that there are for these frontends."""
+    folder = Path(next(iter(fuzzing.__path__))) / _SUITES
+    suites = (f"{backend}.{frontend}" for frontend in frontends)
+    return tuple(suite for suite in suites if (folder / f"{suite}.json").exists())
+
+
+def resolve_frontends(backend: str, frontend: str | None, sources: Iterable[str]) -> tuple[str, ...]:
+    """The frontends that a campaign needs: the one asked for, else those its sources' libraries name."""
+    if frontend:
+        return (frontend,)
+    libraries = {names.source_libraries().get(source) for source in sources}
+    known = names.frontends(backend) if backend in names.backends() else ()
+    return tuple(one for one in known if one in libraries) or known
+
+
+class CaseOrder:
+    """The ids that a ranking gives, in a temporary file."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="assay-order-")  # noqa: SIM115
+        self.ended = False
+        self.touched: list[Mapping[str, Any]] = []
+
+    def __enter__(self) -> CaseOrder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Keeps a ranked id."""
+        if event.get("event") == "ranked":
+            self.put(event["id"])
+        elif event.get("event") == "touched":
+            self.touched.append({name: told for name, told in event.items() if name != "event"})
+        elif event.get("event") == "end":
+            self.ended = True
+
+    def put(self, case_id: str) -> None:
+        """Keeps an id."""
+        self._file.write(bytes.fromhex(case_id))
+
+    def close(self) -> None:
+        """What was kept can be read."""
+        self._file.flush()
+
+    def clear(self) -> None:
+        """Forgets everything: half an order is none."""
+        self._file.seek(0)
+        self._file.truncate()
+
+    def ids(self) -> Iterator[str]:
+        """The ids, streamed."""
+        self._file.seek(0)
+        while piece := self._file.read(_ID_BYTES * 1024):
+            for at in range(0, len(piece), _ID_BYTES):
+                yield piece[at : at + _ID_BYTES].hex()
+
+
+def merge_order(
+    order: Iterable[str], cases: Sequence[CaseSource], known: Iterable[str] = ()
+) -> Iterator[str]:
+    """Each case once: as ranked first, then what was not ranked, in the order of the sources.
+
+    What was ranked and is none of the cases is left out, and so are those `known`.
+    """
+    own = {short_id(case_id) for one in cases for case_id in one.cases()}
+    ranked = (case_id for case_id in order if short_id(case_id) in own)
+    return distinct(chain(ranked, (case_id for one in cases for case_id in one.cases())), known)

@@ -1,0 +1,232 @@
+"""Reductions: one failing case made small by the data plane's program, and what it left written down.
+
+Each is a transaction of its own, and the program's journal lies on disk: a kill costs the candidate at hand.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from bot.campaigns.classify.resource_failures import exhausted_resource
+from bot.campaigns.context import Context
+from bot.campaigns.run.shards import Environment, write_shard
+from bot.campaigns.run_with_lease import EventSink, run_with_lease
+from bot.campaigns.services import Config
+from bot.errors import RunnerError, UsageError
+from bot.store import campaigns, outcomes, reductions
+from bot.store.models import Reduction
+from fuzzing.errors import InfrastructureError
+from fuzzing.outcomes import Outcome
+from fuzzing.triage.traits import Traits
+
+log = structlog.get_logger(__name__)
+
+PROGRAM = "fuzzing.reduce"
+#: Digits of a case's id and of a toolchain's digest in the name of a journal: enough to tell files apart.
+_NAME = 16
+
+
+@dataclass(frozen=True)
+class ReducedCase:
+    """What a reduction left.
+
+    case      the reduced case's id
+    outcome   what it did in a fresh process
+    traits    what its program shows of the bug
+    others    cases that fail otherwise, met on the way, the smallest first
+    """
+
+    case: str
+    outcome: Outcome
+    traits: Traits
+    others: tuple[str, ...]
+
+
+def read_reduction(row: Reduction) -> ReducedCase | None:
+    """What a row tells; None where the case could not be made small."""
+    if not row.reduced:
+        return None
+    body = row.body
+    others = tuple(map(str, body.get("others", ())))
+    return ReducedCase(
+        row.reduced, Outcome.from_json(body["outcome"]), traits_from_json(body["traits"]), others
+    )
+
+
+def traits_from_json(obj: Mapping[str, Any]) -> Traits:
+    """The inverse of `dataclasses.asdict`. Raises RunnerError: a program sent something else."""
+    try:
+        lists = {name: tuple(map(str, obj[name])) for name in ("dtypes", "needs", "operators")}
+        root = obj.get("root")  # a row of an earlier Assay has none
+        return Traits(pattern=str(obj["pattern"]), **lists, root=None if root is None else dict(root))
+    except (TypeError, KeyError) as error:
+        raise RunnerError(f"{PROGRAM} sent traits that are none: {error!r}") from None
+
+
+@dataclass(frozen=True)
+class ReductionTask:
+    """A case to be made small.
+
+    place    where it fails
+    passing  where it passes, and what is left of it must pass too; None where that does not matter
+    seconds  that it may take
+    title    what it is called in what is told of the progress
+    """
+
+    case: str
+    environment: Environment
+    passing_environment: Environment | None
+    seconds: float
+    title: str
+
+
+def reduce(context: Context, config: Config, task: ReductionTask) -> tuple[Reduction | None, str]:
+    """Makes one case small; the row that is written, or None and why there is none.
+
+    A case that cannot be made small has a row too, which says why. What fails for reasons of the machine's,
+    or of the reducer's own, has none, as it may go better in the next campaign: this one keeps the reason.
+    """
+    began = context.services.clock.monotonic()
+    row, small, trouble = None, None, ""
+    try:
+        row = _run(context, config, task, _ReductionSink(context, task.title))
+        small = read_reduction(row)
+    except (RunnerError, InfrastructureError) as error:
+        log.warning("reduction.failed", case=task.case, error=str(error))
+        row, trouble = None, _infrastructure_reason(error)
+    elapsed = context.services.clock.monotonic() - began
+    with context.transaction() as (session, campaign):
+        campaigns.add_seconds(campaign, context.step.state.value, elapsed)
+        campaigns.record_reduction(campaign, task.case, trouble)
+        if small is not None:
+            outcomes.record(session, [small.outcome], context.services.clock.now())
+        if row is not None:
+            row.seconds = round(elapsed, 3)
+            reductions.record(session, row)
+    return row, trouble
+
+
+def _infrastructure_reason(error: Exception) -> str:
+    """Why there is no reduction, in one line; what a program logged may hold anything, and is left out."""
+    said, what = str(error), exhausted_resource(str(error))
+    said = said.splitlines()[0].removesuffix("; its log ends:")
+    said += f": {what}" if what and what not in said else ""
+    return f"reducing it failed, which is Assay's trouble and tried again by the next campaign: {said}"
+
+
+def _run(context: Context, config: Config, task: ReductionTask, sink: _ReductionSink) -> Reduction:
+    trouble = ""
+    try:
+        _start(context, config, task, sink)
+    except UsageError as error:
+        trouble = str(error)
+    try:
+        return _row(context, task.environment, task.case, sink, trouble)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunnerError(f"{PROGRAM} sent an end event that is none: {error!r}") from None
+
+
+def _start(context: Context, config: Config, task: ReductionTask, sink: _ReductionSink) -> None:
+    journal = journal_path(context.settings.data_dir, task)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="assay-reduce-") as scratch:
+        folder = Path(scratch)
+        fails = write_shard(_shard(context, config, task.environment, task.case), folder / "shard.json")
+        arguments = [fails, "--seconds", f"{task.seconds:.3f}", "--journal", str(journal)]
+        if task.passing_environment is not None:
+            passes = write_shard(
+                _shard(context, config, task.passing_environment, task.case), folder / "passes.json"
+            )
+            arguments += ["--passes", passes]
+        run_tool = context.services.run_tool
+        run_with_lease(context, lambda *ends: run_tool(PROGRAM, arguments, *ends), sink)
+
+
+def _shard(context: Context, config: Config, environment: Environment, case_id: str) -> Any:
+    """One case at one place."""
+    return context.services.make_shard(
+        config,
+        corpus=str(context.corpus),
+        cases=(case_id,),
+        backend=environment.key.backend,
+        toolchain=environment.key.toolchain,
+        python=environment.python,
+        device=environment.key.device,
+        profile=config.profile,
+        options=dict(config.options),
+        workers=context.settings.workers,
+        fresh=False,
+        repeats=1,
+        ablate=False,
+        budget_s=None,
+    )
+
+
+def journal_path(data_dir: Path, task: ReductionTask) -> Path:
+    """Where a reduction remembers what candidates showed."""
+    key, beside = (
+        task.environment.key,
+        task.passing_environment.key.toolchain[:_NAME] if task.passing_environment else "",
+    )
+    how = filter(None, [beside, key.backend, key.device, key.configuration.replace(" ", "-")])
+    name = f"{task.case[:_NAME]}-{key.toolchain[:_NAME]}-{'-'.join(how)}.jsonl"
+    return data_dir / "reductions" / name.replace("/", "_")
+
+
+def _row(
+    context: Context, environment: Environment, case_id: str, sink: _ReductionSink, trouble: str
+) -> Reduction:
+    """The row that the program's last event amounts to. Raises RunnerError if it makes no sense."""
+    end, key = sink.end, environment.key
+    row = Reduction(
+        case_id=case_id,
+        toolchain=key.toolchain,
+        backend=key.backend,
+        device=key.device,
+        configuration=key.configuration,
+        reduced="",
+        reason=trouble,
+        runs=0,
+        seconds=0.0,
+        body={},
+        recorded_at=context.services.clock.now(),
+    )
+    if trouble:
+        return row
+    if end is None:
+        raise RunnerError(f"{PROGRAM} returned before its end event; see the log of its machine")
+    row.runs, row.body = int(end["runs"]), end | {"others": sink.others}
+    outcome = Outcome.from_json(end["outcome"])
+    if not end["confirmed"]:
+        row.reason = "the smallest one did not fail in a fresh process"
+    elif outcome.case != end["id"] or not key.fits(outcome):
+        raise RunnerError(f"{PROGRAM} sent an outcome nobody asked for: {outcome.case!r:.100}")
+    else:
+        row.reduced = str(end["id"])
+    return row
+
+
+class _ReductionSink(EventSink):
+    """What the program says: progress is passed on, the end is kept."""
+
+    def __init__(self, context: Context, title: str) -> None:
+        self._context, self._title = context, title
+        self.others: list[str] = []
+        self.end: dict[str, Any] | None = None
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Takes one event."""
+        kind = event.get("event")
+        if kind == "step":
+            size = event["size"]
+            self._context.progress(0, 0, f"{self._title}: size {size[0]:g} after {event['run']} runs")
+        elif kind == "other":
+            self.others.append(str(event["id"]))
+        elif kind == "end":
+            self.end = {name: value for name, value in event.items() if name != "event"}

@@ -1,0 +1,294 @@
+"""A campaign's failing cases made small: which are reduced, what their reductions amount to beside base."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.campaigns.classify.bug_matching import (
+    KnownBug,
+    candidate_bugs,
+    match_bug_keys,
+    same_symptom,
+    underlying_bug,
+)
+from bot.campaigns.classify.classification import make_finding
+from bot.campaigns.context import Context
+from bot.campaigns.provenance import origin
+from bot.campaigns.reduce import case_reduction, program_text, reduction_selection
+from bot.campaigns.reduce.case_reduction import ReducedCase
+from bot.campaigns.run.extra_cases import ExtraCase, run_extra_cases
+from bot.campaigns.run.shards import Environment
+from bot.campaigns.services import Config, Signature
+from bot.store import campaigns, outcomes
+from bot.store import reductions as rows
+from bot.store.models import Classification, Finding, Reduction
+from fuzzing.cases import Corpus
+from fuzzing.outcomes import Outcome
+from fuzzing.triage.traits import Traits
+
+#: Other bugs met in one reduction that become findings: the smallest show the most.
+OTHERS = 3
+
+
+@dataclass
+class FindingReducer:
+    """The findings while their cases are made small.
+
+    found    by case
+    there    the bugs that the target has already
+    unheard  keys of those of them that are over, or that only pull requests showed
+    hurried  whether somebody waits: a pull request's campaign reduces no longer than its budget
+    small    by case: what its reduction left
+    adopted  by case: the reduced case, examined, if it stands for the finding
+    why      by case: why it is not reduced
+    tried    cases whose reduction this campaign had, before a restart too: case → why it failed, or ""
+    """
+
+    context: Context
+    config: Config
+    head: Environment
+    base: Environment | None
+    found: dict[str, Finding]
+    known_bugs: list[KnownBug]
+    unheard: frozenset[str] = frozenset()
+    within_budget: bool = False
+    small: dict[str, ReducedCase] = field(default_factory=dict)
+    adopted: dict[str, ExtraCase] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    tried: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def budget(self) -> float:
+        """Seconds that the reductions of what is new may take."""
+        reduction = self.config.reduction
+        most = reduction.cases * reduction.budget
+        return min(self.config.budget, most) if self.within_budget else max(self.config.budget, most)
+
+    @property
+    def _check_budget(self) -> float:
+        """Seconds for that and for seeing what the small cases do: reductions must not eat up their proof."""
+        return self.budget + self.config.budget
+
+    def size(self, case_id: str) -> int:
+        """Bytes of a case's program."""
+        return origin(self.context.corpus, case_id).size
+
+    # -- making cases small --------------------------------------------------------------------------
+
+    def reduce(self, chosen: list[Finding]) -> None:
+        """Reduces the cases of these findings in order, as far as the budget goes."""
+        known = self._known(chosen)
+        for at, finding in enumerate(chosen):
+            case = finding.case_id
+            row = known.get(case)
+            if row is None and not (refused := self._refusal_reason(finding)):
+                row = self._reduce(finding, f"{at + 1} of {len(chosen)}")
+            elif row is None:
+                self.why[case] = refused
+            if row is not None:
+                self._store(case, row)
+
+    def _reduce(self, finding: Finding, position: str) -> Reduction | None:
+        test = origin(self.context.corpus, finding.case_id).test
+        new = Classification(finding.classification) is Classification.REGRESSION
+        task = case_reduction.ReductionTask(
+            case=finding.case_id,
+            environment=self.head,
+            passing_environment=self.base if new else None,
+            seconds=min(self.config.reduction.budget, self._left(finding)),
+            title=f"{position}, {test}",
+        )
+        row, trouble = case_reduction.reduce(self.context, self.config, task)
+        self.tried[finding.case_id] = trouble
+        if trouble:
+            self.why[finding.case_id] = trouble
+        return row
+
+    def _store(self, case: str, row: Reduction) -> None:
+        small = case_reduction.read_reduction(row)
+        if small is None:
+            self.why[case] = row.reason
+        else:
+            self.small[case] = small
+
+    def _refusal_reason(self, finding: Finding) -> str:
+        """Why a case is not reduced now, "" if it may be."""
+        if trouble := self.tried.get(finding.case_id):
+            return trouble
+        if len(self.tried) >= self.config.reduction.cases:
+            return f"{len(self.tried)} cases were reduced, the most that reduction.cases allows"
+        return "" if self._left(finding) > 0 else "the time for reducing was spent"
+
+    def _left(self, finding: Finding) -> float:
+        new = Classification(finding.classification) is not Classification.ALREADY_BROKEN
+        with self.context.reading() as (_, campaign):
+            seconds_spent = campaigns.seconds_spent(campaign, self.context.step.state.value)
+        return (self.budget if new else self.config.budget) - seconds_spent
+
+    def _known(self, chosen: list[Finding]) -> dict[str, Reduction]:
+        """By case: its reduction at head; or one from another toolchain that shows the same here."""
+        with self.context.reading() as (session, _):
+            found = {one.case_id: rows.get(session, one.case_id, self.head.key) for one in chosen}
+            here = {case: row for case, row in found.items() if row is None or self._is_stored(row)}
+            known_bugs = {
+                case: row
+                for case, known in here.items()
+                if known is None
+                and (row := rows.find_on_other_toolchain(session, case, self.head.key)) is not None
+                if self._is_stored(row)
+            }
+        return {case: row for case, row in here.items() if row is not None} | self._reuse_elsewhere(
+            known_bugs
+        )
+
+    def _is_stored(self, row: Reduction) -> bool:
+        """Whether the reduced case is in the corpus still: rows outlive folders."""
+        return not row.reduced or Corpus(self.context.corpus).folder(row.reduced).exists()
+
+    def _reuse_elsewhere(self, known_bugs: dict[str, Reduction]) -> dict[str, Reduction]:
+        """Those whose reduced case shows at head what the case itself does; written down for head, too."""
+        seen = run_extra_cases(
+            self.context,
+            self.config,
+            self.head,
+            None,
+            [one.reduced for one in known_bugs.values()],
+            self._check_budget,
+        )
+        held = {
+            case: _copy_reduction(row, seen[row.reduced].head)
+            for case, row in known_bugs.items()
+            if row.reduced in seen and self._same(case, seen[row.reduced].head)
+        }
+        if held:  # a commit that keeps nothing only makes a kill more likely to come before one that does
+            with self.context.transaction() as (session, _):
+                for row in held.values():
+                    rows.record(session, row)
+        return held
+
+    # -- what they amount to -------------------------------------------------------------------------
+
+    def adopt_reductions(self) -> list[Finding]:
+        """Examines what reductions left: adopts it, or makes it a finding of its own; returns what is new."""
+        others = [other for small in self.small.values() for other in small.others[:OTHERS]]
+        cases = [small.case for small in self.small.values()]
+        seen = run_extra_cases(
+            self.context, self.config, self.head, self.base, [*cases, *others], self._check_budget
+        )
+        made: list[tuple[ExtraCase, Traits | None]] = []
+        for case, small in self.small.items():
+            extra_case = seen.get(small.case)
+            if extra_case is not None and _represents(extra_case, self.found[case]):
+                self.adopted[case] = extra_case
+                self.why.pop(case, None)
+            else:
+                self.why[case] = _rejection_reason(small, extra_case)
+                made += [(extra_case, small.traits)] if extra_case else []
+        made += [(seen[other], None) for other in others if other in seen]
+        return [
+            one for one in self._add(made) if Classification(one.classification) is Classification.REGRESSION
+        ]
+
+    def _same(self, case: str, outcome: Outcome) -> bool:
+        """Whether an outcome shows what the finding's own case does at head."""
+        with self.context.reading() as (session, _):
+            own = outcomes.get(session, case, self.head.key)
+        return own is not None and same_symptom(self.sign(case, own).fields, self.sign(case, outcome).fields)
+
+    def sign(self, case: str, outcome: Outcome, traits: Traits | None = None) -> Signature:
+        """The signature of an outcome of a case, or of what it was reduced to."""
+        about = origin(self.context.corpus, case)
+        return self.context.services.sign(outcome, about.operator, about.frontend, traits)
+
+    def _add(self, made: list[tuple[ExtraCase, Traits | None]]) -> list[Finding]:
+        """Findings of their own for cases that show other bugs; those that show known ones add nothing.
+
+        A bug counts as known where a campaign on a branch saw it and it waits still. One that was over, or
+        that only a pull request showed, must be heard of: nobody else would.
+
+        What a reduction left is signed by its traits: it has the symptom of the finding it came from, and
+        must not be taken for it.
+        """
+        known_bugs = {row.signature for row in self.found.values()}
+        raw: dict[str, Signature] = {}
+        fresh: dict[str, Finding] = {}
+        for one, traits in made:
+            signature = self.sign(one.case, one.head, traits)
+            if one.case in self.found or signature.key in known_bugs:
+                continue
+            row = make_finding(one.classified, self.context.campaign_id, one.case, signature.key)
+            if reduction_selection.is_reducible(row):
+                raw[one.case], fresh[one.case] = self.sign(one.case, one.head), row
+        self.found |= fresh
+        known = {case for case, key in self.underlying_bug(raw).items() if key not in self.unheard}
+        for case in known:
+            del self.found[case]
+        return [row for case, row in fresh.items() if case not in known]
+
+    # -- which bugs they are -------------------------------------------------------------------------
+
+    def bugs_by_case(self) -> dict[str, KnownBug]:
+        """By case: the bug of each finding that a reduced case stands for."""
+        signatures = {
+            case: self.sign(case, extra_case.head, self.small[case].traits)
+            for case, extra_case in self.adopted.items()
+        }
+        keys = match_bug_keys(list(signatures.values()), self.known_bugs)
+        return {
+            case: KnownBug(key, signatures[case].fields) for case, key in zip(signatures, keys, strict=True)
+        }
+
+    def underlying_bug(self, raw: dict[str, Signature]) -> dict[str, str]:
+        """By case: the key of the bug behind it, of those findings here given by signature that have one.
+
+        Of the bugs that this campaign has reduced, those of findings of another classification are no explanation.
+        """
+        here = [(self.found[case].classification, known) for case, known in self.bugs_by_case().items()]
+        may = {
+            case: [
+                *self.known_bugs,
+                *(one for classification, one in here if classification == self.found[case].classification),
+            ]
+            for case in raw
+        }
+        asked = [case for case, signature in raw.items() if candidate_bugs(signature, may[case])]
+        shown = program_text.program_traits(self.context, asked) if asked else {}
+        keys = {case: underlying_bug(raw[case], shown[case], may[case]) for case in asked}
+        return {case: key for case, key in keys.items() if key}
+
+
+def _represents(extra_case: ExtraCase, finding: Finding) -> bool:
+    """Whether what a reduction left amounts to what the finding does, beside base too."""
+    classified = extra_case.classified
+    if classified.classification.value != finding.classification:
+        return False
+    return classified.classification is not Classification.INCONCLUSIVE or classified.reason == finding.reason
+
+
+def _rejection_reason(small: ReducedCase, extra_case: ExtraCase | None) -> str:
+    """Why a finding is shown by the case as it was found, though that was made small."""
+    if extra_case is None:
+        return f"the small one, {small.case[:12]}, did not fail again at head"
+    classified = extra_case.classified
+    if classified.classification is Classification.ALREADY_BROKEN:
+        return f"the small one, {small.case[:12]}, fails at base too and so shows another bug"
+    if classified.classification is Classification.REGRESSION:
+        return f"the small one, {small.case[:12]}, passes at base and so shows another bug, which is new"
+    return f"the small one, {small.case[:12]}, could not be judged: {classified.reason}"
+
+
+def _copy_reduction(row: Reduction, head: Outcome) -> Reduction:
+    """A reduction made on another toolchain, for the one that `head` was made on."""
+    return Reduction(
+        case_id=row.case_id,
+        toolchain=head.toolchain,
+        backend=row.backend,
+        device=row.device,
+        configuration=row.configuration,
+        reduced=row.reduced,
+        reason=f"as on toolchain {row.toolchain[:12]}",
+        runs=row.runs,
+        seconds=row.seconds,
+        body=row.body | {"outcome": head.to_json()},
+        recorded_at=row.recorded_at,
+    )

@@ -1,0 +1,48 @@
+"""Choosing: which failing cases are made small, and in which order. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from bot.campaigns.classify.classification import NO_BASE
+from bot.store.models import Classification, Finding
+
+#: Whose cases are worth it, the most wanted first. Where there is no base, what is inconclusive is all there is.
+_ORDER = (Classification.REGRESSION, Classification.INCONCLUSIVE, Classification.ALREADY_BROKEN)
+
+
+def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]) -> list[Finding]:
+    """The findings to be reduced, in order: what is new first, and of each kind of failure one before others.
+
+    Kinds are told apart by the signatures that findings have before they are reduced. The smallest program of
+    a kind goes first: it costs least. Of what was broken already one of a kind is enough.
+
+    size  case id → bytes of its program
+    """
+    by_standing: dict[Classification, list[Finding]] = {classification: [] for classification in _ORDER}
+    for one in findings:
+        if is_reducible(one):
+            by_standing[Classification(one.classification)].append(one)
+    chosen: list[Finding] = []
+    for classification, rows in by_standing.items():
+        rows.sort(key=lambda one: (size(one.case_id), one.case_id))
+        firsts = list(_firsts(rows))
+        rest = [one for one in rows if one not in firsts]
+        chosen += firsts + (rest if classification is not Classification.ALREADY_BROKEN else [])
+    return chosen
+
+
+def is_reducible(finding: Finding) -> bool:
+    """Whether a finding is sure enough to be reduced, and about head."""
+    classification = Classification(finding.classification)
+    return classification in _ORDER and (
+        classification is not Classification.INCONCLUSIVE or finding.reason == NO_BASE
+    )
+
+
+def _firsts(rows: Iterable[Finding]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for one in rows:
+        if one.signature not in seen:
+            seen.add(one.signature)
+            yield one

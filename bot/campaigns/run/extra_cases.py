@@ -1,0 +1,111 @@
+"""Examining: what cases that nobody planned amount to, such as those that reductions leave.
+
+They are run as planned ones are: at head, then at base where head accuses; what an accusation would rest on
+is repeated in fresh processes on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.campaigns.classify.classification import CaseResults, ClassifiedCase, RerunCounts, classify
+from bot.campaigns.context import Context
+from bot.campaigns.run.repeats import repeat
+from bot.campaigns.run.shards import Environment, ShardOptions, record_outcomes, remaining_budget, run_shard
+from bot.campaigns.services import Config
+from bot.store import outcomes
+from bot.store.models import Side
+from fuzzing.outcomes import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class ExtraCase:
+    """A case that fails at head.
+
+    head       what it did there, with the part of the compiler that is to blame
+    judgement  what it amounts to beside base
+    """
+
+    case: str
+    head: Outcome
+    classified: ClassifiedCase
+
+
+def run_extra_cases(
+    context: Context,
+    config: Config,
+    head: Environment,
+    base: Environment | None,
+    cases: Iterable[str],
+    budget: float,
+) -> dict[str, ExtraCase]:
+    """Runs what of `cases` was not run yet, charged to the present step; those that fail at head, by id.
+
+    What the budget does not allow is missing, and what was not repeated is inconclusive, as everywhere.
+    """
+    wanted = list(dict.fromkeys(cases))
+    step = context.step.state.value
+    _run(context, config, ShardOptions(head, step, budget), wanted)
+    failing = [
+        case for case, outcome in _load_outcomes(context, head, wanted).items() if outcome.verdict.is_failure
+    ]
+    repeat(context, config, ShardOptions(head, step, budget, ablate=True), failing)
+    if base is not None:
+        at_base = ShardOptions(base, step, budget)
+        _run(context, config, at_base, failing)
+        passing = [
+            c
+            for c, outcome in _load_outcomes(context, base, failing).items()
+            if outcome.verdict is Verdict.PASS
+        ]
+        repeat(context, config, at_base, passing)
+    seen = (_case_results(context, config, head, base, case) for case in failing)
+    return {
+        one.head.case: ExtraCase(one.head.case, one.head, found) for one in seen if (found := classify(one))
+    }
+
+
+def _run(context: Context, config: Config, shard_options: ShardOptions, cases: list[str]) -> None:
+    known = _load_outcomes(context, shard_options.environment, cases)
+    missing = [case for case in cases if case not in known]
+    if missing and remaining_budget(context, shard_options) > 0:
+        run_shard(
+            context,
+            config,
+            shard_options,
+            missing,
+            lambda session, runs: record_outcomes(context, session, runs),
+        )
+
+
+def _load_outcomes(context: Context, environment: Environment, cases: list[str]) -> dict[str, Outcome]:
+    with context.reading() as (session, _):
+        found = {case: outcomes.get(session, case, environment.key) for case in cases}
+    return {case: outcome for case, outcome in found.items() if outcome is not None}
+
+
+def _case_results(
+    context: Context, config: Config, head: Environment, base: Environment | None, case: str
+) -> CaseResults:
+    with context.reading() as (session, campaign):
+        at_head = outcomes.get(session, case, head.key)
+        assert at_head is not None
+        runs = {
+            environment.side: RerunCounts(
+                *outcomes.agreement(session, campaign.id, environment.side, environment.key, case).get(
+                    case, (0, 0)
+                )
+            )
+            for environment in (head, base)
+            if environment is not None
+        }
+        return CaseResults(
+            head=outcomes.with_component(session, campaign.id, Side.HEAD, at_head),
+            base=None if base is None else outcomes.get(session, case, base.key),
+            head_runs=runs[Side.HEAD],
+            base_runs=runs.get(Side.BASE, RerunCounts()),
+            repeats=config.repeats,
+            compared=base is not None,
+            reruns=tuple(outcomes.repeats(session, campaign.id, Side.HEAD, case)),
+        )

@@ -1,0 +1,72 @@
+"""Repeats: fresh-process runs of cases that an accusation may follow."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.campaigns.context import Context
+from bot.campaigns.run.shards import SHARD_CASES, Run, ShardOptions, remaining_budget, run_shard
+from bot.campaigns.services import Config
+from bot.store import outcomes
+from bot.store.campaigns import Session, chunks
+
+
+def repeat(
+    context: Context, config: Config, shard_options: ShardOptions, cases: Sequence[str], runs: int = 0
+) -> None:
+    """Sees that each of `cases` has `config.repeats` fresh runs at the job's place, budget permitting.
+
+    Runs that another campaign made on the same toolchain count; after a kill only what is missing is run.
+
+    runs   how many, where it is another number
+    """
+    wanted = runs or config.repeats
+    missing = _missing_repeats(context, shard_options, cases, wanted)
+    if missing and _reuse(context, shard_options, missing):
+        missing = _missing_repeats(context, shard_options, list(missing), wanted)
+    for count, group in _by_count(missing).items():
+        for chunk in chunks(group, SHARD_CASES):
+            if remaining_budget(context, shard_options) <= 0:
+                return
+            fresh = replace(shard_options, fresh=True, repeats=count)
+            run_shard(context, config, fresh, chunk, _RepeatWriter(context, shard_options, missing))
+
+
+def _missing_repeats(
+    context: Context, shard_options: ShardOptions, cases: Sequence[str], runs: int
+) -> dict[str, list[int]]:
+    with context.reading() as (session, campaign):
+        return outcomes.missing_repeats(session, campaign.id, shard_options.environment.side, cases, runs)
+
+
+def _reuse(context: Context, shard_options: ShardOptions, missing: dict[str, list[int]]) -> bool:
+    """Takes over what other campaigns ran; whether there was any. Only that is worth a commit."""
+    with context.reading() as (session, campaign):
+        there = outcomes.repeats_of_other_campaigns(
+            session, campaign.id, shard_options.environment.key, missing
+        )
+    if there:
+        with context.transaction() as (session, campaign):
+            outcomes.record_repeats(session, campaign.id, shard_options.environment.side, there)
+    return bool(there)
+
+
+def _by_count(missing: dict[str, list[int]]) -> dict[int, list[str]]:
+    """Cases by how many runs they lack: a shard repeats all of its cases equally often."""
+    groups: dict[int, list[str]] = defaultdict(list)
+    for case_id, numbers in missing.items():
+        groups[len(numbers)].append(case_id)
+    return groups
+
+
+class _RepeatWriter:
+    """Writes runs under the numbers their cases lack."""
+
+    def __init__(self, context: Context, shard_options: ShardOptions, missing: dict[str, list[int]]) -> None:
+        self._context, self._side, self._missing_repeats = context, shard_options.environment.side, missing
+
+    def __call__(self, session: Session, runs: Sequence[Run]) -> None:
+        numbered = ((self._missing_repeats[outcome.case][number], outcome) for number, outcome in runs)
+        outcomes.record_repeats(session, self._context.campaign_id, self._side, numbered)

@@ -1,0 +1,330 @@
+"""Run a campaign on a compiler that is installed here, or on releases of it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.campaigns.local_run import run_locally
+from bot.campaigns.plan.catalog import CorpusCases
+from bot.campaigns.progress import Progress
+from bot.campaigns.services import ReadyToolchain, Services, ToolchainSpec
+from bot.cli.campaigns import run_summary
+from bot.cli.common.case_lookup import linked_corpus, open_corpus
+from bot.cli.common.options import (
+    configuration_options,
+    json_option,
+    parse_options,
+    program_kinds,
+    python_option,
+    select_configuration,
+    selection_options,
+)
+from bot.cli.common.progress import ProgressBars
+from bot.cli.exits import Exit
+from bot.config import RepositoryConfig
+from bot.config.units import parse_duration
+from bot.errors import InfrastructureError, UsageError
+from bot.logs import configure
+from bot.reports.campaign_reports import CampaignReports
+from bot.settings import Settings, load_settings
+from bot.store import Database
+from bot.store.models import CampaignState
+from bot.toolchains import resolve
+from bot.toolchains.existing import existing_spec, public_version
+from bot.verdict_cache import open_database, open_verdict_cache
+from bot.wiring.campaigns import campaign_services
+from fuzzing import backends
+from fuzzing.cases import Corpus
+from fuzzing.errors import CaseFormatError
+from fuzzing.execute import gpu_slots
+
+
+@dataclass(frozen=True)
+class _PinnedRelease:
+    """Stands where a target's repository would: a "commit" is a release, and pins itself."""
+
+    package: str
+
+    def read(self, _target: str, sha: str, path: str) -> bytes | None:
+        """The release, and the judges' own libraries as they are here, should cases need them beside it."""
+        if path != "requirements.txt":
+            return None
+        references = [backends.get(name) for name in backends.names() if backends.get(name).reference]
+        reference_packages = {package for reference in references for package in reference.packages} - {
+            self.package,
+            "numpy",
+        }
+        pins = [f"{self.package}=={sha}"]
+        for package in sorted(reference_packages):
+            with suppress(PackageNotFoundError):
+                pins.append(f"{package}=={public_version(version(package))}")
+        return "\n".join(pins).encode()
+
+    def commits(self, _target: str, _base: str, _head: str, _paths: Sequence[str]) -> Sequence[str]:
+        """Releases have no commits between them."""
+        return ()
+
+    def default_branch(self, _target: str) -> str:
+        return "main"
+
+    def change(self, _target: str, _base: str, _head: str) -> None:
+        """Nothing is known of what differs between two releases."""
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """What the command line says, beside the configuration."""
+
+    python: str
+    release: str
+    base: str
+    cases: Path | None
+    keep: bool
+    report: bool
+
+    @property
+    def head(self) -> str:
+        """What the campaign calls its head: a release, or what is installed."""
+        return self.release or "installed"
+
+
+@click.command()
+@selection_options
+@click.option("--budget", default="5m", show_default=True, help="Time for running cases, such as 90s or 5m.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for report.html, report.md, report.json and reproducers. [default: none is written]",
+)
+@python_option
+@click.option("--release", default="", help="Test this release instead, in an environment made for it.")
+@click.option("--base", default="", help="Compare with this release; needs --release.")
+@configuration_options
+@click.option(
+    "--repeats",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, 20),
+    help="Fresh processes behind each accusation.",
+)
+@click.option(
+    "--reduce",
+    "reduced",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 1000),
+    help="Failing cases to make small, which takes up to two minutes each.",
+)
+@click.option("--workers", type=click.IntRange(1), help="Cases at a time. [default: one for each core]")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of other runs.")
+@json_option
+def command(
+    backend: str,
+    frontend: str | None,
+    sources: tuple[str, ...],
+    cases: Path | None,
+    strategy: str | None,
+    budget: str,
+    report: Path | None,
+    python: str,
+    release: str,
+    base: str,
+    device: str | None,
+    given: tuple[str, ...],
+    profile: str,
+    repeats: int,
+    reduced: int,
+    workers: int | None,
+    no_cache: bool,
+    as_json: bool,
+) -> Exit:
+    """Run a campaign on a compiler that is installed here, or on releases of it.
+
+    Says how many cases came to which verdict, in which phase, and how fast. Verdicts are kept: a second run
+    on the same compiler runs only what is new. Exit code 1 if the compiler fails a case (with --base: if a
+    case that passes there fails here).
+    """
+    if base and not release:
+        raise UsageError("--base names a release to compare with, so --release must name the other one")
+    settings = load_settings(workers=workers)
+    configure("console", "error")
+    options, seconds = parse_options(given), _seconds(budget)
+    config = select_configuration(
+        backend,
+        frontend,
+        sources,
+        cases,
+        strategy,
+        {"budget": budget},
+        budget=seconds,
+        device=device,
+        options=options,
+        profile=profile,
+        repeats=repeats,
+        reduction={"cases": reduced},
+    )
+    arguments = _Arguments(
+        python, release, base, cases and open_corpus(cases), not no_cache, report is not None
+    )
+    corpus = settings.data_dir / "corpus"
+    kept = (
+        linked_corpus(arguments.cases, corpus)
+        if arguments.cases and reduced
+        else nullcontext(arguments.cases)
+    )
+    with _folder(report) as folder, ProgressBars() as progress_bars, kept as corpus_folder:
+        result = _campaign(settings, config, folder, replace(arguments, cases=corpus_folder), progress_bars)
+    if as_json:
+        click.echo(json.dumps(result | {"report": str(report) if report else None}))
+    else:
+        run_summary.print_summary(result, report, lambda case: _replay_arguments(arguments, case))
+    failures = ("regression",) if base else ("regression", "inconclusive")
+    return Exit.FOUND if any(group["classification"] in failures for group in result["groups"]) else Exit.OK
+
+
+def _replay_arguments(arguments: _Arguments, case: str) -> str | None:
+    """What `assay replay` must be told of a case, by its id, beside what a report says.
+
+    None where a release had its own place. What a reduction made of the cases of a folder is not in that.
+    """
+    if arguments.release:
+        return None
+    python = f" --python {shlex.quote(arguments.python)}" if arguments.python != sys.executable else ""
+    if arguments.cases is None or not Corpus(arguments.cases).folder(case).exists():
+        return python
+    return f"{python} --corpus {shlex.quote(str(arguments.cases))}"
+
+
+def _seconds(budget: str) -> float:
+    try:
+        return parse_duration(budget)
+    except ValueError as error:
+        raise UsageError(f"--budget {budget}: {error}") from None
+
+
+@contextmanager
+def _folder(report: Path | None) -> Iterator[Path]:
+    """The folder for the reports, made now: an hour of testing must not end in nothing."""
+    if report is None:
+        with tempfile.TemporaryDirectory(prefix="assay-report-") as folder:
+            yield Path(folder)
+        return
+    try:
+        report.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=report):
+            pass
+    except OSError as error:
+        raise UsageError(f"--report {report}: cannot be written to: {error.strerror}") from None
+    yield report
+
+
+def _campaign(
+    settings: Settings,
+    config: RepositoryConfig,
+    folder: Path,
+    arguments: _Arguments,
+    progress_bars: ProgressBars,
+) -> dict[str, Any]:
+    """Runs it and returns what report.json says."""
+    corpus = arguments.cases or settings.data_dir / "corpus"
+    changes: dict[str, Any] = {
+        "repositories": _PinnedRelease(backends.get(config.backend).package),
+        "reports": CampaignReports(corpus, lambda _campaign: folder, write_pages=arguments.report),
+        "corpus": corpus,
+    }
+    if arguments.cases is not None:
+        cases = CorpusCases(arguments.cases, program_kinds(config))
+        changes["catalogs"] = lambda _context, _config: [cases]
+    if not arguments.release:
+        spec = existing_spec(config.backend, arguments.python)
+        changes["resolve"] = lambda _config, _read: spec
+    else:
+        changes["resolve"] = lambda config, read: replace(resolve(config, read), source="the command line")
+    with _database(settings, config, arguments) as database:
+        services = _with_toolchains(
+            campaign_services(settings, **changes), settings, config, arguments, progress_bars
+        )
+        try:
+            run_locally(
+                database,
+                settings,
+                services,
+                config,
+                target=config.backend,
+                head=arguments.head,
+                base=arguments.base,
+                on_progress=progress_bars,
+            )
+        except InfrastructureError:
+            if arguments.cases is not None:
+                _check_cases(arguments.cases)
+            raise
+    result: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
+    return result
+
+
+def _check_cases(folder: Path) -> None:
+    """Raises UsageError if a case of the folder is broken: that is no trouble of our machine."""
+    corpus = Corpus(folder)
+    for case_id in corpus.ids():
+        try:
+            corpus.get(case_id)
+        except CaseFormatError as error:
+            broken = UsageError(f"--cases {folder}: a case in it is broken: {error}")
+            broken.add_note(f"make it again, or delete {corpus.folder(case_id)}; then run the command again")
+            raise broken from None
+
+
+def _with_toolchains(
+    services: Services,
+    settings: Settings,
+    config: RepositoryConfig,
+    arguments: _Arguments,
+    progress_bars: ProgressBars,
+) -> Services:
+    """The services, with the toolchains made: what cannot be had is said before a case is collected.
+
+    Raises ProvisionError, or ToolchainError where the device is not here.
+    """
+    if config.device == gpu_slots.CUDA_DEVICE:
+        gpu_slots.GpuPool(kinds=backends.get(config.backend).devices).close()
+    made: dict[ToolchainSpec, ReadyToolchain] = {}
+
+    def provision(spec: ToolchainSpec, data_dir: Path, progress: Callable[[str], None]) -> ReadyToolchain:
+        if spec not in made:
+            made[spec] = services.provision(spec, data_dir, progress)
+        return made[spec]
+
+    def report_progress(note: str) -> None:
+        progress_bars(Progress(0, CampaignState.PROVISIONING, 0, 0, note))
+
+    for sha in filter(None, (arguments.head, arguments.base)):
+        spec = services.resolve(config, partial(services.repositories.read, config.backend, sha))
+        report_progress(f"making the toolchain {spec.label}")
+        provision(spec, settings.data_dir, report_progress)
+    return replace(services, provision=provision)
+
+
+@contextmanager
+def _database(settings: Settings, config: RepositoryConfig, arguments: _Arguments) -> Iterator[Database]:
+    if arguments.keep:
+        with open_verdict_cache(settings.data_dir, config.backend) as database:
+            yield database
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="assay-run-") as folder,
+        open_database(Path(folder) / "run.db") as database,
+    ):
+        yield database

@@ -1,0 +1,116 @@
+"""What `assay run` says at its end, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from bot.campaigns.plan.catalog import SourceReport
+from bot.campaigns.plan.ranking import Ranking
+from bot.cli.common.console import stdout
+from bot.reports.plan_summary import describe_ranking, describe_source_state
+from bot.reports.templates import pluralize, seconds
+
+_SHOWN = 15  # groups listed on the terminal; the report has them all
+_DIGITS = 8  # of a case's id, enough to name it by in a corpus of ten thousand
+_PHASES = ("import", "convert", "compile", "run")
+
+
+def print_summary(
+    result: dict[str, Any], report: Path | None, replay_arguments: Callable[[str], str | None]
+) -> None:
+    """Prints a report.json.
+
+    report  the folder it lies in, None where none was asked for
+    here    what else to tell `assay replay` of a case, to have it run again as it was; None where that cannot
+            be had
+    """
+    console = stdout()
+    counts = ", ".join(f"{cases} {verdict}" for verdict, cases in result["verdicts"]["head"].items())
+    label = result["toolchains"]["head"]["label"]
+    how = f" ({result['configuration']})" if result["configuration"] else ""
+    console.print(
+        f"[bold]{escape(label)}[/]{escape(how)}: "
+        f"{result['cases']['run']} of {result['cases']['planned']} cases ran: {counts or 'none'}"
+    )
+    for line in _sources(result):
+        console.print(escape(line))
+    for line in _phases(result):
+        console.print(escape(line))
+    console.print(escape(_speed(result)))
+    _groups(console, result)
+    console.print(escape(result["headline"]))
+    if report is not None:
+        console.print(f"report: {report / 'report.html'}  reproducers: {report / 'reproducers'}")
+    elif result["groups"]:
+        console.print("no report was written; --report FOLDER gives it, with a reproducer for each failure")
+    again = next((group for group in result["groups"] if group["replay"]), None)
+    if again and (extra_arguments := replay_arguments(again["example"]["case"])) is not None:
+        line = escape(again["replay"] + extra_arguments)
+        console.print(f"look closer: {line}, or compare, reduce, localize instead of replay")
+
+
+def _sources(result: dict[str, Any]) -> list[str]:
+    """Where the cases come from and what orders them; a line for each source where there are several."""
+    accounts = [SourceReport.from_json(one) for one in result["sources"]]
+    lines = []
+    for one in accounts:
+        state = describe_source_state(one)
+        if state or len(accounts) > 1:
+            skipped = (
+                f", {pluralize(sum(one.skipped.values()), 'test')} that became none" if one.skipped else ""
+            )
+            lines.append(
+                f"  {one.source}: {pluralize(one.cases, 'case')}{skipped}{'; ' * bool(state)}{state}"
+            )
+    ranking = result["ranking"] and Ranking.from_json(result["ranking"])
+    return [*lines, *(f"  {order}" for order in [describe_ranking(ranking)] if order)]
+
+
+def _phases(result: dict[str, Any]) -> list[str]:
+    """Where the time went and where cases ended otherwise than well, one line for each phase."""
+    spent = result["work"].get("running", {}).get("phases", {})
+    ended = result["phases"].get("head", {})
+    lines = []
+    for phase in _PHASES:
+        bad = {verdict: cases for verdict, cases in ended.get(phase, {}).items() if verdict != "pass"}
+        if phase not in spent and not bad:
+            continue
+        time = f"{spent[phase]:8.2f} s" if phase in spent else " " * 10
+        lines.append(
+            f"  {phase:8} {time}  {', '.join(f'{n} {verdict}' for verdict, n in bad.items())}".rstrip()
+        )
+    return lines
+
+
+def _speed(result: dict[str, Any]) -> str:
+    work, cached = result["work"].get("running"), result["cached"].get("head", 0)
+    known = f"{pluralize(cached, 'verdict')} from the cache"
+    if work is None or not work["runs"]:
+        return f"  {known}; nothing was compiled" if cached else "  nothing was run"
+    said = f"  {pluralize(work['runs'], 'case')} in {seconds(work['seconds'])}"
+    if work["rate"] is not None:
+        said += f", {work['rate']:.3g} a second with {pluralize(work['workers'], 'worker')}"
+    if work["overhead"] is not None:
+        said += f", overhead {work['overhead']:.2f} (1 would be the compiler's time alone)"
+    return f"{said}; {known}"
+
+
+def _groups(console: Console, result: dict[str, Any]) -> None:
+    groups = [group for group in result["groups"] if group["classification"] != "fixed"]
+    for group in groups[:_SHOWN]:
+        classification = (
+            "failing"
+            if group["classification"] == "inconclusive" and not result["base"]
+            else group["classification"]
+        )
+        case = group["example"]["case"][:_DIGITS]
+        console.print(
+            f"  {group['cases']:4}  {classification.replace('_', ' '):15} {case}  {escape(group['title'])}"
+        )
+    if len(groups) > _SHOWN:
+        console.print(f"        and {len(groups) - _SHOWN} more kinds of failure")

@@ -1,0 +1,178 @@
+"""Run one stored case on several compilers and show who stands alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from bot.cli.common.case_lookup import cases_to_json, find_cases
+from bot.cli.common.console import stderr, stdout
+from bot.cli.common.execution import compare_backends
+from bot.cli.common.options import (
+    compatible_backends,
+    corpus_option,
+    data_set_option,
+    device_option,
+    json_option,
+    python_option,
+)
+from bot.cli.exits import Exit
+from bot.config.names import suggestion
+from bot.errors import UsageError
+from fuzzing import backends
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.outcomes import Verdict
+
+_STYLE = {"pass": "green", "unsupported": "yellow", "invalid": "yellow", "": "dim"}
+
+
+@click.command()
+@click.argument("case")
+@corpus_option
+@data_set_option
+@click.option(
+    "--backend", "names", multiple=True, help="Compiler to use; may be repeated. [default: all that take it]"
+)
+@python_option
+@device_option
+@click.option(
+    "--option",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Add a row for each backend that has the option; may be repeated, also for one name.",
+)
+@json_option
+def command(
+    case: str,
+    corpus: Path | None,
+    data_set: int | None,
+    names: tuple[str, ...],
+    python: str,
+    device: str | None,
+    given: tuple[str, ...],
+    as_json: bool,
+) -> Exit:
+    """Run one stored case on several compilers and show who stands alone.
+
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. A model with
+    several data sets is run on each; their JSON objects are then the "cases" of one. Says of each
+    compiler how far its outputs are from the library's own and from a float64 run, and which agree. Exit
+    code 1 if one stands alone or is at fault.
+    """
+    with (
+        find_cases(case, corpus, data_set) as (store, found),
+        stderr().status("running it on every compiler"),
+    ):
+        compatible = [
+            backends.get(name) for name in compatible_backends(found[0].program.kind, names, device)
+        ]
+        contenders = list(_contenders(compatible, given, python, device))
+        result = [_compare(store, one, contenders) for one in found]
+    for one in result:
+        if not names:  # who was not asked for and is not here need not be told of
+            one["rows"] = [row for row in one["rows"] if row["verdict"]]
+        if not one["rows"]:
+            raise UsageError(f"{python} holds no compiler that takes it; see `assay doctor`")
+        one["outlier"] = next((row["label"] for row in one["rows"] if row["outlier"]), None)
+    if as_json:
+        click.echo(cases_to_json(result))
+    else:
+        for place, (origin, one) in enumerate(zip(found, result, strict=True)):
+            if place:
+                click.echo()
+            _print(origin, one)
+    return Exit.FOUND if any(map(_has_failure, result)) else Exit.OK
+
+
+def _compare(store: Corpus, case: TestCase, contenders: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What each compiler makes of a case; raises UsageError where its own library fails it."""
+    result = compare_backends(store.root, case.id, contenders)
+    if result["invalid"]:
+        raise UsageError(
+            f"{case.id[:16]} cannot be compared, as its own library fails it: {result['invalid']}"
+        )
+    return {"test": case.provenance.test} | result
+
+
+def _has_failure(result: Mapping[str, Any]) -> bool:
+    """Whether a compiler is at fault or stands alone."""
+    accused = any(row["verdict"] and Verdict(row["verdict"]).is_failure for row in result["rows"])
+    return bool(accused or result["outlier"])
+
+
+def _contenders(
+    compatible: list[type[backends.Backend]], given: Iterable[str], python: str, device: str | None
+) -> Iterable[dict[str, Any]]:
+    """One for each backend and each combination of the values given for its options."""
+    values: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        known = sorted({option for one in compatible for option in one.options})
+        if not equals:
+            raise UsageError(f"--option {text}: write NAME=VALUE, such as optimization=basic")
+        if name not in known:
+            raise UsageError(f"--option {name}: no backend here has it; {suggestion(name, known)}")
+        values.setdefault(name, []).append(value)
+    for one in compatible:
+        own = [[(name, value) for value in values[name]] for name in one.options if name in values]
+        for options in itertools.product(*own):
+            one.resolve_options(dict(options))
+            yield {
+                "backend": one.name,
+                "options": dict(options),
+                "device": device or one.devices[0],
+                "python": python,
+            }
+
+
+def _print(case: TestCase, result: dict[str, Any]) -> None:
+    console = stdout()
+    origin = case.provenance
+    console.print(
+        f"{escape(origin.test or 'case')} ({escape(origin.operator or 'no single operator')}; "
+        f"{escape(origin.library)} {escape(origin.version)})"
+    )
+    console.print(f"{case.id}\n")
+    console.print(_table(result["rows"]))
+    if result["outlier"]:
+        console.print(
+            f"\n[bold]{escape(result['outlier'])}[/] stands alone: the others agree, with the library too"
+        )
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("compiler", "verdict", "agrees", "to the library", "to float64", "time", "what it did"):
+        table.add_column(heading, justify="right" if heading.startswith("t") else "left")
+    for row in rows:
+        verdict = row["verdict"]
+        table.add_row(
+            escape(row["label"]),
+            f"[{_STYLE.get(verdict, 'red')}]{verdict or 'not run'}[/]",
+            _agreement(row),
+            _distance(row["to_reference"]),
+            _distance(row["to_float64"]),
+            f"{row['seconds']:.2f} s",
+            escape(row["summary"]),
+        )
+    return table
+
+
+def _agreement(row: dict[str, Any]) -> str:
+    """Whom a row agrees with: group 0 is the library's own."""
+    if row["outlier"]:
+        return "with nobody"
+    if row["group"] is None:
+        return "–"
+    return "with the library" if row["group"] == 0 else f"in group {row['group']}"
+
+
+def _distance(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

@@ -1,0 +1,155 @@
+"""Make a failing case as small as it gets, with the same bug in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from bot.cli.common.case_lookup import find_case
+from bot.cli.common.console import stdout
+from bot.cli.common.execution import Event, build_shard, find_toolchain, run_tool_on_shard
+from bot.cli.common.options import (
+    configuration_options,
+    configure_backend,
+    corpus_option,
+    data_set_option,
+    json_option,
+    python_option,
+    workers_option,
+)
+from bot.cli.common.progress import StatusLine
+from bot.cli.exits import Exit
+from bot.errors import InfrastructureError
+from bot.reports import reproducer
+from bot.reports.templates import seconds
+from bot.settings import load_settings
+from bot.toolchains import ReadyToolchain
+from fuzzing.cases import Corpus
+from fuzzing.execute.shard import Shard
+from fuzzing.outcomes import Outcome
+
+
+@click.command()
+@click.argument("case")
+@click.option("--backend", required=True, help="Compiler that fails the case.")
+@corpus_option
+@data_set_option
+@python_option
+@configuration_options
+@click.option("--runs", default=2000, show_default=True, type=click.IntRange(1), help="Runs to spend.")
+@click.option(
+    "--budget", default=600.0, show_default=True, type=click.FloatRange(1), help="Seconds to spend."
+)
+@workers_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the reduced case and its reproducer. [default: reduced/ID in the data folder]",
+)
+@json_option
+def command(
+    case: str,
+    backend: str,
+    corpus: Path | None,
+    data_set: int | None,
+    python: str,
+    device: str | None,
+    given: tuple[str, ...],
+    profile: str,
+    runs: int,
+    budget: float,
+    workers: int,
+    out: Path | None,
+    as_json: bool,
+) -> Exit:
+    """Make a failing case as small as it gets, with the same bug in it.
+
+    CASE is an ONNX model, the folder of a case, or the beginning of its id in the corpus. Whatever is tried
+    counts only if it fails with the same signature; other bugs met on the way are kept as cases of their
+    own. Where it only shows what a part of it computes wrongly by itself, that part is named. What was
+    learnt is remembered: a reduction that was stopped goes on where it was. Exit code 1, since a compiler is
+    at fault; 2 if the case does not fail.
+    """
+    configuration = configure_backend(backend, device, given, profile)
+    toolchain = find_toolchain(configuration.name, python)
+    with find_case(case, corpus, data_set) as (store, found):
+        folder = (out or load_settings().data_dir / "reduced" / found.id[:16]).absolute()
+        kept = Corpus(folder / "corpus")
+        kept.add(store.get(found.id))
+        shard = build_shard(configuration, toolchain, kept.root, [found.id], workers=workers)
+        ended = _reduce(shard, runs, budget, folder / f"{toolchain.digest[:16]}.journal")
+    result = _written(ended, kept, toolchain, folder)
+    if as_json:
+        click.echo(json.dumps(result))
+    else:
+        _show(result)
+    return Exit.FOUND
+
+
+def _reduce(shard: Shard, runs: int, budget: float, journal: Path) -> Event:
+    """Runs the reduction; its last event, with the others that were met."""
+    ended: Event = {"others": []}
+    with StatusLine() as line:
+
+        def take(event: Event) -> None:
+            kind = event.pop("event", "")
+            if kind == "step":
+                line.show(f"reducing: size {_size(event['size'])} after {event['run']} runs")
+            elif kind == "other":
+                ended["others"].append(event["id"])
+            elif kind == "end":
+                ended.update(event)
+
+        arguments = ["--runs", str(runs), "--seconds", str(budget), "--journal", str(journal)]
+        run_tool_on_shard(shard, "fuzzing.reduce", arguments, take)
+    if "id" not in ended:
+        raise InfrastructureError("the reduction stopped before its end; begin it again, it goes on")
+    return ended
+
+
+def _size(numbers: list[float]) -> str:
+    return " · ".join(f"{number:g}" for number in numbers[:4])
+
+
+def _written(ended: Event, kept: Corpus, toolchain: ReadyToolchain, folder: Path) -> Event:
+    """What came of it, with the reproducer written beside the case."""
+    outcome = Outcome.from_json(ended["outcome"])
+    case = kept.get(ended["id"])
+    result = ended | {"case": str(kept.folder(case.id)), "reproducer": ""}
+    if reproducer.has_template(outcome.backend, case.program.frontend):
+        path = folder / f"{case.id[:16]}.py"
+        path.write_text(reproducer.render(case, outcome, toolchain, filename=path.name), encoding="utf-8")
+        result["reproducer"] = str(path)
+    return result
+
+
+def _show(result: Event) -> None:
+    console = stdout()
+    outcome = Outcome.from_json(result["outcome"])
+    console.print(f"[red]{outcome.verdict.value}[/] on {outcome.backend}: {escape(outcome.summary)}")
+    for word, before, after in zip(result["words"], result["before"], result["after"], strict=False):
+        console.print(f"  {word:12} {before:g} → {after:g}")
+    if result.get("root"):
+        console.print(
+            f"  it shows what case {result['root'][:16]} computes wrongly by itself: the bug is there"
+        )
+    known = f", {result['replayed']} known from before" if result["replayed"] else ""
+    console.print(f"  {result['runs']} runs{known}, {seconds(result['seconds'])}; {_ending(result)}")
+    console.print(f"\ncase        {result['case']}")
+    if result["reproducer"]:
+        console.print(f"reproducer  {result['reproducer']}")
+    if result["others"]:
+        console.print(f"other bugs met on the way: {', '.join(other[:16] for other in result['others'])}")
+
+
+def _ending(result: Event) -> str:
+    """How far the reduction came."""
+    if not result["confirmed"]:
+        return "[yellow]left as it was, since the smallest one did not fail in a fresh process[/]"
+    if not result["minimal"]:
+        return "not to the end: the budget was spent"
+    same = result["before"] == result["after"]
+    return "as small as it gets already" if same else "nothing of it can be left out"

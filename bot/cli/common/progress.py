@@ -1,0 +1,133 @@
+"""How far a campaign is, for whoever waits at the terminal; all of it on stderr."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bot.campaigns.progress import Progress as Step
+from bot.cli.common.console import stderr
+
+#: Where nobody sees a moving bar (a log, a pipe), a line this often says that work goes on, in seconds.
+LINE_INTERVAL_S = 5.0
+
+#: Columns from which on there is room for a bar beside words, count and time.
+_MIN_WIDTH_FOR_BAR = 72
+
+_STEP_NAMES = {
+    "planning": "collecting cases",
+    "provisioning": "making toolchains",
+    "running": "running cases at head",
+    "confirming": "repeating failures in fresh processes",
+    "comparing": "running cases at base",
+    "reducing": "making failing cases small",
+    "reporting": "writing reports",
+}
+
+
+class ProgressBars:
+    """A bar for each step on a terminal, now and then a line elsewhere."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or stderr()
+        narrow = self._console.width < _MIN_WIDTH_FOR_BAR
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            *([] if narrow else [BarColumn()]),
+            TextColumn("{task.fields[count]}", justify="right"),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._tasks: dict[str, int] = {}
+        self._last_shown = ("", "", 0.0)
+        self._started = time.monotonic()
+
+    def __enter__(self) -> ProgressBars:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._finish_tasks()
+        self._bars.stop()
+
+    def __call__(self, step: Step) -> None:
+        """Takes a step's progress."""
+        name = _STEP_NAMES.get(step.state.value, step.state.value)
+        if self._console.is_terminal:
+            self._update_bar(name, step)
+        else:
+            self._print_line(name, step)
+
+    def _update_bar(self, name: str, step: Step) -> None:
+        if name not in self._tasks:
+            self._finish_tasks()
+            self._tasks[name] = self._bars.add_task(name, total=None, count="")
+        count = f"{step.done:,}/{step.total:,}" if step.total else ""
+        total = step.total or None
+        self._bars.update(self._tasks[name], completed=step.done, total=total, count=count)  # type: ignore[arg-type]
+
+    def _finish_tasks(self) -> None:
+        """Steps that are over neither move nor take time."""
+        for task in self._bars.tasks:
+            if task.total is None:
+                self._bars.update(task.id, total=1, completed=1)
+            self._bars.stop_task(task.id)
+
+    def _print_line(self, name: str, step: Step) -> None:
+        present = time.monotonic()
+        last, note, at = self._last_shown
+        ended = step.total and step.done == step.total and step.note != note
+        if name == last and present - at < LINE_INTERVAL_S and not ended:
+            return
+        self._last_shown = (name, step.note, present)
+        self._console.print(
+            f"[{present - self._started:6.1f} s] {name}: {step.note}".removesuffix(": "),
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+class StatusLine:
+    """What goes on, for commands without steps: a line that changes on a terminal, or one now and then."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or stderr()
+        self._status = self._console.status("starting") if self._console.is_terminal else None
+        self._started = time.monotonic()
+        self._last_shown = -LINE_INTERVAL_S
+
+    def __enter__(self) -> StatusLine:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, note: str) -> None:
+        """Takes what is being done; from any thread."""
+        if self._status is not None:
+            self._status.update(escape(note))
+        elif time.monotonic() - self._last_shown >= LINE_INTERVAL_S:
+            self._last_shown = time.monotonic()
+            self.print_line(f"[{self._last_shown - self._started:6.1f} s] {note}")
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """Takes an event that has a note."""
+        self.show(str(event["note"]))
+
+    def print_line(self, text: str) -> None:
+        """Prints a line that stays."""
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,30 @@
+"""What commands read and change of a service: its settings and its database, beside it while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bot.errors import UsageError
+from bot.settings import Settings, load_settings
+from bot.store import Database
+from bot.store.database import missing_file
+
+
+@contextmanager
+def open_database() -> Iterator[tuple[Settings, Database]]:
+    """The service's settings and database. Raises UsageError where there is none yet."""
+    settings = load_settings()
+    missing = missing_file(settings.database_url)
+    if missing is not None:
+        raise UsageError(
+            f"there is no service's database at {missing}; set ASSAY_DATA_DIR to its data folder, or start "
+            "`assay serve` once"
+        )
+    database = Database(settings.database_url)
+    try:
+        if not database.is_migrated():
+            raise UsageError("the database is of another version of Assay; start `assay serve` once")
+        yield settings, database
+    finally:
+        database.close()

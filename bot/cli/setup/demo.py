@@ -1,0 +1,148 @@
+"""Show the whole way once: a signed push in, a rendered issue out, on two real OpenVINO releases."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from bot import demo
+from bot.campaigns.progress import Progress
+from bot.cli.common.console import stdout
+from bot.cli.common.progress import ProgressBars
+from bot.cli.exits import Exit
+from bot.errors import InfrastructureError, UsageError
+from bot.reports.templates import pluralize
+from bot.store import Database, progress
+from bot.store.models import CampaignState
+from bot.wiring.campaigns import artifacts
+
+#: ONNX's node tests tell these two apart: 2024.0.0 converts the function bodies of AffineGrid, whose
+#: `If` has a branch that no input takes; 2024.6.0, 2025.0.0, 2026.0.0 and 2026.4.1 refuse it.
+BASE, HEAD = "2024.0.0", "2026.4.1"
+POLL_S = 0.5
+
+
+@click.command()
+@click.option("--base", default=BASE, show_default=True, help="OpenVINO release that the first commit pins.")
+@click.option("--head", default=HEAD, show_default=True, help="OpenVINO release that the second commit pins.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo-output"),
+    show_default=True,
+    help="Folder for everything the demo makes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(base: str, head: str, out: Path, as_json: bool) -> Exit:
+    """Show the whole way once: a signed push in, a rendered issue out, on two real OpenVINO releases.
+
+    Starts the service with its embedded defaults and GitHub in dry-run, delivers it a signed push of a
+    small repository whose two commits pin the releases, and waits for the reports.
+    """
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    started = time.monotonic()
+    out = out.resolve()
+    data_dir = out / "data"
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be written to: {error.strerror}") from error
+    stage = demo.make_repository(out / "repositories", base, head)
+    console.print(f"{demo.TARGET}: {stage.base[:12]} pins OpenVINO {base}, {stage.head[:12]} pins {head}")
+    with demo.service(data_dir, out / "repositories", out / "service.log") as running:
+        console.print(f"the service listens on {running.url}; its log is {out / 'service.log'}")
+        delivery = demo.deliver(running, stage)
+        console.print(f"delivered a signed push as {delivery}: 202")
+        campaign = _wait(running, data_dir, delivery, out / "service.log")
+    result = _summarize(data_dir, campaign, time.monotonic() - started)
+    if as_json:
+        click.echo(json.dumps(result))
+    else:
+        _print(result)
+    return Exit.OK
+
+
+def _wait(running: demo.RunningService, data_dir: Path, delivery: str, log: Path) -> int:
+    """Shows how far the campaign is until it and its effects are through; returns its id."""
+    database = Database(f"sqlite:///{data_dir}/assay.db")
+    try:
+        with ProgressBars() as progress_bars:
+            while True:
+                if running.process.poll() is not None:
+                    raise InfrastructureError(f"the service ended early; see {log}")
+                with database.reading() as session:
+                    seen = progress.of_delivery(session, delivery)
+                if seen is not None:
+                    progress_bars(Progress(seen.campaign, seen.state, seen.done, seen.total, seen.note))
+                    if seen.state is CampaignState.FAILED:
+                        raise InfrastructureError(f"the campaign failed: {seen.reason}")
+                    if seen.state.ended and not seen.unsent:
+                        return seen.campaign
+                time.sleep(POLL_S)
+    finally:
+        database.close()
+
+
+def _summarize(data_dir: Path, campaign: int, seconds: float) -> dict[str, Any]:
+    folder = artifacts(data_dir, campaign)
+    report = json.loads((folder / "report.json").read_bytes())
+    outbox = data_dir / "outbox" / demo.TARGET
+    new = [group for group in report["groups"] if group["classification"] == "regression"]
+    return {
+        "seconds": round(seconds, 1),
+        "toolchains": {side: chain["label"] for side, chain in report["toolchains"].items()},
+        "ran": {side: sum(counts.values()) for side, counts in report["verdicts"].items()},
+        "verdicts": report["verdicts"],
+        "cases": dict(report["sections"].items()),
+        "headline": report["headline"],
+        "regressions": [
+            {
+                "title": group["title"],
+                "cases": group["cases"],
+                "reproducer": str(folder / group["reproducer"]) if group["reproducer"] else None,
+            }
+            for group in new
+        ],
+        "issues": sorted(str(path) for path in outbox.glob("issue-*.md")),
+        "check_runs": sorted(str(path) for path in outbox.glob("check_run-*.md")),
+        "report": str(folder / "report.html"),
+        "data_dir": str(data_dir),
+    }
+
+
+def _print(result: dict[str, Any]) -> None:
+    console = stdout()
+    console.print(f"\n[bold]{escape(result['headline'])}[/]  ({result['seconds']:.0f} s in all)\n")
+    for side in ("base", "head"):
+        counts = ", ".join(f"{count:,} {name}" for name, count in result["verdicts"][side].items())
+        ran = pluralize(result["ran"][side], "case")
+        console.print(f"{side}: {ran} on {result['toolchains'][side]}: {counts}")
+    names = {
+        "new": "regressed",
+        "support_lost": "no longer supported",
+        "old": "already broken",
+        "fixed": "fixed",
+        "inconclusive": "not judged",
+    }
+    console.print()
+    for section, count in result["cases"].items():
+        console.print(f"  {count:5}  {names.get(section, section)}")
+    console.print()
+    for one in result["regressions"]:
+        console.print(f"[bold]{escape(one['title'])}[/] ({pluralize(one['cases'], 'case')})")
+    for kind, paths in (("issue", result["issues"]), ("check run", result["check_runs"])):
+        for path in paths:
+            console.print(f"  {kind:10}  {path}")
+    for one in result["regressions"]:
+        if one["reproducer"]:
+            console.print(f"  {'reproducer':10}  {one['reproducer']}")
+    console.print(f"  {'report':10}  {result['report']}")
+    console.print(
+        f"\nWhat the service knows of it: ASSAY_DATA_DIR={result['data_dir']} assay status {demo.TARGET}"
+    )

@@ -1,0 +1,88 @@
+"""The sink that reaches GitHubSink."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from bot.errors import RefusalError
+from bot.github.effects import EffectKind, kind_of
+from bot.github.github_api import GitHubApi
+from bot.github.identity import REPORTER
+from bot.github.requests import Sent
+from bot.github.responses import NotFoundError, RepositoryUnavailableError
+from bot.store.models import SuppressionCause
+from bot.store.outbox import ClaimedEffect
+
+#: What stands in for a kind that only Apps may make, where a token is used.
+_FOR_TOKENS = {"check_run": "commit_status"}
+
+
+class GitHubSink:
+    """Makes effects on GitHubSink or a GitHubSink Enterprise Server. For any number of threads."""
+
+    live = True
+
+    def __init__(self, github_api: GitHubApi) -> None:
+        self.github_api = github_api
+
+    def send(self, effect: ClaimedEffect) -> Sent:
+        """Makes or changes the effect, with the requests that dry-run writes down.
+
+        Nothing is made anew that a person deleted.
+        """
+        try:
+            return self._send(effect)
+        except NotFoundError as error:
+            if self.github_api.identity.installation_changed(effect.target):
+                return self._send(effect)
+            self._raise_specific(effect, error)
+
+    def _raise_specific(self, effect: ClaimedEffect, error: NotFoundError) -> NoReturn:
+        """Says what is missing: the repository, its issues, or what the effect belongs to."""
+        if "disabled" in error.error_message:
+            raise RepositoryUnavailableError(str(error), SuppressionCause.NO_ISSUES) from error
+        if not self._repository_exists(effect.target):
+            raise RepositoryUnavailableError(str(error), SuppressionCause.UNWATCHED) from error
+        if _has_parent(effect):
+            raise RefusalError(
+                f"somebody deleted this {effect.kind} or what it belongs to ({error.error_message}); nothing more "
+                "is said there. Release the effect to have it made anew"
+            ) from error
+        raise error
+
+    def _send(self, effect: ClaimedEffect) -> Sent:
+        return self._kind(effect).send(self.github_api.client(effect.target, REPORTER), effect)
+
+    def find(self, effect: ClaimedEffect) -> Sent | None:
+        """The effect if GitHubSink has it from us."""
+        try:
+            client = self.github_api.client(effect.target, REPORTER)
+            return self._kind(effect).find(client, effect, self.github_api.identity.login())
+        except NotFoundError as error:
+            self._raise_specific(effect, error)
+
+    def account(self, target: str) -> str:
+        """The installation, or the token's owner."""
+        return self.github_api.identity.account(target)
+
+    def close(self) -> None:
+        """Closes the hub."""
+        self.github_api.close()
+
+    def _kind(self, effect: ClaimedEffect) -> EffectKind:
+        kind = kind_of(effect.kind)
+        return (
+            kind if kind.allowed_for_tokens or self.github_api.is_app else kind_of(_FOR_TOKENS[effect.kind])
+        )
+
+    def _repository_exists(self, target: str) -> bool:
+        """Whether GitHubSink lets us see the repository."""
+        try:
+            return self.github_api.client(target, REPORTER).get_or_none(f"/repos/{target}") is not None
+        except NotFoundError:  # the App is not installed there
+            return False
+
+
+def _has_parent(effect: ClaimedEffect) -> bool:
+    """Whether it needs something that a person may have deleted: itself, an issue, a comment."""
+    return bool(effect.remote_id or effect.number or effect.payload.get("comment"))

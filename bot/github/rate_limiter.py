@@ -1,0 +1,119 @@
+"""The governor: no process asks GitHubSink for more than all of them together may.
+
+What it counts and whom it stops lies in the database (`bot.store.rate_usage`), so that every process obeys.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from bot.github.limits import WRITE_GAP_S, ThrottledError
+from bot.store import rate_usage, response_cache
+from bot.store.database import Database, now
+
+#: A wait up to this is waited here; a longer one goes back to whoever asked, who has other things to do.
+MAX_WAIT = timedelta(seconds=5)
+#: Answers larger than this are not kept: a diff of megabytes is seldom asked for twice.
+MAX_CACHED_BYTES = 1 << 18
+SEARCH = "/search"  # what an account's name ends with where its searches are counted
+
+
+class RateLimiter:
+    """Limits for all accounts.
+
+    gap_s   between two writes of one account, in seconds
+    clock, sleep   the time, and how to let it pass
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        gap_s: float = WRITE_GAP_S,
+        clock: Callable[[], datetime] = now,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._database, self._clock, self._sleep = database, clock, sleep
+        self._gap = timedelta(seconds=gap_s)
+
+    def check_pause(self, account: str) -> None:
+        """Raises ThrottledError while the account is paused."""
+        at = self._clock()
+        with self._database.reading() as session:
+            pause = rate_usage.paused(session, account, at)
+        if pause is not None:
+            raise ThrottledError(pause.reason, (pause.until - at).total_seconds())
+
+    def acquire_search(self, account: str) -> None:
+        """Waits for one of the 30 searches a minute; raises ThrottledError if that takes long."""
+        self.check_pause(account)
+        self.check_pause(account + SEARCH)
+        self._reserve(
+            account + SEARCH,
+            timedelta(0),
+            rate_usage.SEARCHES,
+            creates_content=True,
+            what="30 searches a minute",
+        )
+
+    def acquire_write(self, account: str, *, creates_content: bool) -> None:
+        """Waits for the account's turn to write; raises ThrottledError if that takes long.
+
+        creates  whether the request creates content, of which GitHubSink allows 80 a minute and 500 an hour
+        """
+        self.check_pause(account)
+        self._reserve(
+            account,
+            self._gap,
+            rate_usage.CREATIONS,
+            creates_content=creates_content,
+            what="80 creations a minute and 500 an hour",
+        )
+
+    def pause(self, account: str, wait_s: float, reason: str) -> None:
+        """GitHubSink wants the account to wait: everybody does."""
+        until = self._clock() + timedelta(seconds=wait_s)
+        with self._database.transaction() as session:
+            rate_usage.pause(session, account, until, reason)
+
+    def cached_response(self, url: str) -> tuple[str, dict[str, object]] | None:
+        """ETag and body of the last answer to a GET, None if none is kept."""
+        with self._database.reading() as session:
+            return response_cache.find(session, url)
+
+    def store_response(self, url: str, etag: str, body: Mapping[str, object]) -> None:
+        """Keeps an answer to a GET for the next time."""
+        with self._database.transaction(durable=False) as session:
+            response_cache.store_response(session, url, etag, dict(body), self._clock())
+
+    def prune(self) -> None:
+        """Drops what counts no more; for once an hour or so."""
+        at = self._clock()
+        with self._database.transaction(durable=False) as session:
+            rate_usage.prune(session, at)
+            response_cache.prune(session, at)
+
+    def _reserve(
+        self, account: str, gap: timedelta, windows: rate_usage.Windows, *, creates_content: bool, what: str
+    ) -> None:
+        at = self._clock()
+        with self._database.transaction(durable=False) as session:
+            when = rate_usage.reserve(
+                session,
+                account,
+                at,
+                gap=gap,
+                creates_content=creates_content,
+                windows=windows,
+                max_wait=MAX_WAIT,
+            )
+        wait_s = (when - at).total_seconds()
+        if when - at <= MAX_WAIT:
+            if wait_s > 0:
+                self._sleep(wait_s)
+            return
+        raise ThrottledError(
+            f"GitHub allows {what}, and they are used up; tried again in {wait_s:.0f} s", wait_s
+        )

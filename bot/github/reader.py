@@ -1,0 +1,145 @@
+"""Reading GitHubSink: what is there now, as plain facts. Webhooks are hints; this is what they hint at.
+
+Every method may raise what a `Client` raises: NotFoundError (a RefusalError) for what is not there,
+RefusalError where we are not let in, ThrottledError and InfrastructureError where it is worth asking again
+later. Asking again for what has not changed costs nothing of the limit.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from bot.github.client import Client
+from bot.github.github_api import GitHubApi
+from bot.github.identity import READER
+from bot.github.requests import Request, checked_target
+from bot.github.resources import (
+    AppInfo,
+    CommentInfo,
+    DeliveryInfo,
+    FileInfo,
+    HookInfo,
+    InstallationInfo,
+    IssueInfo,
+    PullInfo,
+    RepositoryInfo,
+    parse_each,
+)
+
+MAX_SEARCH_RESULTS = 30  # results of one search: nobody reads more
+#: Letters of a search: GitHubSink refuses more than 256 characters, operators not counted.
+MAX_QUERY_LENGTH = 200
+
+
+class Reader:
+    """Reads through a hub. For any number of threads."""
+
+    def __init__(self, github_api: GitHubApi) -> None:
+        self._github_api = github_api
+
+    @property
+    def is_app(self) -> bool:
+        """Whether installations, deliveries and the App itself can be asked for."""
+        return self._github_api.is_app
+
+    def login(self) -> str:
+        """The login our own texts appear under."""
+        return self._github_api.identity.login()
+
+    def repository(self, target: str) -> RepositoryInfo:
+        """A repository, under its present name, which may be another than `target`."""
+        return RepositoryInfo.of(self._client(target).get(f"/repos/{target}"))
+
+    def branch_head(self, target: str, branch: str) -> str:
+        """The commit a branch stands at."""
+        found = self._client(target).get(f"/repos/{target}/git/ref/heads/{quote(branch)}")
+        return str(found["object"]["sha"])
+
+    def pull(self, target: str, number: int) -> PullInfo:
+        """A pull request."""
+        return PullInfo.of(self._client(target).get(f"/repos/{target}/pulls/{number}"))
+
+    def pulls(self, target: str) -> list[PullInfo]:
+        """The open pull requests, the one that changed last first."""
+        path = f"/repos/{target}/pulls"
+        found = self._client(target).pages(path, state="open", sort="updated", direction="desc")
+        return parse_each(PullInfo, list(found))
+
+    def pull_files(self, target: str, number: int) -> list[FileInfo]:
+        """The files a pull request touches, at most 3,000 of them."""
+        return parse_each(FileInfo, list(self._client(target).pages(f"/repos/{target}/pulls/{number}/files")))
+
+    def permission(self, target: str, login: str) -> str:
+        """What somebody may do in a repository: admin, maintain, write, triage, read or none."""
+        path = f"/repos/{target}/collaborators/{quote(login, safe='')}/permission"
+        found = self._client(target).get_or_none(path)
+        if found is None:
+            return "none"
+        # An organisation's own roles have other names; GitHubSink says what they come down to.
+        role = str(found.get("role_name") or found["permission"])
+        return role if role in _ROLES else str(found["permission"])
+
+    def issue(self, target: str, number: int) -> IssueInfo:
+        """An issue or a pull request."""
+        return IssueInfo.of(self._client(target).get(f"/repos/{target}/issues/{number}"))
+
+    def search_issues(self, target: str, words: str, *, state: str = "") -> list[IssueInfo]:
+        """Issues that hold all the words, the best match first, at most MAX_SEARCH_RESULTS; state "" is any."""
+        query = f"{_search_terms(words)} repo:{checked_target(target)} is:issue" + (
+            f" state:{state}" if state else ""
+        )
+        found = self._client(target).get("/search/issues", q=query, per_page=MAX_SEARCH_RESULTS)
+        return parse_each(IssueInfo, found["items"])
+
+    def comments_since(self, target: str, since: datetime) -> list[CommentInfo]:
+        """Comments on issues and pull requests written or changed since, the oldest change first."""
+        path, when = f"/repos/{target}/issues/comments", since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        found = self._client(target).pages(path, since=when, sort="updated", direction="asc")
+        return parse_each(CommentInfo, list(found))
+
+    def app(self) -> AppInfo:
+        """The App. This and what follows raise RefusalError where `is_app` is false."""
+        return AppInfo.of(self._github_api.app.app.get("/app"), self.hook_config())
+
+    def hook_config(self) -> HookInfo:
+        """Where the App's webhooks are sent."""
+        return HookInfo.of(self._github_api.app.app.get("/app/hook/config"))
+
+    def deliveries(self, since: datetime) -> list[DeliveryInfo]:
+        """Attempts at deliveries since then, the newest first; GitHubSink keeps those of three days."""
+        found = []
+        for item in self._github_api.app.app.pages("/app/hook/deliveries"):
+            delivery = DeliveryInfo.of(item)
+            if delivery.delivered_at < since:
+                break
+            found.append(delivery)
+        return found
+
+    def redeliver(self, delivery: int) -> None:
+        """Asks GitHubSink to deliver once more."""
+        self._github_api.app.app.send(Request("POST", f"/app/hook/deliveries/{delivery}/attempts", None))
+
+    def installations(self) -> list[InstallationInfo]:
+        """Where the App is installed."""
+        return parse_each(InstallationInfo, list(self._github_api.app.app.pages("/app/installations")))
+
+    def installation_repositories(self, installation: int) -> list[RepositoryInfo]:
+        """The repositories of an installation."""
+        client = self._github_api.app.client_for_installation(installation, READER)
+        return parse_each(RepositoryInfo, list(client.pages("/installation/repositories", "repositories")))
+
+    def _client(self, target: str) -> Client:
+        return self._github_api.client(checked_target(target), READER)
+
+
+def _search_terms(words: str) -> str:
+    """The words without what a search would take for an instruction: they come from compilers' messages."""
+    found = (word for word in _WORD.findall(words) if word not in ("AND", "OR", "NOT"))
+    return " ".join(found)[:MAX_QUERY_LENGTH]
+
+
+_WORD = re.compile(r"[^\W_][\w.]*")
+_ROLES: Any = frozenset({"admin", "maintain", "write", "triage", "read", "none"})

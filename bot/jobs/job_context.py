@@ -1,0 +1,150 @@
+"""What a job's work has to hand: its errand, the other rooms, and a lease that is renewed while it works."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import structlog
+
+from bot.campaigns.services import Services, Settings
+from bot.jobs.job_reply import finish_job
+from bot.leases import LEASE, Lease, LeaseLost
+from bot.pulls import dependencies as pulls
+from bot.store import Database, Session, jobs
+from bot.store.models import Campaign, Job, JobState
+
+log = structlog.get_logger(__name__)
+
+_BRANCH = "refs/heads/"
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A job as its worker was given it; fields as in its row."""
+
+    id: int
+    kind: str
+    key: str
+    run_number: int
+    target: str
+    bug_id: int | None
+    campaign_id: int | None
+    arguments: Mapping[str, Any]
+    requested_by: str
+
+    @classmethod
+    def of(cls, job: Job) -> JobSpec:
+        """The errand of a claimed job."""
+        return cls(
+            id=job.id,
+            kind=job.kind,
+            key=job.key,
+            run_number=jobs.run_number(job),
+            target=job.target,
+            bug_id=job.bug_id,
+            campaign_id=job.campaign_id,
+            arguments=dict(job.arguments),
+            requested_by=job.requested_by,
+        )
+
+
+class IssueInfo(Protocol):
+    """An issue on GitHub (`bot.github.resources.IssueInfo`)."""
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+
+    @property
+    def body(self) -> str:
+        """Its text."""
+
+    @property
+    def state(self) -> str:
+        """Open or closed."""
+
+    @property
+    def pull(self) -> bool:
+        """Whether it is a pull request."""
+
+
+class GitHubReader(pulls.GitHubReader, Protocol):
+    """GitHub, for reading (`bot.github.reader.Reader`); raises RefusalError and InfrastructureError."""
+
+    def search_issues(self, target: str, words: str) -> Sequence[IssueInfo]:
+        """Issues that hold the words, the best match first."""
+
+    def branch_head(self, target: str, branch: str) -> str:
+        """The commit at the head of a branch."""
+
+
+@dataclass
+class JobContext:
+    """One job at work.
+
+    forge  None where there is nothing to sign in to GitHub with
+    wake   to be called once there is a campaign or another job to do
+    """
+
+    job_spec: JobSpec
+    database: Database
+    settings: Settings
+    services: Services
+    owner: str
+    stop: threading.Event
+    github_reader: GitHubReader | None = None
+    wake: Callable[[], None] = lambda: None
+    _lease: Lease = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lease = Lease(self.stop, self._renew, monotonic=self.services.clock.monotonic)
+
+    @property
+    def corpus(self) -> Path:
+        """The folder of the corpus."""
+        return self.services.corpus or self.settings.data_dir / "corpus"
+
+    @contextmanager
+    def transaction(self) -> Iterator[tuple[Session, Job]]:
+        """A transaction over the job, locked; raises Abandoned if it is no longer ours."""
+        with self.database.transaction() as session:
+            job = jobs.lock_held(session, self.job_spec.id, self.owner, self.job_spec.run_number)
+            if job is None:
+                raise LeaseLost(self.job_spec.id)
+            yield session, job
+
+    def done(self, session: Session, job: Job, reason: str, **result: Any) -> None:
+        """Settles the job, in the transaction that wrote what came of it.
+
+        reason  one sentence for people
+        result  JSON; `answer`, Markdown made safe, is what whoever asked is told
+        """
+        finish_job(session, job, JobState.DONE, reason, result, self.services.clock.now())
+
+    def heartbeat(self) -> None:
+        """Renews the lease when it is time; raises Abandoned or Interrupted if the work must end now."""
+        self._lease.heartbeat()
+
+    def _renew(self) -> None:
+        with self.transaction() as (_, job):
+            job.lease_until = self.services.clock.now() + LEASE
+
+    def progress(self, done: int, total: int, note: str) -> None:
+        """Tells the log, where whoever runs the service can follow."""
+        log.info("job.progressed", done=done, total=total, note=note)
+
+    def newest_commit(self, campaign: Campaign) -> str:
+        """The newest commit of the branch that a campaign tested; "" where that is not to be had."""
+        branch = campaign.ref.removeprefix(_BRANCH)
+        if self.github_reader is None or not campaign.ref.startswith(_BRANCH):
+            return ""
+        return self.github_reader.branch_head(campaign.target, branch)

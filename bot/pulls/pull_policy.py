@@ -1,0 +1,90 @@
+"""What is to be done about a pull request at its present head: test it, wait for a release, or leave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from bot.campaigns.steps.planning import CONFIG_FILE, NOTHING_TO_TEST
+from bot.config import RepositoryConfig, resolve_config
+from bot.errors import ConfigError
+from bot.pulls.approval import check_approval
+from bot.pulls.dependencies import GitHubReader, Mirrors
+from bot.store.models import Pull
+from bot.store.outbox import DRY_RUN
+
+TEST, AWAIT_APPROVAL, SKIP, INVALID_CONFIG = "test", "wait", "leave", "broken"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One of TEST, WAIT (for a release), LEAVE, and BROKEN (its own configuration cannot be read).
+
+    why      one sentence for people
+    config   the configuration in force, for TEST
+    base     the commit to compare with, for TEST; "" where there is none
+    should_report  whether GitHub is told, as `reports.mode` of the configuration in force says
+    """
+
+    what: str
+    why: str
+    config: RepositoryConfig | None = None
+    base: str = ""
+    should_report: bool = False
+
+
+class PullPolicy:
+    """Decides with what git and, where it can be asked, GitHub say."""
+
+    def __init__(self, mirrors: Mirrors, github_reader: GitHubReader | None) -> None:
+        self._mirrors, self._github_reader = mirrors, github_reader
+
+    def decide(self, pull: Pull) -> Decision:
+        """Decides. Raises RefusalError and InfrastructureError as the mirrors and GitHub do."""
+        approval = check_approval(pull, self._role_reader(pull.target))
+        try:
+            config = self._load_config(pull.target, pull.head if approval.uses_own_config else pull.base)
+        except ConfigError as error:
+            return self._decide_invalid_config(pull, str(error), uses_own_config=approval.uses_own_config)
+        if config is None:
+            return Decision(SKIP, NOTHING_TO_TEST)
+        should_report = _reports_to_github(config)
+        if not config.pull_requests.test:
+            return Decision(SKIP, f"pull_requests.test is off in {CONFIG_FILE}")
+        if pull.draft and not config.pull_requests.drafts:
+            return Decision(SKIP, f"it is a draft, and pull_requests.drafts is off in {CONFIG_FILE}")
+        if not approval.may_run:
+            return Decision(AWAIT_APPROVAL, approval.why, should_report=should_report)
+        base = self._mirrors.merge_base(pull.target, pull.base, pull.head)
+        return Decision(TEST, approval.why, _apply_pull_budget(config), base, should_report)
+
+    def _decide_invalid_config(self, pull: Pull, error: str, *, uses_own_config: bool) -> Decision:
+        """A configuration that cannot be read; whether to say so is asked of the branch it is merged into."""
+        if not uses_own_config:
+            return Decision(INVALID_CONFIG, f"{CONFIG_FILE} on {pull.base_ref} cannot be read: {error}")
+        try:
+            config = self._load_config(pull.target, pull.base)
+        except ConfigError:
+            config = None
+        return Decision(
+            INVALID_CONFIG, error, should_report=config is not None and _reports_to_github(config)
+        )
+
+    def _load_config(self, target: str, sha: str) -> RepositoryConfig | None:
+        return resolve_config(partial(self._mirrors.read, target, sha))
+
+    def _role_reader(self, target: str) -> partial[str]:
+        return partial(self._read_role, target)
+
+    def _read_role(self, target: str, login: str) -> str:
+        return self._github_reader.permission(target, login) if self._github_reader is not None else "none"
+
+
+def _reports_to_github(config: RepositoryConfig) -> bool:
+    return config.reports.mode != DRY_RUN
+
+
+def _apply_pull_budget(config: RepositoryConfig) -> RepositoryConfig:
+    """The configuration as it holds for a pull request's campaign."""
+    budget = config.pull_requests.budget
+    return config if budget is None else config.model_copy(update={"budget": budget})

@@ -1,0 +1,305 @@
+"""What the campaigns room calls: a campaign's end becomes files, bugs and effects."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bot.bugs import issue_filing, transitions
+from bot.campaigns.report.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
+from bot.campaigns.services import CampaignProblem, Script
+from bot.config import RepositoryConfig
+from bot.reports import pull, renderer
+from bot.reports.campaign_view import (
+    CampaignView,
+    FindingView,
+    ReducedView,
+    Tally,
+    ToolchainView,
+    VerdictCount,
+)
+from bot.reports.check_runs import build_untested_check_run
+from bot.reports.reference_outputs import add_reference_outputs
+from bot.reports.report import Group, Report, build_report
+from bot.reports.templates import pluralize
+from bot.store import Session, bugs, campaigns, findings, now, outbox, targets
+from bot.store.models import Classification, Side
+from bot.store.outbox import EffectDraft
+from fuzzing.cases import Corpus, TestCase
+
+
+class CampaignReports:
+    """Reports of campaigns.
+
+    corpus   where their cases lie
+    folder   campaign's id → where its artifacts go
+    page     campaign's id → the address of its report, "" where it has none
+    offered  False where nobody gets more of a report than report.json: then no pages are written, and no
+             reproducers tried
+    """
+
+    def __init__(
+        self,
+        corpus: Path,
+        folder: Callable[[int], Path],
+        clock: Callable[[], datetime] = now,
+        page: Callable[[int], str] = lambda _: "",
+        *,
+        write_pages: bool = True,
+    ) -> None:
+        self._page = page
+        self._write_pages = write_pages
+        self._corpus = Corpus(corpus)
+        self._folder = folder
+        self._clock = clock
+
+    def write(self, summary: Summary) -> None:
+        """Writes report.md, .html, .json and the reproducers; doing it again gives the same files."""
+        write = renderer.write_artifacts if self._write_pages else renderer.write_json
+        write(self._report(summary), self._folder(summary.campaign_id))
+
+    def publish(self, session: Session, summary: Summary) -> None:
+        """Records the bugs, and the effects that tell of them, by key: twice is once."""
+        report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
+        present = self._clock()
+        why = {
+            (group.classification, group.signature): self._record_bug(session, summary, group, present)
+            for group in report.groups
+            if group.classification in _BUGS
+        }
+        # Of one bug some cases may have failed before: those do not silence what is new.
+        not_filed = {
+            signature
+            for (classification, signature), reason in why.items()
+            if reason and classification is NEW
+        }
+        drafts = self._draft_effects(session, report, config, present)
+        drafts = issue_filing.hold_for_checks(drafts, not_filed, config.reports.mode)
+        posted = outbox.post(
+            session,
+            drafts,
+            campaign_id=summary.campaign_id,
+            issues_per_day=config.reports.issues_per_day,
+            at=present,
+        )
+        issue_filing.request_all_checks(session, posted, drafts, present)
+        transitions.request_retests(session, summary.campaign_id, present)
+
+    @staticmethod
+    def _record_bug(session: Session, summary: Summary, group: Group, at: datetime) -> str:
+        """Records a bug of the campaign; why nothing is filed about it, "" if it may be."""
+        not_filed = issue_filing.record_bug(
+            session,
+            summary.target,
+            group.signature,
+            group.title,
+            group.example.operator,
+            at,
+            renderer.reason_not_filed(group.classification)
+            or reason_in_pull_request(summary.pull)
+            or reason_in_merge_queue(summary.ref)
+            or found_by_reduction(group),
+            _sighting(summary, group.signature),
+        )
+        bug = bugs.find(session, summary.target, group.signature)
+        assert bug is not None
+        findings.assign_bug(session, summary.campaign_id, group.signature, bug.id)
+        return not_filed
+
+    def _draft_effects(
+        self, session: Session, report: Report, config: RepositoryConfig, at: datetime
+    ) -> list[EffectDraft]:
+        page = self._page(report.view.campaign)
+        if report.view.pull is None:
+            return renderer.draft_effects(report, config, page)
+        return pull.draft_effects(session, report, config, at, page)
+
+    def scripts(self, summary: Summary) -> list[list[Script]]:
+        """The reproducers of what is reported: of the reduced case, then of the case as it was found."""
+        if not self._write_pages:
+            return []
+        report = self._report(replace(summary, tried={}))
+        found = {one.case_id: replace(one, reduced=None) for one in summary.findings}
+        made = []
+        for group in report.groups:
+            if group.classification in _TRIED and group.script:
+                scripts = [Script(group.example.case, group.script)]
+                if group.found != group.example.case:
+                    alone = self._report(replace(summary, tried={}, findings=(found[group.found],)))
+                    scripts += [Script(group.found, one.script) for one in alone.groups if one.script]
+                made.append(scripts)
+        return made
+
+    def publish_problem(self, session: Session, problem: CampaignProblem) -> None:
+        """One neutral check run that says what to fix."""
+        stable_name = targets.stable_name(session, problem.target)
+        draft = build_untested_check_run(
+            problem.target, stable_name, problem.head, problem.campaign_id, problem.reason, problem.kind
+        )
+        outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self._clock())
+
+    def _report(self, summary: Summary) -> Report:
+        texts = {one.case_id: one.program_text for one in summary.findings if one.program_text}
+        reduced_findings = (one.reduced for one in summary.findings if one.reduced is not None)
+        texts |= {one.case_id: one.program_text for one in reduced_findings if one.program_text}
+        return build_report(
+            build_view(summary), self._corpus.get, lambda _ids: texts, self._add_reference_outputs
+        )
+
+    def _add_reference_outputs(self, case: TestCase) -> TestCase:
+        return add_reference_outputs(case, self._corpus.root)
+
+
+def _sighting(summary: Summary, signature: str) -> bugs.Sighting:
+    """What the campaign knows of a bug, by that of its reduced cases which needs the least."""
+    pull = not campaigns.on_branch(summary.pull, summary.ref)
+    reduced_findings = [one.reduced for one in summary.findings if one.signature == signature and one.reduced]
+    if not reduced_findings:
+        return bugs.Sighting(summary.campaign_id, pull)
+    simplest = min(reduced_findings, key=lambda one: (len(one.traits.needs), one.size, one.case_id))
+    return bugs.Sighting(
+        summary.campaign_id,
+        pull,
+        case=simplest.case_id,
+        backend=simplest.head.backend,
+        device=simplest.head.device,
+        configuration=simplest.head.configuration,
+        traits=asdict(simplest.traits),
+        fields=simplest.fields,
+    )
+
+
+def reason_in_pull_request(pull: int | None) -> str:
+    """Why what a pull request broke becomes no issue; "" for a campaign on a branch.
+
+    What is not merged is nobody's bug but its author's: the pull request is told, and the bug is filed if a
+    campaign on a watched branch sees it.
+    """
+    return "" if pull is None else f"in a pull request, #{pull}: issues are about watched branches"
+
+
+def reason_in_merge_queue(ref: str) -> str:
+    """Why what a merge queue's group broke becomes no issue: it may never be merged."""
+    return "" if campaigns.on_branch(None, ref) else "in a merge queue: issues are about watched branches"
+
+
+#: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.
+_TRIED = frozenset({Classification.REGRESSION, Classification.INCONCLUSIVE})
+
+
+def found_by_reduction(group: Group) -> str:
+    """Why a bug that no planned case shows becomes no issue; "" for others, and for one that was made small.
+
+    It was met while another case was made small. Once it is confirmed beside base and made small itself it is
+    as good as any; where the time did not allow that, the report tells of it.
+    """
+    if group.found_by_reduction < group.cases or group.history:
+        return ""
+    return "met while another case was made small, and not made small itself: told in the report"
+
+
+NEW = Classification.REGRESSION
+#: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
+_BUGS = frozenset({Classification.REGRESSION, Classification.ALREADY_BROKEN})
+
+
+def build_view(summary: Summary) -> CampaignView:
+    """The summary in the words of reports."""
+    toolchains = {side: _toolchain(facts) for side, facts in summary.toolchains.items()}
+    head = summary.toolchains.get(Side.HEAD)
+    return CampaignView(
+        target=summary.target,
+        stable_name=summary.stable_name,
+        campaign=summary.campaign_id,
+        head=summary.head,
+        base=summary.base,
+        ref=summary.ref,
+        trigger=summary.trigger,
+        pull=summary.pull,
+        seed=summary.seed,
+        backend=head.backend if head else str(summary.config.get("backend", "")),
+        device=str(summary.config.get("device", "")),
+        head_toolchain=toolchains.get(Side.HEAD),
+        base_toolchain=toolchains.get(Side.BASE),
+        planned=summary.planned,
+        counts=list(_counts(summary)),
+        findings=map(_finding, summary.findings),
+        stopped="budget" if summary.not_run else "",
+        skipped=summary.skipped,
+        library=", ".join(summary.libraries),
+        sources=summary.sources,
+        ranking=summary.ranking,
+        durations=summary.seconds,
+        phases=summary.phases,
+        cached=summary.cached,
+        costs=summary.costs,
+        tried=summary.tried,
+        noise=Tally(*summary.noise),
+        configuration=summary.configuration,
+        config=summary.config,
+        started_at=summary.created_at,
+    )
+
+
+def _counts(summary: Summary) -> Iterator[VerdictCount]:
+    for operator, sides in summary.operators.items():
+        for side, tally in sides.items():
+            for verdict, cases in tally.items():
+                yield VerdictCount(side, operator, verdict, cases)
+
+
+def _toolchain(facts: ToolchainFacts) -> ToolchainView:
+    versions = {name: version for name, version in facts.versions.items() if name != "python"}
+    machine = f"{platform.system()} {platform.machine()}"
+    return ToolchainView(facts.label, versions, facts.requirements, facts.versions.get("python", ""), machine)
+
+
+def _finding(facts: FindingFacts) -> FindingView:
+    return FindingView(
+        case=facts.case_id,
+        test=facts.origin.test,
+        operator=facts.origin.operator,
+        classification=facts.classification,
+        head=facts.head,
+        base=facts.base,
+        head_runs=Tally(facts.head_failed, facts.head_runs),
+        base_runs=Tally(facts.base_failed, facts.base_runs),
+        signature=facts.signature,
+        title=facts.title,
+        size=facts.origin.size,
+        reason=facts.reason,
+        reduced=_reduced(facts.reduced) if facts.reduced else None,
+        found_by_reduction=facts.found_by_reduction,
+    )
+
+
+def _reduced(facts: ReducedFacts) -> ReducedView:
+    return ReducedView(
+        case=facts.case_id,
+        head=facts.head,
+        base=facts.base,
+        head_runs=Tally(facts.head_failed, facts.head_runs),
+        base_runs=Tally(facts.base_failed, facts.base_runs),
+        size=facts.size,
+        history=describe_reduction(facts.history),
+        minimal=bool(facts.history.get("minimal", True)),
+    )
+
+
+def describe_reduction(end: Mapping[str, Any]) -> str:
+    """How a case became small, in a line such as "50 → 2 operators, 120 → 4 edges used in 44 runs".
+
+    end   the last event of `fuzzing.reduce`; at most three of its counts are told, those that changed
+    """
+    counts = zip(end.get("words", ()), end.get("before", ()), end.get("after", ()), strict=False)
+    changed = [f"{before:g} → {after:g} {word}" for word, before, after in counts if before != after]
+    told = ", ".join(changed[:3]) or "no less of these, but simpler values"
+    runs = int(end.get("runs", 0)) + int(end.get("replayed", 0))
+    ending = (
+        "" if end.get("minimal", True) else "; the budget was spent before nothing more could be left out"
+    )
+    return f"{told} in {pluralize(runs, 'run')}{ending}"

@@ -1,0 +1,187 @@
+"""The check run of a commit: one that tells what a campaign found, one that says it could not test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bot.errors import InternalError
+from bot.github.limits import MAX_TITLE, marker
+from bot.reports import text
+from bot.reports.buttons import FILE, MUTE, REDUCE, RERUN, Button, actions
+from bot.reports.campaign_view import CampaignView
+from bot.reports.issue import collapse_blank_lines
+from bot.reports.report import UNDECIDED, Report, key
+from bot.reports.sections import context, unmuted_regressions
+from bot.reports.templates import pluralize, render
+from bot.store.models import Classification
+from bot.store.outbox import EffectDraft
+
+CHECK_RUN = "check_run"
+NAME = "assay"
+
+#: Ours: what somebody may still read on a check's page. The report has everything.
+TEXT_BUDGET = 30_000
+#: With the scripts of what a pull request breaks, folded away: nothing else on GitHub has them.
+PULL_BUDGET = 55_000
+#: Bugs named before anything else; the rest are below.
+_SHOWN = 10
+#: (groups of a section, rows of a group, scripts), from the full text to the least.
+_SIZES = ((30, 30, 30), (30, 30, 5), (12, 10, 3), (12, 10, 1), (4, 4, 1), (4, 4, 0), (1, 1, 0), (0, 0, 0))
+
+
+@dataclass(frozen=True)
+class CheckRunOptions:
+    """What a check run depends on beside its report.
+
+    page         where the whole report is, "" where it has no address
+    gate         whether a regression fails the check
+    muted        globs over operators that maintainers do not want to hear of
+    pull         the pull request, None for a branch
+    annotations  as GitHub's API describes them
+    held         whether issues about it wait for somebody to release them
+    """
+
+    page: str = ""
+    gate: bool = False
+    muted: Sequence[str] = ()
+    pull: int | None = None
+    annotations: Sequence[Mapping[str, Any]] = field(default=())
+    held: bool = False
+
+
+_DEFAULT_OPTIONS = CheckRunOptions()
+
+
+def check_run_key_of(view: CampaignView) -> str:
+    """One campaign has one check run."""
+    return check_run_key(view.stable_name, view.head, view.campaign)
+
+
+def check_run_key(stable_name: str, head: str, campaign: int) -> str:
+    """The key of a campaign's check run."""
+    return key(CHECK_RUN, stable_name, head, str(campaign))
+
+
+def build_check_run(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> dict[str, Any]:
+    """The body of `POST /repos/{owner}/{repo}/check-runs` for a campaign that has ended."""
+    view = report.view
+    told = context(report, muted=options.muted, pull=options.pull)
+    extra: dict[str, Any] = {"annotations": list(options.annotations)} if options.annotations else {}
+    run = build_payload(
+        view.head,
+        check_run_key_of(view),
+        headline(report, options.muted),
+        collapse_blank_lines(
+            render(
+                "reports/check_summary.md.j2",
+                **told,
+                new=unmuted_regressions(report, options.muted),
+                shown=_SHOWN,
+            )
+        ),
+        _text(told, options),
+        conclusion=conclusion(report, options),
+        started=view.started_at,
+        ended=view.ended_at,
+        page=options.page,
+        buttons=_buttons(report, options),
+    )
+    return run | {"output": run["output"] | extra}
+
+
+def headline(report: Report, muted: Sequence[str]) -> str:
+    """The report in one line; what is muted is no news."""
+    new = unmuted_regressions(report, muted)
+    if report.of(Classification.REGRESSION) and not new:
+        return f"Nothing new in {pluralize(report.ran(), 'case')} but what is muted"
+    return report.headline_for(new)
+
+
+def conclusion(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> str:
+    """`success` only if the change was judged and broke nothing; `neutral` for all else.
+
+    A regression is a `failure` only where the repository asked for that: `pull_requests.gate`. What
+    maintainers have muted counts for nothing.
+    """
+    if unmuted_regressions(report, options.muted):
+        return "failure" if options.gate else "neutral"
+    open_ = report.cases(*UNDECIDED)
+    return "success" if report.ran() and not open_ else "neutral"
+
+
+def _buttons(report: Report, options: CheckRunOptions) -> list[Button]:
+    """Of a pull request's check; a branch's has one only where something waits for a press."""
+    if options.pull is None:
+        return [FILE] if options.held and unmuted_regressions(report, options.muted) else []
+    return [RERUN, REDUCE, MUTE] if unmuted_regressions(report, options.muted) else [RERUN]
+
+
+def build_untested_check_run(
+    target: str, stable_name: str, head: str, campaign: int, reason: str, kind: str = "infrastructure"
+) -> EffectDraft:
+    """The check run of a commit that could not be tested; it says nothing about the compiler.
+
+    reason   what failed and what to fix, as the error says it
+    kind     whose it is to mend, as in `bot.campaigns.services.CampaignProblem`
+    """
+    summary = render("reports/untested.md.j2", head=head, campaign=campaign, reason=reason, kind=kind)
+    run = check_run_key(stable_name, head, campaign)
+    title = "Could not test this commit"
+    body = build_payload(head, run, title, collapse_blank_lines(summary), "", conclusion="neutral")
+    return EffectDraft(CHECK_RUN, run, target, body, editable=True)
+
+
+def build_payload(
+    head: str,
+    run: str,
+    title: str,
+    summary: str,
+    body: str,
+    *,
+    status: str = "completed",
+    conclusion: str = "",
+    started: datetime | None = None,
+    ended: datetime | None = None,
+    page: str = "",
+    buttons: Sequence[Button] = (),
+) -> dict[str, Any]:
+    """The body of a check run.
+
+    run         the key of its effect, by which the check run is found again
+    status      queued, in_progress or completed; `conclusion` is given with the last alone
+    page        where the whole report is, "" for none
+    """
+    made: dict[str, Any] = {"name": NAME, "head_sha": head, "status": status}
+    if conclusion:
+        made["conclusion"] = conclusion
+    made["external_id"] = run
+    made["output"] = {
+        "title": text.title(title, MAX_TITLE),
+        "summary": summary,
+        "text": f"{body}\n{marker(run)}\n".lstrip("\n"),
+    }
+    times = {"started_at": started, "completed_at": ended}
+    made |= {name: _time(at) for name, at in times.items() if at is not None}
+    if page:
+        made["details_url"] = page
+    return made | ({"actions": actions(buttons)} if buttons else {})
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _text(told: Mapping[str, Any], options: CheckRunOptions) -> str:
+    """Scripts are for pull requests; what a branch breaks has its issue."""
+    most = TEXT_BUDGET if options.pull is None else PULL_BUDGET
+    for limit, rows, scripts in _SIZES:
+        shown = 0 if options.pull is None else scripts
+        body = collapse_blank_lines(
+            render("reports/check_text.md.j2", **told, limit=limit, rows=rows, scripts=shown)
+        )
+        if len(body) <= most:
+            return body
+    raise InternalError(f"a check run of {len(body)} characters without a single finding in it")

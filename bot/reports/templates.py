@@ -1,0 +1,75 @@
+"""The one jinja2 environment: Markdown and Python are written as they are, HTML is escaped."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from bot.reports import mismatch_summary, text
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Templates of the source tree, or of the installed wheel, which carries them along.
+
+    HTML is escaped by jinja2; Markdown and Python source go through the filters of `bot.reports.text`.
+    """
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([_PACKAGE.parent / "templates", _PACKAGE / "_templates"]),
+        autoescape=lambda name: name is not None and name.endswith((".html.j2", ".svg.j2")),  # noqa: S701 (see above)
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    env.filters |= {
+        "clean": text.clean,
+        "one_line": text.one_line,
+        "redact_paths": text.redact_paths,
+        "plain": text.plain,
+        "escaped": text.escaped,
+        "code": text.code,
+        "cell": text.cell,
+        "fence": text.fence,
+        "comment": text.comment,
+        # Cleaned first: half a secret would not be recognised.
+        "truncated": lambda raw, limit: text.cut(text.clean(raw), limit),
+        "cut_start": lambda raw, limit: text.cut_start(text.clean(raw), limit),
+        "verbatim": text.verbatim,
+        "py": ascii,  # a Python literal, in ASCII
+        "thousands": thousands,
+        "pluralize": pluralize,
+        "ulp_bins": mismatch_summary.ulp_bins,
+        "describe_mismatch": mismatch_summary.describe_mismatch,
+        "seconds": seconds,
+    }
+    return env
+
+
+def render(template: str, **values: Any) -> str:
+    """The template `name` filled with `values`."""
+    return environment().get_template(template).render(values)
+
+
+def thousands(number: int) -> str:
+    """1884 → "1,884"."""
+    return f"{number:,}"
+
+
+def pluralize(number: int, noun: str, plural: str = "") -> str:
+    """(1, "case") → "1 case"; (1884, "case") → "1,884 cases"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def seconds(value: float) -> str:
+    """A duration for people: "0.4 s", "12 s", "3 min 20 s"."""
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    return f"{int(value // 60)} min {int(value % 60)} s"

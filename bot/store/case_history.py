@@ -1,0 +1,71 @@
+"""What cases did before: the verdicts and times that a target's earlier campaigns left, for ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Float, Select, case, func, literal, select, union
+
+from bot.store.campaigns import CHUNK, Session
+from bot.store.models import Campaign, OutcomeRow
+from fuzzing.outcomes import Phase, Verdict
+
+_DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class CaseHistory:
+    """One case, over all toolchains of a target.
+
+    runs               on how many toolchains, devices and configurations it has a verdict
+    findings           how many of them accuse the compiler
+    last_finding_days  days since the last that does; None if none does
+    seconds            that one run of it takes, on average, the compiler's import left out
+    """
+
+    case: str
+    runs: int
+    findings: int
+    last_finding_days: float | None
+    seconds: float
+
+
+def past(session: Session, target: str, backend: str, before: datetime) -> Iterator[CaseHistory]:
+    """The history of a target's backend as it stood at `before`, by case, streamed."""
+    for case_id, runs, findings, last, seconds in session.execute(
+        _query(target, backend, before), execution_options={"yield_per": CHUNK}
+    ):
+        days = None if last is None else max(0.0, (before - last).total_seconds() / _DAY_S)
+        yield CaseHistory(case_id, int(runs), int(findings), days, float(seconds))
+
+
+def _query(target: str, backend: str, before: datetime) -> Select[Any]:
+    is_failure = OutcomeRow.verdict.in_([verdict.value for verdict in Verdict if verdict.is_failure])
+    own = Campaign.target == target
+    toolchains = union(
+        select(Campaign.head_toolchain).where(own), select(Campaign.base_toolchain).where(own)
+    ).subquery()
+    phases = (phase for phase in Phase if phase is not Phase.IMPORT)
+    spent = sum(
+        (func.coalesce(OutcomeRow.body["durations", phase.value].as_float(), 0.0) for phase in phases),
+        start=literal(0.0, Float),
+    )
+    return (
+        select(
+            OutcomeRow.case_id,
+            func.count(),
+            func.sum(case((is_failure, 1), else_=0)),
+            func.max(case((is_failure, OutcomeRow.recorded_at)), type_=OutcomeRow.recorded_at.type),
+            func.avg(spent),
+        )
+        .where(
+            OutcomeRow.backend == backend,
+            OutcomeRow.recorded_at < before,
+            OutcomeRow.toolchain.in_(select(toolchains.c.head_toolchain)),
+        )
+        .group_by(OutcomeRow.case_id)
+        .order_by(OutcomeRow.case_id)
+    )

@@ -1,0 +1,115 @@
+"""Duties: what is done now and then by one process, however many run.
+
+A duty is due when it was last done long enough ago and nobody holds its lease. Whoever takes it works
+outside any transaction and writes down at the end when that was, and what to know the next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import case, or_, select, update
+from sqlalchemy.orm import Session
+
+from bot.store.campaigns import insert_missing
+from bot.store.models import PeriodicTask
+
+
+@dataclass(frozen=True)
+class ClaimedTask:
+    """A duty that is ours for now: when it was last done, and what was to be remembered."""
+
+    name: str
+    last: datetime | None
+    saved_state: dict[str, Any]
+
+
+def claim(
+    session: Session, name: str, owner: str, at: datetime, every: timedelta, lease: timedelta
+) -> ClaimedTask | None:
+    """The duty, leased to `owner`, if it is due and nobody is at it; else None."""
+    insert_missing(session, PeriodicTask, [{"name": name}])
+    free = or_(PeriodicTask.lease_until.is_(None), PeriodicTask.lease_until <= at)
+    waited = or_(PeriodicTask.done_at.is_(None), PeriodicTask.done_at <= at - every)
+    query = (
+        select(PeriodicTask).where(PeriodicTask.name == name, free, waited).with_for_update(skip_locked=True)
+    )
+    task = session.scalars(query).one_or_none()
+    if task is None:
+        return None
+    task.owner, task.lease_until, task.rerun_requested = owner, at + lease, False
+    return ClaimedTask(name, task.done_at, dict(task.saved_state))
+
+
+def is_due(session: Session, name: str, at: datetime, every: timedelta) -> bool:
+    """Whether `claim` would give it; needs no write lock."""
+    task = session.get(PeriodicTask, name)
+    if task is None:
+        return True
+    leased = task.lease_until is not None and task.lease_until > at
+    return not leased and (task.done_at is None or task.done_at <= at - every)
+
+
+def renew(session: Session, name: str, owner: str, until: datetime) -> bool:
+    """Pushes the end of the lease out; False if it went to another process."""
+    query = (
+        update(PeriodicTask)
+        .where(PeriodicTask.name == name, PeriodicTask.owner == owner)
+        .values(lease_until=until)
+    )
+    return session.scalar(query.returning(PeriodicTask.name)) is not None
+
+
+def done(
+    session: Session,
+    name: str,
+    owner: str,
+    at: datetime,
+    note: str,
+    saved_state: dict[str, Any] | None = None,
+) -> bool:
+    """The duty was done, or failed for now, which `note` says; False if the lease was lost meanwhile.
+
+    Where it was rerun_requested since it was taken, it stays due.
+    """
+    when = case((PeriodicTask.rerun_requested, None), else_=at)
+    values: dict[str, Any] = {"done_at": when, "owner": "", "lease_until": None, "note": note}
+    if saved_state is not None:
+        values["saved_state"] = saved_state
+    query = (
+        update(PeriodicTask).where(PeriodicTask.name == name, PeriodicTask.owner == owner).values(**values)
+    )
+    return session.scalar(query.returning(PeriodicTask.name)) is not None
+
+
+def release_lease(session: Session, name: str, owner: str) -> None:
+    """Gives the lease back, nothing else changed: the process is shutting down."""
+    session.execute(
+        update(PeriodicTask)
+        .where(PeriodicTask.name == name, PeriodicTask.owner == owner)
+        .values(owner="", lease_until=None)
+    )
+
+
+def release_other_leases(session: Session, owner: str) -> None:
+    """Frees every lease held by anybody else; for a process that knows itself to be alone."""
+    session.execute(
+        update(PeriodicTask)
+        .where(PeriodicTask.owner != "", PeriodicTask.owner != owner)
+        .values(owner="", lease_until=None)
+    )
+
+
+def run_soon(session: Session, name: str) -> None:
+    """Makes the duty due at once; one that somebody is at is done once more after that."""
+    session.execute(
+        update(PeriodicTask).where(PeriodicTask.name == name).values(done_at=None, rerun_requested=True)
+    )
+
+
+def list_all(session: Session) -> Sequence[PeriodicTask]:
+    """Every duty that was ever due, by name; for people."""
+    return session.scalars(select(PeriodicTask).order_by(PeriodicTask.name)).all()

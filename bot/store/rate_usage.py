@@ -1,0 +1,99 @@
+"""How much GitHub is asked for, over all processes: what was written when, and who must wait until when.
+
+The figures are GitHub's ("Rate limits for the REST API", "Best practices"): 80 content creations a minute and
+500 an hour, a second between writes. They count for each account: an installation, or the owner of a token.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from bot.store.models import RateLimitPause, RateUsage
+
+#: Content creations allowed in a time.
+CREATIONS = ((80, timedelta(minutes=1)), (500, timedelta(hours=1)))
+#: Searches allowed in a time; GitHub counts them apart.
+SEARCHES = ((30, timedelta(minutes=1)),)
+_KEPT = timedelta(hours=2)  # rows older than every window above are dropped
+
+Windows = tuple[tuple[int, timedelta], ...]
+
+
+def reserve(
+    session: Session,
+    account: str,
+    at: datetime,
+    *,
+    gap: timedelta = timedelta(0),
+    creates_content: bool = False,
+    windows: Windows = (),
+    max_wait: timedelta = timedelta(0),
+) -> datetime:
+    """When `account` may act: not before `at`, `gap` after its last act, and within `windows`.
+
+    The time is taken, for nobody else to take, if it is no further away than `max_wait`; else nothing is.
+    counted  whether the act counts in the windows
+    """
+    _queue(session, account)
+    last = session.scalar(select(func.max(RateUsage.at)).where(RateUsage.account == account))
+    when = max(at, last + gap) if last is not None else at
+    if creates_content:
+        when = max([when, *(_free(session, account, most, span, when) for most, span in windows)])
+    if when - at <= max_wait:
+        session.add(RateUsage(account=account, at=when, creates_content=creates_content))
+        session.flush()
+    return when
+
+
+def _free(session: Session, account: str, most: int, span: timedelta, when: datetime) -> datetime:
+    """When fewer than `most` counted acts lie in the `span` before."""
+    query = (
+        select(RateUsage.at)
+        .where(RateUsage.account == account, RateUsage.creates_content, RateUsage.at > when - span)
+        .order_by(RateUsage.at.desc())
+        .offset(most - 1)
+        .limit(1)
+    )
+    oldest = session.scalar(query)
+    return oldest + span if oldest is not None else when
+
+
+def _queue(session: Session, account: str) -> None:
+    """One at a time for each account. SQLite has one writer anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(zlib.crc32(account.encode()))))
+
+
+def pause(session: Session, account: str, until: datetime, reason: str) -> None:
+    """Nobody calls for `account` before `until`; an earlier pause that ends later stays."""
+    _queue(session, account)
+    there = session.get(RateLimitPause, account)
+    if there is None:
+        session.add(RateLimitPause(account=account, until=until, reason=reason))
+    elif there.until < until:
+        there.until, there.reason = until, reason
+    session.flush()
+
+
+def pauses(session: Session, at: datetime) -> Mapping[str, RateLimitPause]:
+    """Account → its pause, where that is not over."""
+    return {
+        one.account: one for one in session.scalars(select(RateLimitPause).where(RateLimitPause.until > at))
+    }
+
+
+def paused(session: Session, account: str, at: datetime) -> RateLimitPause | None:
+    """The pause of one account, if it is not over."""
+    there = session.get(RateLimitPause, account)
+    return there if there is not None and there.until > at else None
+
+
+def prune(session: Session, at: datetime) -> None:
+    """Drops what counts no more."""
+    session.execute(delete(RateUsage).where(RateUsage.at < at - _KEPT))
+    session.execute(delete(RateLimitPause).where(RateLimitPause.until < at))

@@ -1,0 +1,90 @@
+"""The gate of every event: is its repository watched, what is it called, is the event out of date?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.store import Session, now, targets
+from bot.store.models import Target, TargetState
+from bot.targets import branch_heads, target_lifecycle
+from bot.targets.branch_heads import PushOrder
+from bot.webhooks.inbox_reader import Handler
+from bot.webhooks.intents import (
+    CampaignIntent,
+    CheckIntent,
+    Ignored,
+    InstallationIntent,
+    Intent,
+    RepositoryIntent,
+)
+
+
+@dataclass(frozen=True)
+class EventFilter:
+    """Carries out by `handle` what is asked for a watched repository, under the name it has in our rows.
+
+    app    the App's id or client id, "" where there is none: checks of other Apps are passed over
+    can_ask_github   whether GitHub can be asked which of two pushes is the later; else the last to arrive is
+    """
+
+    handle: Handler
+    app: str = ""
+    can_ask_github: bool = True
+    clock: Callable[[], datetime] = now
+
+    def __call__(self, session: Session, intent: Intent) -> object:
+        """What the handler answers, or why nothing was done."""
+        if isinstance(intent, (InstallationIntent, RepositoryIntent)):
+            return self.handle(session, intent)
+        at = self.clock()
+        target = target_lifecycle.get_or_create(session, intent.target, intent.github_id, at)
+        target.last_event_at = at
+        _update_installation(session, target, intent.installation, at)
+        why = targets.unwatched_reason(session, target.name) or self._find_foreign_app(intent)
+        if not why and isinstance(intent, CampaignIntent):
+            why = self._find_stale_push(session, target, intent, at)
+        if why:
+            return Ignored(why)
+        return self.handle(session, replace(intent, target=target.name))
+
+    def _find_foreign_app(self, intent: Intent) -> str:
+        """Why a check is not ours; "" where it is, or where that cannot be told."""
+        if not isinstance(intent, CheckIntent) or not self.app:
+            return ""
+        same_kind = [name for name in intent.app if name.isdigit() == self.app.isdigit()]
+        if same_kind and self.app not in same_kind:
+            return f"the check is another App's ({', '.join(intent.app)})"
+        return ""
+
+    def _find_stale_push(self, session: Session, target: Target, intent: CampaignIntent, at: datetime) -> str:
+        """Why a push is not tested; "" if it is, and then its branch is where it says."""
+        if intent.trigger != "push" or not intent.ref.startswith(branch_heads.BRANCH_PREFIX):
+            return ""
+        position = branch_heads.classify_push(target, intent)
+        if position is PushOrder.STALE:
+            return f"{intent.ref} has moved on since this push"
+        if position is PushOrder.AMBIGUOUS and self.can_ask_github:
+            target_lifecycle.request_sync(target)
+            return f"two pushes to {intent.ref} have the same time; GitHub is asked which is the later"
+        if position is PushOrder.CURRENT and targets.is_tested(session, target.name, intent.ref, intent.head):
+            return f"{intent.ref} is known to be at {intent.head[:12]}"
+        branch_heads.record_head(
+            target, intent.ref.removeprefix(branch_heads.BRANCH_PREFIX), intent.head, intent.at or at
+        )
+        return ""
+
+
+def _update_installation(session: Session, target: Target, installation: int | None, at: datetime) -> None:
+    """An event that GitHub signed and sent for an installation shows that it is there."""
+    if installation is None or target.installation_id == installation:
+        return
+    owner = target.name.partition("/")[0]
+    row, _ = targets.ensure_installation(session, installation, owner, targets.LONG_AGO)
+    target_lifecycle.request_installation_sync(session, row)
+    if row.state == TargetState.REMOVED.value:
+        return
+    target.installation_id = installation
+    if target.state == TargetState.REMOVED.value:
+        target_lifecycle.start_watching(session, target, "the GitHub App is installed there again", at)

@@ -1,0 +1,43 @@
+"""Rows that say nothing any more are dropped, and effects for whoever is not watched are given up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.store import retention, targets
+from bot.targets.periodic_tasks import TaskContext, TaskResult, periodic_task
+
+#: GitHub's limits look back an hour; a day is kept for people.
+RATE_USAGE_AGE = timedelta(days=1)
+#: An answer that nobody asked for again in so long is not worth its place.
+RESPONSE_AGE = timedelta(days=30)
+#: Rows dropped in one transaction: others want to write, too.
+BATCH_SIZE = 500
+
+
+@periodic_task("cleanup", interval=timedelta(hours=1))
+def delete_old_rows(context: TaskContext) -> TaskResult:
+    """Drops old deliveries, spending and answers."""
+    dropped = {}
+    for what, age in (
+        (retention.deliveries, context.dependencies.retention_policy.deliveries),
+        (retention.prune_rate_usage, RATE_USAGE_AGE),
+        (retention.prune_responses, RESPONSE_AGE),
+    ):
+        dropped[what.__name__] = _delete_batches(context, what, age)
+    with context.dependencies.database.transaction() as session:
+        for target in targets.unwatched_with_effects(session):
+            targets.stop_work(session, target.name, target.reason, context.at)
+    told = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
+    return TaskResult(f"dropped: {told}" if told else "nothing to drop")
+
+
+def _delete_batches(context: TaskContext, what: retention.Prune, age: timedelta) -> int:
+    total = 0
+    while True:
+        context.heartbeat()
+        with context.dependencies.database.transaction(durable=False) as session:
+            count = what(session, context.at - age, BATCH_SIZE)
+        total += count
+        if count < BATCH_SIZE:
+            return total

@@ -1,0 +1,104 @@
+"""Campaigns at the times that repositories name in `schedules`.
+
+The times are in our own rows (`Target.schedules`), computed by APScheduler's cron trigger: its own job
+store would pickle, and every process that runs would have to be told. Times that were missed, because
+nothing ran, are made up for once.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import structlog
+
+from bot.errors import InfrastructureError, RefusalError
+from bot.store import Session, audit, targets
+from bot.store.models import Target, TargetState
+from bot.targets import branch_heads, policy
+from bot.targets.periodic_tasks import TaskContext, TaskResult, periodic_task
+from bot.webhooks.intents import CampaignIntent
+
+log = structlog.get_logger(__name__)
+
+
+@periodic_task("schedules", interval=timedelta(seconds=30))
+def start_scheduled_campaigns(context: TaskContext) -> TaskResult:
+    """Starts what is due."""
+    started = 0
+    for name in _list_due(context):
+        context.heartbeat()
+        try:
+            branch, head = _read_head(context, name)
+        except (RefusalError, InfrastructureError) as error:
+            log.warning("schedule.postponed", target=name, reason=str(error))
+            continue
+        started += _start_campaigns(context, name, branch, head)
+    return TaskResult(f"{started} campaigns started")
+
+
+def _list_due(context: TaskContext) -> list[str]:
+    """The targets of which a schedule's time has come."""
+    with context.dependencies.database.reading() as session:
+        named = [(name, targets.find(session, name)) for name in targets.scheduled(session)]
+    return [
+        name
+        for name, target in named
+        if target is not None and any(policy.is_due(one, context.at) for one in target.schedules)
+    ]
+
+
+def _read_head(context: TaskContext, name: str) -> tuple[str, str]:
+    """The default branch and the commit at its head, "" if it is not known."""
+    with context.dependencies.database.reading() as session:
+        target = targets.find(session, name)
+    if target is None or not target.default_branch:
+        return "", ""
+    branch = target.default_branch
+    if context.dependencies.github is not None:
+        return branch, context.dependencies.github.branch_head(name, branch)
+    return branch, str(target.heads.get(branch, {}).get("commit", ""))
+
+
+def _start_campaigns(context: TaskContext, name: str, branch: str, head: str) -> int:
+    """Starts the campaigns of one target and names their next times, in one transaction.
+
+    Where `branch` is not the default any more, they are due still, and its head is asked for the next time.
+    """
+    with context.dependencies.database.transaction() as session:
+        target = targets.lock(session, name)
+        if target is None or target.state != TargetState.WATCHED.value:
+            return 0
+        if target.default_branch != branch:
+            return 0
+        due = [one for one in target.schedules if policy.is_due(one, context.at)]
+        started = sum(_start_campaign(context, session, target, one, head) for one in due)
+        target.schedules = [
+            one | {"next": policy.next_time(one["cron"], context.at)} if one in due else one
+            for one in target.schedules
+        ]
+    return started
+
+
+def _start_campaign(
+    context: TaskContext, session: Session, target: Target, schedule: dict[str, Any], head: str
+) -> bool:
+    """One campaign, compared with the last of the same schedule; False if there is nothing new to test."""
+    trigger = f"schedule:{schedule['name']}"
+    before = targets.last_tested(session, target.name, trigger)
+    if not head or (before is not None and before.head == head):
+        why = f"{target.default_branch} is where it was the last time" if head else "its head is not known"
+        audit.record(session, target.name, "skipped", trigger, why, context.at, evidence={"head": head})
+        return False
+    intent = CampaignIntent(
+        target=target.name,
+        github_id=target.github_id,
+        installation=target.installation_id,
+        head=head,
+        base=before.head if before is not None else "",
+        ref=f"{branch_heads.BRANCH_PREFIX}{target.default_branch}",
+        trigger=trigger,
+        overrides=policy.overrides(schedule),
+    )
+    context.dependencies.start(session, intent)
+    return True

@@ -1,0 +1,161 @@
+"""How a target comes under watch and leaves it: its row, what is under way for it, and the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import structlog
+
+from bot.reports.report import key
+from bot.store import Session, audit, jobs, periodic_tasks, suppression, target_rename, targets
+from bot.store.models import Installation, SuppressionCause, Target, TargetState
+
+#: The duty that reads the installations again (`bot.targets.periodic_tasks.installations`).
+INSTALLATIONS = "installations"
+#: The kind of job that deletes git mirrors (`bot.targets.jobs.mirror_deletion`).
+MIRRORS = "mirrors"
+
+log = structlog.get_logger(__name__)
+
+
+def get_or_create(session: Session, name: str, github_id: int | None, at: datetime) -> Target:
+    """The target's row, locked, made if there is none.
+
+    GitHub's id decides where it is told. Where the row has another name than the event, one of them is
+    out of date: the row keeps its name, and GitHub is asked soon.
+    """
+    target = targets.of_github_id(session, github_id) if github_id is not None else None
+    if target is None:
+        target = _get_or_create_by_name(session, name, github_id, at)
+    elif target.name != name:
+        request_sync(target)
+    return target
+
+
+def _get_or_create_by_name(session: Session, name: str, github_id: int | None, at: datetime) -> Target:
+    target, new = targets.ensure(session, name)
+    if target.github_id is not None and github_id is not None and target.github_id != github_id:
+        parked = target_rename.free_name(session, name)
+        why = f"{name} is another repository now; it was renamed, moved or deleted"
+        audit.record(session, parked, target_rename.RENAMED, "target", why, at, evidence={"before": name})
+        _request_mirror_deletion(session, parked, (name,), at)
+        request_sync(targets.ensure(session, parked)[0])
+        target, new = targets.ensure(session, name)
+    if target.github_id is None:
+        target.github_id = github_id
+    if new:
+        audit.record(session, name, "watched", "target", "seen for the first time", at)
+    return target
+
+
+def rename(session: Session, target: Target, name: str, at: datetime) -> Target:
+    """The target under its new name; all its rows follow, and GitHub is asked about it soon."""
+    old = target.name
+    changed = target_rename.rename_target(session, old, name)
+    log.info("target.renamed", before=old, target=name, rows=sum(changed.values()))
+    why = f"GitHub calls {old} {name} now"
+    audit.record(
+        session, name, target_rename.RENAMED, "target", why, at, evidence={"before": old, "rows": changed}
+    )
+    if old.lower() != name.lower():
+        _request_mirror_deletion(session, name, (old, name), at)
+    moved = targets.lock(session, name)
+    assert moved is not None
+    request_sync(moved)
+    return moved
+
+
+def _request_mirror_deletion(session: Session, target: str, names: Sequence[str], at: datetime) -> None:
+    """Has the git mirrors under these names deleted: who has a name now is not to read what another left.
+
+    No transaction waits for files. What is needed of them is fetched once more.
+    """
+    event_count = key(MIRRORS, *names, at.isoformat())
+    jobs.enqueue(session, MIRRORS, target, event_count, at, arguments={"names": list(names)})
+
+
+def stop_watching(session: Session, target: Target, state: TargetState, reason: str, at: datetime) -> None:
+    """Nothing more is tested or said for the target: its campaigns end, its effects are given up."""
+    if target.state == state.value:
+        return
+    target.state, target.reason = state.value, reason
+    lost = state in (TargetState.REMOVED, TargetState.GONE)
+    target.removed_at = (target.removed_at or at) if lost else None
+    ended = targets.stop_work(session, target.name, reason, at)
+    log.info("target.unwatched", target=target.name, state=state.value, reason=reason, **ended)
+    audit.record(session, target.name, state.value, "target", reason, at, evidence=ended)
+
+
+def start_watching(session: Session, target: Target, why: str, at: datetime) -> None:
+    """The target is under watch again; GitHub is asked soon how it is."""
+    if target.state == TargetState.WATCHED.value:
+        return
+    before = target.state
+    target.state, target.reason, target.removed_at = TargetState.WATCHED.value, "", None
+    request_sync(target)
+    reopened = suppression.reactivate(session, target.name, SuppressionCause.UNWATCHED, drop_unsent=True)
+    log.info("target.watched", target=target.name, before=before, why=why)
+    evidence = {"before": before, "effects": reopened}
+    audit.record(session, target.name, "watched", "target", why, at, evidence=evidence)
+
+
+def set_issues(session: Session, target: Target, has_issues: bool, at: datetime) -> None:
+    """Whether the repository has issues; where it has none, ours are given up."""
+    changed = target.has_issues != has_issues
+    target.has_issues = has_issues
+    if has_issues:
+        # Those that GitHub refused between two looks, and nobody told us why, are sent after all.
+        count = suppression.reactivate(session, target.name, SuppressionCause.NO_ISSUES, drop_unsent=changed)
+        if changed or count:
+            why = "issues are enabled again"
+            audit.record(session, target.name, "enabled", "target", why, at, evidence={"effects": count})
+        return
+    reason = (
+        f"issues are disabled in {target.name}; enable them in the repository's settings, or read the check"
+    )
+    count = suppression.fail_issues(session, target.name, reason)
+    if changed or count:
+        audit.record(session, target.name, "disabled", "target", reason, at, evidence={"effects": count})
+
+
+def set_archived(session: Session, target: Target, archived: bool, at: datetime) -> None:
+    """Whether the repository is archived, which ends the watch until it is not."""
+    if archived and target.state == TargetState.WATCHED.value:
+        stop_watching(session, target, TargetState.ARCHIVED, "it was archived, and so is read-only", at)
+    elif not archived and target.state == TargetState.ARCHIVED.value:
+        start_watching(session, target, "it is no longer archived", at)
+    elif target.state == TargetState.WATCHED.value:
+        _reopen_refused_effects(session, target, at)
+
+
+def _reopen_refused_effects(session: Session, target: Target, at: datetime) -> None:
+    """What GitHub refused because of the repository, which was in order again before we were told of it."""
+    count = suppression.reactivate(session, target.name, SuppressionCause.UNWATCHED, drop_unsent=False)
+    if count:
+        why = "it takes again what it refused for a while"
+        audit.record(session, target.name, "enabled", "target", why, at, evidence={"effects": count})
+
+
+def changed_since(target: Target, before: Mapping[str, int]) -> bool:
+    """Whether we were told of the target since GitHub was asked: then its answer may be the older of the two.
+
+    before   `bot.store.targets.event_count` from before the question
+    """
+    return target.event_count != before.get(target.stable_name, 0)
+
+
+def request_sync(target: Target) -> None:
+    """GitHub is asked about the target soon; what it answered before does not count.
+
+    One that was never asked about stays new.
+    """
+    target.event_count += 1
+    if target.reconciled_at is not None:
+        target.reconciled_at = targets.LONG_AGO
+
+
+def request_installation_sync(session: Session, row: Installation) -> None:
+    """GitHub is asked about the installation soon; what it answered before does not count."""
+    row.event_count += 1
+    periodic_tasks.run_soon(session, INSTALLATIONS)

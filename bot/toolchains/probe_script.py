@@ -1,0 +1,122 @@
+"""Run by the interpreter of a toolchain, `python -I inside.py ASKED`: says what that interpreter holds.
+
+ASKED is JSON: {"module": the compiler's, imported once, "extra_modules": names of modules, "content": whether
+every file counts}. Prints a line that begins with MARK: {"python": version, "packages": {name: version},
+"content": digest or ""}. Runs on interpreters down to Python 3.8 and needs nothing but them.
+"""
+
+# Interpreters may be old (typing), and a Path for each of 30,000 files costs more than looking at it.
+# ruff: noqa: PTH110, PTH112, PTH116, PTH118, PTH119
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+MARK = "assay-probe:"
+#: What of a processor decides which code a compiler makes for it, and of a GPU which driver runs it.
+_MACHINE = (("/proc/cpuinfo", ("model name", "flags", "Features")), ("/proc/driver/nvidia/version", ("",)))
+
+
+def main() -> None:
+    """Imports the compiler and answers."""
+    asked = json.loads(sys.argv[1])
+    importlib.import_module(asked["module"])
+    answer = {
+        "python": platform.python_version(),
+        "packages": packages(),
+        "content": content(asked["extra_modules"]) if asked["content"] else "",
+    }
+    sys.stdout.flush()
+    sys.stdout.write("\n" + MARK + json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def packages() -> dict[str, str]:
+    """Distribution → version, names in one spelling."""
+    found: dict[str, str] = {}
+    for item in metadata.distributions():
+        name = item.metadata["Name"]
+        if name:
+            found.setdefault(name.lower().replace("_", "-"), item.version)
+    return found
+
+
+def content(extra_modules: list[str]) -> str:
+    """A digest of everything that may change what this interpreter's compiler does.
+
+    Path, size and time of change of each file in its site-packages, of the modules `extra_modules` wherever they
+    lie, and of every library the process has loaded; the make of the processor and the GPU's driver.
+    """
+    digest = hashlib.sha256("".join(_machine()).encode())
+    seen: set[tuple[int, int]] = set()
+    for top in dict.fromkeys([*_site_packages(), *_modules(extra_modules), sys.executable, *_mapped()]):
+        for path, stat in _files(os.path.realpath(top), seen):
+            line = f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
+            digest.update(line.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _site_packages() -> Iterator[str]:
+    for path in sys.path:
+        if os.path.basename(path) in ("site-packages", "dist-packages"):
+            yield path
+
+
+def _modules(names: list[str]) -> Iterator[str]:
+    """Where modules lie: a checkout, or an editable install, is no part of site-packages."""
+    for name in names:
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        if spec is not None:
+            yield from spec.submodule_search_locations or filter(None, [spec.origin])
+
+
+def _mapped() -> list[str]:
+    """The libraries this process has loaded, the system's among them."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
+    return sorted(path for path in paths if ".so" in os.path.basename(path))
+
+
+def _machine() -> Iterator[str]:
+    for path, words in _MACHINE:
+        if not os.path.exists(path):
+            continue
+        with open(path) as file:
+            for line in file:
+                if not line.strip():
+                    break  # the other cores are as the first
+                if line.startswith(words):
+                    yield line
+
+
+def _files(top: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, Any]]:
+    """Every file at or below `top`, no folder twice; bytecode is made again from what is counted."""
+    stack = [top]
+    while stack:
+        path = stack.pop()
+        try:
+            stat = os.stat(path)
+            if not os.path.isdir(path):
+                yield path, stat
+            elif (stat.st_dev, stat.st_ino) not in seen:
+                seen.add((stat.st_dev, stat.st_ino))
+                names = sorted(name for name in os.listdir(path) if name != "__pycache__")
+                stack += [os.path.join(path, name) for name in reversed(names)]
+        except OSError:
+            continue  # a broken link, or gone since it was listed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What campaigns work with, for the service and for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from bot.campaigns.plan.catalog import open_catalogs
+from bot.campaigns.services import OnEvent, Reports, Services
+from bot.config import RepositoryConfig, read_repository_config, resolve_config
+from bot.reports.campaign_reports import CampaignReports
+from bot.runners import Runner, make_runner, run_tool
+from bot.runners.reproducer_run import try_script
+from bot.settings import Settings, report_url
+from bot.toolchains import provision, resolve
+from bot.wiring.github import repositories
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.shard import Shard
+from fuzzing.triage.signature import compute_signature
+
+
+def campaign_services(settings: Settings, **replaced: Any) -> Services:
+    """What campaigns work with; any field of `Services` may be replaced."""
+    fields: dict[str, Any] = {
+        "repositories": repositories(settings),
+        "config_of": resolve_config,
+        "own_config": read_repository_config,
+        "restore_config": RepositoryConfig.from_json,
+        "resolve": resolve,
+        "provision": provision,
+        "make_shard": make_shard,
+        "runner": runner(),
+        "try_script": try_script,
+        "run_tool": _run_tool,
+        "sign": compute_signature,
+        "reports": reports(settings.data_dir, partial(report_url, settings)),
+        "catalogs": open_catalogs,
+    }
+    return Services(**(fields | replaced))
+
+
+def runner() -> Runner:
+    """Where shards run: one at a time here, each with as many workers as the settings allow."""
+    return make_runner("local", 1)
+
+
+def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "") -> Reports:
+    """How campaigns are told of; `page` is the address of a campaign's report, "" where it has none."""
+    return CampaignReports(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign), page=page)
+
+
+def artifacts(data_dir: Path, campaign: int) -> Path:
+    """Where the files of a campaign lie."""
+    return data_dir / "artifacts" / str(campaign)
+
+
+def make_shard(config: RepositoryConfig, *, limit_factor: float = 1.0, **fields: Any) -> Shard:
+    """A shard under the limits of a configuration; times and memory are multiplied by `limit_factor`."""
+    limits = Limits.from_json(config.limits.overrides()).to_json()
+    for name in limits.keys() - {"file_bytes"}:
+        limits[name] = type(limits[name])(limits[name] * limit_factor)
+    return Shard(limits=Limits.from_json(limits), **fields)
+
+
+def _run_tool(module: str, args: Sequence[str], on_event: OnEvent, stop: Event) -> None:
+    run_tool(module, args, on_event, stop)

@@ -1,0 +1,73 @@
+"""What commands may set going in other rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from bot.errors import RefusalError
+from bot.pulls import pull_lifecycle
+from bot.store import Session, jobs, now
+from bot.store.campaigns import after_commit
+from bot.store.models import Pull
+
+Wake = Callable[[], None]
+
+
+class CommandTools:
+    """`bot.commands.command_context.Tools`, over the rooms of pull requests and jobs."""
+
+    def __init__(self, *, wake: Wake, wake_jobs: Wake) -> None:
+        self._wake, self._wake_jobs = wake, wake_jobs
+
+    def run(
+        self, session: Session, pull: Pull, *, requested_by: str, name: str, overrides: Mapping[str, Any]
+    ) -> str:
+        """Releases the head of a pull request and has it tested, once for each `name`; what is to happen."""
+        at = now()
+        pull_lifecycle.approve(session, pull, pull.head, requested_by, at)
+        pull_lifecycle.schedule_evaluation(
+            session,
+            pull.target,
+            pull.number,
+            at,
+            at,
+            again=f"asked for by {requested_by} ({name})",
+            requested_by=requested_by,
+            overrides=overrides,
+            wake=self._wake,
+        )
+        return f"{requested_by} released commit {pull.head[:12]} and asked for its test"
+
+    def stop(self, session: Session, pull: Pull, reason: str, commented_at: datetime) -> int:
+        """Ends what is at work or waits to be, for a pull request; how many campaigns that were."""
+        return pull_lifecycle.stop_testing(session, pull, reason, commented_at, now(), wake=self._wake)
+
+    def enqueue(
+        self,
+        session: Session,
+        kind: str,
+        target: str,
+        key: str,
+        *,
+        bug_id: int | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        requested_by: str = "",
+    ) -> object:
+        """Asks for a job, once for each key."""
+        after_commit(session, self._wake_jobs)
+        return jobs.enqueue(
+            session, kind, target, key, now(), bug_id=bug_id, arguments=arguments, requested_by=requested_by
+        )
+
+
+class NoGitHubAccess:
+    """GitHub where there is nothing to sign in with: who may do what cannot be known, so nobody may."""
+
+    def permission(self, target: str, login: str) -> str:
+        """Raises RefusalError."""
+        raise RefusalError(
+            f"whether {login} may give commands in {target} cannot be asked: set ASSAY_GITHUB_APP_ID and "
+            "ASSAY_GITHUB_PRIVATE_KEY_FILE, or ASSAY_GITHUB_TOKEN"
+        )

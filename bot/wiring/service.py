@@ -1,0 +1,132 @@
+"""A whole Assay process: deliveries become rows, rows become work, work becomes effects, effects go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from bot import service as service_parts
+from bot.bugs import issue_events as issues
+from bot.campaigns import intents
+from bot.campaigns.engine import Engine
+from bot.commands import comment_events as comments
+from bot.commands.worker import Worker as Commands
+from bot.config import RepositoryConfig, resolve_config
+from bot.errors import InternalError
+from bot.github.github_api import CacheCleaner
+from bot.github.publisher import Publisher
+from bot.github.reader import Reader
+from bot.github.repositories import Repositories
+from bot.jobs.registry import Lane
+from bot.jobs.worker import Worker as Jobs
+from bot.pulls import check_run_actions
+from bot.pulls import pull_lifecycle as pulls
+from bot.pulls.check_run_loop import CheckRunLoop
+from bot.pulls.check_run_updater import CheckRunUpdater
+from bot.pulls.pull_evaluation import refresh_pull
+from bot.settings import Settings
+from bot.store import Database, Session
+from bot.targets import installations, merge_groups
+from bot.targets import repositories as repository_events
+from bot.targets.dependencies import Dependencies, RetentionPolicy
+from bot.targets.event_filter import EventFilter
+from bot.targets.scheduler import Scheduler
+from bot.webhooks.inbox_reader import Handler
+from bot.webhooks.intents import (
+    CampaignIntent,
+    CheckIntent,
+    CommentIntent,
+    InstallationIntent,
+    Intent,
+    IssueIntent,
+    MergeGroupIntent,
+    PullIntent,
+    RepositoryIntent,
+)
+from bot.wiring.campaigns import campaign_services
+from bot.wiring.command_tools import CommandTools, NoGitHubAccess
+from bot.wiring.github import connect_github, make_sinks, repositories
+
+#: A second push to the same branch within this time spares the first one's campaign; people do it to mend a
+#: slip, tools when they push many commits one by one.
+START_DELAY = timedelta(seconds=1)
+
+
+def service(settings: Settings, database: Database) -> service_parts.ServiceParts:
+    """All of it. The embedded database belongs to one process, which holds the lock on its folder by now."""
+    github_api = connect_github(settings, database)
+    reader = Reader(github_api) if github_api is not None else None
+    mirrors = repositories(settings, github_api)
+    services = campaign_services(settings, repositories=mirrors)
+    engine = Engine(database, settings, services)
+    long = Jobs(database, settings, services, Lane.LONG, github_reader=reader)
+
+    def wake() -> None:
+        engine.wake()
+        long.wake()
+
+    quick = Jobs(database, settings, services, Lane.QUICK, github_reader=reader, wake=wake)
+    tools = CommandTools(wake=quick.wake, wake_jobs=long.wake)
+    commands = Commands(database, reader or NoGitHubAccess(), partial(refresh_pull, database, reader), tools)
+    start = partial(intents.handle, wake=engine.wake, start_delay=START_DELAY)
+    handle = dispatch(
+        {
+            CampaignIntent: start,
+            PullIntent: partial(pulls.handle, wake=quick.wake),
+            CheckIntent: partial(check_run_actions.handle, wake=quick.wake),
+            IssueIntent: issues.handle,
+            CommentIntent: partial(comments.handle, wake=commands.wake),
+            InstallationIntent: installations.handle,
+            RepositoryIntent: repository_events.handle,
+            MergeGroupIntent: partial(merge_groups.handle, start=start),
+        }
+    )
+    event_filter = EventFilter(handle, app=settings.github_app_id or "", can_ask_github=reader is not None)
+    dependencies = Dependencies(
+        database=database,
+        handle_intent=event_filter,
+        start=start,
+        load_config=partial(_configuration, mirrors),
+        data_dir=settings.data_dir,
+        github=reader,
+        watch=settings.watch,
+        retention_policy=RetentionPolicy(
+            timedelta(days=settings.delete_after_days), timedelta(days=settings.keep_deliveries_days)
+        ),
+    )
+    scheduler = Scheduler(dependencies)
+    publisher = Publisher(database, *make_sinks(settings, github_api))
+    for part in (engine, quick, long, scheduler, publisher):
+        part.start(free_other_leases=database.is_sqlite)
+    return service_parts.ServiceParts(
+        handle=event_filter,
+        backgrounds=(
+            *((CacheCleaner(github_api),) if github_api is not None else ()),
+            engine,
+            publisher,
+            quick,
+            long,
+            commands,
+            scheduler,
+            CheckRunLoop(CheckRunUpdater(database, settings.data_dir / "corpus")),
+        ),
+    )
+
+
+def dispatch(handlers: Mapping[type[Any], Callable[[Session, Any], object]]) -> Handler:
+    """Carries out each intent by the handler of its class."""
+
+    def handle(session: Session, intent: Intent) -> object:
+        handler = handlers.get(type(intent))
+        if handler is None:
+            raise InternalError(f"nothing carries out a {type(intent).__name__}")
+        return handler(session, intent)
+
+    return handle
+
+
+def _configuration(mirrors: Repositories, target: str, commit: str) -> RepositoryConfig | None:
+    """The configuration of a repository at a commit; None where it says nothing of us."""
+    return resolve_config(partial(mirrors.read, target, commit))

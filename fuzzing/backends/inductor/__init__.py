@@ -1,0 +1,220 @@
+"""PyTorch's inductor and the layers above it: `torch.compile`, releases 2.6 and later.
+
+What counts is the second call. The first one compiles, as `torch.compile` is lazy, and belongs to the
+compile phase; before the second one the module's parameters, buffers and attributes are put back to what
+they were, the generators are seeded anew, and the inputs are made afresh, so that it must give what the
+library's only call gives. It also shows what the first cannot: guards that do not hold, and memory reused
+between calls. What a program writes into its inputs is no output, on either side, unless it returns it.
+
+Every program is compiled in full. Dynamo and the caches that inductor keeps in the process are reset
+before each, and its caches of whole graphs, in memory and on disk, are off: a key that forgets something
+would hide one program's bug behind another's result. A kernel's shared object is found again by the text
+of its source and command within one worker, never across two: there a file half written by a killed
+process could accuse the innocent. What is shared between workers is in `_inductor_cache`.
+
+UNRUN on CUDA: no machine on which this was written has such a device.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, ClassVar, Dict, List, Tuple
+
+from fuzzing.backends.base import AblationLevel, Backend, Named, UnsupportedPattern, register
+from fuzzing.backends.inductor import bisectable_passes
+from fuzzing.backends.inductor.header_cache import HeaderCache, open_header_cache
+from fuzzing.backends.shared import cuda_runtime, torch_programs
+from fuzzing.cases.programs import Program
+
+
+@register
+class Inductor(Backend):
+    """`torch.compile(module, fullgraph=False)`: graph breaks are no failures.
+
+    options: `torch_backend`, the backend that torch.compile is given, from inductor (the default) down to eager,
+    which is dynamo alone; `dynamic`, off (the default) or on: whether sizes are symbols from the start.
+    A second size is not run, as there is no reference for it; it is another case.
+    """
+
+    name: ClassVar[str] = "inductor"
+    package: ClassVar[str] = "torch"
+    import_name: ClassVar[str] = "torch"
+    kinds: ClassVar[Tuple[str, ...]] = ("TorchCall", "TorchProgram")
+    devices: ClassVar[Tuple[str, ...]] = ("CPU", "CUDA")
+    options: ClassVar[Dict[str, Tuple[str, ...]]] = {
+        "torch_backend": ("inductor", "aot_eager_decomp_partition", "aot_eager", "eager"),
+        "dynamic": ("off", "on"),
+    }
+    # As in PyTorch's own guide to trouble with torch.compile ("ablation").
+    ablation: ClassVar[Tuple[AblationLevel, ...]] = (
+        AblationLevel({"torch_backend": "eager"}, "dynamo"),
+        AblationLevel({"torch_backend": "aot_eager"}, "aot_autograd"),
+        AblationLevel({"torch_backend": "aot_eager_decomp_partition"}, "decompositions and partitioner"),
+        AblationLevel({"torch_backend": "inductor"}, "inductor"),
+    )
+    sticky: ClassVar[Tuple[str, ...]] = cuda_runtime.STICKY
+    packages: ClassVar[Tuple[str, ...]] = ("torch", "triton", "numpy")
+    environment: ClassVar[Dict[str, str]] = {"ASSAY_CACHE": "{cache}", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    # Nothing: what dynamo does not support it leaves to eager torch, and what inductor has no code for it
+    # calls as a library. Of torch 2.13's 684 operators, each with its first sample, none is refused by the
+    # layers above inductor; nor by inductor of every fifth, or of sparse, quantised, nested, 8-bit tensors.
+    unsupported: ClassVar[Tuple[UnsupportedPattern, ...]] = ()
+
+    @classmethod
+    def requirements(cls, version: str) -> List[str]:
+        """What torch asks for, and numpy, which a worker needs."""
+        return [f"torch=={version}", "numpy"]
+
+    def load(self, device: str, options: Dict[str, Any]) -> None:
+        """Imports torch.compile's layers; the first worker of a toolchain also prepares what all share.
+
+        Raises RuntimeError if the machine lacks what it needs: a C++ compiler, or a CUDA device and Triton.
+        """
+        import torch
+        import torch._dynamo
+
+        torch.set_num_threads(1)
+        self._device = device.lower()
+        self._torch_backend: str = options.get("torch_backend", "inductor")
+        _check(self._device, self._torch_backend)
+        self._dynamic = options.get("dynamic", "off") == "on"
+        self._cache = HeaderCache()
+        _configure()
+        if self._torch_backend == "inductor" and self._device == "cpu":
+            import torch._inductor.compile_fx
+
+            self._cache = open_header_cache(os.environ.get("ASSAY_CACHE", ""))
+            _prepare(self._cache)
+
+    def convert(self, program: Program, inputs: Named) -> Any:
+        """The program's module, and the inputs that it will be compiled on."""
+        _reset()
+        return torch_programs.build(program, self._device), inputs
+
+    def compile(self, model: Any) -> Any:
+        """The compiled module, as good as never called."""
+        import torch
+
+        built: torch_programs.Built
+        built, inputs = model
+        before = _ModuleState(built.module)
+        built.module = torch.compile(
+            built.module, backend=self._torch_backend, fullgraph=False, dynamic=self._dynamic
+        )
+        arguments = built.arrange(inputs, self._device)
+        with torch.no_grad(), bisectable_passes.instrumented(self.instrumentation):
+            torch_programs.reseed()
+            built.module(*arguments)
+        before.restore()
+        if self._cache.is_new():
+            with self._cache.lock():
+                self._cache.publish()
+        return built
+
+    def run(self, executable: Any, inputs: Named) -> Named:
+        """The second call; see the head of this file."""
+        built: torch_programs.Built = executable
+        return built.run(inputs, self._device)
+
+
+def _check(device: str, torch_backend: str) -> None:
+    """Raises RuntimeError for what this machine or interpreter lacks: every case would fail for it."""
+    import torch
+    from torch._dynamo.eval_frame import is_dynamo_supported
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise RuntimeError("torch finds no CUDA device on this machine, or is built without CUDA")
+    if device == "cuda" and torch_backend == "inductor":
+        from torch.utils._triton import has_triton
+
+        if not has_triton():
+            raise RuntimeError(
+                "inductor compiles for CUDA through Triton, which is not installed here or does not know "
+                "this device; install the triton that this torch asks for, or use the CPU"
+            )
+    if not is_dynamo_supported():
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise RuntimeError(
+            f"torch.compile of torch {torch.__version__} does not run on Python {version}; take an older one"
+        )
+
+
+def _configure() -> None:
+    """No caches of whole graphs; the library's own random generators, so that its numbers come out."""
+    import torch._functorch.config
+    import torch._inductor.config
+
+    torch._inductor.config.fx_graph_cache = False
+    torch._functorch.config.enable_autograd_cache = False
+    torch._inductor.config.fallback_random = True
+
+
+def _prepare(cache: HeaderCache) -> None:
+    """Does what the first kernel of a process asks for, if no worker before has; others wait meanwhile.
+
+    What is done is published step by step: a slow machine that runs out of time goes on where it was.
+    """
+    import torch
+    from torch._inductor import cpu_vec_isa
+
+    if cache.link_published():
+        return
+    with cache.lock():
+        if not cache.link_published():
+            cpu_vec_isa.pick_vec_isa()
+            cache.publish()
+            torch.compile(torch.neg, dynamic=False)(torch.zeros(64))
+            cache.publish()
+
+
+class _ModuleState:
+    """What a module's attributes, parameters and buffers hold at one moment.
+
+    Lists and the like that an attribute holds are not looked into.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._attributes = [(vars(part), _shallow_copy(vars(part))) for part in module.modules()]
+        tensors = [*module.parameters(), *module.buffers()]
+        self._tensors = [(tensor, tensor.detach().clone()) for tensor in tensors]
+
+    def restore(self) -> None:
+        """Puts all of it back, into the same objects, as guards ask for."""
+        import torch
+
+        for current, saved in self._attributes:
+            _restore(current, saved)
+        with torch.no_grad():
+            for tensor, values in self._tensors:
+                tensor.copy_(values)
+
+
+#: Where torch.nn.Module keeps what it holds, each a dict by name.
+_REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+
+def _shallow_copy(attributes: Dict[str, Any]) -> Dict[str, Any]:
+    return {**attributes, **{name: dict(attributes[name]) for name in _REGISTRIES if name in attributes}}
+
+
+def _restore(current: Dict[str, Any], saved: Dict[str, Any]) -> None:
+    for name in [name for name in current if name not in saved]:
+        del current[name]
+    for name, value in saved.items():
+        if name in _REGISTRIES:
+            _restore(current[name], value)
+        elif current.get(name, _MISSING) is not value:
+            current[name] = value
+
+
+_MISSING = object()
+
+
+def _reset() -> None:
+    """Makes the process as if it had compiled nothing yet."""
+    import torch._dynamo
+    import torch._inductor.utils
+
+    torch._dynamo.reset()
+    torch._inductor.utils.clear_inductor_caches()

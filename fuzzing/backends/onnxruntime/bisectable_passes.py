@@ -1,0 +1,87 @@
+"""The parts of ONNX Runtime that a session can do without, by the names that it has for them.
+
+`InferenceSession(disabled_optimizers=…)` takes the names of graph transformers and of rewrite rules. Which
+transformers changed the graph its log says at severity "info" (core/optimizer/graph_transformer.cc, Apply);
+of the rules, all of which are run by one transformer for each level, it says nothing, so that all of them
+are named (the constructors of the RewriteRules in core/optimizer; those of 1.31).
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, Set
+
+from fuzzing.backends.base import Instrumentation
+from fuzzing.backends.shared.stderr_capture import capture_stderr
+
+_INFO = 1
+#: Those that changed the graph, or failed at it.
+_CHANGED = re.compile(rb"GraphTransformer (\w+) modified: (?:1 |0 with status: (?!OK))")
+_RULE_BASED = "_RuleBasedTransformer"
+RULES = (
+    "EliminateIdentity",
+    "EliminateSlice",
+    "EliminateDropout",
+    "UnsqueezeElimination",
+    "ExpandElimination",
+    "CastElimination",
+    "CastChainElimination",
+    "PreShapeNodeElimination",
+    "NoopElimination",
+    "DivMulFusion",
+    "FuseReluClip",
+    "GemmSumFusion",
+    "GemmTransposeFusion",
+    "NotWhereFusion",
+    "ConvAddFusion",
+    "ConvMulFusion",
+    "ConvBNFusion",
+    "Pad_Fusion",
+    "MatMul_BatchNormalization_Fusion",
+    "LabelEncoderFusion",
+    "ClipQuantRewrite",
+    "ReluQuantRewrite",
+)
+#: Parts that are no optimisers, with the entry of the session's configuration that turns each off
+#: (onnxruntime_session_options_config_keys.h), or the attribute of SessionOptions.
+_ENTRIES: Dict[str, str] = {"prepacking of weights": "session.disable_prepacking"}
+_ATTRIBUTES: Dict[str, str] = {
+    "memory pattern": "enable_mem_pattern",
+    "reuse of memory": "enable_mem_reuse",
+    "memory arena": "enable_cpu_mem_arena",
+}
+
+
+def apply_switches(options: Any, instrumentation: Instrumentation) -> Set[str]:
+    """Turns off in `options` what is no optimiser; the names of optimisers to leave out."""
+    for name, key in _ENTRIES.items():
+        instrumentation.note("bisectable_pass", name)
+        if name in instrumentation.disabled:
+            options.add_session_config_entry(key, "1")
+    for name, attribute in _ATTRIBUTES.items():
+        instrumentation.note("bisectable_pass", name)
+        if name in instrumentation.disabled:
+            setattr(options, attribute, False)
+    return set(instrumentation.disabled) - set(_ENTRIES) - set(_ATTRIBUTES)
+
+
+@contextmanager
+def note_optimizers(options: Any, instrumentation: Instrumentation) -> Iterator[None]:
+    """Notes the optimisers that change the graph of the session that is made in the block."""
+    if not instrumentation.record:
+        yield
+        return
+    options.log_severity_level = _INFO
+    with capture_stderr() as log:
+        try:
+            yield
+        finally:
+            options.log_severity_level = 4
+    changed = [name.decode() for name in _CHANGED.findall(log.read())]
+    log.close()
+    if any(name.endswith(_RULE_BASED) for name in changed):
+        for rule in RULES:  # before the transformer that runs them: the rule tells more
+            instrumentation.note("bisectable_pass", rule)
+    for name in changed:
+        instrumentation.note("bisectable_pass", name)

@@ -1,0 +1,272 @@
+"""OpenVINO, releases 2023.0 and later."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from fuzzing.backends.base import Backend, Named, Unsupported, UnsupportedPattern, register
+from fuzzing.backends.openvino import bisectable_passes, memory_retention
+from fuzzing.backends.shared import onnx_models, torch_graphs, torch_programs
+from fuzzing.cases.programs import Program
+from fuzzing.cases.values import CARRIERS, RAW_DTYPES, STRING, Tensor, Value
+
+#: Element types by OpenVINO's name. 4- and 2-bit types are packed there and are left out.
+_RAW = {"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0"}
+#: Its exceptions: the first for all, until the frontends got classes of their own (GeneralFailure, ...).
+_EXCEPTIONS = r"RuntimeError|\w+Failure"
+_RAW_NAMES = {short: name for name, short in _RAW.items()}
+
+
+class _Model(NamedTuple):
+    """A model or a compiled model.
+
+    feeds     what to run it on, in the order of its inputs; None to go by the names of an ONNX model
+    by_position  whether its outputs' names are not the program's
+    """
+
+    model: Any
+    feeds: Any
+    by_position: bool
+
+
+@register
+class OpenVino(Backend):
+    """Its frontends, and `Core.compile_model`.
+
+    ONNX models go through `Core.read_model`, Keras programs through their export to ONNX, torch programs
+    through `openvino.convert_model`.
+
+    options: `precision`, the INFERENCE_PRECISION_HINT; CPUs with bfloat16 units compute in it by default
+    and are off by 5e-3 in every convolution, so single precision is asked for. `capture`, how torch hands
+    its program over: as torch.export sees it, or as a trace. `shapes`: `dynamic` leaves what the frontend
+    makes of them, which for torch are dynamic ones; `static` fixes them before compiling.
+
+    float64 tensors are taken and given, but the CPU plugin computes them in float32 (2026.4).
+    """
+
+    name: ClassVar[str] = "openvino"
+    package: ClassVar[str] = "openvino"
+    import_name: ClassVar[str] = "openvino"
+    kinds: ClassVar[tuple[str, ...]] = (*onnx_models.KINDS, "TorchCall", "TorchProgram")
+    devices: ClassVar[tuple[str, ...]] = ("CPU", "GPU")
+    options: ClassVar[dict[str, tuple[str, ...]]] = {
+        "precision": ("f32", "f16", "bf16"),
+        "capture": ("exported", "traced"),
+        "shapes": ("dynamic", "static"),
+    }
+    has_native_translators: ClassVar[bool] = True
+    packages: ClassVar[tuple[str, ...]] = ("openvino", "numpy", "torch", "keras", "onnxscript")
+    # openvino_telemetry knows no switch but this: it sends nothing from CI (its utils/opt_in_checker.py).
+    environment: ClassVar[dict[str, str]] = {"CI": "true", "OMP_NUM_THREADS": "1", **onnx_models.ENVIRONMENT}
+    unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = (
+        UnsupportedPattern(
+            _EXCEPTIONS, r"OpenVINO does not support the following ONNX operations: ([^\n]+)", r"no \1"
+        ),
+        UnsupportedPattern(_EXCEPTIONS, r"No conversion rule found for operations: ([^\n]+)", r"no \1"),
+        UnsupportedPattern(_EXCEPTIONS, r"CPU plug-?in doesn't support ([^\n]+)", r"the CPU plugin lacks \1"),
+        UnsupportedPattern(
+            _EXCEPTIONS,
+            r"(?:Unsupported|unsupported) (?:data|element|precision) type:? ?([^\n]*)",
+            r"type \1",
+        ),
+        UnsupportedPattern(
+            _EXCEPTIONS, r"([^\n]*\b(?:is|are) (?:not (?:yet )?|only )supported\b[^\n]*)", r"\1"
+        ),
+        UnsupportedPattern(
+            _EXCEPTIONS, r"([^\n]*input must be an? (?:scalar or \S+ )?constant\b[^\n]*)", r"\1"
+        ),
+        UnsupportedPattern(_EXCEPTIONS, r"([^\n]*[Uu]nsupported [^\n]*)", r"\1"),
+        UnsupportedPattern(
+            _EXCEPTIONS, r"([^\n]*\b(?:supported only|only supports|do(?:es)? not support)\b[^\n]*)", r"\1"
+        ),
+        # What a translator checks before it begins: PYTORCH_OP_CONVERSION_CHECK(correction == 1, ...).
+        UnsupportedPattern(_EXCEPTIONS, r"\[PyTorch Frontend\] Unexpected (value of [^\n.]+)", r"\1"),
+    )
+
+    @classmethod
+    def requirements(cls, version: str) -> list[str]:
+        """Releases up to 2024.0 were built against numpy 1 and forgot to say so: with numpy 2 they
+        read garbage from every array. Later ones bound numpy themselves.
+        """
+        year, minor = (int(part) for part in version.split(".")[:2])
+        return [f"openvino=={version}", *(["numpy<2"] if (year, minor) < (2024, 1) else [])]
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        """Imports openvino and opens its core."""
+        import openvino
+
+        if not hasattr(openvino, "Core"):  # up to 2023.0 the API lived one level deeper
+            import openvino.runtime as openvino
+        self._ov = openvino
+        self._core = openvino.Core()
+        probe = np.arange(3, dtype=np.float32)
+        if not np.array_equal(openvino.Tensor(probe).data, probe):
+            raise RuntimeError(f"this openvino cannot read arrays of numpy {np.__version__}: install numpy<2")
+        available = {name.partition(".")[0] for name in self._core.available_devices}  # "GPU.0" is a GPU
+        if device not in available:
+            raise RuntimeError(
+                f"openvino finds no {device} on this machine, only: {', '.join(sorted(available))}"
+            )
+        resolved = self.resolve_options(options)
+        self._device = device
+        self._capture, self._static = resolved["capture"], resolved["shapes"] == "static"
+        self._config = {"INFERENCE_PRECISION_HINT": resolved["precision"]}
+        if device == "CPU":
+            # One case at a time and one worker per core: more threads would only fight over them.
+            self._config["INFERENCE_NUM_THREADS"] = "1"
+            memory_retention.retain_freed_memory()
+
+    def convert(self, program: Program, inputs: Named) -> _Model:
+        """The frontend's model."""
+        if program.kind in onnx_models.KINDS:
+            model = self._core.read_model(onnx_models.model_bytes(program, inputs))
+            found = _Model(model, None, program.kind != "OnnxModel")
+        else:
+            found = self._from_torch(program, inputs)
+        if self._static:
+            fed = self._match_inputs(found, inputs)
+            shapes = {port: list(value.shape) for port, value in fed if isinstance(value, Tensor)}
+            found.model.reshape(shapes)
+        return found
+
+    def _from_torch(self, program: Program, inputs: Named) -> _Model:
+        """What `convert_model` makes of the captured program. What its API cannot even take or give, complex
+        numbers above all, it is not asked for.
+        """
+        built = torch_programs.build(program)
+        feeds = [torch_programs.from_torch(tensor) for tensor in built.arrange(inputs)]
+        for value in feeds:
+            self._tensor(value)
+        graph = torch_graphs.capture(built, inputs, self._capture)
+        if any(dtype.startswith("complex") for dtype in torch_graphs.output_dtypes(graph)):
+            raise Unsupported("OpenVINO gives no complex tensors")
+        for name in torch_graphs.operators(graph) if self.instrumentation.record else ():
+            self.instrumentation.note("converter", name)
+        return _Model(self._ov.convert_model(graph), feeds, by_position=True)
+
+    def compile(self, model: _Model) -> _Model:
+        """The device's compiled model."""
+        if self.instrumentation.stop_after:
+            return model._replace(model=self._snapshot(model.model))
+        config = {**self._config, **bisectable_passes.properties(self.instrumentation)}
+        if not self.instrumentation.record:
+            return model._replace(model=self._core.compile_model(model.model, self._device, config))
+        self.instrumentation.note("stage", bisectable_passes.CONVERSION)
+        with bisectable_passes.dump_passes() as folder:
+            try:
+                return model._replace(model=self._core.compile_model(model.model, self._device, config))
+            finally:
+                for name, _ in bisectable_passes.list_stages(folder):
+                    self.instrumentation.note("stage", name)
+
+    def _snapshot(self, model: Any) -> bisectable_passes.Snapshot:
+        """The model after the stage that is asked for; raises Unsupported where it cannot be read back."""
+        stage = self.instrumentation.stop_after
+        if stage == bisectable_passes.CONVERSION:
+            return bisectable_passes.Snapshot(model, stage)
+        with bisectable_passes.dump_passes() as folder:
+            with contextlib.suppress(RuntimeError):  # a later pass may fail
+                self._core.compile_model(model, self._device, self._config)
+            path = dict(bisectable_passes.list_stages(folder)).get(stage)
+            if path is None:
+                raise Unsupported(f"no pass {stage} is run on this model")
+            try:
+                return bisectable_passes.Snapshot(self._core.read_model(str(path)), stage)
+            except RuntimeError as error:
+                raise Unsupported(f"the model after {stage} cannot be read back") from error
+
+    def run(self, executable: _Model, inputs: Named) -> Named:
+        """One inference; inputs that the compiler folded away are left out."""
+        if isinstance(executable.model, bisectable_passes.Snapshot):
+            return self._evaluate(executable, inputs)
+        compiled = executable.model
+        request = compiled.create_infer_request()
+        for port, value in self._match_inputs(executable, inputs):
+            request.set_tensor(port, self._tensor(value))
+        request.infer()
+        ports = list(compiled.outputs)
+        names = (
+            onnx_models.positional_names(len(ports))
+            if executable.by_position
+            else [_name(port) for port in ports]
+        )
+        return [(name, self._value(request.get_tensor(port), port)) for name, port in zip(names, ports)]
+
+    def _evaluate(self, executable: _Model, inputs: Named) -> Named:
+        """The outputs of a snapshot, by reference kernels."""
+        snapshot: bisectable_passes.Snapshot = executable.model
+        given = dict(self._match_inputs(executable._replace(model=snapshot.model), inputs))
+        ports = list(snapshot.model.outputs)
+        tensors = [self._tensor(given[port]) for port in snapshot.model.inputs]
+        found = bisectable_passes.evaluate(self._ov, snapshot, tensors)
+        names = (
+            onnx_models.positional_names(len(ports))
+            if executable.by_position
+            else [_name(port) for port in ports]
+        )
+        return [(name, self._value(tensor, port)) for name, tensor, port in zip(names, found, ports)]
+
+    def _match_inputs(self, executable: _Model, inputs: Named) -> list[tuple[Any, Value]]:
+        """The compiled model's inputs with their values."""
+        ports = list(executable.model.inputs)
+        if executable.feeds is None:
+            return _match_ports(ports, dict(inputs))
+        if len(ports) != len(executable.feeds):
+            raise Unsupported(f"the compiled model has {len(ports)} of {len(executable.feeds)} inputs")
+        return list(zip(ports, executable.feeds))
+
+    def _tensor(self, value: Value) -> Any:
+        if not isinstance(value, Tensor):
+            raise Unsupported("OpenVINO takes no sequences or optionals as inputs")
+        if value.dtype in RAW_DTYPES:
+            return self._raw_tensor(value)
+        if value.dtype == STRING and not hasattr(self._ov.Type, "string"):
+            raise Unsupported("this OpenVINO takes no string tensors")
+        if value.dtype.startswith("complex"):
+            raise Unsupported("OpenVINO takes no complex tensors")
+        if value.dtype == STRING:
+            return self._ov.Tensor(value.array().astype(np.str_))
+        return self._ov.Tensor(np.ascontiguousarray(value.array()).copy().reshape(value.shape))
+
+    def _raw_tensor(self, value: Tensor) -> Any:
+        short = _RAW.get(value.dtype)
+        element = getattr(self._ov.Type, short, None) if short else None
+        if element is None:
+            raise Unsupported(f"this OpenVINO takes no {value.dtype} tensors")
+        tensor = self._ov.Tensor(element, self._ov.Shape(list(value.shape)))
+        if value.data:
+            # `data` is a view of the same width under another type: float16 for bf16, uint8 for float8.
+            tensor.data.view(CARRIERS[value.dtype])[...] = value.array()
+        return tensor
+
+    def _value(self, tensor: Any, port: Any) -> Value:
+        short = port.get_element_type().get_type_name()
+        if short == "string":
+            return Tensor.of(np.asarray(tensor.str_data, np.str_))  # of none numpy would make numbers
+        shape = tuple(tensor.shape)
+        if short in _RAW_NAMES:
+            return Tensor(_RAW_NAMES[short], shape, tensor.data.tobytes())
+        if short in ("i4", "u4", "u2", "u1", "nf4", "f4e2m1"):
+            raise Unsupported(f"packed {short} outputs cannot be read back")
+        return Tensor.of(np.array(tensor.data).reshape(shape))
+
+
+def _match_ports(ports: list[Any], given: dict[str, Value]) -> list[tuple[Any, Value]]:
+    """Each port with its value: by name, and where names were lost, by order if nothing is left over.
+
+    An identity such as Dropout leaves its input with the name of the output.
+    """
+    names = [next((name for name in port.get_names() if name in given), "") for port in ports]
+    lost = [port for port, name in zip(ports, names) if not name]
+    rest = [value for name, value in given.items() if name not in names]
+    if lost and len(lost) != len(rest):
+        raise Unsupported(f"the compiled model asks for inputs {[port.get_names() for port in lost]}")
+    return [(port, given[name]) for port, name in zip(ports, names) if name] + list(zip(lost, rest))
+
+
+def _name(port: Any) -> str:
+    names = port.get_names()
+    return min(names) if names else ""

@@ -1,0 +1,100 @@
+"""OpenVINO seen from inside: what its CPU plugin can do without, and its models between two passes.
+
+Transformations have no switch in a release: the plugin's own are read from a variable that only builds with
+ENABLE_DEBUG_CAPS know. But a release, too, writes the model to files after each pass if it is told so
+(OV_ENABLE_SERIALIZE_TRACING, read anew for each compilation; core/src/pass/manager.cpp), and the core
+library can evaluate a model by reference kernels (`Model.evaluate`), which are not the plugin's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+from fuzzing.backends.base import Instrumentation, Unsupported
+
+#: The first stage: the model as the frontend made it.
+CONVERSION = "conversion"
+
+_TRACING = "OV_ENABLE_SERIALIZE_TRACING"
+_FILE = re.compile(r"(.*?)_(\d{3,})_(.+)\.xml")
+#: Parts of the CPU plugin, with the property that turns each off (intel_cpu/src/config.cpp).
+_PROPERTIES: Dict[str, Tuple[str, str]] = {
+    "snippets": ("SNIPPETS_MODE", "DISABLE"),
+    "low precision transformations": ("LP_TRANSFORMS_MODE", "NO"),
+    "cache of primitives": ("CPU_RUNTIME_CACHE_CAPACITY", "0"),
+    "execution mode performance": ("EXECUTION_MODE_HINT", "ACCURACY"),
+}
+
+
+class Snapshot(NamedTuple):
+    """A model as it was after a stage, to be evaluated instead of run."""
+
+    model: Any
+    stage: str
+
+
+def properties(instrumentation: Instrumentation) -> Dict[str, str]:
+    """The properties that turn off what is to be left out; all that there are are noted."""
+    for name in _PROPERTIES:
+        instrumentation.note("bisectable_pass", name)
+    return dict(_PROPERTIES[name] for name in _PROPERTIES if name in instrumentation.disabled)
+
+
+@contextmanager
+def dump_passes() -> Iterator[Path]:
+    """A folder that takes the model after each pass of what is compiled in the block; gone afterwards."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="passes-") as folder:
+        os.chdir(folder)
+        os.environ[_TRACING] = "true"
+        try:
+            yield Path(folder)
+        finally:
+            del os.environ[_TRACING]
+            os.chdir(str(before))
+
+
+def list_stages(folder: Path) -> List[Tuple[str, Path]]:
+    """The passes in their order, with the file of the model after each; one that comes again is counted.
+
+    Passes on the bodies of subgraphs are left out: those are models of other names.
+    """
+    found = []
+    for path in folder.iterdir():
+        match = _FILE.fullmatch(path.name)
+        if match:
+            found.append((int(match.group(2)), match.group(1), match.group(3), path))
+    first = min(found)[1] if found else ""
+    named: List[Tuple[str, Path]] = []
+    times: Dict[str, int] = {}
+    for _, model, name, path in sorted(found):
+        if model == first:
+            times[name] = times.get(name, 0) + 1
+            named.append((name if times[name] == 1 else f"{name} ({times[name]})", path))
+    return named
+
+
+def evaluate(ov: Any, snapshot: Snapshot, tensors: List[Any]) -> List[Any]:
+    """The outputs of a model by the core library's reference kernels.
+
+    Raises Unsupported where an operator has none.
+    """
+    model = snapshot.model
+    outputs = [ov.Tensor(port.get_element_type(), ov.Shape([0])) for port in model.outputs]
+    try:
+        done = model.evaluate(outputs, tensors)
+    except RuntimeError as error:
+        raise Unsupported(f"no reference kernel after {snapshot.stage}: {_reason(error)}") from error
+    if not done:
+        raise Unsupported(f"no reference kernel after {snapshot.stage}")
+    return outputs
+
+
+def _reason(error: Exception) -> str:
+    said = re.search(r"Evaluation failed on (\S+)", str(error))
+    return said.group(1) if said else str(error).strip().splitlines()[-1]

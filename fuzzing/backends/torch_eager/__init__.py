@@ -1,0 +1,60 @@
+"""Eager torch: the judge of TorchCall and TorchProgram, in the shard's own interpreter."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from fuzzing.backends.base import Backend, Named, UnsupportedPattern, register
+from fuzzing.backends.shared import torch_programs
+from fuzzing.cases.programs import Program
+
+
+@register
+class TorchEager(Backend):
+    """Runs the module as it is.
+
+    options: `precision`, "float64" for the referee's run; `undefined`, what to put where torch leaves
+    a result open (`_torch_undefined`), by default what it happens to give.
+    """
+
+    name: ClassVar[str] = "torch_eager"
+    package: ClassVar[str] = "torch"
+    import_name: ClassVar[str] = "torch"
+    kinds: ClassVar[tuple[str, ...]] = ("TorchCall", "TorchProgram")
+    devices: ClassVar[tuple[str, ...]] = ("CPU", "CUDA")
+    options: ClassVar[dict[str, tuple[str, ...]]] = {
+        "precision": ("native", "float64"),
+        "undefined": ("native", "0", "1"),
+    }
+    packages: ClassVar[tuple[str, ...]] = ("torch", "numpy")
+    reference: ClassVar[bool] = True
+    unsupported: ClassVar[tuple[UnsupportedPattern, ...]] = (
+        UnsupportedPattern("NotImplementedError", r"([^\n]*)", r"torch lacks this: \1"),
+    )
+
+    def load(self, device: str, options: dict[str, Any]) -> None:
+        """Imports torch; one thread, as the machine's cores serve other workers."""
+        import torch
+
+        torch.set_num_threads(1)
+        self._device = device.lower()
+        self._precision: str = options.get("precision", "native")
+        self._undefined: str = options.get("undefined", "native")
+
+    def convert(self, program: Program, inputs: Named) -> Any:  # noqa: ARG002
+        """The program's module."""
+        return torch_programs.build(program, self._device, self._precision)
+
+    def compile(self, model: Any) -> Any:
+        """Nothing to do."""
+        return model
+
+    def run(self, executable: Any, inputs: Named) -> Named:
+        """One call, seeded."""
+        built: torch_programs.Built = executable
+        if self._undefined == "native":
+            return built.run(inputs, self._device)
+        from fuzzing.backends.torch_eager.undefined_results import FillUndefined
+
+        with FillUndefined(int(self._undefined)):
+            return built.run(inputs, self._device)

@@ -1,0 +1,204 @@
+"""Compiler messages: what they say once everything is removed that changes from run to run.
+
+Two messages of one bug must come out alike whatever the version, machine, path, line, address, tensor
+name, test name, shape or seed; two bugs should not. Compilers wrap the message of the layer below in
+their own, so the last place in the source that a message names is the one that failed first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from fuzzing.outcomes import MAX_TEXT
+
+MAX_TEMPLATE = 240  # characters; the longest check seen on ONNX's node tests has 130
+
+Rule = tuple[str, str, str]
+
+_QUOTED = r"(?:'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`)"
+_NAMES = "names of nodes and tensors are the test's"
+
+#: Phrases that layers put around the message of the layer below: (pattern, replacement, why).
+WRAPPERS: tuple[Rule, ...] = (
+    (r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", "repeats the exception's class"),
+    (r"\bException during initialization: ", "", "says the phase, which the signature has"),
+    (r"\bThis is an invalid model\. In Node, [^\n]*? , Error ", "", "the node's signature, of the test"),
+    (
+        r"\bNon-zero status code returned while running (\w+) node\. Name:'[^']*' Status Message: ",
+        r"\1: ",
+        "onnxruntime's executor; the kernel's operator is kept",
+    ),
+    (r"\bFrontEnd API failed with \w+:", "", "the kind of error changed between releases"),
+    (r"\bErrors during ONNX translation:", "", "until 2024"),
+    (r"\bModel wasn't fully converted\.", "", "since 2025"),
+    (r"\bFailed operations detailed log:", "", "since 2025"),
+    (r"(?m)^-- [\w.:]+-\d+ with a message:", "", "the failed node and its opset"),
+    (r"(?s)\bSummary:\s+-- Conversion is failed for: .*", "", "the failed nodes once more"),
+    (r"(?s)\bTo facilitate the conversion of unsupported operations, .*", "", "advice"),
+    (r"(?m)^(?:Summary|Details|Not Implemented|Additional error message):?\s*$", "", "a heading"),
+    (r"(?m)^-- ", "", "a list's dash"),
+    (r"While validating ONNX node '<[^\n]*?>': ?", "", "tensors, of the test"),
+    (r"While validating node '[^\n]*?' with friendly_name '[^\n]*?':", "", "nodes and shapes, of the test"),
+)
+
+#: What differs between two runs of one bug: (pattern, replacement, why).
+VARIABLE_PARTS: tuple[Rule, ...] = (
+    (r"https?://\S+", "URL", "documentation moves with the release"),
+    (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "UUID", "drawn per run"),
+    (r"\b0x[0-9a-fA-F]+\b", "ADDRESS", "differs per process"),
+    (r"(?<![\w.])\.{0,2}(?:/[\w.+@~-]+)+/([\w.+-]+)", r"\1", "the machine's folders; the file is kept"),
+    (r"(\.(?:cc?|cpp|cxx|cuh?|h|hh|hpp|inl|py)):\d+(?::\d+)?", r"\1", "lines move with each commit"),
+    (r"(\.py\"?), line \d+", r"\1", "lines move with each commit"),
+    (rf"(?i)\b(name)\s*(?:is|[:=])?\s*{_QUOTED}", r"\1 NAME", _NAMES),
+    (r"\b(name): [\w./:-]+", r"\1 NAME", _NAMES),
+    (r"(?i)\b(node|input|output|parameter|initializer) \([\w./:-]*\)", r"\1 NAME", _NAMES),
+    (
+        rf"(?i)\b((?:node|input|output|parameter|tensor|value|initializer)s?:?) (?:named )?{_QUOTED}",
+        r"\1 NAME",
+        _NAMES,
+    ),
+    (
+        r"(?i)\b(node|tensor|value|input|output|edge) v(?:n\d+_\w+|\d+)\b",
+        r"\1 NAME",
+        "what fuzzing.graph.onnx_writer calls nodes and edges that have no name",
+    ),
+    (r"(?<![\w./:-])[\w./:-]++ (node not found)\b", r"NAME \1", "OpenVINO's graph cache, before 2025"),
+    (r"\b(opset\d+::\w+) [\w./:-]+", r"\1 NAME", "OpenVINO's type and name of a node"),
+    (r"\b\w*test_\w+", "NAME", "a test's name, or that of a node expanded from it"),
+    (r"\bexpected: (?:\w+, )+\w+", "expected: …", "lists of what is supported grow"),
+    (r"\[[\d\s,.?:x*-]*\]", "[…]", "shapes and indices"),
+    (r"\{[\d\s,.?:x*-]*\}", "{…}", "shapes, as onnxruntime prints them"),
+    (r"\((?:\d+|\?)(?:[,.] ?(?:\d+|\?))*,?\)", "(…)", "shapes, as Python and OpenVINO's plugins print them"),
+    (r"\b([A-Za-z]\w*?)[_-]\d+\b", r"\1_N", "counters behind made-up names"),
+    (r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)", "N", "sizes, seeds, versions, values"),
+)
+
+_COMPILED = {
+    rules: tuple((re.compile(pattern), replacement) for pattern, replacement, _ in rules)
+    for rules in (WRAPPERS, VARIABLE_PARTS)
+}
+
+#: A place in a compiler's source, with the check that failed there if the message quotes it. The
+#: quantifiers are possessive or bounded by a lookahead, so that hostile text costs linear time.
+_PLACE = re.compile(
+    r"(?:Exception from |Check '(?P<check>(?:(?!Check ').){0,2000}?)' failed at )?"
+    r"(?<![\w./\\+-])(?P<file>[\w./\\+-]++):\d++(?::\d++)?(?P<colon>:?)",
+    re.DOTALL,
+)
+_SOURCE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inl)$")
+
+#: What OpenVINO puts before the reason of a failed check: the node's outputs, and the shapes it has seen.
+_PREAMBLE = re.compile(r"^(?:NAME,? )+(?=\w)|^Shape inference input shapes .*")
+
+#: Checks that say nothing: the conditions of macros that throw whenever they are reached.
+_EMPTY_CHECKS = frozenset({"false", "0", ""})
+
+
+@dataclass(frozen=True)
+class ParsedMessage:
+    """What a message says of a failure.
+
+    template  the complaint without what changes from run to run, on one line
+    frame     the C++ source file that failed, without its folders; "" if none is named
+    headline  the complaint as it was said, for people
+    reason    why the check failed, where the message explains it, otherwise the check or the complaint; like
+              `template` without what changes from run to run
+    """
+
+    template: str
+    frame: str
+    headline: str
+    reason: str
+
+
+def normalize_message(text: str) -> str:
+    """`text` on one line, without what changes from run to run."""
+    return " ".join(_apply(VARIABLE_PARTS, text).split())
+
+
+@lru_cache(maxsize=1024)  # a campaign meets the same few messages again and again
+def parse_message(message: str) -> ParsedMessage:
+    """The innermost place that `message` names, and the complaint there."""
+    message = message[:MAX_TEXT]
+    place = _find_innermost_place(message)
+    if place is None:
+        return _parse_complaint("", _complaint(message))
+    file = re.split(r"[/\\]", place["file"])[-1]
+    after = message[place.end() :]
+    check = _strip_parentheses(" ".join((place["check"] or "").split()))
+    if check not in _EMPTY_CHECKS:
+        quoted = _truncate(f"Check '{check}'")
+        return ParsedMessage(quoted, file, quoted, _truncate(_reason(after) or f"the check {check}"))
+    complaint = _complaint(after if place["colon"] else _without_function(after))
+    if complaint:
+        return _parse_complaint(file, complaint)
+    # A heading may follow the place, which is all the reason there is.
+    return _parse_complaint(file, _complaint(message[: place.start()]), normalize_message(after))
+
+
+def _parse_complaint(file: str, complaint: str, reason: str = "") -> ParsedMessage:
+    template = _truncate(normalize_message(complaint))
+    return ParsedMessage(template, file, _truncate(complaint), _truncate(reason) or template)
+
+
+def _apply(rules: tuple[Rule, ...], text: str) -> str:
+    for pattern, replacement in _COMPILED[rules]:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _find_innermost_place(message: str) -> re.Match[str] | None:
+    places = [place for place in _PLACE.finditer(message) if _SOURCE.search(place["file"])]
+    return places[-1] if places else None
+
+
+def _complaint(text: str) -> str:
+    """The first line that is left once the wrappers are gone; "" if none is."""
+    lines = (" ".join(line.split()) for line in _apply(WRAPPERS, text).splitlines())
+    return next(filter(None, lines), "")
+
+
+def _reason(text: str) -> str:
+    """Why a check failed, as the first line that says it does; "" if none is left."""
+    lines = (_PREAMBLE.sub("", normalize_message(line)) for line in _apply(WRAPPERS, text).splitlines())
+    return next(filter(None, lines), "")
+
+
+def _strip_parentheses(check: str) -> str:
+    """`check` without parentheses around the whole of it, which come and go with the macro."""
+    while check.startswith("(") and _closing(check, 1) == len(check) - 1:
+        check = check[1:-1].strip()
+    return check
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the parenthesis that was opened before `start` is closed; -1 if nowhere."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    return -1
+
+
+#: What may stand between a C++ function's parameters and the text behind it.
+_TRAILER = re.compile(r"(?:::<lambda\([^()\n]*\)>| const| \[with [^\]\n]*\])*")
+
+
+def _without_function(text: str) -> str:
+    """`text` less the C++ function that onnxruntime's macros write behind a place.
+
+    "… ns::Class::Method(const ns::Type&, int) const x > 0 was false." becomes "x > 0 was false."
+    """
+    head = re.match(r"[^\n(]*?::~?\w+\(", text)
+    if head is None:
+        return text
+    end = _closing(text, head.end()) + 1
+    trailer = _TRAILER.match(text, end) if end else None
+    return text[trailer.end() :] if trailer else text
+
+
+def _truncate(text: str) -> str:
+    return text if len(text) <= MAX_TEMPLATE else text[: MAX_TEMPLATE - 1] + "…"

@@ -1,0 +1,16 @@
+"""EAGLE's de-duplication: by the rule and the API, whatever the symptom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuzzing.deduplicate.strategies.base import Failure, register_strategy
+from fuzzing.triage.traits import read_traits
+
+
+@register_strategy("eagle")
+def by_rule_and_api(failures: Sequence[Failure]) -> list[str]:
+    """What made the case (a rule of equivalence, or any other source), and what it calls."""
+    return [
+        repr((failure.case.provenance.source, read_traits(failure.case).operators)) for failure in failures
+    ]

@@ -1,0 +1,29 @@
+"""Ours: by signature, and by its key alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuzzing.deduplicate.strategies.base import Failure, register_strategy
+from fuzzing.triage.signature import Signature, explains
+
+
+@register_strategy("signature")
+def by_signature(failures: Sequence[Failure]) -> list[str]:
+    """The key of the signature with the fewest needs that explains a failure's own.
+
+    In which order failures come makes no difference.
+    """
+    signatures = [failure.signature() for failure in failures]
+    known = sorted({signature.key: signature for signature in signatures}.values(), key=_order)
+    return [next(one.key for one in known if explains(one, signature)) for signature in signatures]
+
+
+def _order(signature: Signature) -> tuple[int, str]:
+    return len(signature.fields.get("needs", ())), signature.key
+
+
+@register_strategy("key")
+def by_key(failures: Sequence[Failure]) -> list[str]:
+    """The signature's key: what can be said of a failure without knowing any other."""
+    return [failure.signature().key for failure in failures]

@@ -1,0 +1,181 @@
+"""Cases as a run reads them: what `Corpus.get` gives, kept beside the corpus in a form that is read quickly.
+
+`case.json` is for people and for ever: JSON, base64, and a hash of both to check. To read it takes a quarter
+of what a fast compiler takes for the case. So what was read and checked once is kept as bytes, each case a
+record of the pack that its id begins with:
+
+    ROOT/.prepared/4/a     sizes, request, rest (JSON all), program and inputs, expected outputs
+
+To open a pack takes 2 µs for each of its records, which a shard of one case would spend on all of a corpus
+if they were one pack; sixteen are few enough that a run has all of them open.
+
+as `.references` keeps what a library said. A worker is sent parts of such a record as they are, and an answer
+is compared with parts of it: of most cases nothing else is ever read. It is a cache and nothing more: what is
+torn, or of another version, is made anew, and where nothing can be written there is nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+from dataclasses import fields
+from typing import Any
+
+from fuzzing.cases import Corpus, Input, Provenance, Recipe, TestCase, Tolerance
+from fuzzing.cases.programs import get_kind
+from fuzzing.execute import protocol
+from fuzzing.execute.batches import encode_request
+from fuzzing.execute.record_file import RecordFile
+
+_FOLDER, _VERSION = ".prepared", "4"
+#: Of request, rest, program and inputs, of what tells of the expected outputs; and how many these are.
+_SIZES = struct.Struct("<IIQII")
+_parsed = json.JSONDecoder().raw_decode
+
+
+class CaseCache:
+    """The cases of a corpus, for reading."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._folder = corpus.root / _FOLDER / _VERSION
+        self._packs: dict[str, RecordFile] = {}
+        with contextlib.suppress(OSError):  # where there is no corpus, either
+            self._folder.parent.mkdir(exist_ok=True)
+            self._folder.mkdir(exist_ok=True)
+
+    def get(self, case_id: str) -> TestCase:
+        """As `Corpus.get`; raises the same."""
+        pack = self._packs.get(case_id[:1]) or self._opened(case_id)
+        data = pack.get(case_id)
+        if data is None:
+            case = self._corpus.get(case_id)
+            pack.put(case_id, _record(case))
+            return case
+        found = object.__new__(CachedCase)
+        vars(found).update(id=case_id, data=data, sizes=_SIZES.unpack_from(data))
+        return found
+
+    def _opened(self, case_id: str) -> RecordFile:
+        self._corpus.folder(case_id)  # it is an id: nothing else may name a file
+        pack = self._packs[case_id[:1]] = RecordFile(f"{self._folder}/{case_id[:1]}")
+        return pack
+
+
+class _Field:
+    """A field of a case that is read when it is first asked for, with those that stand beside it.
+
+    read  the name of the method that gives them
+    """
+
+    def __init__(self, name: str, read: str) -> None:
+        self._name = name
+        self._read = read
+
+    def __get__(self, case: CachedCase | None, owner: type | None = None) -> Any:
+        if case is None:
+            return self
+        vars(case).update(getattr(case, self._read)())
+        return vars(case)[self._name]
+
+
+class CachedCase(TestCase):
+    """A case of which most is still the bytes of its record. It reads itself when it is asked for more.
+
+    data   the record
+    sizes  those at its beginning
+    """
+
+    program, inputs = _Field("program", "read_given"), _Field("inputs", "read_given")
+    expected = _Field("expected", "read_expected")
+    tolerance, comparison = _Field("tolerance", "read_allowed"), _Field("comparison", "read_allowed")
+    provenance = _Field("provenance", "read_provenance")
+
+    data: bytes
+    sizes: tuple[int, int, int, int, int]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> TestCase:  # type: ignore[misc]
+        """A plain case, where one is made of this one by `dataclasses.replace`: it has no record."""
+        return TestCase(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TestCase):
+            return NotImplemented
+        return all(getattr(self, one.name) == getattr(other, one.name) for one in fields(TestCase))
+
+    __hash__ = TestCase.__hash__
+
+    @property
+    def has_reference(self) -> bool:
+        """See TestCase."""
+        return self.sizes[3] > 0
+
+    @property
+    def count(self) -> int:
+        """How many outputs are expected."""
+        return self.sizes[4]
+
+    def encode_request(self) -> tuple[bytes, bytes]:
+        """See `batches.encode_request`."""
+        told, rest, given, _, _ = self.sizes
+        begin = _SIZES.size + told
+        return self.data[_SIZES.size : begin], self.data[begin + rest : begin + rest + given]
+
+    def expects(self, size: int, outputs: bytes) -> bool:
+        """Whether outputs, as `protocol.encode_values` gives them, are those expected, byte for byte."""
+        data = self.data
+        told, rest, given, expected, _ = self.sizes
+        whole = _SIZES.size + told + rest + given + len(outputs)
+        return size == expected > 0 and len(data) == whole and data.endswith(outputs)
+
+    def read_expected(self) -> dict[str, Any]:
+        """The outputs."""
+        told, rest, given, expected, _ = self.sizes
+        begin = _SIZES.size + told + rest + given
+        return {"expected": tuple(protocol.decode_values(expected, self.data[begin:])) if expected else None}
+
+    def read_given(self) -> dict[str, Any]:
+        """Program and inputs."""
+        text, data = self.encode_request()
+        kind, size, described = _parsed(f"[{text.decode('ascii')}")[0]
+        cursor = protocol.BlobReader(data)
+        program = get_kind(kind).from_bytes(cursor.take(size))
+        inputs: list[tuple[str, Input]] = [*cursor.values(described)]
+        for place, recipe in self._rest()[0]:
+            inputs[place] = inputs[place][0], Recipe.from_json(recipe)
+        return {"program": program, "inputs": tuple(inputs)}
+
+    def read_allowed(self) -> dict[str, Any]:
+        """Tolerance and comparison: all that is asked of a case whose outputs are not quite as expected."""
+        begin = _SIZES.size + self.sizes[0]
+        (tolerance, comparison), _ = _parsed(self.data[begin : begin + self.sizes[1]].decode("ascii"))
+        return {"tolerance": tolerance and Tolerance(*tolerance), "comparison": comparison}
+
+    def read_provenance(self) -> dict[str, Any]:
+        """Where the case is from."""
+        return {"provenance": Provenance(*self._rest()[1])}
+
+    def _rest(self) -> Any:
+        begin = _SIZES.size + self.sizes[0]
+        rest = self.data[begin : begin + self.sizes[1]].decode("ascii")
+        return _parsed(rest, _parsed(rest)[1])[0]
+
+
+def cached_request(case: TestCase) -> tuple[bytes, bytes]:
+    """As `batches.encode_request`, of a prepared case at no cost."""
+    return case.encode_request() if isinstance(case, CachedCase) else encode_request(case)
+
+
+def _record(case: TestCase) -> bytes:
+    told, given = encode_request(case)
+    size, outputs = (0, b"") if case.expected is None else protocol.encode_values(case.expected)
+    origin, tolerance = case.provenance, case.tolerance
+    recipes = [
+        [place, given.to_json()] for place, (_, given) in enumerate(case.inputs) if isinstance(given, Recipe)
+    ]
+    allowed = [tolerance and [tolerance.rtol, tolerance.atol], case.comparison]
+    told_of = [origin.source, origin.test, origin.operator, origin.library, origin.version, origin.seed]
+    rest = protocol.encode_json(allowed) + protocol.encode_json([recipes, told_of])
+    sizes = _SIZES.pack(len(told), len(rest), len(given), size, len(case.expected or ()))
+    return sizes + told + rest + given + outputs

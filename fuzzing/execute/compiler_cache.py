@@ -1,0 +1,50 @@
+"""Where a backend keeps what one worker makes and the next can use, such as a precompiled header."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platformdirs import user_cache_path
+
+from fuzzing import backends
+from fuzzing.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from fuzzing.execute.worker_process import WorkerCommand
+
+_PLACE = "{cache}"
+
+
+def resolve_cache_folder(command: WorkerCommand) -> str:
+    """The folder, which is there now; "" for a backend whose environment has no "{cache}".
+
+    What is left of a case in there reaches the next one, so that only a backend which asks has any; and
+    no two toolchains, nor two releases of a compiler in one, ever share theirs. Raises ToolchainError.
+    """
+    if not command.cache and not any(_PLACE in value for value in _environment(command).values()):
+        return ""
+    folder = Path(command.cache).absolute() if command.cache else _default(command)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ToolchainError(
+            f"cannot make the cache folder {folder} of {command.backend}: {error.strerror}; "
+            "set XDG_CACHE_HOME to a folder that can be written"
+        ) from error
+    return str(folder)
+
+
+def _environment(command: WorkerCommand) -> dict[str, str]:
+    return backends.get(command.backend).environment
+
+
+def _default(command: WorkerCommand) -> Path:
+    python = Path(command.python).absolute()
+    backend = backends.get(command.backend)
+    sites = [str(path) for path in python.parent.parent.glob("lib/python3*/*-packages")]
+    versions = [found.version for found in metadata.distributions(name=backend.package, path=sites)]
+    digest = hashlib.sha256("\0".join([str(python), str(python.resolve()), *sorted(versions)]).encode())
+    return user_cache_path("assay") / f"{backend.name}-{digest.hexdigest()[:16]}"

@@ -1,0 +1,185 @@
+"""One case on many compilers, as one table.
+
+`python -m fuzzing.execute.compiler_comparison SPEC.json` reads
+
+    {"corpus": folder, "case": id, "backends": [{"backend": name, "options": {…}, "device": "CPU",
+     "python": interpreter}, …], "limits": {…}}
+
+where all but "corpus", "case" and each "backend" may be left out, and prints one JSON object
+
+    {"case": id, "invalid": "" | why, "rows": [{"label", "backend", "options", "verdict", "summary",
+     "seconds", "to_reference", "to_float64", "group", "outlier"}, …]}
+
+with the rows in the order given; what they mean is told in `fuzzing.oracles.differential.Row`. A compiler
+that cannot be started, or takes no such programs, has the verdict "" and says why in its summary. Errors
+are told as `fuzzing.entry_point` does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fuzzing import backends
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.entry_point import event, run_main
+from fuzzing.errors import ToolchainError, UsageError
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.recheck import Rechecker, RecheckRequest
+from fuzzing.execute.reference_outputs import ReferenceOutputs
+from fuzzing.execute.reference_runner import ReferenceRunners
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
+from fuzzing.oracles import configuration, decide_outcome
+from fuzzing.oracles.differential import differential
+from fuzzing.oracles.float64_check import needs_recheck
+from fuzzing.oracles.reference import needs_reference
+from fuzzing.oracles.tolerance_profiles import DEFAULT
+from fuzzing.outcomes import Outcome
+
+
+@dataclass(frozen=True)
+class ComparedBackend:
+    """A backend in one configuration; its label is its name and what is not its default."""
+
+    backend: str
+    options: dict[str, str]
+    device: str
+    python: str
+
+    @property
+    def label(self) -> str:
+        """How the table calls it."""
+        cls = backends.get(self.backend)
+        device = [] if self.device == cls.devices[0] else [self.device]
+        return " ".join(filter(None, [cls.name, *device, configuration(self.options)]))
+
+
+@dataclass(frozen=True)
+class ComparisonSpec:
+    """What to compare. Raises UsageError if two contenders are the same."""
+
+    corpus: str
+    case: str
+    compared: tuple[ComparedBackend, ...]
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        labels = [one.label for one in self.compared]
+        double = next((label for label in labels if labels.count(label) > 1), None)
+        if double:
+            raise UsageError(f"{double} is there twice; give each backend with options of its own")
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> ComparisonSpec:
+        """The spec of a JSON object; raises UsageError."""
+        try:
+            compared = tuple(_compared_backend(dict(item)) for item in obj["backends"])
+            limits = Limits.from_json(dict(obj.get("limits", {})))
+            return cls(str(obj["corpus"]), str(obj["case"]), compared, limits)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise UsageError(f"this is no comparison: {error!r}") from None
+
+    @classmethod
+    def read(cls, path: Path) -> ComparisonSpec:
+        """The spec in a file; raises UsageError."""
+        try:
+            return cls.from_json(json.loads(path.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read the comparison {path}: {error}") from None
+
+
+def _compared_backend(given: dict[str, Any]) -> ComparedBackend:
+    cls = backends.get(str(given["backend"]))
+    device = str(given.get("device", cls.devices[0]))
+    if device not in cls.devices:
+        raise UsageError(f"{cls.name} has no device {device!r}; it has {', '.join(cls.devices)}")
+    options = cls.non_default_options(dict(given.get("options", {})))
+    return ComparedBackend(str(given["backend"]), options, device, str(given.get("python", sys.executable)))
+
+
+class ComparisonTable:
+    """One case and its contenders. The library that judges it is the first contender's, if it is not ours."""
+
+    def __init__(self, spec: ComparisonSpec) -> None:
+        self._spec = spec
+        self._case = Corpus(spec.corpus).get(spec.case)
+        python = spec.compared[0].python if spec.compared else sys.executable
+        self._reference_runners = ReferenceRunners(Path(spec.corpus), python, spec.limits)
+        self._rechecker = Rechecker(self._reference_runners)
+
+    def to_json(self) -> dict[str, Any]:
+        """The table, as the module's text says."""
+        [(case, error)] = ReferenceOutputs(self._reference_runners).complete([self._case])
+        if error:
+            return {"case": self._spec.case, "invalid": error, "rows": []}
+        ran = [self._run(one, case) for one in self._spec.compared]
+        labels = [one.label for one in self._spec.compared]
+        assert case.expected is not None
+        rows = differential(
+            {label: _outputs(execution) for label, (_, execution) in zip(labels, ran, strict=True)},
+            case.expected,
+            self._float64(case),
+            tolerance=case.tolerance,
+            comparison=case.comparison,
+        )
+        rows_json = [
+            {
+                "label": one.label,
+                "backend": backends.get(one.backend).name,
+                "options": one.options,
+                "verdict": outcome.verdict.value if isinstance(outcome, Outcome) else "",
+                "summary": outcome.summary if isinstance(outcome, Outcome) else outcome,
+                "seconds": 0.0 if execution is None else sum(execution.durations.values()),
+            }
+            | asdict(rows[one.label])
+            for one, (outcome, execution) in zip(self._spec.compared, ran, strict=True)
+        ]
+        return {"case": self._spec.case, "invalid": "", "rows": rows_json}
+
+    def _run(self, one: ComparedBackend, case: TestCase) -> tuple[Outcome | str, Execution | None]:
+        """The outcome, or why there is none, and what was seen."""
+        cls = backends.get(one.backend)
+        if case.program.kind not in cls.kinds:
+            return f"{cls.name} takes no {case.program.kind} programs", None
+        command = WorkerCommand(
+            one.python, one.backend, one.device, cls.resolve_options(one.options), self._spec.limits
+        )
+        try:
+            [(_, execution)] = Supervisor[None](command).run([(None, case)])
+        except ToolchainError as error:
+            return str(error).splitlines()[0], None
+        outcome = decide_outcome(case, execution, cls, "", one.device)
+        if needs_recheck(outcome, DEFAULT):
+            [outcome] = self._rechecker.recheck([self._recheck_request(case, execution, outcome)])
+        return outcome, execution
+
+    def _recheck_request(self, case: TestCase, execution: Execution, outcome: Outcome) -> RecheckRequest:
+        return RecheckRequest(case, needs_reference(self._case), execution.outputs, outcome)
+
+    def _float64(self, case: TestCase) -> tuple[tuple[str, Any], ...] | None:
+        return self._rechecker.float64(case, computed=needs_reference(self._case))
+
+
+def _outputs(execution: Execution | None) -> tuple[tuple[str, Any], ...] | None:
+    return execution.outputs if execution is not None and execution.ending == "returned" else None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line of the module; see above."""
+
+    def work() -> None:
+        if len(arguments) != 1:
+            raise UsageError("usage: python -m fuzzing.execute.compiler_comparison SPEC.json")
+        event(**ComparisonTable(ComparisonSpec.read(Path(arguments[0]))).to_json())
+
+    return run_main("python -m fuzzing.execute.compiler_comparison", work)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,157 @@
+"""A bench: cases given a few at a time, judged in workers that wait for the next ones.
+
+A shard runs thousands of cases and ends; a minimiser asks about a handful, thinks, and asks again, some
+hundred times. What it asks about lies in no corpus, and what the library says of it is kept in a folder of
+its own, which the bench removes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fuzzing import backends
+from fuzzing.backends.base import NOTE_PREFIX
+from fuzzing.cases import TestCase
+from fuzzing.cases.values import Value
+from fuzzing.execute.recheck import Rechecker, RecheckRequest
+from fuzzing.execute.reference_outputs import ReferenceOutputs
+from fuzzing.execute.reference_runner import ReferenceRunners
+from fuzzing.execute.shard import Shard
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
+from fuzzing.oracles import configuration, decide_outcome
+from fuzzing.oracles.float64_check import needs_recheck
+from fuzzing.oracles.reference import needs_reference
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+
+Outputs = tuple[tuple[str, Value], ...]
+Notes = tuple[tuple[str, str], ...]
+
+
+class Evaluator:
+    """Judges cases as a shard of these settings does; `shard.corpus` and `shard.cases` do not matter.
+
+    A context manager: its workers end with it.
+
+    beside         a bench of the same toolchain that is open for as long: the library is imported, and asked
+                   about a case, once for both
+    configuration  that of its outcomes: options and profile that are not the default
+    """
+
+    def __init__(self, shard: Shard, share_with: Evaluator | None = None) -> None:
+        self._shard = shard
+        self._backend = backends.get(shard.backend)
+        options = self._backend.resolve_options(shard.options)
+        self.configuration = configuration(self._backend.non_default_options(shard.options), shard.profile)
+        command = WorkerCommand(shard.python, shard.backend, shard.device, dict(options), shard.limits)
+        self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
+        self._own = ExitStack()
+        self._own.callback(self._supervisor.close)
+        self._reference_runners: ReferenceRunners = (
+            self._open_runners(shard) if share_with is None else share_with._reference_runners
+        )
+        self._references = ReferenceOutputs(self._reference_runners)
+        self._rechecker = Rechecker(self._reference_runners)
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._own.close()
+
+    def _open_runners(self, shard: Shard) -> ReferenceRunners:
+        """Libraries of its own; what they say is kept in a folder that ends with it."""
+        folder = Path(tempfile.mkdtemp(prefix="assay-bench-"))
+        self._own.callback(shutil.rmtree, folder, ignore_errors=True)
+        made = ReferenceRunners(folder, shard.python, shard.limits, keep_workers=True)
+        self._own.callback(made.close)
+        return made
+
+    def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
+        """The outcome of each case, in their order."""
+        return [outcome for outcome, _ in self.instrumented(cases, None)]
+
+    def instrumented(
+        self, cases: Sequence[TestCase], instrumentation: Mapping[str, Any] | None
+    ) -> list[tuple[Outcome, Notes]]:
+        """The outcome of each case, and what it went through.
+
+        watch  how the backend is to take them: arguments of `fuzzing.backends.base.Instrumentation`; None: as ever
+        """
+        found: dict[int, Outcome] = {}
+        notes: dict[int, Notes] = {}
+        runnable: dict[int, TestCase] = {}
+        for place, (case, error) in enumerate(self._references.complete(cases)):
+            if error:
+                found[place] = self._invalid(cases[place], error)
+            else:
+                runnable[place] = case
+        recheck_requests: dict[int, RecheckRequest] = {}
+        for place, execution in self._supervisor.serve(runnable.items(), instrumentation):
+            if instrumentation:
+                logged_notes, log = split_notes(execution.log)
+                notes[place] = execution.notes or logged_notes
+                execution = replace(execution, log=log)  # noqa: PLW2901 - without what we have put there
+            outcome = self._decide(runnable[place], execution)
+            found[place] = outcome
+            if needs_recheck(outcome, self._shard.profile):
+                computed = needs_reference(cases[place])
+                recheck_requests[place] = RecheckRequest(
+                    runnable[place], computed, execution.outputs, outcome
+                )
+        found.update(
+            zip(recheck_requests, self._rechecker.recheck(list(recheck_requests.values())), strict=True)
+        )
+        return [
+            (replace(found[place], case=case.id), notes.get(place, ())) for place, case in enumerate(cases)
+        ]
+
+    def reference(self, case: TestCase) -> Outputs | None:
+        """What the library gives for a case that ships no outputs; None if it fails."""
+        [(completed, error)] = self._references.complete([case])
+        return None if error else completed.expected
+
+    def _decide(self, case: TestCase, execution: Execution) -> Outcome:
+        shard = self._shard
+        return decide_outcome(
+            case,
+            execution,
+            self._backend,
+            shard.toolchain,
+            shard.device,
+            shard.profile,
+            configuration=self.configuration,
+        )
+
+    def _invalid(self, case: TestCase, why: str) -> Outcome:
+        return Outcome(
+            case=case.id,
+            backend=self._backend.name,
+            toolchain=self._shard.toolchain,
+            device=self._shard.device,
+            verdict=Verdict.INVALID,
+            phase=Phase.IMPORT,
+            summary=why.splitlines()[0][:200],
+            evidence=Evidence(message=why),
+            configuration=self.configuration,
+        )
+
+
+def split_notes(log: str) -> tuple[Notes, str]:
+    """What a watched process has written into its log of what the case went through, and the rest of it."""
+    lines = log.splitlines(keepends=True)
+    logged_notes = [
+        line[len(NOTE_PREFIX) :].strip().partition(" ") for line in lines if line.startswith(NOTE_PREFIX)
+    ]
+    rest = "".join(line for line in lines if not line.startswith(NOTE_PREFIX))
+    return tuple((what, name) for what, _, name in logged_notes), rest

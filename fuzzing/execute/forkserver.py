@@ -1,0 +1,189 @@
+"""Nurseries: processes that have imported a compiler and fork a worker whenever one is needed.
+
+To replace a worker that a case has ended then costs a fork, some ten milliseconds, and not the import of the
+compiler, a third of a second (OpenVINO) to twenty (inductor). A forkserver stands behind the same walls and
+limits as its workers, runs no case, has one worker at a time, and dies with the supervisor. Its workers share
+what a process gets when it starts: the layout of its memory and the seed of Python's hashes. A run that is
+evidence is one of a fresh interpreter all the same (`Supervisor.fresh`).
+
+A compiler whose import leaves threads cannot be forked: then the process is the worker itself, as if there
+were no forkservers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fuzzing.execute.forkserver_child import MAX_REQUEST, PASSED_DESCRIPTORS
+from fuzzing.execute.scratch_folder import InnerFolder, ScratchFolder
+
+if TYPE_CHECKING:
+    from fuzzing.execute.worker_process import WorkerCommand
+
+_EXIT_REPORT_S = 10.0  # for a forkserver to say that a worker which was killed is dead
+_EXIT_S = 5.0  # for a forkserver to end that is not needed any more
+
+#: Starts the process behind one end of a pair of sockets.
+Start = Callable[[socket.socket], "subprocess.Popen[bytes]"]
+
+
+class ForkServer:
+    """The supervisor's side of a forkserver. It starts with the first worker.
+
+    command  what its workers are for
+    path     its scratch folder, in which those of its workers are
+    """
+
+    def __init__(self, command: WorkerCommand) -> None:
+        self.command = command
+        self._folder = ScratchFolder()
+        self.path = self._folder.path
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._worker: ForkedWorker | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can have another worker: its last is dead, and it lives."""
+        return self._process is None or (self._control is not None and self._worker is None)
+
+    def folder(self) -> InnerFolder:
+        """A scratch folder for one worker."""
+        return self._folder.make_inner()
+
+    def spawn(self, start: Start, request: dict[str, Any], descriptors: dict[str, int]) -> ForkedWorker:
+        """A worker that is, or will be when the compiler is imported. `start` is for the first.
+
+        request  its environment, scratch folder and cores
+        handed   its descriptors by name, those of forking.HANDED
+        """
+        if self._process is None:
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._process = start(theirs)
+        assert self._control is not None
+        data = json.dumps(request).encode()
+        assert len(data) <= MAX_REQUEST
+        with contextlib.suppress(BrokenPipeError):  # it died meanwhile, which its worker's end will tell
+            socket.send_fds(self._control, [data], [descriptors[name] for name in PASSED_DESCRIPTORS])
+        self._worker = ForkedWorker(self, self._process)
+        return self._worker
+
+    def receive(self, timeout: float) -> dict[str, Any] | None:
+        """What it says within `timeout` seconds; {} if it says nothing, None if it never will any more."""
+        if self._control is None:
+            return None
+        if not select.select([self._control], [], [], timeout)[0]:
+            return {}
+        try:
+            message = json.loads(self._control.recv(MAX_REQUEST))
+        except (OSError, ValueError):
+            message = None
+        if not isinstance(message, dict):
+            self._close_control()
+            return None
+        return message
+
+    def is_parent_of(self, pid: int) -> bool:
+        """Whether the kernel says so: a number is not to be killed because somebody names it."""
+        assert self._process is not None
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return False
+        return int(status.rpartition(")")[2].split()[1]) == self._process.pid
+
+    def mark_worker_exited(self) -> None:
+        """Its worker is dead."""
+        self._worker = None
+
+    def _close_control(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def close(self) -> None:
+        """Ends it, and a worker that it may have.
+
+        One that waits ends by itself, having seen off its workers, whose times the kernel adds to ours then.
+        """
+        self._close_control()
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_EXIT_S if self._worker is None else 0)
+            if self._process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+        self._folder.remove()
+
+
+class ForkedWorker:
+    """A worker that a forkserver has forked, or will, as `subprocess.Popen` shows a process.
+
+    Until it is forked, or if it never is, it is the forkserver itself: what there is to wait for and to kill.
+    """
+
+    def __init__(self, forkserver: ForkServer, server: subprocess.Popen[bytes]) -> None:
+        self._forkserver = forkserver
+        self._server = server
+        self._pid: int | None = None
+        self._code: int | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process to look at and to kill."""
+        while self._pid is None and self._listen(0):
+            pass
+        return self._server.pid if self._pid is None else self._pid
+
+    def poll(self) -> int | None:
+        """Its exit code, or minus the signal that ended it; None while it lives."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended; raises subprocess.TimeoutExpired.
+
+        Without `timeout` for one that has been killed: a forkserver that does not say so is killed too.
+        """
+        given = _EXIT_REPORT_S if timeout is None else timeout
+        until = time.monotonic() + given
+        while self._code is None and self._listen(max(0.0, until - time.monotonic())):
+            pass
+        if self._code is None:
+            try:
+                # Not heard of any more: a forkserver that died, or had to be the worker itself.
+                self._code = self._server.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                if timeout is not None:
+                    raise
+                self._server.kill()
+                self._code = self._server.wait()
+        return self._code
+
+    def _listen(self, timeout: float) -> bool:
+        """Takes one thing that the forkserver says; False if there was none."""
+        message = self._forkserver.receive(timeout)
+        if not message:
+            return False
+        spawned, exited = message.get("spawned"), message.get("exited")
+        if isinstance(spawned, int) and spawned > 1 and self._forkserver.is_parent_of(spawned):
+            self._pid = spawned
+        elif isinstance(exited, int) and self._pid is not None:
+            self._code = exited
+            self._forkserver.mark_worker_exited()
+        else:
+            self._server.kill()
+        return True

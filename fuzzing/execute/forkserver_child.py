@@ -1,0 +1,125 @@
+"""The forkserver's side of a fork: a process that has imported a compiler becomes one worker after another.
+
+Python 3.8 and the standard library only (law 3): this runs in the toolchain's interpreter. The other side,
+and why, is in `fuzzing.execute.forkserver`.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import gc
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from typing import Any, Dict, List, Optional, Tuple
+
+from fuzzing.execute.sandbox import landlock
+from fuzzing.execute.sandbox.isolation import LIBC, NAMESPACES, NONE, NotPermitted
+
+# linux/prctl.h
+_PR_SET_PDEATHSIG, _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 1, 3, 4
+_SIGKILL = 9
+MAX_REQUEST = 1 << 16
+#: What a worker is handed, in this order.
+PASSED_DESCRIPTORS = ("in", "out", "log", "page")
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - under namespaces a file system of our own
+
+_Request = Tuple[Dict[str, Any], List[int]]
+
+
+def fork_workers(spec: Dict[str, Any], level: str, *, may_fork: bool = True) -> Dict[str, Any]:
+    """Returns in each worker, with `spec` made its own; the process that forks them stays in here.
+
+    A process with more than one thread is not forked, for the child would have locks that nobody frees:
+    it is the first worker itself, and the only one. So it is where not `may_fork`.
+    """
+    control = socket.socket(fileno=spec["forkserver"])
+    parent = os.getpid()
+    forks = may_fork and len(os.listdir("/proc/self/task")) == 1
+    dumpable = LIBC.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0)
+    if forks:
+        gc.freeze()  # what was imported stays: to look through it would copy every page of it
+        # Workers are of the same user: none shall trace this process, or look into it.
+        LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    while True:
+        found = _receive(control)
+        if found is None:
+            os._exit(0)
+        request, descriptors = found
+        if not forks or (child := os.fork()) == 0:
+            break
+        for descriptor in descriptors:
+            os.close(descriptor)
+        _report_exit(control, child)
+        if level == NAMESPACES:
+            _empty_folder(_SHARED_MEMORY)
+    if forks:
+        _detach(parent, dumpable, level)
+        control.send(json.dumps({"spawned": os.getpid()}).encode())
+    control.close()
+    return _apply_request(spec, request, descriptors)
+
+
+def _receive(control: socket.socket) -> Optional[_Request]:
+    """What a worker is to be; None when none will be needed any more."""
+    numbers = array.array("i")
+    room = socket.CMSG_SPACE(len(PASSED_DESCRIPTORS) * numbers.itemsize)
+    data, more, _, _ = control.recvmsg(MAX_REQUEST, room)
+    if not data:
+        return None
+    for level, kind, body in more:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            numbers.frombytes(body[: len(body) - len(body) % numbers.itemsize])
+    return json.loads(data), list(numbers)
+
+
+def _report_exit(control: socket.socket, child: int) -> None:
+    """Says how a worker ended, and keeps its number from others until the supervisor has ended its group."""
+    ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert ended is not None
+    code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+    control.send(json.dumps({"exited": code}).encode())
+    control.recv(1, socket.MSG_PEEK)  # the next request, or the end
+    os.waitpid(child, 0)
+
+
+def _detach(parent: int, dumpable: int, level: str) -> None:
+    """Makes the new process one of its own, which dies with its parent as that does with the supervisor."""
+    if level != NONE:
+        with contextlib.suppress(NotPermitted):
+            landlock.scope_signals()  # once more: the parent is outside now, and cannot be signalled
+    os.setsid()
+    LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+    LIBC.prctl(_PR_SET_DUMPABLE, dumpable, 0, 0, 0)
+
+
+def _apply_request(spec: Dict[str, Any], request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["scratch"])
+    tempfile.tempdir = None  # it may have been asked for, and would be remembered
+    if request["cores"]:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, request["cores"])
+    own = {**spec, **dict(zip(PASSED_DESCRIPTORS, descriptors))}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for standard in (1, 2):
+        os.dup2(own["log"], standard)
+    return own
+
+
+def _empty_folder(folder: str) -> None:
+    """What a worker leaves in shared memory would be missing to the next."""
+    for entry in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)  # noqa: PTH108

@@ -1,0 +1,232 @@
+"""Appeals: the library's further runs of cases whose outputs differ, and the rulings they lead to.
+
+Appeals are heard many at once, so that the library is imported once for all of them in each of the ways it
+is run; what it says is kept beside its references, so that a case is heard once for all compilers, releases
+and repeats. A passing case costs nothing. The decision itself is `fuzzing.oracles.float64_check`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fuzzing.cases import TestCase
+from fuzzing.cases.values import Value, value_from_json
+from fuzzing.execute.reference_outputs import outputs_to_json
+from fuzzing.execute.reference_runner import (
+    UNREADABLE_RECORD_ERRORS,
+    ReferenceRunner,
+    ReferenceRunners,
+    describe_failure,
+)
+from fuzzing.execution import Execution
+from fuzzing.oracles.decision import Decision, with_decision
+from fuzzing.oracles.float64_check import ReferenceRuns, decide_outputs, decide_trap, is_integer_trap
+from fuzzing.oracles.perturbation import perturb_equally, perturb_independently
+from fuzzing.outcomes import Outcome
+
+Outputs = tuple[tuple[str, Value], ...]
+
+#: glibc fills what malloc hands out with this byte's complement and what is freed with the byte itself
+#: (mallopt(3), M_PERTURB): who reads memory before it is written reads something else than usual.
+_PERTURBED = {"MALLOC_PERTURB_": "165"}
+_MAX_KEPT = 8 << 20  # bytes of outputs kept for one case; larger ones are heard again
+_SUFFIX = ".recheck1"  # with another number, what was heard otherwise is heard again
+
+_WIDE = {"precision": "float64"}
+
+
+@dataclass(frozen=True)
+class RecheckRequest:
+    """A case whose outputs differ, or whose program divided integers as nobody may.
+
+    case      with its reference
+    computed  whether the library computed the reference, rather than shipping it with its test
+    outputs   what the compiled program gave
+    outcome   as judged so far
+    """
+
+    case: TestCase
+    computed: bool
+    outputs: Outputs
+    outcome: Outcome
+
+    @property
+    def subject(self) -> _Subject:
+        """What the library is asked about."""
+        return _Subject(self.case, self.computed)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A case, and whether its reference was computed."""
+
+    case: TestCase
+    computed: bool
+
+
+class Rechecker:
+    """Hears appeals about the cases of one corpus."""
+
+    def __init__(self, reference_runners: ReferenceRunners) -> None:
+        self._reference_runners = reference_runners
+
+    def recheck(self, recheck_requests: list[RecheckRequest]) -> Iterator[Outcome]:
+        """The outcome of each appeal, in their order."""
+        subjects = {recheck_request.case.id: recheck_request.subject for recheck_request in recheck_requests}
+        reference_runs: dict[str, ReferenceRuns] = {}
+        for runner, some in self._reference_runners.groups(subject.case for subject in subjects.values()):
+            reference_runs |= _ReferenceRunBatch(
+                runner, [subjects[case.id] for case in some]
+            ).reference_runs()
+        for recheck_request in recheck_requests:
+            decision = _decide(recheck_request, reference_runs[recheck_request.case.id])
+            yield (
+                recheck_request.outcome
+                if decision is None
+                else with_decision(recheck_request.outcome, decision)
+            )
+
+    def float64(self, case: TestCase, *, computed: bool) -> Outputs | None:
+        """What a float64 run of a case gives; None if that cannot be had. `computed` as in Appeal."""
+        run_batch = _ReferenceRunBatch(self._reference_runners.of(case), [_Subject(case, computed)])
+        return run_batch.reference_runs()[case.id].float64
+
+
+def _decide(recheck_request: RecheckRequest, reference_runs: ReferenceRuns) -> Decision | None:
+    """None if the outcome stands."""
+    if is_integer_trap(recheck_request.outcome):
+        return decide_trap(reference_runs)
+    return decide_outputs(recheck_request.case, recheck_request.outputs, reference_runs)
+
+
+class _ReferenceRunBatch:
+    """One library's word on several cases."""
+
+    def __init__(self, runner: ReferenceRunner, subjects: list[_Subject]) -> None:
+        self._runner = runner
+        self._known = {item.case.id: known for item in subjects if (known := _load(runner, item.case))}
+        self._subjects = [item for item in subjects if item.case.id not in self._known]
+        self._executions: dict[tuple[str, str], Execution] = {}
+
+    def reference_runs(self) -> dict[str, ReferenceRuns]:
+        """What the library makes of each case, by id."""
+        if self._subjects:
+            self._run_all()
+        for subject in self._subjects:
+            self._known[subject.case.id] = self._collect(subject)
+        return self._known
+
+    def _run_all(self) -> None:
+        cases = [subject.case for subject in self._subjects]
+        shipped = [subject.case for subject in self._subjects if not subject.computed]
+        self._run("run", shipped)
+        self._run("again", cases, environment=_PERTURBED)
+        options = self._runner.backend.options
+        if "precision" not in options:
+            return
+        filled = {"undefined": "0"} if "undefined" in options else {}
+        self._run("float64", cases, options=_WIDE | filled, perturbed=True)
+        if filled:
+            self._run("refilled", cases, options=_WIDE | {"undefined": "1"})
+
+    def _run(self, how: str, cases: list[TestCase], *, perturbed: bool = False, **given: Any) -> None:
+        def jobs() -> Iterator[tuple[tuple[str, str], TestCase]]:
+            for case in cases:
+                yield (how, case.id), case
+                if perturbed:
+                    yield from self._perturbed(case)
+
+        if cases:
+            self._executions.update(self._runner.run(jobs(), **given))
+
+    @staticmethod
+    def _perturbed(case: TestCase) -> Iterator[tuple[tuple[str, str], TestCase]]:
+        values = case.values()
+        for sign in (1, -1):
+            yield (f"perturbed_equally{sign}", case.id), replace(case, inputs=perturb_equally(values, sign))
+            yield (
+                (f"perturbed_independently{sign}", case.id),
+                replace(case, inputs=perturb_independently(values, sign)),
+            )
+
+    def _collect(self, subject: _Subject) -> ReferenceRuns:
+        case = subject.case
+        assert case.expected is not None
+        first = case.expected if subject.computed else self._outputs("run", case)
+        runs = tuple(run for run in (first, self._outputs("again", case)) if run is not None)
+        found = ReferenceRuns(
+            runs=runs,
+            float64=self._outputs("float64", case),
+            perturbed_equally=self._signed_outputs("perturbed_equally", case),
+            perturbed_independently=self._signed_outputs("perturbed_independently", case),
+            refilled=self._outputs("refilled", case),
+            problem=self._problem(case),
+        )
+        if not self._is_transient(case):
+            _store(self._runner, case, found)
+        return found
+
+    def _outputs(self, how: str, case: TestCase) -> Outputs | None:
+        execution = self._executions.get((how, case.id))
+        return execution.outputs if execution is not None and execution.ending == "returned" else None
+
+    def _signed_outputs(self, how: str, case: TestCase) -> tuple[Outputs, ...]:
+        runs = (self._outputs(f"{how}{sign}", case) for sign in (1, -1))
+        return tuple(run for run in runs if run is not None)
+
+    def _problem(self, case: TestCase) -> str:
+        """Why there is no float64 run beside one of the library's own; "" if there is."""
+        for how in ("run", "again", "float64"):
+            execution = self._executions.get((how, case.id))
+            if execution is not None and execution.ending != "returned":
+                return describe_failure(f"{self._runner.backend.name} ({how})", execution).splitlines()[0][
+                    :120
+                ]
+        return ""
+
+    def _is_transient(self, case: TestCase) -> bool:
+        """Whether some run ended for its time or memory: others' limits may suffice."""
+        mine = (execution for (_, case_id), execution in self._executions.items() if case_id == case.id)
+        return any(execution.ending in ("hung", "out_of_memory") for execution in mine)
+
+
+_RUN_LISTS = ("runs", "perturbed_equally", "perturbed_independently")
+_SINGLE_RUNS = ("float64", "refilled")
+
+
+def _store(runner: ReferenceRunner, case: TestCase, found: ReferenceRuns) -> None:
+    record: dict[str, Any] = {"problem": found.problem}
+    record |= {name: [outputs_to_json(run) for run in getattr(found, name)] for name in _RUN_LISTS}
+    for name in _SINGLE_RUNS:
+        outputs = getattr(found, name)
+        record[name] = None if outputs is None else outputs_to_json(outputs)
+    if sum(len(value["data"]) for value in _tensors(record)) <= _MAX_KEPT:
+        runner.store(case, record, _SUFFIX)
+
+
+def _tensors(record: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(record, dict) and "data" in record:
+        yield record
+    elif isinstance(record, (dict, list)):
+        for item in record.values() if isinstance(record, dict) else record:
+            yield from _tensors(item)
+
+
+def _load(runner: ReferenceRunner, case: TestCase) -> ReferenceRuns | None:
+    record = runner.load(case, _SUFFIX)
+    if record is None:
+        return None
+    try:
+        many = {name: tuple(_read(run) for run in record[name]) for name in _RUN_LISTS}
+        one = {name: None if record[name] is None else _read(record[name]) for name in _SINGLE_RUNS}
+        return ReferenceRuns(
+            **many, float64=one["float64"], refilled=one["refilled"], problem=str(record["problem"])
+        )
+    except UNREADABLE_RECORD_ERRORS:
+        return None
+
+
+def _read(items: Any) -> Outputs:
+    return tuple((str(name), value_from_json(value)) for name, value in items)

@@ -1,0 +1,122 @@
+"""A pack: byte records by name in one file that only grows, for what can always be made anew.
+
+To open, read and close a file takes as long as a third of what there is to do for a case; a record of a pack
+takes one read. Any number of processes may add to one pack at the same time: each record is one write to the
+file's end, which Linux keeps whole (O_APPEND, write(2)). What a killed process or a full disk left there is
+stepped over, and its CRC-32 tells whether a record is what was written. Nothing is ever changed or removed;
+delete the file to be rid of it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import weakref
+import zlib
+from typing import BinaryIO
+
+_MAGIC = b"assaypk1"
+#: Magic, CRC-32 of all that follows it, size of the data, size of the name; then the name and the data.
+_PREFIX = struct.Struct("<8sIQI")
+_CHECKED = 12  # where that which the CRC is of begins
+_FLAGS = os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAX_NAME = 256  # bytes of a name
+_MAX_DATA = 8 << 20  # bytes of data; larger ones are not kept
+_BUFFER = 1 << 16  # bytes read at a time while the file is looked through
+
+
+class RecordFile:
+    """The records of a file, which is made if it is not there. Where it cannot be, there are none.
+
+    What other processes add after it was opened is not seen.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._places: dict[str, tuple[int, int]] = {}  # name → where its record begins, and how long it is
+        self._fd = _open(path)
+        if self._fd >= 0:
+            weakref.finalize(self, os.close, self._fd)
+            self._index()
+
+    def get(self, name: str) -> bytes | None:
+        """The data of a record; None if there is none, or it is spoiled."""
+        place = self._places.get(name)
+        if place is None:
+            return None
+        try:
+            record = os.pread(self._fd, place[1], place[0])
+        except OSError:
+            return None
+        begin = _PREFIX.size + len(name)
+        if len(record) != place[1] or _checksum(record) != int.from_bytes(record[8:_CHECKED], "little"):
+            return None
+        return record[begin:]
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keeps a record, whole or not at all; the one that had the name is forgotten."""
+        if self._fd < 0 or len(data) > _MAX_DATA:
+            return
+        encoded_name = name.encode("ascii")
+        record = _PREFIX.pack(_MAGIC, 0, len(data), len(encoded_name)) + encoded_name + data
+        record = record[:8] + _checksum(record).to_bytes(4, "little") + record[_CHECKED:]
+        try:
+            written = os.write(self._fd, record)
+            end = os.lseek(self._fd, 0, os.SEEK_CUR)  # of our own write, wherever others write now
+        except OSError:
+            return
+        if written == len(record):
+            self._places[name] = end - written, written
+
+    def _index(self) -> None:
+        with open(self._fd, "rb", buffering=_BUFFER, closefd=False) as file:
+            at, size = 0, os.fstat(self._fd).st_size
+            while at + _PREFIX.size <= size:
+                length = self._index_record(file, at)
+                if at + length > size:
+                    length = 0  # the writer was killed
+                at = at + length if length else _next(file, at + 1, size)
+
+    def _index_record(self, file: BinaryIO, at: int) -> int:
+        """Remembers the record that begins here; how long it is, 0 if none does."""
+        file.seek(at)
+        prefix = file.read(_PREFIX.size)
+        if len(prefix) < _PREFIX.size:
+            return 0
+        magic, _, data, encoded_name = _PREFIX.unpack(prefix)
+        if magic != _MAGIC or encoded_name > _MAX_NAME or data > _MAX_DATA:
+            return 0
+        length = _PREFIX.size + encoded_name + data
+        self._places[file.read(encoded_name).decode("ascii", "replace")] = at, length
+        return int(length)
+
+
+def _open(path: str) -> int:
+    """A descriptor of the file; -1 if there can be none."""
+    for access in (os.O_RDWR, os.O_RDONLY):
+        try:
+            descriptor = os.open(path, access | _FLAGS, 0o644)
+        except OSError:
+            continue
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    return -1
+
+
+def _checksum(record: bytes) -> int:
+    return zlib.crc32(memoryview(record)[_CHECKED:])
+
+
+def _next(file: BinaryIO, begin: int, size: int) -> int:
+    """Where the next record may begin; `size` if nowhere."""
+    while begin < size:
+        file.seek(begin)
+        found = file.read(_BUFFER)
+        place = found.find(_MAGIC)
+        if place >= 0:
+            return begin + place
+        if len(found) < len(_MAGIC):
+            return size
+        begin += len(found) - len(_MAGIC) + 1
+    return size

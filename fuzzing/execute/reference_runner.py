@@ -1,0 +1,171 @@
+"""The library that a program belongs to, run as a judge: which backend, in which interpreter, kept where."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.errors import CaseFormatError, InfrastructureError
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.scratch_folder import ScratchFolder
+from fuzzing.execute.supervisor import Supervisor, Tag
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
+
+#: Kinds whose library comes with Assay. That of any other kind is the toolchain's own: a compiler is held to
+#: what the torch or Keras beside it does, not to another release.
+_BUNDLED_KINDS = frozenset({"OnnxModel"})
+
+
+class ReferenceRunner:
+    """The judge of programs of one kind, and the folder beside a corpus that keeps what it says.
+
+    Where nothing can be written beside the corpus, a folder of our own keeps it for as long as this lives.
+
+    python   the interpreter of the toolchain
+    lasting  keep the workers from one `run` to the next, until `close`
+    """
+
+    def __init__(
+        self, kind: str, corpus: Path, python: str, limits: Limits, *, keep_workers: bool = False
+    ) -> None:
+        self.backend = backends.reference_backend(kind)
+        self._python = sys.executable if kind in _BUNDLED_KINDS else python
+        self._limits = limits
+        self._keep_workers = keep_workers
+        self._workers: dict[str, Supervisor[Any]] = {}
+        self._folder = corpus / ".references" / f"{self.backend.name}-{self._version()}"
+        self._fallback_folder: Path | None = None
+
+    def _version(self) -> str:
+        """The library's version; "unknown" where the interpreter has none, which its worker will tell."""
+        package = self.backend.package
+        if self._python == sys.executable:
+            return metadata.version(package)
+        root = Path(self._python).absolute().parent.parent
+        sites = [str(path) for path in root.glob("lib/python3*/*-packages")]
+        found = [item.version for item in metadata.distributions(name=package, path=sites)]
+        return found[0] if found else "unknown"
+
+    def run(
+        self,
+        cases: Iterable[tuple[Tag, TestCase]],
+        options: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Iterator[tuple[Tag, Execution]]:
+        """The execution of each case in a worker of its own, as they end."""
+        command = WorkerCommand(
+            self._python,
+            self.backend.name,
+            options=dict(options or {}),
+            limits=self._limits,
+            environment=environment or {},
+        )
+        supervisor: Supervisor[Tag] = self._workers.get(repr(command)) or Supervisor(command)
+        if not self._keep_workers:
+            return supervisor.run(cases)
+        self._workers[repr(command)] = supervisor
+        return supervisor.serve(cases)
+
+    def close(self) -> None:
+        """Ends the workers that were kept."""
+        for supervisor in self._workers.values():
+            supervisor.close()
+        self._workers.clear()
+
+    def load(self, case: TestCase, suffix: str = "") -> dict[str, Any] | None:
+        """What was stored for a case; None too where a full disk or a crash has left no whole record."""
+        for folder in filter(None, (self._folder, self._fallback_folder)):
+            with contextlib.suppress(OSError, ValueError):
+                record = json.loads(_path(folder, case, suffix).read_bytes())
+                if isinstance(record, dict):
+                    return record
+        return None
+
+    def store(self, case: TestCase, record: Mapping[str, Any], suffix: str = "") -> None:
+        """Keeps a record for a case, whole or not at all. Raises InfrastructureError if it can nowhere."""
+        text = json.dumps(record)
+        try:
+            _write(_path(self._folder, case, suffix), text)
+        except OSError:  # a corpus may lie on a disk that is read-only, or full
+            self._store_in_fallback(case, text, suffix)
+
+    def _store_in_fallback(self, case: TestCase, text: str, suffix: str) -> None:
+        if self._fallback_folder is None:
+            scratch = ScratchFolder()
+            weakref.finalize(self, scratch.remove)
+            self._fallback_folder = Path(scratch.path)
+        try:
+            _write(_path(self._fallback_folder, case, suffix), text)
+        except OSError as error:
+            raise InfrastructureError(
+                f"what {self.backend.name} says of a case can be kept neither in {self._folder} nor in "
+                f"{self._fallback_folder}: {error.strerror}; free some space, or set TMPDIR to a folder that has some"
+            ) from error
+
+
+def _path(folder: Path, case: TestCase, suffix: str) -> Path:
+    return folder / case.id[:2] / f"{case.id}{suffix}.json"
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file, whole or not at all."""
+    temporary = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+class ReferenceRunners:
+    """The libraries of all kinds of program in a corpus; `keep_workers` ones keep their workers until `close`."""
+
+    def __init__(self, corpus: Path, python: str, limits: Limits, *, keep_workers: bool = False) -> None:
+        self._given = corpus, python, limits
+        self._keep_workers = keep_workers
+        self._known: dict[str, ReferenceRunner] = {}
+
+    def of(self, case: TestCase) -> ReferenceRunner:
+        """The library that judges a case; raises UnknownNameError if none does."""
+        kind = case.program.kind
+        if kind not in self._known:
+            self._known[kind] = ReferenceRunner(kind, *self._given, keep_workers=self._keep_workers)
+        return self._known[kind]
+
+    def close(self) -> None:
+        """Ends the workers that were kept."""
+        for runner in self._known.values():
+            runner.close()
+
+    def groups(self, cases: Iterable[TestCase]) -> list[tuple[ReferenceRunner, list[TestCase]]]:
+        """The cases by the library that judges them; kinds may share one, and one worker."""
+        groups: dict[str, tuple[ReferenceRunner, list[TestCase]]] = {}
+        for case in cases:
+            runner = self.of(case)
+            groups.setdefault(runner.backend.name, (runner, []))[1].append(case)
+        return list(groups.values())
+
+
+def describe_failure(backend: str, execution: Execution) -> str:
+    """In words, how a library failed to run a case."""
+    how = execution.error or execution.ending
+    if execution.ending == "killed":
+        how = execution.signal or f"exit code {execution.exit_code}"
+    return f"{backend} fails: {how} {execution.message}".strip()[:2000]
+
+
+#: What reading a record that something else wrote may raise.
+UNREADABLE_RECORD_ERRORS = (ValueError, TypeError, KeyError, CaseFormatError)

@@ -1,0 +1,98 @@
+"""Landlock: files can be written below some folders only, and nobody outside be signalled.
+
+Any process may ask for it, in most containers too. Linux 5.13 and later; each version handles more rights
+(Documentation/userspace-api/landlock.rst), and we ask for what the running one knows.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+
+from fuzzing.execute.sandbox.isolation import LIBC, AllowedAccess, NotPermitted, check_call, writable_devices
+
+_SYS_CREATE_RULESET, _SYS_ADD_RULE, _SYS_RESTRICT_SELF = 444, 445, 446  # of every architecture
+_CREATE_RULESET_VERSION = 1
+_RULE_PATH_BENEATH = 1
+# linux/landlock.h
+_WRITE_FILE, _REFER, _TRUNCATE = 1 << 1, 1 << 13, 1 << 14
+_MAKE_AND_REMOVE = 0b1111_1111_1 << 4  # REMOVE_DIR .. MAKE_SYM
+_NET_BIND_TCP, _NET_CONNECT_TCP = 1, 2
+_SCOPE_ABSTRACT_UNIX_SOCKET, _SCOPE_SIGNAL = 1, 2
+_SHARED = "/dev/shm"  # noqa: S108 - where POSIX semaphores and shared memory live
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("files", "network", "scoped")]
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _layout_ = "ms"  # what _pack_ implies; Python 3.14 wants it said
+    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
+
+
+def version() -> int:
+    """Landlock's version in the running kernel; raises Refused where there is none."""
+    return check_call(LIBC.syscall(_SYS_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION), "landlock")
+
+
+def enter(access: AllowedAccess) -> None:
+    """Confines this process, which must have no_new_privs set; raises isolation.Refused."""
+    known = version()
+    files = _WRITE_FILE | _MAKE_AND_REMOVE | (_REFER if known >= 2 else 0) | (_TRUNCATE if known >= 3 else 0)
+    network = _NET_BIND_TCP | _NET_CONNECT_TCP if known >= 4 else 0
+    ruleset = _create(_Ruleset(files, network, _scoped(known)))
+    try:
+        for path in (*writable_devices(), *access.writable, _SHARED):
+            if os.path.exists(path):  # noqa: PTH110
+                _allow(ruleset, path, files)
+        _restrict(ruleset)
+    finally:
+        os.close(ruleset)
+
+
+def scope_signals() -> None:
+    """Confines this process's signals alone; raises isolation.Refused, also where Landlock is too old.
+
+    Once more in a child, it keeps that from its parent. Upon other rules, one that says nothing of moving
+    files between folders forbids it; so it is said to be allowed.
+    """
+    known = version()
+    if known < 6:
+        raise NotPermitted("landlock: this version scopes no signals")
+    ruleset = _create(_Ruleset(_REFER, 0, _scoped(known)))
+    try:
+        _allow(ruleset, "/", _REFER)
+        _restrict(ruleset)
+    finally:
+        os.close(ruleset)
+
+
+def _scoped(known: int) -> int:
+    return _SCOPE_ABSTRACT_UNIX_SOCKET | _SCOPE_SIGNAL if known >= 6 else 0
+
+
+def _create(ruleset: _Ruleset) -> int:
+    # An older kernel takes the longer structure as long as what it does not know is zero.
+    size = ctypes.sizeof(ruleset)
+    return check_call(LIBC.syscall(_SYS_CREATE_RULESET, ctypes.byref(ruleset), size, 0), "landlock ruleset")
+
+
+def _allow(ruleset: int, path: str, files: int) -> None:
+    parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISDIR(os.fstat(parent).st_mode):
+            files &= _WRITE_FILE | _TRUNCATE  # what a single file can be allowed
+        rule = _PathBeneath(files, parent)
+        check_call(
+            LIBC.syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0),
+            f"allowing {path}",
+        )
+    finally:
+        os.close(parent)
+
+
+def _restrict(ruleset: int) -> None:
+    check_call(LIBC.syscall(_SYS_RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")

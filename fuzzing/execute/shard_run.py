@@ -1,0 +1,224 @@
+"""One execution of a shard: cases in, outcomes out."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from fuzzing import backends
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.errors import CaseFormatError, UsageError
+from fuzzing.execute.ablation import run_ablation
+from fuzzing.execute.case_cache import CaseCache
+from fuzzing.execute.recheck import Rechecker, RecheckRequest
+from fuzzing.execute.reference_outputs import ReferenceOutputs
+from fuzzing.execute.reference_runner import ReferenceRunners
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand
+from fuzzing.execution import Execution
+from fuzzing.oracles import configuration, decide_outcome
+from fuzzing.oracles.float64_check import needs_recheck
+from fuzzing.oracles.reference import needs_reference
+from fuzzing.oracles.tolerance_profiles import get_profile
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+
+if TYPE_CHECKING:
+    from fuzzing.execute.shard import Shard
+
+Key = tuple[str, int]  # case id, repeat
+#: Cases looked up at a time, which is what is held of a corpus of any size. Each time waits for the library,
+#: for their references: the first outcomes must not wait long, later ones may as long as has passed.
+_CHUNK, _LARGEST_CHUNK = 64, 1024
+#: Appeals heard at once, by up to four workers of the library.
+_RECHECK_BATCH = 64
+_RECHECK_BATCH_BYTES = 64 << 20
+
+
+class ShardRun:
+    """One execution of a shard. Raises UsageError for a shard that nothing can execute."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self._corpus = Corpus(shard.corpus)
+        self._case_cache = CaseCache(self._corpus)
+        self._backend = backends.get(shard.backend)
+        if shard.device not in self._backend.devices:
+            allowed = ", ".join(self._backend.devices)
+            raise UsageError(f"{shard.backend} has no device {shard.device!r}; it has {allowed}")
+        get_profile(shard.profile)
+        self._options = self._backend.resolve_options(shard.options)
+        self._configuration = configuration(self._backend.non_default_options(shard.options), shard.profile)
+        self.supervisor: Supervisor[Key] = Supervisor(
+            self._command(self._options), workers=shard.workers, fresh=shard.fresh
+        )
+        self._reference_runners = ReferenceRunners(
+            self._corpus.root, shard.python, shard.limits, keep_workers=True
+        )
+        self.references = ReferenceOutputs(self._reference_runners)
+        self._rechecker = Rechecker(self._reference_runners)
+        self._running: dict[Key, tuple[TestCase, bool]] = {}
+        self._unrunnable: list[Outcome] = []
+        self._pending_rechecks: list[tuple[Key, RecheckRequest]] = []
+        self._deadline = float("inf")
+        self.stopped = ""
+        self.phases: Counter[str] = Counter()
+
+    def _command(self, options: dict[str, str]) -> WorkerCommand:
+        shard = self._shard
+        return WorkerCommand(shard.python, shard.backend, shard.device, dict(options), shard.limits)
+
+    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+        """(repeat, outcome) of each run, as they end; those that are appealed, when they are heard."""
+        if self._shard.budget_s is not None:
+            self._deadline = time.monotonic() + self._shard.budget_s
+        with contextlib.closing(self._reference_runners):
+            yield from self._run_cases()
+
+    def _run_cases(self) -> Iterator[tuple[int, Outcome]]:
+        for key, execution in self.supervisor.run(self._iterate_cases()):
+            yield from self._take_unrunnable()
+            self.phases.update(execution.durations)
+            case, computed = self._running.pop(key)
+            outcome = self._decide(key[0], case, execution)
+            if needs_recheck(outcome, self._shard.profile):
+                self._pending_rechecks.append(
+                    (key, RecheckRequest(case, computed, execution.outputs, outcome))
+                )
+                if (
+                    len(self._pending_rechecks) >= _RECHECK_BATCH
+                    or self._pending_bytes() > _RECHECK_BATCH_BYTES
+                ):
+                    yield from self._recheck_pending()
+            else:
+                yield key[1], self._add_ablation(key, case, computed, outcome)
+        yield from self._recheck_pending()
+        yield from self._take_unrunnable()
+
+    def _decide(self, case_id: str, case: TestCase, execution: Execution) -> Outcome:
+        """Under the id that was asked for: a case that got its reference here has another."""
+        shard = self._shard
+        return decide_outcome(
+            case,
+            execution,
+            self._backend,
+            shard.toolchain,
+            shard.device,
+            shard.profile,
+            configuration=self._configuration,
+            case_id=case_id,
+        )
+
+    def _add_ablation(self, key: Key, case: TestCase, computed: bool, outcome: Outcome) -> Outcome:
+        """The last word, with the component blamed."""
+        if self._shard.ablate and key[1] == 0 and outcome.verdict.is_failure:
+            ablation = run_ablation(
+                case, lambda options: self._run_level(key[0], case, computed, options), self._backend, outcome
+            )
+            evidence = replace(
+                outcome.evidence, ablation_runs=ablation.ablation_runs, component=ablation.component
+            )
+            outcome = replace(outcome, evidence=evidence)
+        return outcome
+
+    # -- appeals and rungs -------------------------------------------------------------------------
+
+    def _pending_bytes(self) -> int:
+        return sum(_size(recheck_request) for _, recheck_request in self._pending_rechecks)
+
+    def _recheck_pending(self) -> Iterator[tuple[int, Outcome]]:
+        pending, self._pending_rechecks = self._pending_rechecks, []
+        if pending:
+            rechecked = list(self._rechecker.recheck([recheck_request for _, recheck_request in pending]))
+            for (key, recheck_request), outcome in zip(pending, rechecked, strict=True):
+                yield key[1], self._add_ablation(key, recheck_request.case, recheck_request.computed, outcome)
+
+    def _run_level(self, case_id: str, case: TestCase, computed: bool, options: dict[str, str]) -> Outcome:
+        """The case with other options, in a process of its own."""
+        command = self._command(self._backend.resolve_options(self._options | options))
+        [(_, execution)] = Supervisor[None](command, fresh=True).run([(None, case)])
+        outcome = self._decide(case_id, case, execution)
+        if not needs_recheck(outcome, self._shard.profile):
+            return outcome
+        [rechecked] = self._rechecker.recheck([RecheckRequest(case, computed, execution.outputs, outcome)])
+        return rechecked
+
+    # -- the cases ---------------------------------------------------------------------------------
+
+    def _iterate_cases(self) -> Iterator[tuple[Key, TestCase]]:
+        """The cases with their references; those that cannot be run are set aside."""
+        for case_id, case, computed in self._cases_with_references():
+            for repeat in range(self._shard.repeats):
+                if time.monotonic() > self._deadline:
+                    self.stopped = "budget"
+                    return
+                self._running[case_id, repeat] = case, computed
+                yield (case_id, repeat), case
+
+    def _cases_with_references(self) -> Iterator[tuple[str, TestCase, bool]]:
+        """Each case that can be run, with its reference, and whether that was computed."""
+        ids, size = iter(self._shard.cases), _CHUNK
+        while chunk := list(islice(ids, size)):
+            found = [(case_id, case) for case_id in chunk if (case := self._read_case(case_id)) is not None]
+            begin, waited = time.monotonic(), 0.0
+            completed = self.references.complete([case for _, case in found])
+            for (case_id, bare), (case, error) in zip(found, completed, strict=True):
+                waited = waited or time.monotonic() - begin  # the first one waits for all
+                if error:
+                    self._record_unrunnable(case_id, Verdict.INVALID, error)
+                else:
+                    yield case_id, case, needs_reference(bare)
+            size = self._next_chunk(size, waited)
+
+    def _next_chunk(self, size: int, seconds: float) -> int:
+        """Twice as many cases; a quarter if their references would take half of the time that is left."""
+        left = self._deadline - time.monotonic()
+        return min(2 * size, _LARGEST_CHUNK) if 4 * seconds < left else max(size // 4, _CHUNK)
+
+    def _read_case(self, case_id: str) -> TestCase | None:
+        """The case, unless its files are spoiled or the backend does not take its kind of program.
+
+        Raises UsageError for one that was never there: that is the shard's mistake, not the case's.
+        """
+        try:
+            case = self._case_cache.get(case_id)
+        except CaseFormatError as error:
+            if not self._corpus.folder(case_id).exists():
+                raise UsageError(f"there is no case {case_id} in {self._corpus.root}") from None
+            self._record_unrunnable(case_id, Verdict.INVALID, str(error))
+            return None
+        if case.program.kind in self._backend.kinds:
+            return case
+        why = f"{self._backend.name} takes no {case.program.kind} programs"
+        self._record_unrunnable(case_id, Verdict.UNSUPPORTED, why)
+        return None
+
+    def _record_unrunnable(self, case_id: str, verdict: Verdict, why: str) -> None:
+        shard = self._shard
+        outcome = Outcome(
+            case=case_id,
+            backend=self._backend.name,
+            toolchain=shard.toolchain,
+            device=shard.device,
+            verdict=verdict,
+            phase=Phase.IMPORT,
+            summary=why.splitlines()[0][:200],
+            evidence=Evidence(message=why),
+            configuration=self._configuration,
+        )
+        self._unrunnable.append(outcome)
+
+    def _take_unrunnable(self) -> Iterator[tuple[int, Outcome]]:
+        while self._unrunnable:
+            outcome = self._unrunnable.pop(0)
+            yield from ((repeat, outcome) for repeat in range(self._shard.repeats))
+
+
+def _size(recheck_request: RecheckRequest) -> int:
+    """Bytes of outputs held for an appeal, roughly."""
+    values = [*dict(recheck_request.outputs).values(), *dict(recheck_request.case.expected or ()).values()]
+    return sum(len(getattr(value, "data", b"")) for value in values)

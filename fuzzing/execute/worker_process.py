@@ -1,0 +1,314 @@
+"""One worker process, as the supervisor holds it: pipes, page, log, and what its death means."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import mmap
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fuzzing
+from fuzzing import backends
+from fuzzing.cases import TestCase
+from fuzzing.errors import ToolchainError
+from fuzzing.execute import batches, protocol
+from fuzzing.execute.case_cache import cached_request
+from fuzzing.execute.compiler_cache import resolve_cache_folder
+from fuzzing.execute.forkserver import ForkedWorker, ForkServer
+from fuzzing.execute.gpu_slots import VISIBLE_DEVICES
+from fuzzing.execute.limits import Limits
+from fuzzing.execute.sandbox import isolation
+from fuzzing.execute.scratch_folder import ScratchFolder, sweep
+from fuzzing.execute.write_buffer import WriteBuffer
+from fuzzing.outcomes import MAX_TEXT
+
+_PACKAGE = Path(fuzzing.__file__).parent
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+#: Of the supervisor's environment a worker sees only these; no credential has one of these names.
+_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "TZ")
+#: numpy's linear algebra would start a thread for each processor, and what has threads is not forked.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+PIPE_BYTES = 1 << 20  # so that what is sent ahead fits, both ways; Linux lets anyone ask for this much
+#: Between SIGABRT, at which faulthandler writes, and SIGKILL. On a busy machine a process may not run for
+#: seconds, and without the traceback nobody learns where it hung.
+_ABORT_GRACE_S = 5.0
+_MAX_TREE = 64  # processes of one worker that are looked at each time; a compiler has three or four
+
+
+@dataclass(frozen=True)
+class WorkerCommand:
+    """How to start a worker: an interpreter, a backend, a device, the backend's options, limits.
+
+    environment  variables beside the backend's own
+    cache  folder that outlives workers, for a backend whose environment asks for one with "{cache}";
+           by default one for each backend and toolchain in the user's cache folder
+    isolation  the best level to take (isolation.LEVELS); the kernel may allow only a lower one
+    """
+
+    python: str
+    backend: str
+    device: str = "CPU"
+    options: dict[str, Any] | None = None
+    limits: Limits = field(default_factory=Limits)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cache: str = ""
+    isolation: str = isolation.NAMESPACES
+
+
+@dataclass(frozen=True)
+class ProcessExit:
+    """How a worker ended: `signal` by name or "", exit code or None, and the texts it left."""
+
+    signal: str
+    exit_code: int | None
+    native: str
+    log: str
+
+
+@cache
+def _sweep_once() -> None:
+    """The first worker of a process removes what those of killed processes left."""
+    sweep()
+
+
+class WorkerProcess:
+    """A started worker. Never blocks: writes are buffered, reads take what is there.
+
+    cuda     the CUDA device it sees, none by default
+    cores    the processors it may use, those of the supervisor by default
+    forkserver  what forks it; None for an interpreter of its own
+    started  when
+    """
+
+    def __init__(
+        self,
+        command: WorkerCommand,
+        cuda: str = "",
+        cores: Collection[int] = (),
+        forkserver: ForkServer | None = None,
+    ) -> None:
+        _sweep_once()
+        self.command = command
+        self.cuda = cuda
+        self.forkserver = forkserver
+        self.cores = sorted(cores)
+        self.started = time.monotonic()
+        self._reader = protocol.FrameReader()
+        self._batch = batches.RequestBatch()
+        self._write_buffer = WriteBuffer()
+        try:
+            with contextlib.ExitStack() as resources:
+                self._process = self._open(resources)
+                self._resources = resources.pop_all()
+        except OSError as error:
+            raise ToolchainError(f"cannot start {command.python}: {error.strerror}") from error
+
+    def _open(self, resources: contextlib.ExitStack) -> subprocess.Popen[bytes] | ForkedWorker:
+        """The process. What it takes, to which `resources` adds all that is to be let go of later."""
+        folder = self.forkserver.folder() if self.forkserver else ScratchFolder()
+        resources.callback(folder.remove)
+        self.scratch = folder.path
+        log = tempfile.TemporaryFile(prefix="log-", dir=self.scratch, buffering=0)  # noqa: SIM115 - held
+        self._log = resources.enter_context(log)
+        self._page_fd = os.memfd_create("assay-status")
+        resources.callback(os.close, self._page_fd)
+        os.ftruncate(self._page_fd, mmap.PAGESIZE)
+        self._page = resources.enter_context(mmap.mmap(self._page_fd, 0))
+        with contextlib.ExitStack() as worker_ends:
+            worker_in, self._write_fd = os.pipe()
+            worker_ends.callback(os.close, worker_in)
+            resources.callback(os.close, self._write_fd)
+            self.read_fd, worker_out = os.pipe()
+            worker_ends.callback(os.close, worker_out)
+            resources.callback(os.close, self.read_fd)
+            for end in (self._write_fd, self.read_fd):
+                with contextlib.suppress(OSError):  # the kernel's limit for all pipes together may be reached
+                    fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+                os.set_blocking(end, False)
+            return self._start(worker_in, worker_out)
+
+    def _start(self, worker_in: int, worker_out: int) -> subprocess.Popen[bytes] | ForkedWorker:
+        cache_folder = resolve_cache_folder(self.command)
+        log = self._log.fileno()
+        descriptors = {"in": worker_in, "out": worker_out, "log": log, "page": self._page_fd}
+        if self.forkserver is None:
+            return self._start_interpreter(descriptors, self.scratch, cache_folder)
+        root = self.forkserver.path
+
+        def start(control: socket.socket) -> subprocess.Popen[bytes]:
+            return self._start_interpreter({"forkserver": control.fileno(), "log": log}, root, cache_folder)
+
+        environment = self._environment(self.scratch, cache_folder)
+        request = {"environment": environment, "scratch": self.scratch, "cores": self.cores}
+        return self.forkserver.spawn(start, request, descriptors)
+
+    def _start_interpreter(
+        self, descriptors: Mapping[str, int], scratch: str, cache_folder: str
+    ) -> subprocess.Popen[bytes]:
+        command = self.command
+        spec = {
+            "backend": command.backend,
+            "device": command.device,
+            "options": command.options or {},
+            "limits": command.limits.to_json(),
+            "packages": backends.get(command.backend).packages,
+            "root": str(_PACKAGE),
+            "isolation": command.isolation,
+            "cores": self.cores,
+            "writable": [scratch, *([cache_folder] if cache_folder else [])],
+        }
+        return subprocess.Popen(
+            [
+                str(Path(command.python).absolute()),
+                "-I",
+                str(_PACKAGE / "execute" / "worker.py"),
+                json.dumps({**spec, **descriptors}),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptors["log"],
+            stderr=descriptors["log"],
+            pass_fds=tuple(descriptors.values()),
+            cwd=scratch,
+            env=self._environment(scratch, cache_folder),
+            start_new_session=True,
+        )
+
+    def _environment(self, scratch: str, cache_folder: str) -> dict[str, str]:
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        environment |= {"HOME": scratch, "TMPDIR": scratch, "LANG": "C.UTF-8", **_ONE_THREAD}
+        environment[VISIBLE_DEVICES] = self.cuda
+        if cache_folder:
+            environment["ASSAY_CACHE"] = cache_folder
+        for name, value in backends.get(self.command.backend).environment.items():
+            environment[name] = value.replace("{scratch}", scratch).replace("{cache}", cache_folder)
+        return environment | dict(self.command.environment)
+
+    @property
+    def write_fd(self) -> int:
+        """Where to wait until more can be written."""
+        return self._write_fd
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait to be written."""
+        return self._write_buffer.size + self._batch.size
+
+    def queue(self, number: int, case: TestCase, instrumentation: Mapping[str, Any]) -> None:
+        """Has a case wait for the next `flush`: several at once wake the worker once.
+
+        watch  how the backend is to take it: arguments of `fuzzing.backends.base.Instrumentation`
+        """
+        batch = self._batch
+        if instrumentation != batch.instrumentation:
+            if batch:
+                self._write_buffer.add(batch.frame())
+            batch.instrumentation = instrumentation
+        batch.add(number, *cached_request(case))
+        if batch.size >= batches.FULL:
+            self._write_buffer.add(batch.frame())
+
+    def flush(self) -> None:
+        """Writes what the pipe takes. A worker that is dead is noticed when reading, not here."""
+        if self._batch:
+            self._write_buffer.add(self._batch.frame())
+        try:
+            self._write_buffer.write(self._write_fd)
+        except BrokenPipeError:
+            self._write_buffer.clear()
+
+    def receive(self) -> Iterator[tuple[protocol.Header, bytes] | None]:
+        """The frames that have come; None last if the worker has closed its end."""
+        while True:
+            try:
+                data = os.read(self.read_fd, 1 << 16)
+            except BlockingIOError:
+                return
+            if not data:
+                yield None
+                return
+            yield from self._reader.feed(data)
+
+    def status(self) -> protocol.Status:
+        """What the worker does now, or did last."""
+        return protocol.read_status(self._page)
+
+    def resident(self) -> int:
+        """Resident memory in bytes, of the process or of the largest that it has started; 0 if it is gone.
+
+        Not of all together: what forked processes share would count several times.
+        """
+        return max(map(_resident, _process_tree(self._process.pid)))
+
+    def log_tail(self, begin: int, end: int | None = None) -> str:
+        """The end of what was printed between two byte positions, by default up to now."""
+        end = os.fstat(self._log.fileno()).st_size if end is None else end
+        begin = max(begin, end - MAX_TEXT)
+        return os.pread(self._log.fileno(), max(0, end - begin), begin).decode(errors="replace")
+
+    def abort(self) -> None:
+        """Asks for a traceback in the log: SIGABRT, which faulthandler answers before it kills."""
+        if self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGABRT)
+            try:
+                self._process.wait(_ABORT_GRACE_S)
+            except subprocess.TimeoutExpired:
+                return  # `end` sends SIGKILL
+
+    def end(self, log_begin: int = 0, *, grace_s: float = 0.0) -> ProcessExit:
+        """Ends the worker and all its children, frees what it held, and says how it died.
+
+        One that is dying by itself gets `grace_s` seconds, so that its own status is kept.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.wait()
+        printed, native = split_native_traceback(self.log_tail(log_begin))
+        self._resources.close()
+        name = signal.Signals(-code).name if code < 0 else ""
+        return ProcessExit(name, code if code >= 0 else None, native, printed)
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE_SIZE
+    except (OSError, IndexError):  # it has ended
+        return 0
+
+
+def _process_tree(pid: int) -> list[int]:
+    """A process and those that it has started, and these in turn, as far as they can be told."""
+    found = [pid]
+    for one in found:  # which grows meanwhile
+        try:
+            for thread in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
+                    found += map(int, file.read().split())
+        except OSError:  # it has ended, or this kernel does not tell (CONFIG_PROC_CHILDREN)
+            continue
+        if len(found) > _MAX_TREE:
+            break
+    return found
+
+
+_NATIVE = re.compile(r"^Fatal Python error: |^Fatal error", re.MULTILINE)
+
+
+def split_native_traceback(text: str) -> tuple[str, str]:
+    """What a process printed, and what faulthandler added at the end."""
+    begins = [found.start() for found in _NATIVE.finditer(text)]
+    return (text[: begins[-1]], text[begins[-1] :]) if begins else (text, "")

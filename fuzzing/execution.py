@@ -1,0 +1,94 @@
+"""Execution: what the supervisor saw of one case, before any oracle has judged it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Literal, Optional, Tuple
+
+from fuzzing.cases import TestCase
+from fuzzing.cases.values import Value
+from fuzzing.outcomes import Phase
+
+Ending = Literal["returned", "raised", "killed", "hung", "out_of_memory"]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One run of one case, as evidence.
+
+    ending      returned: every phase ended; raised: an exception ended the last phase; killed: the
+                process died of a signal, or exited, by itself; hung: it was ended for exceeding a
+                phase's time; out_of_memory: it was ended, by us or by the kernel, for its memory
+    phase       the last phase that was entered
+    durations   seconds spent in each phase that was entered
+    outputs     by name, in the program's order; only when it returned
+    error       class of the exception, "" if none was raised; `message` is its text
+    traceback   Python frames as "file:function", outermost first, the compiler's own only
+    signal      name of the signal that ended the process, such as SIGSEGV
+    exit_code   the process's own, where it exited
+    native      what faulthandler saw at a native crash
+    log         the end of what the process printed during the case
+    peak_bytes  the largest resident set of the worker, or of a program that it started, while the case ran;
+                0 if not sampled
+    missing_inputs  inputs of the case that the compiled program would not take
+    seen        what a watched case went through (`fuzzing.backends.base.Instrumentation.notes`)
+    """
+
+    ending: Ending
+    phase: Phase
+    durations: Dict[str, float] = field(default_factory=dict)
+    outputs: Tuple[Tuple[str, Value], ...] = ()
+    error: str = ""
+    message: str = ""
+    traceback: Tuple[str, ...] = ()
+    signal: str = ""
+    exit_code: Optional[int] = None
+    native: str = ""
+    log: str = ""
+    peak_bytes: int = 0
+    missing_inputs: Tuple[str, ...] = ()
+    notes: Tuple[Tuple[str, str], ...] = ()
+
+    @property
+    def matches_expected(self) -> bool:
+        """Whether its outputs are known to be, byte for byte, what the case expects."""
+        return False
+
+    @property
+    def count(self) -> int:
+        """How many outputs there are."""
+        return len(self.outputs)
+
+
+class MatchingExecution(Execution):
+    """One of which the outputs are what its case expects. They are read when asked for, which is seldom."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Execution:  # type: ignore[misc]
+        """A plain one, where one is made of this one by `dataclasses.replace`."""
+        return Execution(*args, **kwargs)
+
+    @classmethod
+    def of(cls, case: TestCase, count: int, given: Dict[str, Any]) -> MatchingExecution:
+        """One that gave the `count` outputs that `case` expects.
+
+        given  fields of Execution; the dictionary becomes the execution's own
+        """
+        execution = object.__new__(cls)
+        given["ending"], given["phase"], given["_case"], given["_count"] = "returned", Phase.RUN, case, count
+        object.__setattr__(execution, "__dict__", given)
+        return execution
+
+    @property
+    def outputs(self) -> Tuple[Tuple[str, Value], ...]:
+        """As the case expects them."""
+        return vars(self)["_case"].expected or ()
+
+    @property
+    def matches_expected(self) -> bool:
+        """See Execution."""
+        return True
+
+    @property
+    def count(self) -> int:
+        """See Execution."""
+        return int(vars(self)["_count"])

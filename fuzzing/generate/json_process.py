@@ -1,0 +1,104 @@
+"""A process of ours that answers: a line of JSON for each line of JSON, until its stdin ends.
+
+For what may take its process down, or needs another interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import fuzzing
+from fuzzing.errors import InfrastructureError
+
+
+class ProcessExitedError(Exception):
+    """The process ended, or was ended because it took too long; the text is what it said last."""
+
+    def __init__(self, code: int, words: str) -> None:
+        super().__init__(words)
+        self.code = code
+
+
+class JsonProcess:
+    """The process, while it runs.
+
+    ready  the first line that it said, unasked
+    end    ends it; done, too, when nothing uses it any more
+
+    Raises InfrastructureError if it cannot be started, ProcessExitedError if it ends before it has said its line.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], seconds: float, advice: str
+    ) -> None:
+        """`python -m MODULE …` as `arguments`; it has so many seconds for an answer, and for its first line.
+
+        advice  what to do if there is no such interpreter
+        """
+        self._seconds = seconds
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `_close_process` closes it
+        try:
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                env=os.environ | {"PYTHONPATH": _python_path()} | dict(environment),
+                cwd="/",  # where no file of the caller's can stand before a library
+            )
+        except OSError as error:
+            self._log.close()
+            raise InfrastructureError(f"cannot start {arguments[0]}: {error.strerror}; {advice}") from error
+        self.end = weakref.finalize(self, _close_process, self._process, self._log)
+        self.ready = self._read_answer()
+
+    def request(self, request: Mapping[str, object]) -> dict[str, Any]:
+        """The answer to a request; raises ProcessExitedError."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # its end is told below, with its last words
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        return self._read_answer()
+
+    def _read_answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        # It says one line for each that it is asked, so none is in the reader's buffer when this waits.
+        ready, _, _ = select.select([self._process.stdout], [], [], self._seconds)
+        line = self._process.stdout.readline() if ready else b""
+        if not line.endswith(b"\n"):
+            raise self._exit_error(late=not ready)
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _exit_error(self, late: bool) -> ProcessExitedError:
+        if late:
+            self._process.kill()
+        code = self._process.wait()
+        self._log.seek(0)
+        words = self._log.read().decode(errors="replace").strip()
+        self.end()
+        return ProcessExitedError(code, f"no answer for {self._seconds:g} s" if late else words)
+
+
+def _python_path() -> str:
+    """Where the child finds us, and what we were told to find there."""
+    ours = str(Path(fuzzing.__file__).parents[1])
+    return os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")]))
+
+
+def _close_process(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with suppress(BrokenPipeError):
+            pipe.close()
+    process.wait()
+    log.close()

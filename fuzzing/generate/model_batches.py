@@ -1,0 +1,141 @@
+"""Many models of one run: made in batches, by one process or several, each written before the next is made.
+
+Model `i` depends on the run's seed and on `i` alone, so a run is the same however many processes share it;
+and as cases are named by content, a run that was killed is completed by running it again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from importlib.metadata import version
+from pathlib import Path
+
+from fuzzing.cases import Corpus, TestCase
+from fuzzing.coverage import OperatorSet, Tally
+from fuzzing.errors import InfrastructureError
+from fuzzing.generate import case_builder, generators, graph_coverage
+from fuzzing.generate.generators import Generator
+from fuzzing.generate.isra.settings import GeneratorSettings
+from fuzzing.generate.isra.solver import GeneratedGraph
+from fuzzing.generate.output_concatenation import count_concatenation_nodes
+from fuzzing.process_pool import map_in_processes
+from fuzzing.rng import derive_seed
+
+_BATCH = 64  # models; a second of work at most, and its results are some kilobytes
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run makes.
+
+    seed    of the run; model i has the seed `derive_seed(seed, i)`
+    corpus  the folder of the cases
+    measured  the operators that coverage is measured of; None to measure nothing
+    """
+
+    generator: str
+    settings: GeneratorSettings
+    seed: int
+    corpus: Path
+    measured: OperatorSet | None = None
+
+
+@dataclass(frozen=True)
+class GeneratedModel:
+    """One model that was made. `new` is False if the corpus held it already."""
+
+    index: int
+    case: str
+    seed: int
+    nodes: int
+    new: bool
+
+
+@dataclass
+class ModelBatch:
+    """Models that one process made.
+
+    generation_s, coverage_s   seconds that it took, apart
+    generation_cpu_s            of the first, those that the process ran: without waiting for others and for disks
+    tally                   what the models cover, if that is measured
+    """
+
+    models: list[GeneratedModel] = field(default_factory=list)
+    generation_s: float = 0.0
+    generation_cpu_s: float = 0.0
+    coverage_s: float = 0.0
+    tally: Tally | None = None
+
+
+def generate_batches(plan: RunPlan, count: int, jobs: int) -> Iterator[ModelBatch]:
+    """Models 0 … count-1 in this order, by `jobs` processes; few batches are held at a time.
+
+    Raises UsageError for settings under which nothing can be made, InfrastructureError where the corpus
+    cannot be written, or a process dies.
+    """
+    work = (range(first, min(first + _BATCH, count)) for first in range(0, count, _BATCH))
+    _generator(plan.generator, plan.settings)  # what cannot be made is told here, once
+    return map_in_processes(
+        partial(generate_batch, plan),
+        work,
+        jobs,
+        "a process that made models died, perhaps for want of memory; what it had written is kept: "
+        "run again with fewer --jobs",
+    )
+
+
+def generate_batch(plan: RunPlan, indices: Iterable[int]) -> ModelBatch:
+    """Makes and writes the models of these indices."""
+    made = ModelBatch(tally=None if plan.measured is None else Tally(plan.measured))
+    corpus = Corpus(plan.corpus)
+    for index in indices:
+        begin, ran = time.perf_counter(), time.process_time()
+        seed = derive_seed(plan.seed, index)
+        generated = _generator(plan.generator, plan.settings).generate(seed)
+        case = _case(plan, index, seed, generated)
+        new = _store(case, corpus)
+        written = time.perf_counter()
+        made.generation_s += written - begin
+        made.generation_cpu_s += time.process_time() - ran
+        made.models.append(
+            GeneratedModel(
+                index,
+                case.id,
+                seed,
+                len(generated.graph.nodes) - count_concatenation_nodes(generated.graph),
+                new,
+            )
+        )
+        if made.tally is not None:
+            graph_coverage.add_to_tally(generated, made.tally)
+            made.coverage_s += time.perf_counter() - written
+    return made
+
+
+def _case(plan: RunPlan, index: int, seed: int, generated: GeneratedGraph) -> TestCase:
+    test = f"{plan.generator}/{plan.seed}/{index}"
+    origin = case_builder.CaseOrigin(plan.generator, _onnx_version())
+    return case_builder.case(generated, seed, origin, test, initializers=plan.settings.initializers)
+
+
+@lru_cache(maxsize=4)
+def _generator(name: str, settings: GeneratorSettings) -> Generator:
+    return generators.get(name)(settings)
+
+
+@lru_cache(maxsize=1)
+def _onnx_version() -> str:
+    return version("onnx")
+
+
+def _store(case: TestCase, corpus: Corpus) -> bool:
+    try:
+        return corpus.add(case)
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot write to {corpus.root}: {error.strerror}; choose another folder with --out, or free "
+            "what it needs, and run again: what is there is not made twice"
+        ) from error

@@ -1,0 +1,117 @@
+"""ONNX's strict shape inference, and its checker, asked in a process of their own.
+
+Both are C++ that trusts what is mostly right. Of models of which nothing but the syntax is right, one in some
+thousands takes the process down (onnx 1.23.2: a Split with more outputs than its num_outputs says indexes a
+vector out of range). Such a model counts as refused, and a new process is started.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from typing import Any, TextIO
+
+import onnx
+from onnx import ModelProto
+
+from fuzzing.errors import InfrastructureError
+from fuzzing.generate.json_process import JsonProcess, ProcessExitedError
+from fuzzing.graph.ir import Graph
+from fuzzing.graph.onnx_types import type_of
+from fuzzing.graph.onnx_writer import to_onnx
+from fuzzing.graph.types import TensorType
+
+#: For one model; inference takes a millisecond.
+_SECONDS = 60.0
+
+
+class ShapeInference:
+    """Asks ONNX for types.
+
+    deaths  models so far that the process died of
+    """
+
+    def __init__(self) -> None:
+        self.crashes = 0
+        self._child: JsonProcess | None = None
+
+    def infer_types(self, graph: Graph, sound: int = 0) -> list[TensorType] | None:
+        """The type of each edge, of a graph whose edges have no names; None if ONNX refuses the graph.
+
+        sound  so many of the first nodes are known to pass the inference
+        """
+        model = base64.b64encode(to_onnx(graph).SerializeToString()).decode()
+        try:
+            said = self._process().request({"onnx": model, "sound": sound})["types"]
+        except ProcessExitedError:
+            self.crashes += 1
+            self._child = None
+            return None
+        if said is None:
+            return None
+        types = list(graph.types)
+        for name, (dtype, shape) in said.items():
+            types[int(name[1:])] = TensorType(dtype, None if shape is None else tuple(shape))
+        return types
+
+    def _process(self) -> JsonProcess:
+        if self._child is None:
+            try:
+                command = [sys.executable, "-m", "fuzzing.generate.shape_inference"]
+                self._child = JsonProcess(command, {}, _SECONDS, "install Assay again")
+            except ProcessExitedError as error:
+                raise InfrastructureError(f"ONNX cannot be imported: {error}") from error
+        return self._child
+
+
+# The process that answers ----------------------------------------------------------------------------
+
+
+def infer(model: ModelProto, sound: int) -> dict[str, tuple[str, list[int | None] | None]] | None:
+    """The types of what the model's nodes give, by name; None if ONNX refuses the model.
+
+    Nodes are inferred one more at a time, as runtimes do: inference that goes on behind a node which it
+    refuses takes the process down where an operator without checks (EyeLike) meets an input without a type.
+    """
+    nodes, outputs = list(model.graph.node), [output.name for output in model.graph.output]
+    del model.graph.node[sound:], model.graph.output[:]
+    inferred = model
+    for node in nodes[sound:]:
+        model.graph.node.append(node)
+        try:
+            inferred = onnx.shape_inference.infer_shapes(
+                model, check_type=True, strict_mode=True, data_prop=True
+            )
+        except onnx.shape_inference.InferenceError:
+            return None
+    known = {item.name: item for item in inferred.graph.value_info}
+    inferred.graph.output.extend([known[name] for name in outputs if name in known])
+    try:
+        onnx.checker.check_model(inferred)
+    except onnx.checker.ValidationError:
+        return None
+    types = {name: type_of(item.type) for name, item in known.items()}
+    return {
+        name: (type_.dtype, None if type_.shape is None else list(type_.shape))
+        for name, type_ in types.items()
+    }
+
+
+def _write_line(out: TextIO, answer: Any) -> None:
+    out.write(json.dumps(answer) + "\n")
+    out.flush()
+
+
+def main() -> int:
+    """Answers until stdin ends."""
+    _write_line(sys.stdout, {"event": "ready"})
+    for line in sys.stdin:
+        asked = json.loads(line)
+        model = ModelProto.FromString(base64.b64decode(asked["onnx"]))
+        _write_line(sys.stdout, {"types": infer(model, asked["sound"])})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

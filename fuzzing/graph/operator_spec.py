@@ -1,0 +1,174 @@
+"""Specifications of operators, as data: what a node of each may be, and what it gives.
+
+A specification is made so that choices in Isra's order (seed paper: in-degree, first input, attributes,
+remaining inputs, outputs) never meet an empty range: whatever was chosen, each later choice has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+from fuzzing.graph.attribute_domains import Computed
+from fuzzing.graph.intervals import Interval, moderate_range
+from fuzzing.graph.ir import Attribute, Builder, Constant
+from fuzzing.graph.node_context import GraphLimits, NodeContext
+from fuzzing.graph.types import FLOATS, Shape, TensorType
+from fuzzing.rng import Rng
+
+ANY_RANK = tuple(range(9))
+
+
+class Domain(Protocol):
+    """The values an attribute may have: see `fuzzing.graph.attribute_domains`."""
+
+    def draw(self, context: NodeContext) -> Attribute:
+        """One of them."""
+        ...
+
+    def contains(self, value: Attribute, context: NodeContext) -> bool:
+        """Whether a value is one of them."""
+        ...
+
+
+@dataclass(frozen=True)
+class AttributeSpec:
+    """An attribute of an operator.
+
+    domain   what it may be
+    omit     how often it is left out, so that ONNX's default holds; 0 if it is required, or its default
+             does not fit every input
+    default  ONNX's default, for the shape function
+    """
+
+    name: str
+    domain: Domain
+    omit: float = 0.0
+    default: Any = None
+
+
+def planned_attribute(name: str, default: Any = None, domain: Domain | None = None) -> AttributeSpec:
+    """An attribute that `OperatorSpec.plan` gives, together with what it must agree with, or leaves out.
+
+    domain  what it may be in a graph that is read; None: anything
+    """
+    return AttributeSpec(
+        name, domain or Computed(lambda context: context.attributes[name]), omit=1.0, default=default
+    )
+
+
+@dataclass(frozen=True)
+class DataInput:
+    """An input that carries data: an edge of the graph, or a new placeholder.
+
+    shape   what it must be, given what is chosen before it; None in it: any length
+    dtype   an element type, or a function that gives it; None: the primary input's
+    within  what its elements must lie in; None: what is modest for its type
+    omit    how often an input that is not the last is left out
+    many    stands for all inputs from here on
+    """
+
+    shape: Callable[[NodeContext], Shape]
+    dtype: str | Callable[[NodeContext], str] | None = None
+    within: Callable[[NodeContext], Interval] | None = None
+    omit: float = 0.0
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class ConstantInput:
+    """An input that is always a constant: axes, shapes, pads, indices, conditions.
+
+    value   the constant; None where what was chosen before has no use for one, so that the input is left out
+    omit    how often an input that is not the last is left out whatever was chosen
+    """
+
+    value: Callable[[NodeContext], Constant | None]
+    omit: float = 0.0
+
+
+InputSpec: TypeAlias = DataInput | ConstantInput
+OutputRanges: TypeAlias = Callable[[NodeContext], Interval | tuple[Interval, ...]]
+TorchForm: TypeAlias = str | Callable[[NodeContext, Sequence[str]], str | None]
+
+
+def same_as_primary(context: NodeContext) -> tuple[TensorType, ...]:
+    """The shape function of operators that give what they take."""
+    return (context.x,)
+
+
+def primary_shape(context: NodeContext) -> Shape:
+    """The primary input's shape."""
+    return context.shape
+
+
+#: Stands for the primary input: the first one chosen, whose rank, type and values the operator itself states.
+PRIMARY_INPUT = DataInput(primary_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorSpec:
+    """What nodes of one operator may be, from one opset on.
+
+    name, since   as in the ONNX operator reference, https://onnx.ai/onnx/operators/
+    infer     the shape function: the outputs' types from the inputs' types, the constants among them and the
+              attributes; never from `NodeContext.plan`, which a graph that was read has not
+    values    bounds on the outputs' elements from those on the inputs'; one interval counts for all outputs
+    slots     the inputs, in ONNX's order
+    degrees   the in-degree set: how many inputs a node may have; () if it is just as many as slots
+    lead      which slot is chosen first; -1 if no input carries data
+    ranks, dtypes, within, takes   what the primary input may be: its rank, element type, values, and any
+              further condition on its static shape; with `takes` goes `draw_fresh`, which makes such a shape
+    captured  so many of the first slots are no inputs of the node: its bodies capture them (`NodeContext.edges`)
+    empty, dynamic   whether the primary input may have no elements, or lengths that only the data tell
+    settings  the attributes, in the order in which they are drawn
+    plan      chooses what several attributes and inputs must agree on, and `NodeContext.outputs`
+    data_dependent  whether the outputs' shapes depend on the data
+    expand    of a pattern, which is no operator but several: adds its nodes, returns the outputs' edges
+    torch     the same in torch: an expression with {0}, {1} … for the inputs, or a function that is given
+              the site and the inputs' names; None, of the function for one node, if torch has nothing like it
+    """
+
+    name: str
+    since: int
+    infer: Callable[[NodeContext], tuple[TensorType, ...]] = same_as_primary
+    values: OutputRanges = lambda context: context.range(0)
+    input_specs: tuple[InputSpec, ...] = (PRIMARY_INPUT,)
+    degrees: tuple[int, ...] = ()
+    primary: int = 0
+    ranks: Sequence[int] = ANY_RANK
+    dtypes: tuple[str, ...] = FLOATS
+    within: Callable[[TensorType], Interval] = moderate_range
+    takes: Callable[[tuple[int, ...]], bool] | None = None
+    draw_fresh: Callable[[Rng, GraphLimits], tuple[int, ...]] | None = None
+    empty: bool = False
+    dynamic: bool = False
+    attribute_specs: tuple[AttributeSpec, ...] = ()
+    plan: Callable[[NodeContext], Any] | None = None
+    data_dependent: bool = False
+    captured: int = 0
+    expand: Callable[[Builder, NodeContext], tuple[int, ...]] | None = None
+    torch: TorchForm | None = None
+    domain: str = ""
+    defaults: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "defaults", {item.name: item.default for item in self.attribute_specs})
+        if not self.degrees:
+            object.__setattr__(self, "degrees", (len(self.input_specs),))
+
+    @cached_property
+    def url(self) -> str:
+        """Its page in the ONNX operator reference."""
+        return f"https://onnx.ai/onnx/operators/onnx__{self.name}.html"
+
+    def input_spec(self, position: int) -> InputSpec:
+        """The slot of an input; the last one stands for all further inputs."""
+        return self.input_specs[min(position, len(self.input_specs) - 1)]
+
+    def intervals(self, context: NodeContext, count: int) -> tuple[Interval, ...]:
+        """Bounds on each of `count` outputs."""
+        found = self.values(context)
+        return (found,) * count if isinstance(found, Interval) else found

@@ -1,1 +1,0 @@
-"""Localisation: where in a compiler a failing case goes wrong."""

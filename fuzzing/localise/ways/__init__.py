@@ -1,1 +1,0 @@
-"""Ways to tell where a failure is, one file each; see `fuzzing.localise.localisation`."""

@@ -1,0 +1,1 @@
+"""Localization: where in a compiler a failing case goes wrong."""

@@ -1,0 +1,35 @@
+"""The recorded calls that DeepREL begins with: samples of torch's own databases of operators and modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from fuzzing.cases import TestCase
+from fuzzing.generate.deeprel.api_inventory import canonical_name
+from fuzzing.migrate import torch_moduleinfo, torch_opinfo
+
+
+def recorded(count: int, wanted: Callable[[str], bool] | None = None) -> Iterator[TestCase]:
+    """Up to `count` cases of each operator and module of the installed torch, in its order.
+
+    wanted  takes an operator's or module's name below torch; only those for which it is true are sampled
+    """
+    import torch
+
+    torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
+    for entry in torch_opinfo.load_database():
+        if wanted is None or wanted(f"torch.{entry.name}"):
+            cases = (item for item in torch_opinfo.operator_cases(entry, entry.name))
+            yield from islice((item for item in cases if isinstance(item, TestCase)), count)
+    for entry in torch_moduleinfo.load_database():
+        if wanted is None or wanted(f"torch.{entry.name}"):
+            yield from islice(
+                (item for item in torch_moduleinfo.module_cases(entry) if isinstance(item, TestCase)), count
+            )
+
+
+def covered() -> frozenset[str]:
+    """The APIs that recorded calls are expected of: nothing is sampled to know them."""
+    entries = (*torch_opinfo.load_database(), *torch_moduleinfo.load_database())
+    return frozenset(filter(None, (canonical_name(f"torch.{entry.name}") for entry in entries)))

@@ -1,0 +1,70 @@
+"""How the modules of torch.nn that are alive were made: the arguments of each instance."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from fuzzing.torch_api.names import module_names
+
+
+class ConstructorCall:
+    """What one module was made with.
+
+    api   the dotted name of its class
+    key   of class and arguments, for whoever wants to keep one here
+    """
+
+    __slots__ = ("api", "args", "key", "kind", "kwargs")
+
+    def __init__(self, api: str, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self.api, self.kind, self.args, self.kwargs = api, kind, args, kwargs
+        self.key: Hashable = None
+
+
+class ConstructorRecorder:
+    """Watches the constructors of torch.nn, once begun.
+
+    classes  the dotted name of each class that is watched
+
+    A module that came to be in another way (copied, unpickled) is unknown, and so is one of a class that a
+    test derives: such a class is the test's own program.
+    """
+
+    def __init__(self) -> None:
+        self.classes = module_names()
+        self._made: weakref.WeakKeyDictionary[Any, ConstructorCall] = weakref.WeakKeyDictionary()
+
+    def begin(self) -> None:
+        """Wraps every `__init__` that a watched class has or inherits from another class of torch."""
+        import torch
+
+        owners = {base for cls in self.classes for base in cls.__mro__ if issubclass(base, torch.nn.Module)}
+        for owner in owners:
+            if "__init__" in vars(owner):
+                setattr(owner, "__init__", self._watched(vars(owner)["__init__"]))  # noqa: B010 - for mypy
+
+    def _watched(self, original: Callable[..., None]) -> Callable[..., None]:
+        """`original`, noting what it is called with where it is the first for its instance."""
+        classes, made = self.classes, self._made
+
+        @functools.wraps(original)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            kind = type(self)
+            if kind in classes and self not in made:
+                made[self] = ConstructorCall(classes[kind], kind, args, kwargs)
+            original(self, *args, **kwargs)
+
+        return __init__
+
+    def made(self, module: Any) -> ConstructorCall | None:
+        """How a module was made; None where that was not seen, or where it has changed its class."""
+        made = self._made.get(module)
+        return made if made is not None and made.kind is type(module) else None
+
+    def given(self, module: Any) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
+        """What the module's class was called with; None as above."""
+        made = self.made(module)
+        return None if made is None else (made.args, made.kwargs)

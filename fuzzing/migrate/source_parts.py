@@ -1,0 +1,51 @@
+"""A source in parts: several processes migrate it at once, each what falls to it by name."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+from fuzzing.cases import TestCase
+from fuzzing.errors import UsageError
+from fuzzing.migrate.sources import Skip, Source
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part `number` of `count`, counted from 1; together the parts hold each name once."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Part:
+        """The part that "2/4" says; raises UsageError."""
+        found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
+        part = cls(int(found[1]), int(found[2])) if found else cls(0, 0)
+        if not 1 <= part.number <= part.count:
+            raise UsageError(f"a part is a number and how many there are, such as 1/4 to 4/4, not {text!r}")
+        return part
+
+    def contains(self, name: str) -> bool:
+        """Whether what has this name falls to this part. The same in every process and on every machine."""
+        return crc32(name.encode()) % self.count == self.number - 1
+
+
+def migrate_source(source: Source, part: Part | None) -> Iterator[TestCase | Skip]:
+    """The source's cases, or those of one part.
+
+    A source whose function takes a `part` leaves the others' work undone; of any other all tests are
+    built, and those kept whose names fall to the part.
+    """
+    if part is None:
+        return source.migrate()
+    if "part" in inspect.signature(source.migrate).parameters:
+        return source.migrate(part=part)  # type: ignore[call-arg]
+    return (item for item in source.migrate() if part.contains(_name(item)))
+
+
+def _name(item: TestCase | Skip) -> str:
+    return item.test if isinstance(item, Skip) else item.provenance.test

@@ -1,0 +1,191 @@
+"""Judging: the oracles of this package, each one file, asked in order of rank until one speaks.
+
+    rank  oracle         speaks when
+    10    invalid        the case has no reference: its own library could not run it
+    20    hang           a phase was ended for its time
+    30    out_of_memory  the process was ended for its memory, or its allocator gave up
+    40    unsupported    the exception is one by which the backend says so
+    50    crash          any other exception, signal or exit
+    60    wrong_result   the outputs differ from the reference
+
+Silence of all of them is a pass, and outputs that are, byte for byte, those expected are one before any is
+asked. The order matters where several could speak: what says nothing about
+the compiler (invalid, unsupported) or names the cause (hang, out_of_memory) goes before what only says
+that it failed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Protocol
+
+import fuzzing.oracles
+from fuzzing.cases import TestCase
+from fuzzing.execution import Execution
+from fuzzing.outcomes import MAX_TEXT, Evidence, Mismatch, Outcome, Verdict
+
+MAX_SUMMARY = 200  # characters; one line of a terminal or a table
+
+_PHASE_WORDS = {
+    "import": "while the compiler was imported",
+    "convert": "in conversion",
+    "compile": "in compilation",
+    "run": "in execution",
+}
+
+
+class BackendInfo(Protocol):
+    """What an oracle must know of a backend.
+
+    unsupported  (class regex, message regex, why): exceptions that only say "not supported"; both are
+                 searched for, in the exception's class name and its text
+    """
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        ...
+
+    @property
+    def unsupported(self) -> tuple[tuple[str, str, str], ...]:
+        """See the class."""
+        ...
+
+
+@dataclass(frozen=True)
+class OracleInput:
+    """What is put before an oracle."""
+
+    case: TestCase
+    execution: Execution
+    backend: BackendInfo
+    profile: str
+
+    @property
+    def where(self) -> str:
+        """The last phase, in words: "in compilation"."""
+        return _PHASE_WORDS[self.execution.phase.value]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What an oracle found; `summary` is one line for people."""
+
+    verdict: Verdict
+    summary: str
+    mismatches: tuple[Mismatch, ...] = ()
+
+
+def decide_wrong_result(mismatches: tuple[Mismatch, ...]) -> Decision:
+    """The ruling that outputs, at least one, are wrong."""
+    first = mismatches[0]
+    count = "" if len(mismatches) == 1 else f" (and {len(mismatches) - 1} more)"
+    return Decision(Verdict.WRONG_RESULT, f"output {first.output}: {first.detail}{count}", mismatches)
+
+
+Oracle = Callable[[OracleInput], "Decision | None"]
+
+_ORACLES: dict[int, Oracle] = {}
+
+
+def register_oracle(rank: int) -> Callable[[Oracle], Oracle]:
+    """Decorator: has a function asked at its place in the order above."""
+
+    def register(function: Oracle) -> Oracle:
+        other = _ORACLES.setdefault(rank, function)
+        assert other is function, f"{function} and {other} both have rank {rank}"
+        return function
+
+    return register
+
+
+@cache
+def oracles() -> tuple[Oracle, ...]:
+    """All oracles of this package, by rank."""
+    for module in pkgutil.iter_modules(fuzzing.oracles.__path__):
+        importlib.import_module(f"fuzzing.oracles.{module.name}")
+    return tuple(function for _, function in sorted(_ORACLES.items()))
+
+
+def decide_outcome(
+    case: TestCase,
+    execution: Execution,
+    backend: BackendInfo,
+    toolchain: str,
+    device: str,
+    profile: str = "default",
+    *,
+    configuration: str = "",
+    case_id: str = "",
+) -> Outcome:
+    """The outcome of `execution`. The case must come with its reference, see `fuzzing.oracles.reference`.
+
+    `case_id` is the id to tell, the case's own by default, which may have to be computed for it. Raises
+    UnknownNameError for an unknown tolerance profile.
+    """
+    if execution.matches_expected:
+        decision = _decide_pass(execution.count)
+    else:
+        decision = _decide(OracleInput(case, execution, backend, profile))
+    return Outcome(
+        case=case_id or case.id,
+        backend=backend.name,
+        toolchain=toolchain,
+        device=device,
+        verdict=decision.verdict,
+        phase=execution.phase,
+        summary=_one_line(decision.summary),
+        durations=dict(execution.durations),
+        evidence=_evidence(execution, decision.mismatches),
+        peak_bytes=execution.peak_bytes,
+        configuration=configuration,
+    )
+
+
+def _decide(oracle_input: OracleInput) -> Decision:
+    for oracle in oracles():
+        if (decision := oracle(oracle_input)) is not None:
+            return decision
+    return _decide_pass(oracle_input.execution.count)
+
+
+def with_decision(outcome: Outcome, decision: Decision) -> Outcome:
+    """The outcome under another ruling."""
+    return replace(
+        outcome,
+        verdict=decision.verdict,
+        summary=_one_line(decision.summary),
+        evidence=replace(outcome.evidence, mismatches=decision.mismatches),
+    )
+
+
+@lru_cache
+def _decide_pass(count: int) -> Decision:
+    return Decision(Verdict.PASS, f"{count} output{'' if count == 1 else 's'} as expected")
+
+
+_EMPTY_EVIDENCE = Evidence()
+
+
+def _evidence(execution: Execution, mismatches: tuple[Mismatch, ...]) -> Evidence:
+    """Messages are cut at their end, logs at their beginning: what matters is said first and last."""
+    if execution.ending == "returned" and not (mismatches or execution.log):
+        return _EMPTY_EVIDENCE  # of which a campaign has thousands
+    return Evidence(
+        error=execution.error[:MAX_TEXT],
+        message=execution.message[:MAX_TEXT],
+        traceback=execution.traceback,
+        signal=execution.signal,
+        native=execution.native[:MAX_TEXT],
+        log=execution.log[-MAX_TEXT:],
+        mismatches=mismatches,
+    )
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SUMMARY else line[: MAX_SUMMARY - 1] + "…"

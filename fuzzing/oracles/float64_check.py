@@ -1,0 +1,407 @@
+"""The referee: whether what differs from the library is worse than the library itself.
+
+Two correct implementations of one program differ by rounding, and how far is a matter of the program. So an
+output outside the tolerance of profile `default` is appealed: the library runs the program again, in float64
+and on inputs moved by a rounding, and says by that how far rounding can carry each element. Pure: the runs
+are made by `fuzzing.execute.recheck`.
+
+The measure. One unit, for each element, is one rounding of the output's type (IEEE 754's u times the float64
+result) plus what moving the inputs by a rounding moves it. Where the compiled program is at most
+
+    ROUNDINGS + factor · (the library's own largest error in units)
+
+units off the float64 result, it is as good as the library. Where terms cancel, ROUNDINGS of the largest
+element are allowed besides. The largest of the elements counts, not the root
+of their mean square, which torch._dynamo.utils.same takes from whole models: there one wrong element among a
+million vanishes, and one wrong element is what a wrong index or a wrong border looks like. The factors are
+those of that function, which stand for chance: the fewer elements, the less their maximum says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fuzzing.cases import Tensor, TestCase, Value
+from fuzzing.oracles.decision import Decision, decide_wrong_result
+from fuzzing.oracles.element_types import ROUNDING, decode
+from fuzzing.oracles.mismatches import OutputPair, mismatch
+from fuzzing.oracles.output_comparison import (
+    Outputs,
+    bounds_for,
+    compare,
+    elements_within,
+    match_outputs,
+    split_sequences,
+)
+from fuzzing.oracles.tolerance_profiles import DEFAULT, WITHOUT_FLOAT64, Bounds
+from fuzzing.outcomes import Mismatch, Outcome, Phase, Verdict
+
+Array = np.ndarray[Any, Any]
+
+#: How a runtime says that it looked before it divided (onnxruntime: "Integer division by zero").
+_DIVISION_BY_ZERO = re.compile(r"integer division by zero", re.IGNORECASE)
+
+#: Units allowed whatever the library does. The default tolerance of float32 allows 22 roundings of a result
+#: (1.3e-6 / 2**-24); this is the next power of two. The half types are computed in float32 and rounded at
+#: the edges of operators, and their tolerance allows 2 to 4.
+ROUNDINGS = 32
+_HALF_ROUNDINGS = 8
+#: Where moving the inputs by a rounding moves any element by more than this many of its own, terms cancel in
+#: the program. Algorithms for such sums (a fast Fourier transform, Winograd's convolution) keep the error
+#: small beside the largest element, not beside each (Higham, chapters 23 and 24).
+_CANCELS = 8
+_HALVES = frozenset({"float16", "bfloat16"})
+#: Library and test, both of one house, say different things: nobody who sides with either is to blame.
+_LIBRARY_DISAGREES = "the library does not give what its test expects"
+
+#: (elements up to, factor): get_multiplier in torch._dynamo.utils.same, torch 2.13, as PyTorch's own
+#: accuracy checks call it, with use_larger_multiplier_for_smaller_tensor.
+_SMALL = ((10, 10.0), (500, 8.0), (999, 3.0))
+_FACTOR, _HALF_FACTOR = 2.0, 3.0
+
+
+def error_factor(dtype: str, size: int) -> float:
+    """How many times the library's own error is allowed in an output of `size` elements."""
+    for most, times in _SMALL:
+        if size <= most:
+            return times
+    return _HALF_FACTOR if dtype in _HALVES else _FACTOR
+
+
+@dataclass(frozen=True)
+class ReferenceRuns:
+    """What the library makes of a case in other ways. Outputs by name, in its own order.
+
+    runs     as the case says, in different processes with different bytes in fresh memory
+    float64  with every narrower float widened; None if that cannot be had, then `problem` says why
+    alike    the same with inputs moved by at most a rounding, equal numbers by the same amount
+    apart    the same, each element by its own amount, so that ties break; one run against the other
+    refilled the same as `float64` with another number wherever the standard leaves a result open
+    """
+
+    runs: tuple[Outputs, ...] = ()
+    float64: Outputs | None = None
+    perturbed_equally: tuple[Outputs, ...] = ()
+    perturbed_independently: tuple[Outputs, ...] = ()
+    refilled: Outputs | None = None
+    problem: str = ""
+
+
+def needs_recheck(outcome: Outcome, profile: str) -> bool:
+    """Whether the library must be asked again: numbers or shapes differ, or the program was `is_integer_trap`.
+
+    Under the default profile alone.
+    """
+    if profile != DEFAULT:
+        return False
+    mismatches = outcome.evidence.mismatches
+    differs = outcome.verdict is Verdict.WRONG_RESULT
+    return is_integer_trap(outcome) or (
+        differs and all(item.kind in ("value", "shape") for item in mismatches)
+    )
+
+
+def is_integer_trap(outcome: Outcome) -> bool:
+    """Whether a division of integers ended the program, by 0 or of the least by -1.
+
+    The processor ends it while it runs, or whoever looks first raises, which may be to fold constants.
+    """
+    if outcome.verdict is not Verdict.CRASH:
+        return False
+    died = outcome.phase is Phase.RUN and outcome.evidence.signal == "SIGFPE"
+    return died or _DIVISION_BY_ZERO.search(outcome.evidence.message) is not None
+
+
+def decide_trap(reference_runs: ReferenceRuns) -> Decision | None:
+    """The ruling on an outcome that is `is_integer_trap`; None if the program asks for no such division itself."""
+    one, other = reference_runs.float64, reference_runs.refilled
+    if one is None or other is None or one == other:
+        return None
+    return Decision(
+        Verdict.UNSUPPORTED,
+        "the program's own results are left open, and it ended over them: a division of integers by 0, or "
+        "of the least by -1",
+    )
+
+
+def decide_outputs(case: TestCase, outputs: Outputs, reference_runs: ReferenceRuns) -> Decision:
+    """The ruling on what a compiled program gave; `case` must come with its reference."""
+    assert case.expected is not None
+    nondeterminism = _find_nondeterminism(case, reference_runs.runs)
+    if nondeterminism:
+        return Decision(
+            Verdict.NONDETERMINISTIC,
+            f"the library itself gives two results: output {nondeterminism[0].output}: {nondeterminism[0].detail}",
+            nondeterminism,
+        )
+    problem = _float64_problem(case, reference_runs)
+    if not problem:
+        return _decide_with_float64(case, case.expected, outputs, reference_runs)
+    if problem == _LIBRARY_DISAGREES and not _differences(case, reference_runs.runs[0], outputs):
+        return Decision(Verdict.PASS, f"as the library gives it; {problem}")
+    return _decide_without_float64(case, outputs, problem)
+
+
+def _find_nondeterminism(case: TestCase, runs: tuple[Outputs, ...]) -> tuple[Mismatch, ...]:
+    """How the library differs from itself, beyond the tolerance."""
+    for other in runs[1:]:
+        found = compare(runs[0], other, comparison=case.comparison)
+        if found:
+            return found
+    return ()
+
+
+def _float64_problem(case: TestCase, reference_runs: ReferenceRuns) -> str:
+    """Why no float64 run can be gone by; "" if one can."""
+    if reference_runs.float64 is None or not reference_runs.runs:
+        return reference_runs.problem or "no float64 run"
+    assert case.expected is not None
+    tolerance, comparison = case.tolerance, case.comparison
+    if compare(case.expected, reference_runs.runs[0], tolerance=tolerance, comparison=comparison):
+        return _LIBRARY_DISAGREES
+    return ""
+
+
+def _differences(case: TestCase, want: Outputs, outputs: Outputs) -> tuple[Mismatch, ...]:
+    """How outputs differ from what is wanted, where nobody says what rounding may do."""
+    return compare(
+        want, outputs, tolerance=case.tolerance, comparison=case.comparison, profile=WITHOUT_FLOAT64
+    )
+
+
+def _decide_without_float64(case: TestCase, outputs: Outputs, problem: str) -> Decision:
+    assert case.expected is not None
+    found = _differences(case, case.expected, outputs)
+    if found:
+        return decide_wrong_result(found)
+    return Decision(Verdict.PASS, f"no further off than rounding of the largest element ({problem})")
+
+
+@dataclass
+class _Tally:
+    """Elements that differ and are no error, by reason."""
+
+    rounding: int = 0
+    undecided: int = 0
+    left_open: int = 0
+
+    def __str__(self) -> str:
+        reasons = (
+            (self.rounding, "no further off float64 than the library"),
+            (self.undecided, "not compared: rounding decides them"),
+            (self.left_open, "not compared: the standard leaves them open"),
+        )
+        reasons_text = [f"{count} {why}" for count, why in reasons if count]
+        return "; ".join(reasons_text) or "shapes not compared: rounding decides them"
+
+
+def _decide_with_float64(
+    case: TestCase, expected: Outputs, outputs: Outputs, reference_runs: ReferenceRuns
+) -> Decision:
+    assert reference_runs.float64 is not None
+    runs_by_part = _RunsByPart(expected, reference_runs)
+    tally = _Tally()
+    found: list[Mismatch] = []
+    for (name, want), got in zip(expected, match_outputs(expected, outputs), strict=True):
+        for part, mine, reference in split_sequences(name, got, want):
+            for first in compare(
+                ((part, reference),),
+                () if mine is None else ((part, mine),),
+                tolerance=case.tolerance,
+                comparison=case.comparison,
+            ):
+                found.extend(_check_part(first, mine, reference, runs_by_part.of(part), case, tally))
+    if found:
+        return decide_wrong_result(tuple(found))
+    return Decision(Verdict.PASS, f"as good as the library: {tally}")
+
+
+@dataclass(frozen=True)
+class _PartViews:
+    """One part of the outputs, as each witness has it; None where it has no such part."""
+
+    library: Value | None
+    float64: Value | None
+    perturbed_equally: tuple[Value | None, ...]
+    perturbed_independently: tuple[Value | None, ...]
+    refilled: Value | None
+
+    def all(self) -> tuple[Value | None, ...]:
+        return (self.library, self.float64, *self.perturbed_equally, *self.perturbed_independently)
+
+    def of_shape(self, shape: tuple[int, ...]) -> _PartViews:
+        """Without the moved runs of another shape: a size was moved there, and the rest cannot be likened."""
+        perturbed_equally, perturbed_independently = (
+            tuple(run for run in runs if _shape(run) == shape)
+            for runs in (self.perturbed_equally, self.perturbed_independently)
+        )
+        return replace(
+            self, perturbed_equally=perturbed_equally, perturbed_independently=perturbed_independently
+        )
+
+
+class _RunsByPart:
+    """The witnesses' outputs by the names of their parts."""
+
+    def __init__(self, expected: Outputs, reference_runs: ReferenceRuns) -> None:
+        def by_part(outputs: Outputs | None) -> dict[str, Value | None]:
+            pairs = zip(expected, match_outputs(expected, outputs or ()), strict=True)
+            return {
+                part: mine
+                for (name, want), got in pairs
+                for part, mine, _ in split_sequences(name, got, want)
+            }
+
+        self._library = by_part(reference_runs.runs[0])
+        self._float64 = by_part(reference_runs.float64)
+        self._alike = [by_part(run) for run in reference_runs.perturbed_equally]
+        self._apart = [by_part(run) for run in reference_runs.perturbed_independently]
+        self._refilled = by_part(reference_runs.refilled)
+
+    def of(self, part: str) -> _PartViews:
+        return _PartViews(
+            self._library.get(part),
+            self._float64.get(part),
+            tuple(run.get(part) for run in self._alike),
+            tuple(run.get(part) for run in self._apart),
+            self._refilled.get(part),
+        )
+
+
+def _check_part(
+    first: Mismatch, got: Value | None, want: Value, views: _PartViews, case: TestCase, tally: _Tally
+) -> Iterator[Mismatch]:
+    """What is left of a mismatch once the witnesses are heard: it, a smaller one, or nothing."""
+    if first.kind == "shape":
+        if isinstance(want, Tensor) and all(_shape(view) == want.shape for view in views.all()):
+            yield first  # shapes that depend on numbers, as NonZero's, are compared where all agree
+        elif not isinstance(want, Tensor) and all(type(view) is type(want) for view in views.all()):
+            yield first
+        return
+    if first.kind != "value" or not isinstance(got, Tensor) or not isinstance(want, Tensor):
+        yield first
+        return
+    pair = OutputPair(first.output, got, want)
+    bounds = bounds_for(want, case.tolerance)
+    differs = ~elements_within(pair, bounds)
+    if any(_shape(view) != want.shape for view in (views.library, views.float64)):
+        tally.undecided += int(np.count_nonzero(differs))
+    else:
+        yield from _Elements(pair, bounds, differs, views.of_shape(want.shape)).remaining_mismatch(tally)
+
+
+def _shape(value: Value | None) -> tuple[int, ...] | None:
+    return value.shape if isinstance(value, Tensor) else None
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """The elements of one output that differ from the reference, before the witnesses."""
+
+    pair: OutputPair
+    bounds: Bounds
+    differs: Array
+    views: _PartViews
+
+    def remaining_mismatch(self, tally: _Tally) -> Iterator[Mismatch]:
+        """The mismatch that is left, if any; what is not goes into `tally`."""
+        with np.errstate(all="ignore"):
+            if self.pair.want.dtype in ROUNDING:
+                undecided, wrong_, errors = self._floats()
+            else:
+                undecided, wrong_, errors = self._discrete()
+        open_ = self._left_open
+        tally.left_open += int(np.count_nonzero(self.differs & open_))
+        tally.undecided += int(np.count_nonzero(self.differs & undecided & ~open_))
+        tally.rounding += int(np.count_nonzero(self.differs & ~wrong_ & ~undecided & ~open_))
+        wrong_ &= ~open_
+        if wrong_.any():
+            yield _with_errors(mismatch(self.pair, wrong_, self.bounds), errors)
+
+    @cached_property
+    def _left_open(self) -> Array:
+        one, other = self.views.float64, self.views.refilled
+        if not isinstance(one, Tensor) or not isinstance(other, Tensor) or _shape(one) != _shape(other):
+            return np.zeros(self.differs.shape, bool)
+        return ~OutputPair("", _like(other, one), one).same
+
+    def _discrete(self) -> tuple[Array, Array, tuple[float | None, float | None]]:
+        """Integers, bools, strings and floats of a byte: compared only where all witnesses agree.
+
+        A comparison of equal numbers is no tie to be broken: bools hear only runs that keep equals equal.
+        """
+        views = self.views
+        compared = [views.library, views.float64, *views.perturbed_equally]
+        compared += [] if self.pair.want.dtype == "bool" else views.perturbed_independently
+        agreed = np.ones(self.differs.shape, bool)
+        for view in compared:
+            if isinstance(view, Tensor) and view.dtype == self.pair.want.dtype:
+                agreed &= elements_within(OutputPair("", view, self.pair.want), self.bounds)
+        return ~agreed, self.differs & agreed, (None, None)
+
+    def _floats(self) -> tuple[Array, Array, tuple[float | None, float | None]]:
+        dtype = self.pair.want.dtype
+        got, library, exact = self.pair.mine, _numbers(self.views.library), _numbers(self.views.float64)
+        perturbed = [
+            _numbers(view) for view in (*self.views.perturbed_equally, *self.views.perturbed_independently)
+        ]
+        agreed = _kind(library) == _kind(exact)
+        for other in perturbed:
+            agreed &= _kind(other) == _kind(exact)
+        finite = agreed & np.isfinite(exact) & ~self._left_open
+
+        rounding, least = ROUNDING[dtype]
+        own = rounding * np.abs(exact) + least
+        sensitivity = np.zeros(exact.shape)
+        for other in perturbed:
+            sensitivity = np.maximum(sensitivity, np.abs(other - exact))
+        unit = own + sensitivity
+        mine, library_errors = np.abs(got - exact), np.abs(library - exact)
+        usual = bounds_for(self.pair.want, None)
+        counts = finite & (library_errors > usual.atol + usual.rtol * np.abs(exact))
+        most = float((library_errors / unit).max(where=counts, initial=0.0))
+        roundings = _HALF_ROUNDINGS if dtype in _HALVES else ROUNDINGS
+        near = mine <= unit * (roundings + error_factor(dtype, got.size) * most)
+        if (finite & (sensitivity > _CANCELS * own)).any():
+            largest = float(np.abs(exact).max(where=finite, initial=0.0))
+            near |= mine <= roundings * rounding * largest
+        wrong_ = self.differs & agreed & ~(near & finite)
+        errors = _largest(mine, finite | wrong_), _largest(library_errors, finite)
+        return ~agreed, wrong_, errors
+
+
+def _largest(errors: Array, where: Array) -> float | None:
+    most = float(errors.max(where=where, initial=0.0))
+    return most if np.isfinite(most) else None
+
+
+def _with_errors(found: Mismatch, errors: tuple[float | None, float | None]) -> Mismatch:
+    mine, library_errors = errors
+    if mine is None or library_errors is None:
+        return found
+    detail = f"{found.detail}; {mine:.3g} off a float64 run, the library {library_errors:.3g}"
+    return replace(found, detail=detail, compiled_error=mine, library_error=library_errors)
+
+
+def _numbers(view: Value | None) -> Array:
+    assert isinstance(view, Tensor)
+    array = decode(view.dtype, view.array())
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _like(other: Tensor, one: Tensor) -> Tensor:
+    """`other` with the element type of `one`, which it has unless the library is at odds with itself."""
+    return other if other.dtype == one.dtype else replace(one)
+
+
+def _kind(numbers: Array) -> Array:
+    """0 for numbers, 1 and 2 for the infinities, 3 for NaN; complex infinities are one."""
+    if numbers.dtype.kind == "c":
+        return np.where(np.isnan(numbers), 3, np.where(np.isinf(numbers), 1, 0))
+    return np.select([np.isnan(numbers), numbers == np.inf, numbers == -np.inf], [3, 1, 2], 0)

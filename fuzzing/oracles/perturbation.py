@@ -1,0 +1,69 @@
+"""Inputs moved by a rounding: what a program makes of the least that can happen to its numbers.
+
+A moved tensor is float64 (complex128), for a float64 run to take: x·(1 + 2u·r) with |r| ≤ 1 and u one
+rounding of the type x had. The r are drawn from the bits of the number, so that equal numbers stay equal
+(`perturb_equally`), or for each element (`perturb_independently`), so that ties break; a run with -r is its counterpart, in
+which they break the other way. 0 stays: it is mostly no result of rounding but a mask, a border or a default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuzzing.cases import Sequence, Tensor, Value
+from fuzzing.oracles.element_types import ROUNDING, decode
+
+Array = np.ndarray[Any, Any]
+Named = tuple[tuple[str, Value], ...]
+
+_SEED = 20
+_GRID = 4  # float64 itself has nothing between neighbours: its numbers move by up to this many
+
+
+def perturb_equally(values: Named, sign: int) -> Named:
+    """`values` with all floats moved, equal numbers by the same amount; `sign` 1 or -1."""
+    return tuple((name, _value(value, sign, None)) for name, value in values)
+
+
+def perturb_independently(values: Named, sign: int) -> Named:
+    """`values` with all floats moved, each by an amount of its own; `sign` 1 or -1."""
+    words = np.random.PCG64(_SEED)
+    return tuple((name, _value(value, sign, words)) for name, value in values)
+
+
+def _value(value: Value, sign: int, words: np.random.PCG64 | None) -> Value:
+    if isinstance(value, Sequence):
+        return Sequence(tuple(_tensor(item, sign, words) for item in value.items))
+    return _tensor(value, sign, words) if isinstance(value, Tensor) else value
+
+
+def _tensor(tensor: Tensor, sign: int, words: np.random.PCG64 | None) -> Tensor:
+    if tensor.dtype not in ROUNDING:
+        return tensor
+    numbers = decode(tensor.dtype, tensor.array())
+    real = (
+        numbers.reshape(-1).view(f"f{numbers.dtype.itemsize // 2}") if numbers.dtype.kind == "c" else numbers
+    )
+    real = np.ascontiguousarray(real).reshape(-1)
+    raw = _mix_bits(real) if words is None else np.asarray(words.random_raw(real.size), np.uint64)
+    # The top 53 bits as a whole number of 2**-52 in [-1, 1), and never 0.
+    fraction = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1 + 2.0**-53
+    step = 2 * ROUNDING[tensor.dtype][0] * sign
+    if tensor.dtype in ("float64", "complex128"):
+        fraction = np.where(fraction > 0, np.ceil(fraction * _GRID), np.floor(fraction * _GRID))
+    with np.errstate(all="ignore"):
+        wide = real.astype(np.float64) * (1 + step * fraction)
+    if numbers.dtype.kind == "c":
+        return Tensor.of(wide.view(np.complex128).reshape(tensor.shape))
+    return Tensor.of(wide.reshape(tensor.shape))
+
+
+def _mix_bits(real: Array) -> Array:
+    """64 well-mixed bits for each number, the same for the same number (splitmix64's finaliser)."""
+    with np.errstate(invalid="ignore"):  # a NaN may be one that signals
+        mixed = real.astype(np.float64).view(np.uint64).copy()
+    for shift, times in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(times)
+    return mixed ^ (mixed >> np.uint64(31))

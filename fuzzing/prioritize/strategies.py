@@ -1,0 +1,106 @@
+"""Strategies: each is one file of this package that registers a function by decorator.
+
+A strategy gives each instance once, the one to run first first, and says why it stands there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from fuzzing.prioritize.instances import Instance
+from fuzzing.registry import Registry
+
+#: The seed of OPERA's released code.
+SEED = 1
+
+
+class Suite(Protocol):
+    """What the compiler's own tests of one frontend cover.
+
+    operators  how many of them there are of each operator
+    instances  the tests themselves, where they were recorded; else empty
+    """
+
+    @property
+    def operators(self) -> Mapping[str, int]:
+        """Operator → number of tests."""
+        ...
+
+    @property
+    def instances(self) -> Sequence[Instance]:
+        """The tests."""
+        ...
+
+
+#: What each case covers: (file, line).
+Coverage = Mapping[str, frozenset[tuple[str, int]]]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a strategy may know beside the instances.
+
+    suites     the compiler's own tests by frontend, "" for all others; what nobody counted is not there
+    change     a `fuzzing.prioritize.change.Change`; None if there is none
+    history    a `fuzzing.prioritize.change.history.History`; None if there is none
+    coverage   case id → lines of the frontend's files that it runs; None if it was not measured
+    seed       of every random choice
+    backend    the compiler, "" for none in particular
+    options    a strategy's own settings, by name
+    explain    whether `Ranked.why` is to say all it can, which costs time
+    """
+
+    suites: Mapping[str, Suite] = field(default_factory=dict)
+    change: Any = None
+    history: Any = None
+    coverage: Coverage | None = None
+    seed: int = SEED
+    backend: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    explain: bool = False
+
+    def suite(self, frontend: str) -> Suite | None:
+        """The compiler's own tests of a frontend; None if nobody counted them."""
+        return self.suites.get(frontend, self.suites.get(""))
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One place of an order: which instance, and why it stands there (plain JSON)."""
+
+    instance_index: int
+    why: Mapping[str, Any] = field(default_factory=dict)
+
+
+Rank = Callable[[Sequence[Instance], Context], Iterator[Ranked]]
+_STRATEGIES: Registry[Rank] = Registry("strategy", "fuzzing.prioritize", deep=True)
+
+
+def register_strategy(*names: str) -> Callable[[Rank], Rank]:
+    """Decorator: makes a function known as the strategy of these names."""
+
+    def register(function: Rank) -> Rank:
+        _STRATEGIES.add(function, *names)
+        return function
+
+    return register
+
+
+def names() -> tuple[str, ...]:
+    """The names of all strategies, sorted. Loads every file of this package and of those below it."""
+    return _STRATEGIES.names()
+
+
+def get(name: str) -> Rank:
+    """The strategy `name`; raises UnknownNameError that lists those there are."""
+    return _STRATEGIES.get(name)
+
+
+def shuffle(indices: Sequence[int], instances: Sequence[Instance], seed: int) -> list[int]:
+    """The indices in a random order that depends on the seed and the cases' ids alone."""
+    key = seed.to_bytes(16, "little", signed=True)
+    drawn = {at: blake2b(instances[at].id.encode(), digest_size=16, key=key).digest() for at in indices}
+    return sorted(indices, key=lambda at: (drawn[at], at))

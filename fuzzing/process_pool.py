@@ -1,0 +1,54 @@
+"""Work that several processes of ours share: in order, few pieces held at once, none outlives its parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import TypeVar
+
+from fuzzing.errors import InfrastructureError
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+def map_in_processes(
+    function: Callable[[Piece], Result], items: Iterable[Piece], processes: int, crash_message: str
+) -> Iterator[Result]:
+    """What `function` gives for each piece of work, in their order; by `processes` processes, or by this one if it is 1.
+
+    do      can be pickled, as must pieces and results be; what it raises is raised here
+    advice  what died, perhaps of what, and what to do; raised as InfrastructureError if a process dies
+    """
+    if processes == 1:
+        yield from map(function, items)
+        return
+    context = get_context("spawn")  # the caller may have threads, which do not survive a fork
+    with ProcessPoolExecutor(
+        processes, context, initializer=_die_with_parent, initargs=(os.getpid(),)
+    ) as pool:
+        pending: deque[Future[Result]] = deque()
+        try:
+            for piece in items:
+                pending.append(pool.submit(function, piece))
+                if len(pending) > 2 * processes:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        except BrokenProcessPool as error:
+            raise InfrastructureError(crash_message) from error
+
+
+def _die_with_parent(parent: int) -> None:
+    """The process dies with the one that started it: it could not tell anyone what it makes."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)

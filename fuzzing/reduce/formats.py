@@ -1,0 +1,59 @@
+"""What each kind of program is reduced as. A kind registers its lens; the engine knows none by name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import fuzzing.reduce
+from fuzzing.cases import TestCase
+from fuzzing.errors import UsageError
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.outcomes import Outcome
+from fuzzing.reduce.engine import ReductionSpec
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ProgramFormat(Generic[T]):
+    """How cases of one kind of program are taken apart, and put together again.
+
+    kind    the program kind, as in `case.json`
+    load    takes a case apart; the bench tells what the library gives, the outcome how the case fails
+    case    puts it together
+    spec  how it is reduced
+    words   what the first numbers of its size count, for people
+    split   its parts in order → it up to before the part of a number, and what is left from there on, each
+            with what the library gives it; None where that part cannot be cut there
+    parts   how many parts it has; no lens without parts looks for what is upstream
+    """
+
+    kind: str
+    load: Callable[[TestCase, Evaluator, Outcome], T]
+    case: Callable[[T], TestCase]
+    spec: ReductionSpec[T]
+    words: tuple[str, ...]
+    split: Callable[[T, int], tuple[T, T] | None] = lambda _whole, _at: None
+    parts: Callable[[T], int] = lambda _whole: 1
+
+
+_FORMATS: dict[str, ProgramFormat[Any]] = {}
+
+
+def register_format(program_format: ProgramFormat[Any]) -> None:
+    """Makes a lens known."""
+    _FORMATS[program_format.kind] = program_format
+
+
+def get_format(kind: str) -> ProgramFormat[Any]:
+    """The lens of a kind of program; raises UsageError if it cannot be reduced."""
+    for module in pkgutil.iter_modules(fuzzing.reduce.__path__):
+        if module.name != "__main__":
+            importlib.import_module(f"fuzzing.reduce.{module.name}")
+    if kind not in _FORMATS:
+        raise UsageError(f"programs of kind {kind} cannot be reduced; {', '.join(sorted(_FORMATS))} can")
+    return _FORMATS[kind]

@@ -1,0 +1,193 @@
+"""Plainer operators: defaults for attributes, common types, shorter inputs, readable values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import onnx
+
+from fuzzing.errors import IllTypedError, UnwritableError
+from fuzzing.graph import Constant, Graph, Node, TensorType
+from fuzzing.graph.onnx_types import DTYPES
+from fuzzing.graph.opset_conversion import convert_opset
+from fuzzing.graph.transformations import prune, retype
+from fuzzing.reduce.case_inputs import propose_shortenings
+from fuzzing.reduce.engine import Attempt
+from fuzzing.reduce.graph_state import OPSETS, GraphState, constant_to_tensor
+from fuzzing.reduce.input_values import (
+    COMMON_DTYPES,
+    as_tensor,
+    cast_input,
+    drop_axis,
+    shorten_axis,
+    simplify_input,
+)
+
+
+def drop_optional(attempt: Attempt[GraphState]) -> None:
+    """Attributes, optional inputs and outputs left out, so that defaults hold."""
+    while attempt.any(_drop_candidates(attempt.best)):
+        pass
+
+
+def _drop_candidates(state: GraphState) -> Iterator[GraphState]:
+    graph = state.graph
+    for number, node in enumerate(graph.nodes):
+        for variant in _variants(node, graph):
+            yield from _replace_node(state, number, variant)
+
+
+def _variants(node: Node, graph: Graph) -> Iterator[Node]:
+    """The node without each attribute and each input that ONNX lets be left out."""
+    version = graph.opset if not node.domain else graph.opsets.get(node.domain, 1)
+    try:
+        schema = onnx.defs.get_schema(node.op, version, node.domain)
+    except onnx.defs.SchemaError:
+        return
+    for name in node.attributes:
+        if name in schema.attributes and not schema.attributes[name].required:
+            left = {other: value for other, value in node.attributes.items() if other != name}
+            yield node._replace(attributes=left)
+    for place in reversed(range(schema.min_input, len(node.inputs))):
+        if node.inputs[place] is not None:
+            inputs = list(node.inputs)
+            inputs[place] = None
+            while inputs and inputs[-1] is None:
+                inputs.pop()
+            yield node._replace(inputs=tuple(inputs))
+
+
+def _replace_node(state: GraphState, number: int, node: Node) -> Iterator[GraphState]:
+    """The subject with one node changed, if ONNX can tell the types anew."""
+    graph = state.graph
+    nodes = (*graph.nodes[:number], node, *graph.nodes[number + 1 :])
+    yield from _infer_types(replace(state, graph=replace(graph, nodes=nodes)))
+
+
+def _infer_types(state: GraphState) -> Iterator[GraphState]:
+    """The subject with its types inferred again; none where they cannot be."""
+    graph = prune(state.graph, state.graph.outputs)
+    try:
+        graph = replace(retype(graph), names=graph.names)
+    except IllTypedError:
+        return
+    if all(graph.types[edge].shape is not None for edge in graph.outputs):
+        yield replace(state, graph=graph)
+
+
+def shrink_inputs_together(attempt: Attempt[GraphState]) -> None:
+    """Shorter inputs; lengths that are alike together first, since they often have to agree."""
+    while attempt.any(_shrink_candidates(attempt.best)):
+        pass
+
+
+def _shrink_candidates(state: GraphState) -> Iterator[GraphState]:
+    graph = state.graph
+    shapes = {edge: graph.types[edge].lengths for edge in graph.inputs}
+    shapes |= {edge: item.array.shape for edge, item in graph.constants.items() if _is_data(item)}
+    for group, new in propose_shortenings(shapes):
+        yield from _shorten_axes(state, group, new)
+    for axis in range(max((len(shapes[edge]) for edge in graph.inputs), default=0)):
+        those = [edge for edge in graph.inputs if len(shapes[edge]) > axis]
+        for edges in [those, *([edge] for edge in those)] if len(those) > 1 else [those]:
+            yield from _drop_axes(state, edges, axis)
+
+
+def _is_data(constant: Constant) -> bool:
+    """Whether a constant is data like an input's; axes, shapes and the like are not."""
+    return constant.dtype in ("float16", "float32", "float64")
+
+
+def _shorten_axes(state: GraphState, places: Sequence[tuple[int, int]], length: int) -> Iterator[GraphState]:
+    names, types = state.graph.names, list(state.graph.types)
+    values = {**state.values, **{names[edge]: state.value(edge) for edge in state.graph.inputs}}
+    constants = dict(state.graph.constants)
+    for edge, axis in places:
+        old = types[edge].lengths
+        types[edge] = TensorType(types[edge].dtype, (*old[:axis], length, *old[axis + 1 :]))
+        if edge in constants:
+            constants[edge] = Constant(constants[edge].dtype, constants[edge].array.take(range(length), axis))
+        elif (less := shorten_axis(values[names[edge]], axis, length)) is not None:
+            values[names[edge]] = less
+    graph = replace(state.graph, types=tuple(types), constants=constants)
+    yield from _infer_types(replace(state, graph=graph, values=values))
+
+
+def _drop_axes(state: GraphState, edges: Sequence[int], axis: int) -> Iterator[GraphState]:
+    """The subject with inputs of one dimension less."""
+    values, types = dict(state.values), list(state.graph.types)
+    for edge in edges:
+        less = drop_axis(state.value(edge), axis)
+        if less is None:
+            return
+        old = types[edge].lengths
+        types[edge] = TensorType(types[edge].dtype, (*old[:axis], *old[axis + 1 :]))
+        values[state.graph.names[edge]] = less
+    yield from _infer_types(replace(state, graph=replace(state.graph, types=tuple(types)), values=values))
+
+
+def simplify_values(attempt: Attempt[GraphState]) -> None:
+    """Numbers that people can read, where the bug does not need others."""
+    while attempt.any(_simplify_candidates(attempt.best)):
+        pass
+
+
+def _simplify_candidates(state: GraphState) -> Iterator[GraphState]:
+    for edge in state.graph.inputs:
+        for candidate in simplify_input(state.value(edge)):
+            yield replace(state, values={**state.values, state.graph.names[edge]: candidate})
+    for edge, constant in state.graph.constants.items():
+        if _is_data(constant):
+            for candidate in simplify_input(constant_to_tensor(constant)):
+                array = as_tensor(candidate)
+                if array is not None:
+                    changed = {**state.graph.constants, edge: Constant(constant.dtype, array.array())}
+                    yield replace(state, graph=replace(state.graph, constants=changed))
+
+
+def use_common_types(attempt: Attempt[GraphState]) -> None:
+    """The types and the version that most models have: float32, int64, and an opset of `OPSETS`."""
+    while attempt.any(_common_type_candidates(attempt.best)):
+        pass
+
+
+def _common_type_candidates(state: GraphState) -> Iterator[GraphState]:
+    for common in COMMON_DTYPES:
+        yield from _infer_types(_cast_all(state, common))
+    for opset in OPSETS:
+        try:
+            yield replace(state, graph=convert_opset(state.graph, opset))
+        except UnwritableError:
+            continue
+
+
+def _cast_all(state: GraphState, common: Mapping[str, str]) -> GraphState:
+    """The subject with every element type of some family made the common one, in casts too."""
+    graph, values, types = state.graph, dict(state.values), list(state.graph.types)
+    constants = dict(graph.constants)
+    for edge in (*graph.inputs, *constants):
+        old = types[edge]
+        new = common.get(old.dtype)
+        if new is None:
+            continue
+        types[edge] = TensorType(new, old.shape)
+        given = constant_to_tensor(constants[edge]) if edge in constants else state.value(edge)
+        changed = cast_input(given, new)
+        if edge not in constants:
+            values[graph.names[edge]] = changed
+        elif (tensor := as_tensor(changed)) is not None:
+            constants[edge] = Constant(new, tensor.array())
+    nodes = tuple([_cast_node(node, common) for node in graph.nodes])
+    graph = replace(graph, types=tuple(types), constants=constants, nodes=nodes)
+    return replace(state, graph=graph, values=values)
+
+
+def _cast_node(node: Node, common: Mapping[str, str]) -> Node:
+    """A node that names an element type (Cast, RandomUniform, EyeLike, …) with the common one instead."""
+    codes = {DTYPES[old]: DTYPES[new] for old, new in common.items() if old in DTYPES}
+    name = "to" if node.op == "Cast" else "dtype"
+    code = node.attributes.get(name)
+    if not isinstance(code, int) or code not in codes:
+        return node
+    return node._replace(attributes={**node.attributes, name: codes[code]})

@@ -1,0 +1,179 @@
+"""Operator graphs taken apart for reduction, with what flows along their edges.
+
+A part is cut out with what flows into it: every edge's value is computed once, by the library, and where the
+nodes before an edge are cut away it becomes an input that holds the value. Nothing is added to look inside:
+an edge becomes an output only where all that used it is gone, since further outputs change what compilers do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fuzzing.cases import OnnxModel, Recipe, Tensor, TestCase
+from fuzzing.cases.case import Input
+from fuzzing.cases.values import RAW_DTYPES
+from fuzzing.errors import UsageError
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.graph import Constant, Graph, Node, TensorType
+from fuzzing.graph.onnx_reader import from_onnx
+from fuzzing.graph.onnx_writer import to_bytes
+from fuzzing.outcomes import Outcome
+from fuzzing.reduce.input_values import complexity, is_uncommon_dtype
+
+#: Values that are kept of edges inside the graph, in bytes; beyond it they are drawn anew where needed.
+_MAX_VALUE_BYTES = 64 << 20
+
+
+#: Opsets that a reader knows best, the first that shows the bug is taken: 18 came with onnx 1.13, 21 with
+#: 1.16 (onnx, docs/Versioning.md).
+OPSETS = (18, 21)
+
+
+@dataclass(frozen=True)
+class GraphState:
+    """A graph, and what its edges hold when it is run.
+
+    graph   each edge has a name, by which it is known while others come and go
+    values  by name: of the inputs, and of what may become one
+    origin  the case it comes from, for all but program and inputs
+    message_words  words of the failure's message; operators may be among them
+    """
+
+    graph: Graph
+    values: Mapping[str, Input]
+    origin: TestCase
+    message_words: frozenset[str] = frozenset()
+
+    def case(self) -> TestCase:
+        """The case: the model, its inputs, and no reference, which is another program's."""
+        graph = replace(self.graph, names={})
+        inputs = tuple([(f"v{edge}", self.value(edge)) for edge in graph.inputs])
+        return replace(self.origin, program=OnnxModel(to_bytes(graph)), inputs=inputs, expected=None)
+
+    def value(self, edge: int) -> Input:
+        """What an input holds; drawn, where the value that is known is of another type."""
+        type_ = self.graph.types[edge]
+        given = self.values.get(self.graph.names[edge])
+        if isinstance(given, (Tensor, Recipe)) and (given.dtype, given.shape) == tuple(type_):
+            return given
+        return _default_value(type_)
+
+
+def _default_value(type_: TensorType) -> Input:
+    """A value for an edge of which nothing is known."""
+    floats = type_.dtype in ("float16", "float32", "float64")
+    if type_.dtype in RAW_DTYPES:
+        return Tensor.of(np.zeros(type_.lengths, _carrier_dtype(type_.dtype)), type_.dtype)
+    return Recipe("uniform" if floats else "integers", type_.dtype, type_.lengths, 0.0, 1.0, 0)
+
+
+def _carrier_dtype(dtype: str) -> str:
+    return "uint16" if dtype == "bfloat16" else "uint8"
+
+
+def load(case: TestCase, evaluator: Evaluator, outcome: Outcome | None = None) -> GraphState:
+    """The graph of a case, with the value of every edge that the library can tell, and what its failure says.
+
+    Raises UsageError for a graph whose inputs have no known shape.
+    """
+    assert isinstance(case.program, OnnxModel)
+    graph = from_onnx(case.program.model)
+    given = dict(case.inputs)
+    names = {edge: f"e{edge}" for edge in range(len(graph.types))}
+    values = {names[edge]: given[graph.names.get(edge, f"v{edge}")] for edge in graph.inputs}
+    message_words = frozenset(re.findall(r"\w+", outcome.evidence.message if outcome is not None else ""))
+    state = GraphState(_with_input_shapes(replace(graph, names=names), values), values, case, message_words)
+    if any(not state.graph.types[edge].static for edge in state.graph.inputs):
+        raise UsageError("a graph is reduced with inputs of known shapes, and this one leaves some open")
+    return _record_values(state, evaluator)
+
+
+def _with_input_shapes(graph: Graph, values: Mapping[str, Input]) -> Graph:
+    """The graph with its inputs as long as what they are given."""
+    types = list(graph.types)
+    for edge in graph.inputs:
+        value = values[graph.names[edge]]
+        if isinstance(value, (Tensor, Recipe)):
+            types[edge] = TensorType(value.dtype, value.shape)
+    return replace(graph, types=tuple(types))
+
+
+def _record_values(state: GraphState, evaluator: Evaluator) -> GraphState:
+    """The subject with what the library gives for every edge; the compiler is not asked."""
+    graph = state.graph
+    inner = [edge for node in graph.nodes for edge in node.outputs if graph.types[edge].shape is not None]
+    told = evaluator.reference(replace(state, graph=replace(graph, outputs=tuple(inner))).case())
+    found = dict(told or ())
+    room, values, types = _MAX_VALUE_BYTES, dict(state.values), list(graph.types)
+    for edge in inner:
+        value = found.get(f"v{edge}")
+        if isinstance(value, Tensor) and (room := room - len(value.data)) > 0:
+            values[graph.names[edge]] = value
+            types[edge] = TensorType(value.dtype, value.shape)
+    return replace(state, graph=replace(graph, types=tuple(types)), values=values)
+
+
+# -- size ----------------------------------------------------------------------------------------------
+
+
+def size(state: GraphState) -> tuple[float, ...]:
+    """Nodes, edges, attributes, unusual types, inputs, dimensions, elements; then how plain values are.
+
+    Nodes and their edges and attributes are counted in bodies, too.
+    """
+    graph = state.graph
+    nodes = list(_all_nodes(graph))
+    used_edges = sum(len(list(node.used_edges())) for node in nodes)
+    attributes = sum(len(node.attributes) for node in nodes)
+    outputs = len(graph.outputs) + sum(len(node.outputs) for node in nodes)
+    ranks = elements = lengths = broken = odd = 0
+    for edge in (*graph.inputs, *graph.constants):
+        type_ = graph.types[edge]
+        given = state.value(edge) if edge in graph.inputs else constant_to_tensor(graph.constants[edge])
+        count, off, strange = complexity(given)
+        ranks, lengths = ranks + type_.rank, lengths + sum(type_.lengths)
+        elements, broken, odd = elements + count, broken + off, odd + strange
+    inputs, unusual = (
+        len(graph.inputs),
+        sum(is_uncommon_dtype(graph.types[edge].dtype) for edge in range(len(graph.types))),
+    )
+    age = OPSETS.index(graph.opset) if graph.opset in OPSETS else len(OPSETS)
+    return (
+        len(nodes),
+        used_edges,
+        outputs,
+        attributes,
+        unusual,
+        age,
+        inputs,
+        ranks,
+        elements,
+        lengths,
+        broken,
+        odd,
+    )
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        yield node
+        for body in node.subgraphs():
+            yield from _all_nodes(body.graph)
+
+
+def constant_to_tensor(constant: Constant) -> Tensor:
+    """An initialiser, as an input would be given."""
+    return Tensor.of(constant.array, constant.dtype)
+
+
+def key(state: GraphState) -> str:
+    """The content, as a name."""
+    hashed = hashlib.sha256(to_bytes(replace(state.graph, names={})))
+    for edge in state.graph.inputs:
+        hashed.update(repr(state.value(edge)).encode())
+    return hashed.hexdigest()

@@ -1,0 +1,149 @@
+"""Inputs made simple: shorter, then with values that people can read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fuzzing.cases import Recipe, Tensor
+from fuzzing.cases.case import Input
+from fuzzing.cases.values import RAW_DTYPES, STRING
+
+Array = np.ndarray[Any, Any]
+
+#: Elements that are looked at one by one; of larger tensors only the whole is made simpler.
+_MAX_ELEMENTS = 64
+
+
+#: Element types by the common one that may stand for them.
+COMMON_DTYPES: tuple[dict[str, str], ...] = (
+    dict.fromkeys(("float64", "float16", "bfloat16"), "float32"),
+    dict.fromkeys(("int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"), "int64"),
+)
+
+
+def is_uncommon_dtype(dtype: str) -> bool:
+    """Whether another element type may stand for it."""
+    return any(dtype in common for common in COMMON_DTYPES)
+
+
+def cast_input(given: Input, dtype: str) -> Input:
+    """The input in another element type, its numbers as they are or rounded."""
+    tensor = as_tensor(given)
+    if tensor is None:
+        return given
+    array = tensor.array()
+    if tensor.dtype == "bfloat16":  # the upper half of a float32
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(all="ignore"):
+        return Tensor.of(array.astype(dtype), dtype)
+
+
+def as_tensor(given: Input) -> Tensor | None:
+    """A given input as a tensor; None for sequences, optionals and texts, which stay as they are."""
+    value = given.draw() if isinstance(given, Recipe) else given
+    return value if isinstance(value, Tensor) and value.dtype != STRING else None
+
+
+@lru_cache(maxsize=4096)
+def complexity(given: Input) -> tuple[int, int, int]:
+    """How hard an input is to read: elements, those that are no whole numbers, and those that are not 0 or 1.
+
+    The same number everywhere is as easy as one.
+    """
+    tensor = as_tensor(given)
+    if tensor is None:
+        return 0, 0, 0
+    array = _as_numbers(tensor)
+    if array is None or (array.size and (array == array.flat[0]).all()):
+        array = np.zeros(0) if array is None else array.ravel()[:1]
+    with np.errstate(invalid="ignore"):
+        broken = int(np.count_nonzero(array != np.rint(array)))
+    odd = int(np.count_nonzero((array != 0) & (array != 1)))
+    return int(np.prod(tensor.shape, dtype=np.int64)), broken, odd
+
+
+def simplify_input(given: Input) -> Iterator[Input]:
+    """Inputs of the same type and shape that are easier to read, the easiest first."""
+    tensor = as_tensor(given)
+    if tensor is None or (array := _as_numbers(tensor)) is None or not array.size:
+        return
+    for number in (0, 1):
+        yield Recipe("constant", tensor.dtype, tensor.shape, float(number), float(number), 0)
+    for candidate in (np.arange(array.size).reshape(array.shape) % 100, np.rint(array), np.round(array, 1)):
+        yield from _cast_exactly(candidate, tensor.dtype)
+    if array.size <= _MAX_ELEMENTS:
+        yield from _simplify_elements(array, tensor.dtype)
+
+
+def simpler_numbers(number: float) -> Iterator[float]:
+    """Numbers of the same Python type that are easier to read, the easiest first."""
+    if isinstance(number, bool):
+        if number:
+            yield False
+    elif isinstance(number, int):
+        yield from (n for n in (0, 1, 2, number // 2) if abs(n) < abs(number))
+    elif isinstance(number, float):
+        near = float(round(number)) if math.isfinite(number) else 0.0
+        yield from (x for x in (0.0, 1.0, 0.5, near) if number_complexity(x) < number_complexity(number))
+
+
+def number_complexity(value: object) -> float:
+    """How hard a number is to read; 0 for what is none."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int):
+        return float(min(abs(value), 1 << 20))
+    if isinstance(value, float):
+        return 0.0 if value == 0 else 1.0 if value == 1 else 2.0 if value.is_integer() else 3.0
+    return 0.0
+
+
+def shorten_axis(given: Input, axis: int, length: int) -> Input | None:
+    """The first `length` entries along an axis."""
+    tensor = as_tensor(given)
+    if tensor is None:
+        return None
+    index = (slice(None),) * axis + (slice(0, length),)
+    return Tensor.of(np.ascontiguousarray(tensor.array()[index]), tensor.dtype)
+
+
+def drop_axis(given: Input, axis: int) -> Input | None:
+    """The first entry along an axis, without the axis."""
+    tensor = as_tensor(given)
+    if tensor is None or not tensor.shape[axis]:
+        return None
+    return Tensor.of(np.ascontiguousarray(tensor.array().take(0, axis)), tensor.dtype)
+
+
+def shorter_lengths(length: int) -> Sequence[int]:
+    """Shorter lengths worth trying, the shortest first."""
+    return sorted({n for n in (1, 2, length // 2, length - 1) if 0 < n < length})
+
+
+def _as_numbers(tensor: Tensor) -> Array | None:
+    """The elements as numbers; None where they are raw bits or complex."""
+    if tensor.dtype in RAW_DTYPES or tensor.dtype.startswith("complex"):
+        return None
+    return tensor.array().astype(np.float64)
+
+
+def _simplify_elements(array: Array, dtype: str) -> Iterator[Input]:
+    for place in range(array.size):
+        for number in (0, 1, np.rint(array.flat[place])):
+            if array.flat[place] != number:
+                candidate = array.copy()
+                candidate.flat[place] = number
+                yield from _cast_exactly(candidate, dtype)
+
+
+def _cast_exactly(array: Array, dtype: str) -> Iterator[Input]:
+    """The array in an element type, if that holds its numbers."""
+    with np.errstate(all="ignore"):
+        tensor = Tensor.of(array.astype(dtype), dtype)
+    if np.array_equal(tensor.array().astype(np.float64), array) or dtype.startswith("float"):
+        yield tensor

@@ -1,0 +1,114 @@
+"""What the sources that read torch's own databases share: fixed seeds, and a watch over what a call does."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fuzzing.backends.base import Named
+from fuzzing.backends.shared.torch_programs import build, named_outputs, reseed
+from fuzzing.cases import TestCase
+from fuzzing.errors import InfrastructureError
+
+#: From which torch's, numpy's and Python's generators draw the samples of one operator.
+SEED = 0
+
+
+@dataclass(frozen=True)
+class BrokenSample:
+    """Stands for the sample at which the library's own generator failed; there is none after it."""
+
+    error: str
+
+
+def load_table(source: str, module: str, name: str) -> list[Any]:
+    """A table of torch's own tests, `name` of `torch.testing._internal.MODULE`, that `source` reads.
+
+    Raises InfrastructureError where torch, or what its tests need, is not installed.
+    """
+    try:
+        return list(getattr(importlib.import_module(f"torch.testing._internal.{module}"), name))
+    except ImportError as error:
+        raise InfrastructureError(
+            f"{source} needs torch and what its tests import: pip install torch expecttest numpy ({error})"
+        ) from error
+
+
+def enumerate_samples(samples: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """Each sample with its place; a Broken one last if the library cannot make the next."""
+    place = 0
+    while True:
+        try:
+            sample = next(samples)
+        except StopIteration:
+            return
+        except Exception as error:  # noqa: BLE001 - the library's code, which may raise anything
+            yield place, BrokenSample(repr(error)[:300])
+            return
+        yield place, sample
+        place += 1
+
+
+def seed_samples(samples: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """The samples, drawn from SEED: two processes get the same bytes."""
+    import numpy as np
+    import torch
+
+    torch.default_generator.manual_seed(SEED)
+    np.random.seed(SEED)
+    random.seed(SEED)
+    with warnings.catch_warnings(), _seeding_cpu_only():
+        warnings.simplefilter("ignore")
+        yield from samples()
+
+
+@contextlib.contextmanager
+def _seeding_cpu_only() -> Iterator[None]:
+    """Makes `torch.manual_seed` leave other devices alone.
+
+    torch's databases call it around each sample, and for every kind of device that is not in use it formats
+    a traceback: a third of a migration's time.
+    """
+    import torch
+
+    original = torch.manual_seed
+    torch.manual_seed = torch.default_generator.manual_seed
+    try:
+        yield
+    finally:
+        torch.manual_seed = original
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a call gave.
+
+    random  it drew from torch's generator
+    """
+
+    outputs: Named
+    random: bool
+
+
+def observe(call: Callable[[], Any]) -> Observed:
+    """Runs a call, without gradients, with the generator where every run starts."""
+    import torch
+
+    reseed()
+    before = torch.default_generator.get_state()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outputs = named_outputs(call())
+    return Observed(outputs, not torch.equal(before, torch.default_generator.get_state()))
+
+
+def observe_case(case: TestCase) -> Observed:
+    """The case, built and run as the judge would run it. Raises what its program raises."""
+    built = build(case.program)
+    arguments = built.arrange(list(case.values()))
+    return observe(lambda: built.module(*arguments))

@@ -1,0 +1,68 @@
+"""What a dying process leaves behind: the runtime's last words and the frames that faulthandler saw."""
+
+from __future__ import annotations
+
+import re
+
+from fuzzing.compiler_messages import normalize_message
+
+MAX_FRAMES = 3  # ClusterFuzz's crash state: the top three that mean something
+
+#: (pattern, what it says, whose words they are); the first that is found is taken.
+_RUNTIME_MESSAGES: tuple[tuple[str, str, str], ...] = (
+    (r"terminate called after throwing an instance of '([^'\n]+)'\s*(?:what\(\):\s*([^\n]+))?", r"\1: \2",
+     "libstdc++"),
+    (r"\bAssertion [`']([^\n]{1,500}?)' failed", r"Assertion '\1'", "assert(3)"),
+    (r"((?:malloc|free|realloc|munmap_chunk)\(\): [^\n]+|double free or corruption[^\n]*"
+     r"|corrupted (?:size vs\. prev_size|double-linked list)[^\n]*)", r"\1", "glibc's allocator"),
+    (r"\*\*\* (stack smashing|buffer overflow) detected \*\*\*", r"\1 detected", "glibc's fortification"),
+    (r"==\d+==ERROR: (AddressSanitizer: [\w-]+)", r"\1", "a sanitizer"),
+)  # fmt: skip
+
+#: Frames that every case passes on its way into the compiler: (pattern, whose they are).
+_ENTRY_FRAMES: tuple[tuple[str, str], ...] = (
+    (r"(?:^|/)(?:_ov_api|ie_api|data_dispatcher|frontend)\.py:", "openvino's Python interface"),
+    (r"(?:^|/)onnxruntime_inference_collection\.py:", "onnxruntime's Python interface"),
+    (r"(?:^|/)(?:functools|contextlib|threading|runpy|concurrent/futures/\w+)\.py:", "the standard library"),
+    (r"^<|(?:^|/)fuzzing/", "Python itself and Assay's worker"),
+)
+_ENTRY_FRAME = re.compile("|".join(pattern for pattern, _ in _ENTRY_FRAMES))
+
+_PYTHON_FRAME = re.compile(r'^  File "([^"\n]+)", line \d+ in (\S+)', re.MULTILINE)
+_C_FRAME = re.compile(r'^  Binary file "[^"\n]*/([^"/\n]+)", at ([A-Za-z_]\w*)', re.MULTILINE)
+_CURRENT = re.compile(r"^Current thread [^\n]*:\n((?:  [^\n]*\n?)*)", re.MULTILINE)
+_C_STACK = re.compile(r"^Current thread's C stack trace[^\n]*:\n((?:  [^\n]*\n?)*)", re.MULTILINE)
+_VERSIONED = re.compile(r"\.so[.\d]*$")
+
+
+def runtime_message(text: str) -> str:
+    """What the C or C++ runtime said as it gave up, without particulars; "" if nothing."""
+    for pattern, said, _ in _RUNTIME_MESSAGES:
+        found = re.search(pattern, text)
+        if found:
+            return normalize_message(found.expand(said)).strip(": ")
+    return ""
+
+
+def native_frames(native: str) -> tuple[str, ...]:
+    """The innermost frames of a faulthandler dump that belong to the compiler, innermost first.
+
+    C frames, which Python prints from 3.14 on, as "library:symbol"; else Python's as "file:function".
+    """
+    stack = _C_STACK.search(native)
+    if stack:
+        frames = [f"{_VERSIONED.sub('', lib)}:{symbol}" for lib, symbol in _C_FRAME.findall(stack[1])]
+        inner = [frame for frame in frames if not frame.startswith(("libc:", "libpthread:", "python"))]
+        return tuple(inner[:MAX_FRAMES])
+    current = _CURRENT.search(native)
+    found = _PYTHON_FRAME.findall(current[1]) if current else []
+    return python_frames(tuple(f"{file}:{function}" for file, function in reversed(found)))
+
+
+def python_frames(traceback: tuple[str, ...]) -> tuple[str, ...]:
+    """The innermost frames of "file:function" entries, outermost first, that are no mere door.
+
+    Innermost first, without folders.
+    """
+    inner = [frame for frame in reversed(traceback) if not _ENTRY_FRAME.search(frame)]
+    return tuple(frame.rsplit("/", 1)[-1] for frame in inner[:MAX_FRAMES])

@@ -1,0 +1,129 @@
+"""The traits of operator graphs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import lru_cache
+
+import onnx
+
+from fuzzing.cases import OnnxModel, TestCase
+from fuzzing.errors import UnreadableError
+from fuzzing.graph import Graph, Node
+from fuzzing.graph.canonical_form import canonicalize
+from fuzzing.graph.ir import Attribute
+from fuzzing.graph.onnx_reader import from_onnx
+from fuzzing.graph.types import ABSENT, UNKNOWN
+from fuzzing.triage.traits import Traits, dtypes_of, register_traits, shape_needs, traits_from_provenance
+
+#: Characters of a pattern; what is inside longer ones is told by a digest alone. Reduced graphs have one to
+#: three operators, and no pattern of three is longer.
+_MAX_PATTERN = 120
+
+#: Element types that need no mention: a reduction turns others of their family into these where it can.
+_COMMON = frozenset({"float32", "int64", "bool", ABSENT.dtype, UNKNOWN.dtype})
+
+#: Attributes and optional inputs of which one has to be there (ONNX operator reference).
+_EITHER: dict[str, frozenset[str]] = {
+    "Constant": frozenset(
+        f"value{kind}" for kind in ("", "_float", "_floats", "_int", "_ints", "_string", "_strings")
+    ),
+    "Resize": frozenset({"scales", "sizes"}),
+    "Split": frozenset({"num_outputs", "split"}),
+}
+
+
+@register_traits(OnnxModel.kind)
+def traits(case: TestCase) -> Traits:
+    """The traits of a case that is an ONNX model; nobody reads one that is no graph of operators."""
+    assert isinstance(case.program, OnnxModel)
+    try:
+        graph = canonicalize(from_onnx(case.program.model))
+    except UnreadableError:
+        return traits_from_provenance(case)
+    given = [given for _, given in case.inputs]
+    operators = tuple(sorted(set(_operators(graph))))
+    return Traits(pattern(graph), dtypes_of(given), tuple(sorted(set(_needs(graph)))), operators)
+
+
+def pattern(graph: Graph) -> str:
+    """The operators of a canonical graph, each with those that feed it: `Reshape(Transpose)`.
+
+    Which of a node's operands they feed makes no difference, nor how often: a pattern that a compiler looks
+    for is mostly looked for on both sides. Inputs and constants are not told. What bodies hold is told in
+    brackets: `Loop[Elu](Abs)`.
+    """
+    told: dict[int, str] = {}
+    for node in graph.nodes:
+        fed = sorted({told[edge] for edge in node.used_edges() if edge in told})
+        name = node.op + _subgraph_patterns(node)
+        text = f"{name}({', '.join(fed)})" if fed else name
+        if len(text) > _MAX_PATTERN:
+            text = f"{node.op}(#{hashlib.sha256(text.encode()).hexdigest()[:12]})"
+        told.update(dict.fromkeys(node.outputs, text))
+    used = {edge for node in graph.nodes for edge in node.used_edges()}
+    ends = {told[edge] for node in graph.nodes for edge in node.outputs if not used & set(node.outputs)}
+    return "; ".join(sorted(ends))
+
+
+def _subgraph_patterns(node: Node) -> str:
+    """The patterns of a node's bodies, each once; "" if it has none, or they do nothing."""
+    held = sorted({*filter(None, (pattern(body.graph) for body in node.subgraphs()))})
+    return f"[{' | '.join(held)}]" if held else ""
+
+
+def _operators(graph: Graph) -> Iterator[str]:
+    for node in graph.nodes:
+        yield node.op
+        for body in node.subgraphs():
+            yield from _operators(body.graph)
+
+
+def _needs(graph: Graph) -> Iterator[str]:
+    yield from shape_needs(graph.types[edge].lengths for edge in graph.inputs if graph.types[edge].static)
+    yield from {type_.dtype for type_ in graph.types} - _COMMON
+    for node in graph.nodes:
+        yield from _node_needs(node, graph)
+
+
+def _node_needs(node: Node, graph: Graph) -> Iterator[str]:
+    schema = _schema(
+        node.op, graph.opset if not node.domain else graph.opsets.get(node.domain, 1), node.domain
+    )
+    for name, value in node.attributes.items():
+        if isinstance(value, str) or not _is_mandatory(node, schema, name):
+            yield f"{node.op}.{name}{_text_value(value)}"
+    given = [edge for edge in node.inputs if edge is not None]
+    if len(set(given)) < len(given):
+        yield f"{node.op} given one tensor twice"
+    if schema is None:
+        return
+    for place, formal in enumerate(schema.inputs[: len(node.inputs)]):
+        optional = formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional
+        if optional and node.inputs[place] is not None and formal.name not in _EITHER.get(node.op, ()):
+            yield f"{node.op}.{formal.name}"
+    shapes = {graph.types[edge].shape for edge in given if graph.types[edge] != ABSENT}
+    if len(shapes) > 1 and "broadcasting" in (schema.doc or ""):
+        yield f"{node.op} broadcasts"
+
+
+def _text_value(value: Attribute) -> str:
+    """What a textual attribute says: it chooses among algorithms."""
+    return f"={value}" if isinstance(value, str) else ""
+
+
+def _is_mandatory(node: Node, schema: onnx.defs.OpSchema | None, name: str) -> bool:
+    """Whether the operator cannot be without an attribute, so that having it tells nothing."""
+    if schema is None or name not in schema.attributes:
+        return False
+    return schema.attributes[name].required or name in _EITHER.get(node.op, ())
+
+
+@lru_cache(maxsize=512)
+def _schema(op: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
+    """The operator's schema; None for one that ONNX does not know."""
+    try:
+        return onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        return None

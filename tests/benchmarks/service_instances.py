@@ -1,0 +1,199 @@
+"""What a second and a third service on one PostgreSQL database add, to deliveries and to storms of pushes.
+
+In each round one, two, three services share a database and a data folder. First they are sent signed
+deliveries as fast as they answer, some of them twice and to another service than the first time; then they
+read them. Then pushes come to several pull requests at once, beside a GitHub of our own and with a compiler
+that costs nothing, and all must end as with one service: a comment and a live campaign for each. Figures are
+told as ratios to one service in the same round; services, database, GitHub and senders share the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks import webhooks
+from tests.benchmarks._common import machine, verdict
+from tests.scenarios.deployment import Deployment
+from tests.scenarios.service_process import ServiceProcess
+from tests.scenarios.storm import storms
+from tests.support.postgres import SWITCH, Server, missing, serving
+
+_SENDERS = 24  # requests under way at a time, however many services there are
+_LATER = 100  # a delivery's second copy comes about so many later
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What so many services did in one round.
+
+    answered, read   deliveries a second
+    storm_s          seconds until all was quiet
+    wrong            deliveries lost or taken twice, pull requests that did not end as they must
+    """
+
+    services: int
+    answered: float
+    read: float
+    storm_s: float
+    wrong: list[str]
+
+
+class ServiceGroup(Deployment):
+    """A stage with several services beside one another."""
+
+    def __init__(self, folder: Path, services: int) -> None:
+        super().__init__(folder)
+        self._services = services
+        self._others: list[ServiceProcess] = []
+
+    def start(self) -> None:
+        """Starts them all; deliveries go to the first."""
+        super().start()
+        for _ in range(1, self._services):
+            self._others.append(ServiceProcess(self._environment(), self.folder / "service.log"))
+
+    def stop(self) -> None:
+        """Ends them all."""
+        codes = [service_process.end(signal.SIGTERM) for service_process in self._others]
+        self._others.clear()
+        super().stop()
+        assert not any(codes), f"services ended with {codes}: {self.log()[-2000:]}"
+
+
+def main(argv: Sequence[str]) -> int:
+    """1 if anything was lost, done twice, or left undone."""
+    parser = argparse.ArgumentParser(prog="instances", description=__doc__)
+    parser.add_argument("--services", type=int, nargs="+", default=[1, 2, 3], help="how many; 1 first")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--deliveries", type=int, default=600, help="different ones")
+    parser.add_argument("--pulls", type=int, default=6, help="pull requests that are pushed to at once")
+    parser.add_argument("--pushes", type=int, default=6, help="to each of them, half a second apart")
+    options = parser.parse_args(argv)
+    if why := missing():
+        raise SystemExit(why)
+    os.environ[SWITCH] = "1"
+    print(machine())
+    print(f"{'services':>8} {'answered/s':>11} {'read/s':>8} {'storm s':>8}")
+    rounds = [[_figures(count, options) for count in options.services] for _ in range(options.rounds)]
+    for place, count in enumerate(options.services):
+        print(f"{count} services beside {options.services[0]}: {_ratios(rounds, place)}")
+    wrong = [text for figures in rounds for one in figures for text in one.wrong]
+    for text in wrong:
+        print(text)
+    return verdict(not wrong, "nothing lost, nothing twice; one comment and one live campaign a pull request")
+
+
+def _ratios(rounds: Sequence[Sequence[Measurements]], place: int) -> str:
+    """The medians over the rounds, with the least and the most."""
+
+    def told(name: str, ratios: list[float]) -> str:
+        return f"{name} {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+    pairs = [(figures[place], figures[0]) for figures in rounds]
+    return ", ".join(
+        (
+            told("answered", [one.answered / alone.answered for one, alone in pairs]),
+            told("read", [one.read / alone.read for one, alone in pairs]),
+            told("storms", [alone.storm_s / one.storm_s for one, alone in pairs]),
+        )
+    )
+
+
+def _figures(count: int, options: argparse.Namespace) -> Measurements:
+    with serving() as server, tempfile.TemporaryDirectory() as folder:
+        answered, read, wrong = _deliveries(server, Path(folder), count, options.deliveries)
+    with tempfile.TemporaryDirectory() as folder:
+        storm_s, left = _storms(Path(folder), count, options)
+    print(f"{count:8} {answered:11.0f} {read:8.0f} {storm_s:8.1f}", flush=True)
+    return Measurements(
+        count, answered, read, storm_s, [f"{count} services: {text}" for text in wrong + left]
+    )
+
+
+def _deliveries(server: Server, folder: Path, count: int, fresh: int) -> tuple[float, float, list[str]]:
+    """Deliveries answered and read a second, and what went wrong."""
+    url = server.database("deliveries")
+    shots = _shots(fresh, count)
+    with ExitStack() as stack:
+        # One after the other: the first makes the tables.
+        hosts = [stack.enter_context(webhooks.service(folder, url)) for _ in range(count)]
+        asyncio.run(_send(hosts, [(webhooks.delivery(0, 10_000), n) for n in range(count)]))
+        begun = time.monotonic()
+        said = asyncio.run(_send(hosts, shots))
+        answered = time.monotonic() - begun
+        counted = webhooks.wait_until_read(url)
+        read = time.monotonic() - begun
+    there, pending = sum(counted.values()) - 1, counted.get("pending", 0)
+    wrong = [
+        text
+        for text, number in (
+            ("lost", fresh - there),
+            ("said to be new twice", said.new - fresh),
+            ("not answered as due", said.wrong),
+            ("not read", pending),
+        )
+        if number
+    ]
+    return len(shots) / answered, (fresh - pending) / read, [f"deliveries {text}" for text in wrong]
+
+
+def _shots(fresh: int, count: int) -> list[tuple[webhooks.Shot, int]]:
+    """Deliveries with the number of the service each goes to; a tenth of them goes to another one later."""
+    rng = random.Random(1)
+    made = [(webhooks.delivery(number, 10_000), number % count) for number in range(1, fresh + 1)]
+    again = {place: made[place] for place in sorted(rng.sample(range(fresh), fresh // 10))}
+    late = [
+        (place + rng.randint(1, _LATER), shot, (where + 1) % count) for place, (shot, where) in again.items()
+    ]
+    ordered = [(place, shot, where) for place, (shot, where) in enumerate(made)] + late
+    return [(shot, where) for _, shot, where in sorted(ordered, key=lambda one: one[0])]
+
+
+async def _send(
+    hosts: Sequence[tuple[str, int]], shots: Sequence[tuple[webhooks.Shot, int]]
+) -> webhooks.Sample:
+    """Sends as fast as there are answers."""
+    clients, sample = [webhooks.Client(*host) for host in hosts], webhooks.Sample()
+    left = iter(shots)
+
+    async def sender() -> None:
+        for shot, where in left:
+            status, body = await clients[where].send(shot.request)
+            sample.wrong += status != shot.expected
+            sample.new += status == 202 and json.loads(body)["stored"]
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(_SENDERS):
+            tasks.create_task(sender())
+    for client in clients:
+        await client.close()
+    return sample
+
+
+def _storms(folder: Path, count: int, options: argparse.Namespace) -> tuple[float, list[str]]:
+    """Seconds until all was quiet, and what was not as it must be then."""
+    names = [f"octo/storm-{number}" for number in range(options.pulls)]
+    with ServiceGroup(folder, count) as deployment:
+        found = storms(deployment, names, options.pushes, options.pushes / 2)
+        wrong = deployment.internal_errors()
+    for name, storm_result in zip(names, found, strict=True):
+        kept = (
+            storm_result.max_unfinished <= 1
+            and storm_result.comments == 1
+            and storm_result.done_heads[-1:] == [storm_result.last_head]
+        )
+        if not kept or storm_result.unfinished_checks:
+            wrong.append(f"{name}: {storm_result}")
+    return found[0].idle_after_s, wrong

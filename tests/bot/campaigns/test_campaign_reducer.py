@@ -1,0 +1,250 @@
+"""The reducing step: what is made small, what that amounts to, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.campaigns.reduce.case_reduction import ReductionTask, journal_path
+from bot.campaigns.run.shards import Environment
+from bot.campaigns.services import OnEvent
+from bot.errors import RunnerError
+from bot.store import findings, reductions
+from bot.store.models import Bug, BugState, Campaign, Classification, Finding, Side
+from bot.store.outcomes import CacheKey
+from fuzzing.triage.traits import Traits
+from tests.bot.campaigns import fakes
+from tests.bot.campaigns.conftest import World
+from tests.bot.campaigns.fakes import IDS, NAMES, SMALL_IDS, digest_of
+
+HEAD = CacheKey(digest_of("2"), "standin", "CPU")
+AGAIN = "2" + "a" * 39  # another commit that pins the same release
+
+
+def found(world: World, campaign_id: int) -> dict[str, Finding]:
+    with world.database.reading() as session:
+        return {NAMES[row.case_id]: row for row in findings.of_campaign(session, campaign_id)}
+
+
+def configured(world: World, cases: int) -> None:
+    config = fakes.PlainConfig(reduction=fakes.PlainReduction(cases=cases))
+    files = {fakes.CONFIG: fakes.to_bytes(config), fakes.PIN: b"standin==2"}
+    world.repositories.files |= {"2" * 40: files, AGAIN: files}
+
+
+@pytest.fixture(autouse=True)
+def _reducing(world: World) -> None:
+    configured(world, cases=10)
+
+
+def test_what_is_new_is_reduced_first_and_what_was_broken_last(world: World) -> None:
+    world.push()
+    world.run()
+    first, broken = world.tools.reduced[:3], world.tools.reduced[3:]
+    assert sorted(first) == ["Add_regressed", "Conv_regressed_wrong", "Cos_regressed_hang"]
+    assert broken == ["Div_already_broken", "Sub_other"], "what was met on the way comes last"
+
+
+def test_a_finding_is_known_by_its_reduced_case(world: World) -> None:
+    campaign_id = world.push()
+    world.run()
+    row = found(world, campaign_id)["Add_regressed"]
+    assert (row.classification, row.reduced) == ("regression", SMALL_IDS["Add_small"])
+    [summary] = world.reports.published
+    [facts] = [one for one in summary.findings if one.case_id == IDS["Add_regressed"]]
+    assert facts.title == "crash compile Add reduced"
+    assert facts.reduced is not None
+    assert facts.reduced.traits == Traits("Add", ("float",), (), ("Add",))
+    assert (facts.reduced.head_failed, facts.reduced.head_runs) == (3, 3), "repeated like what was planned"
+    assert (facts.reduced.base_failed, facts.reduced.base_runs) == (0, 3)
+    assert facts.reduced.program_text == "program of Add_small"
+    assert facts.reduced.history["before"] == [7, 12]
+    assert summary.tried[SMALL_IDS["Add_small"]] == 1
+
+
+def test_a_small_case_that_base_fails_too_is_another_bug(world: World) -> None:
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert rows["Conv_regressed_wrong"].reduced == ""
+    assert rows["Conv_regressed_wrong"].classification == "regression"
+    assert "fails at base too and so shows another bug" in rows["Conv_regressed_wrong"].reason
+    assert rows["Conv_small"].classification == Classification.ALREADY_BROKEN.value, (
+        "and is told of for itself"
+    )
+
+
+def test_what_is_met_on_the_way_is_a_finding_and_reduced_in_turn(world: World) -> None:
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert (rows["Sub_other"].classification, rows["Sub_other"].reduced) == (
+        "regression",
+        SMALL_IDS["Sub_small"],
+    )
+    [summary] = world.reports.published
+    assert {NAMES[one.case_id] for one in summary.findings if one.found_by_reduction} == {
+        "Sub_other",
+        "Conv_small",
+    }
+    assert summary.planned == len(fakes.TESTS), "and was never planned"
+
+
+@pytest.mark.parametrize(
+    ("pull", "state", "heard"),
+    [(7, BugState.NEW, True), (None, BugState.NEW, False), (None, BugState.CLOSED, True)],
+)
+def test_what_is_met_is_told_if_nobody_heard_of_it_on_a_branch(
+    world: World, pull: int | None, state: BugState, *, heard: bool
+) -> None:
+    """Of a bug that waits on a branch there is nothing to tell."""
+    traits = {"operator": "Sub", "dtypes": ["float"], "needs": []}
+    fields = {"verdict": "crash", "phase": "compile", "complaint": "", **traits}
+    with world.database.transaction() as session:
+        now = world.clock.now()
+        done = {"trigger": "x", "state": "done", "created_at": now, "updated_at": now}
+        session.add(Campaign(target="octo/compiler", head="9" * 40, pull=pull, **done))
+        session.flush()
+        bug = Bug(target="octo/compiler", signature="known", title="t", first_seen=now, last_seen=now)
+        bug.facts, bug.state, bug.campaign_id = {"signature": fields}, state.value, 1
+        session.add(bug)
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert ("Sub_other" in rows) is heard
+    assert [test for test, row in rows.items() if row.signature == "known"] == ["Sub_other"] * heard
+
+
+def test_a_reducer_that_dies_costs_no_finding(world: World) -> None:
+    campaign_id = world.push()
+    world.run()
+    row = found(world, campaign_id)["Cos_regressed_hang"]
+    assert row.classification == "regression"
+    assert row.reason.endswith(
+        "; not reduced: reducing it failed, which is Assay's trouble and tried again by the next campaign: "
+        "fuzzing.reduce was killed by SIGSEGV and logged nothing"
+    )
+    with world.database.reading() as session:
+        assert reductions.get(session, row.case_id, HEAD) is None, "it may go better the next time"
+
+
+def test_what_the_machine_lacked_is_told_and_nothing_else_that_a_program_logged(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = "OSError: [Errno 28] No space left on device: '/home/somebody'"
+
+    def fail(shard: object, on_event: object) -> None:
+        raise RunnerError(f"fuzzing.reduce ended with status 1; its log ends:\nTraceback:\n{logged}")
+
+    monkeypatch.setattr(world.tools, "reduce", fail)
+    campaign_id = world.push()
+    world.run()
+    reason = found(world, campaign_id)["Add_regressed"].reason
+    assert reason.endswith("campaign: fuzzing.reduce ended with status 1: No space left on device")
+
+
+def test_after_a_restart_no_more_is_reduced_than_is_allowed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(world, cases=2)
+    campaign_id, honest = world.push(), world.tools.reduce
+
+    def end(shard: dict[str, Any], on_event: OnEvent) -> None:
+        if world.tools.reduced:
+            raise KeyboardInterrupt
+        honest(shard, on_event)
+
+    monkeypatch.setattr(world.tools, "reduce", end)
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    monkeypatch.setattr(world.tools, "reduce", honest)
+    world.run()
+    assert len(world.tools.reduced) == 2
+    assert sum(bool(row.reduced) for row in found(world, campaign_id).values()) == 1, "Conv's is another bug"
+
+
+def test_another_campaign_on_the_toolchain_reduces_nothing_again(world: World) -> None:
+    world.push()
+    world.run()
+    world.tools.reduced.clear()
+    again = world.push(head=AGAIN, base="1" + "a" * 39)
+    world.run()
+    assert world.tools.reduced == ["Cos_regressed_hang"], "the only one without an answer"
+    assert found(world, again)["Add_regressed"].reduced == SMALL_IDS["Add_small"]
+
+
+def test_a_small_case_the_corpus_has_lost_is_sought_anew(world: World) -> None:
+    world.push()
+    world.run()
+    folder = world.settings.data_dir / "corpus" / SMALL_IDS["Add_small"][:2] / SMALL_IDS["Add_small"]
+    folder.rename(world.settings.data_dir / "gone")
+    world.tools.reduced.clear()
+    world.push(head=AGAIN, base="1" + "a" * 39)
+    world.run()
+    assert "Add_regressed" in world.tools.reduced
+
+
+def test_the_configuration_says_how_many_cases_are_reduced(world: World) -> None:
+    configured(world, cases=1)
+    campaign_id = world.push()
+    world.run()
+    assert world.tools.reduced == ["Add_regressed"], "the smallest of what is new"
+    reasons = [row.reason for row in found(world, campaign_id).values()]
+    assert sum("the most that reduction.cases allows" in reason for reason in reasons) == 4, (
+        "two regressions, one that was broken already, and what was met on the way"
+    )
+
+
+def test_none_are_if_it_says_so(world: World) -> None:
+    configured(world, cases=0)
+    campaign_id = world.push()
+    world.run()
+    assert world.campaign(campaign_id).state == "done"
+    assert world.tools.reduced == []
+    assert not any(row.reduced for row in found(world, campaign_id).values())
+
+
+def test_a_failure_that_was_not_reduced_joins_the_bug_behind_it(world: World) -> None:
+    configured(world, cases=0)
+    fields = {
+        "verdict": "crash", "phase": "compile", "operator": "Add", "complaint": "", "dtypes": ["int"],
+        "needs": ["rank 1"],
+    }  # fmt: skip
+    with world.database.transaction() as session:
+        now = world.clock.now()
+        bug = Bug(target="octo/compiler", signature="known", title="t", first_seen=now, last_seen=now)
+        bug.facts = {"signature": fields}
+        session.add(bug)
+    campaign_id = world.push()
+    world.run()
+    rows = found(world, campaign_id)
+    assert rows["Add_regressed"].signature == "known"
+    assert [test for test, row in rows.items() if row.signature == "known"] == ["Add_regressed"], (
+        "though others crash while they are compiled: they hold no Add"
+    )
+
+
+def test_what_is_new_must_stay_new_while_it_is_made_small(world: World) -> None:
+    world.push()
+    world.run()
+    assert {test: beside for test, beside in world.tools.beside.items() if beside} == {
+        test: digest_of("1")
+        for test in ("Add_regressed", "Conv_regressed_wrong", "Cos_regressed_hang", "Sub_other")
+    }
+    assert world.tools.beside["Div_already_broken"] is None
+
+
+def test_journals_of_one_case_at_two_places_are_two(world: World) -> None:
+    place = standins_place("CPU", "")
+    others = [standins_place("GPU", ""), standins_place("CPU", "optimization=basic profile=isra")]
+    tasks = [ReductionTask(IDS["Add_regressed"], one, None, 1.0, "") for one in (place, *others)]
+    tasks += [replace(tasks[0], passing_environment=place)]
+    paths = {journal_path(world.settings.data_dir, task) for task in tasks}
+    assert len(paths) == 4
+    assert all(path.parent == world.settings.data_dir / "reductions" for path in paths)
+
+
+def standins_place(device: str, configuration: str) -> Environment:
+    return Environment(Side.HEAD, CacheKey(digest_of("2"), "standin", device, configuration), "/python")

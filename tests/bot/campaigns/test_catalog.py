@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.campaigns.engine import BACKOFF_S
+from bot.campaigns.plan import catalog as catalogs
+from bot.campaigns.plan.catalog import distinct
+from bot.campaigns.provenance import origin
+from bot.errors import InfrastructureError, UsageError
+from tests.bot.campaigns import fakes
+from tests.bot.campaigns.conftest import World
+
+
+def files(world: World) -> list[Path]:
+    return sorted((world.settings.data_dir / "corpus" / "catalogs").iterdir())
+
+
+def test_a_source_is_migrated_once_for_what_is_installed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.push()
+    world.run()
+    world.push(head="2" + "b" * 39)
+    world.run()
+    assert world.tools.calls.count("fuzzing.migrate") == 1
+    monkeypatch.setattr(catalogs, "distributions", list)  # as if everything had another version
+    world.push(head="2" + "c" * 39)
+    world.run()
+    assert world.tools.calls.count("fuzzing.migrate") == 2
+    assert len(files(world)) == 2
+
+
+def test_a_migration_that_breaks_off_leaves_no_catalogue(world: World) -> None:
+    def run_tool(module: str, args: Sequence[str], on_event: Any, stop: threading.Event) -> None:
+        on_event({"event": "case", "id": fakes.IDS["Abs_fine"]})
+
+    world.use(run_tool=run_tool)
+    campaign_id = world.push()
+    for wait in (*BACKOFF_S, 0):
+        world.run()
+        world.clock.advance(wait)
+    assert "the migration of standin-tests ended without saying so" in world.campaign(campaign_id).reason
+    assert files(world) == []
+
+
+def test_a_source_cannot_name_a_path(world: World) -> None:
+    config = fakes.PlainConfig(sources=("../../etc/passwd",))
+    text = fakes.to_bytes(config)
+    world.repositories.files["2" * 40] = {fakes.CONFIG: text}
+    campaign_id = world.push()
+    world.run()
+    assert "cannot be the name of a source" in world.campaign(campaign_id).reason
+    assert world.tools.calls == []
+
+
+SOME = st.lists(st.sampled_from([f"{n:064x}" for n in range(0, 1 << 255, 1 << 251)]))
+
+
+@given(SOME, SOME)
+def test_distinct_keeps_the_first_of_each_in_order(ids: list[str], known: list[str]) -> None:
+    assert list(distinct(ids)) == list(dict.fromkeys(ids))
+    assert list(distinct(ids, known)) == [one for one in dict.fromkeys(ids) if one not in known]
+
+
+def test_an_origin_is_read_from_the_manifest_alone(tmp_path: Path) -> None:
+    fakes.write_corpus(tmp_path)
+    case_id = fakes.IDS["Add_regressed"]
+    (tmp_path / case_id[:2] / case_id / "model.onnx").unlink()
+    found = origin(tmp_path, case_id)
+    assert (found.source, found.test, found.operator) == ("standin-tests", "Add_regressed", "Add")
+    assert found.size == len(b"Add_regressed")
+
+
+def test_a_lost_case_is_trouble_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InfrastructureError, match=r"delete .*catalogs"):
+        origin(tmp_path, "a" * 64)
+
+
+def test_the_cases_of_a_folder_by_kind(tmp_path: Path) -> None:
+    fakes.write_corpus(tmp_path)
+    folder = catalogs.CorpusCases(tmp_path, ["OnnxModel"])
+    assert list(folder.cases()) == sorted(fakes.IDS.values())
+    assert folder.account() == catalogs.SourceReport(tmp_path.name, cases=len(fakes.IDS))
+    assert folder.arguments() == ["--corpus", str(tmp_path)]
+    assert folder.parts() == ()
+    others = catalogs.CorpusCases(tmp_path, ["TorchCall"])
+    with pytest.raises(UsageError, match=f"no case of kind TorchCall, but {len(fakes.IDS)} cases of other"):
+        list(others.cases())
+    assert others.account().skipped == {"a program of kind OnnxModel": len(fakes.IDS)}
+    with pytest.raises(UsageError, match="holds no case of kind TorchCall; name a corpus"):
+        list(catalogs.CorpusCases(tmp_path / "nowhere", ["TorchCall"]).cases())

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from bot.campaigns.local_run import run_locally
+from bot.errors import ProvisionError, UsageError
+from bot.store.models import Classification, Side
+from tests.bot.campaigns import fakes
+from tests.bot.campaigns.conftest import World
+
+
+def existing(config: Any, read: Any) -> fakes.PlainSpec:
+    return fakes.PlainSpec("standin==2", provisioner="existing")
+
+
+def test_a_manual_campaign_runs_the_same_steps_without_a_base(world: World) -> None:
+    world.use(resolve=existing)
+    config = fakes.PlainConfig(budget=60.0)
+    row = run_locally(
+        world.database, world.settings, world.services, config, on_progress=world.progress.append
+    )
+    assert (row.state, row.base_toolchain) == ("done", None)
+    assert row.trigger.startswith("manual:")
+    [summary] = world.reports.published
+    assert summary.ran(Side.HEAD) == len(fakes.TESTS)
+    assert summary.toolchains[Side.HEAD].provisioner == "existing"
+    assert len(summary.classification(Classification.INCONCLUSIVE)) == 6
+    assert world.progress
+
+
+def test_running_it_again_is_another_campaign_that_reuses_verdicts(world: World) -> None:
+    world.use(resolve=existing)
+    config = fakes.PlainConfig()
+    first = run_locally(world.database, world.settings, world.services, config)
+    executed = world.runner.executed
+    assert world.reports.published[-1].cached == {Side.HEAD: 0}
+    world.clock.advance(1)
+    second = run_locally(world.database, world.settings, world.services, config)
+    assert first.id != second.id
+    assert world.runner.executed == executed
+    assert world.reports.published[-1].cached == {Side.HEAD: len(fakes.TESTS)}
+
+
+@pytest.mark.parametrize(
+    "error", [ProvisionError("no such interpreter"), UsageError("no such device"), KeyError("x")]
+)
+def test_what_ends_it_is_raised_at_once(world: World, error: Exception) -> None:
+    calls: list[int] = []
+
+    def fail(*_: Any) -> Any:
+        calls.append(1)
+        raise error
+
+    world.use(resolve=existing, provision=fail)
+    with pytest.raises(type(error)) as raised:
+        run_locally(world.database, world.settings, world.services, fakes.PlainConfig())
+    assert raised.value is error
+    assert calls == [1]
+    assert world.campaign(1).state == "failed"
+
+
+def test_stopping_it_leaves_the_row_unfinished(world: World) -> None:
+    stop = threading.Event()
+    world.use(resolve=existing)
+
+    def before(_case: str, shard_stop: threading.Event) -> None:
+        stop.set()
+        assert shard_stop.wait(timeout=600)
+
+    world.runner.before = before
+    row = run_locally(world.database, world.settings, world.services, fakes.PlainConfig(), stop=stop)
+    assert (row.state, row.owner) == ("running", "")

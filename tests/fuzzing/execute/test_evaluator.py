@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from fuzzing.cases import OnnxModel, Provenance, Tensor, TestCase
+from fuzzing.execute import supervisor
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.execute.shard import Shard
+from fuzzing.execute.worker_process import WorkerProcess
+from fuzzing.outcomes import Phase, Verdict
+
+BACKEND = str(Path(__file__).parents[1] / "reduce" / "faulty_backend.py")
+pytestmark = pytest.mark.compiler_onnxruntime
+
+
+def case(op: str, seed: int = 0) -> TestCase:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x) => (float[2,3] y) {{ y = {op}(x) }}'
+    )
+    x = np.random.Generator(np.random.PCG64(seed)).uniform(0.5, 1, (2, 3)).astype(np.float32)
+    return TestCase(
+        OnnxModel(model.SerializeToString()), (("x", Tensor.of(x)),), Provenance("tests", op, op, "", "")
+    )
+
+
+def shard(fault: str, workers: int = 1) -> Shard:
+    return Shard("", (), BACKEND, "digest", sys.executable, options={"fault": fault}, workers=workers)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The backends of the workers that were started."""
+    found: list[str] = []
+
+    class Counted(WorkerProcess):
+        def __init__(self, command: Any, *rest: Any) -> None:
+            found.append(Path(command.backend).stem)
+            super().__init__(command, *rest)
+
+    monkeypatch.setattr(supervisor, "WorkerProcess", Counted)
+    return found
+
+
+def test_outcomes_come_in_the_order_of_the_cases_whatever_they_are() -> None:
+    invalid = case("Abs")
+    with Evaluator(shard("crash-elu", workers=2)) as evaluator:
+        outcomes = evaluator.outcomes([case("Elu"), case("Relu"), case("Elu", 1), invalid, case("Sigmoid")])
+    crash, good, other, _, _ = outcomes
+    assert [outcome.verdict for outcome in outcomes] == [
+        Verdict.CRASH, Verdict.PASS, Verdict.CRASH, Verdict.PASS, Verdict.PASS
+    ]  # fmt: skip
+    assert (crash.phase, crash.case) == (Phase.CONVERT, case("Elu").id)
+    assert other.case == case("Elu", 1).id
+    assert good.configuration == ""
+
+
+def test_a_difference_is_appealed_as_in_a_shard() -> None:
+    with Evaluator(shard("wrong-sigmoid")) as evaluator:
+        [wrong, right] = evaluator.outcomes([case("Sigmoid"), case("Tanh")])
+    assert (wrong.verdict, right.verdict) == (Verdict.WRONG_RESULT, Verdict.PASS)
+    assert wrong.evidence.mismatches[0].compiled_error is not None  # the float64 referee was heard
+
+
+def test_a_case_that_fails_in_its_library_is_invalid() -> None:
+    broken = case("Abs")
+    broken = TestCase(OnnxModel(broken.program.to_bytes()[:-1]), broken.inputs, broken.provenance)
+    with Evaluator(shard("crash-elu")) as evaluator:
+        [first, second] = evaluator.outcomes([broken, case("Elu")])
+        assert evaluator.reference(broken) is None
+    assert (first.verdict, second.verdict) == (Verdict.INVALID, Verdict.CRASH)
+
+
+def test_workers_stay_from_one_batch_to_the_next(started: list[str]) -> None:
+    with Evaluator(shard("crash-elu")) as evaluator:
+        for seed in range(3):
+            assert evaluator.outcomes([case("Tanh", seed)])[0].verdict is Verdict.PASS
+    assert sorted(started) == ["faulty_backend", "onnx_reference"]
+
+
+def test_the_library_tells_what_a_case_gives() -> None:
+    with Evaluator(shard("crash-elu")) as evaluator:
+        given = evaluator.reference(case("Relu"))
+    assert given is not None
+    [(name, value)] = given
+    assert name == "y"
+    assert isinstance(value, Tensor)
+    assert value.array().min() >= 0.5
+
+
+def test_two_benches_ask_the_library_once(started: list[str]) -> None:
+    """An accusation is repeated in a fresh process of the compiler; what the library says is known."""
+    wrong = case("Sigmoid")
+    with (
+        Evaluator(shard("wrong-sigmoid")) as evaluator,
+        Evaluator(replace(shard("wrong-sigmoid"), fresh=True), evaluator) as fresh,
+    ):
+        [first], [again] = evaluator.outcomes([wrong]), fresh.outcomes([wrong])
+        assert (first.verdict, again.evidence.mismatches) == (Verdict.WRONG_RESULT, first.evidence.mismatches)
+        asked = started.count("onnx_reference")
+        [other] = fresh.outcomes([case("Sigmoid", 1)])
+        assert other.verdict is Verdict.WRONG_RESULT
+    assert started.count("onnx_reference") == asked == 4, "once for each of the ways it is run"
+    assert started.count("faulty_backend") == 3

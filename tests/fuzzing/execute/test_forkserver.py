@@ -1,0 +1,251 @@
+"""Nurseries: workers forked from a process that has imported the compiler, and when they are not."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzzing.cases import OnnxModel, Provenance, TestCase
+from fuzzing.execute.forkserver import ForkServer
+from fuzzing.execute.sandbox.isolation import NAMESPACES, NONE
+from fuzzing.execute.supervisor import Supervisor
+from fuzzing.execute.worker_process import WorkerCommand, WorkerProcess
+from fuzzing.execution import Execution
+from tests.fuzzing.execute import probe_runner
+
+CRASH = "import ctypes; ctypes.string_at(0)"
+_BACKEND = """
+import threading
+from fuzzing.backends import base
+from tests.fuzzing.execute.probing_backend import Probing
+
+@base.register
+class Variant(Probing):
+    name = "variant"
+    forkable = {forkable}
+
+    def load(self, device, options):
+        super().load(device, options)
+        if {threads}:
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+
+
+def here(given: dict[str, Any]) -> object:
+    """Where a worker is: its process, its mother, its folders and what lies there."""
+    import json
+    import os
+    import tempfile
+    from pathlib import Path
+
+    shared = Path("/dev/shm")
+    held = [Path(f"/proc/self/fd/{number}") for number in range(3, 64)]
+    found = {
+        "pid": os.getpid(),
+        "mother": os.getppid(),
+        "leads": os.getsid(0) == os.getpid() == os.getpgrp(),
+        "folders": [str(Path.cwd()), tempfile.gettempdir(), os.environ["HOME"], os.environ["TMPDIR"]],
+        "there": os.listdir("."),
+        "shared": os.listdir(shared),
+        "descriptors": [str(path.readlink()) for path in held if path.is_symlink()],
+        "seed": hash("seed"),
+        "threads": len(os.listdir("/proc/self/task")),
+    }
+    Path("left").touch()
+    if given.get("shared"):
+        (shared / "left").touch()
+        (shared / "folder" / "left").mkdir(parents=True)
+    return json.dumps(found)
+
+
+def kill_mother(given: dict[str, Any]) -> object:
+    import os
+    import time
+
+    os.kill(os.getppid(), 9)
+    time.sleep(60)
+    return "alive"
+
+
+def look_into_mother(given: dict[str, Any]) -> object:
+    import os
+
+    open(f"/proc/{os.getppid()}/mem", "rb").close()
+    return "open"
+
+
+def run(programs: list[str], supervisor: Supervisor[int], *, stay: bool = False) -> list[Execution]:
+    cases = (
+        (place, TestCase(OnnxModel(text.encode()), (), Provenance("tests", str(place), "", "", "")))
+        for place, text in enumerate(programs)
+    )
+    found = dict(supervisor.serve(cases) if stay else supervisor.run(cases))
+    return [found[place] for place in sorted(found)]
+
+
+def told(execution: Execution) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(probe_runner.answer(execution))
+    return found
+
+
+HERE = probe_runner.source(here)
+
+
+def around_a_crash(command: WorkerCommand, **given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Where the workers before and after a crash were."""
+    before, crash, after = run([HERE, CRASH, HERE], Supervisor(command, **given))
+    assert crash.signal == "SIGSEGV"
+    assert "Segmentation fault" in crash.native
+    return told(before), told(after)
+
+
+def variant(folder: Path, *, forkable: bool = True, threads: bool = False) -> WorkerCommand:
+    path = folder / "variant.py"
+    root = Path(__file__).parents[3]
+    path.write_text(
+        f"import sys; sys.path.append({str(root)!r})\n" + _BACKEND.format(forkable=forkable, threads=threads)
+    )
+    return WorkerCommand(sys.executable, str(path))
+
+
+def test_a_worker_after_a_crash_is_forked_by_the_same_process() -> None:
+    before, after = around_a_crash(probe_runner.command())
+    assert before["mother"] == after["mother"] != os.getpid()
+    assert before["pid"] != after["pid"]
+    assert (before["leads"], after["leads"]) == (True, True)
+    assert before["seed"] == after["seed"]
+
+
+def test_each_worker_has_folders_of_its_own() -> None:
+    before, after = around_a_crash(probe_runner.command())
+    for seen in (before, after):
+        assert len(set(seen["folders"])) == 1
+        assert seen["there"] == []
+    assert before["folders"] != after["folders"]
+    assert not Path(before["folders"][0]).parent.exists()
+
+
+def test_what_a_worker_leaves_in_shared_memory_is_gone() -> None:
+    supervisor: Supervisor[int] = Supervisor(probe_runner.command(options={"shared": "yes"}))
+    first, _, second = run([HERE, CRASH, HERE], supervisor)
+    if supervisor.isolation != NAMESPACES:
+        pytest.skip("without a mount namespace shared memory is the machine's")
+    assert told(first)["shared"] == told(second)["shared"] == []
+
+
+def test_a_worker_holds_nothing_of_its_nurserys() -> None:
+    before, after = around_a_crash(probe_runner.command())
+    for seen in (before, after):
+        kinds = sorted(name.partition(":")[0] for name in seen["descriptors"])
+        assert "socket" not in kinds
+    assert len(before["descriptors"]) == len(after["descriptors"])
+
+
+def test_a_fresh_process_is_a_fresh_interpreter() -> None:
+    found = [told(one) for one in run([HERE, HERE], Supervisor(probe_runner.command(), fresh=True))]
+    assert [one["mother"] for one in found] == [os.getpid()] * 2
+    assert found[0]["seed"] != found[1]["seed"]
+
+
+def test_what_has_threads_after_its_import_is_not_forked(tmp_path: Path) -> None:
+    before, after = around_a_crash(variant(tmp_path, threads=True))
+    assert before["mother"] == after["mother"] == os.getpid()
+    assert before["threads"] == 2
+
+
+def test_a_backend_may_refuse_to_be_forked(tmp_path: Path) -> None:
+    before, after = around_a_crash(variant(tmp_path, forkable=False))
+    assert before["mother"] == after["mother"] == os.getpid()
+
+
+def test_a_case_that_kills_the_nursery_ends_with_it_alone() -> None:
+    """Without walls; behind them it cannot (test_isolation.py), where the kernel knows how to forbid it."""
+    sources = [HERE, probe_runner.source(kill_mother), HERE]
+    before, killed, after = run(sources, Supervisor(probe_runner.command(isolation=NONE)))
+    assert killed.ending in ("killed", "out_of_memory")
+    assert told(before)["mother"] != told(after)["mother"]
+
+
+def test_a_case_cannot_look_into_the_nursery() -> None:
+    [seen] = run([probe_runner.source(look_into_mother)], Supervisor(probe_runner.command()))
+    assert probe_runner.answer(seen).startswith("PermissionError")
+
+
+def test_nothing_is_left() -> None:
+    before, after = around_a_crash(probe_runner.command())
+    assert not Path(before["folders"][0]).parent.exists()
+    for pid in (before["pid"], before["mother"], after["pid"]):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_the_time_of_its_workers_is_ours() -> None:
+    """What a campaign costs is read off there, benchmarks and people alike."""
+    busy = "import time\nwhile time.process_time() < 0.5: pass\nresult = 0"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run([busy, CRASH, HERE], Supervisor(probe_runner.command()))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime > 0.5
+
+
+def test_a_nursery_that_died_while_its_worker_waited_is_replaced() -> None:
+    supervisor: Supervisor[int] = Supervisor(probe_runner.command())
+    try:
+        first = told(run([HERE], supervisor, stay=True)[0])
+        ends = os.pidfd_open(first["pid"])
+        os.kill(first["mother"], signal.SIGKILL)
+        select.select([ends], [], [])  # its worker dies after it, and could answer once more until then
+        os.close(ends)
+        second = told(run([HERE], supervisor, stay=True)[0])
+    finally:
+        supervisor.close()
+    assert first["mother"] != second["mother"]
+
+
+def test_one_that_is_still_importing_can_be_ended() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    forkserver = ForkServer(probe_runner.command())
+    worker = WorkerProcess(forkserver.command, forkserver=forkserver)
+    death = worker.end()
+    forkserver.close()
+    assert death.signal == "SIGKILL"
+    assert not Path(worker.scratch).exists()
+    assert set(os.listdir("/proc/self/fd")) <= before  # less, where what another test left was collected
+
+
+def test_no_process_is_killed_because_a_nursery_names_it() -> None:
+    """The compiler that a forkserver imports may be anyone's: it could name another's process."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
+        forkserver = ForkServer(WorkerCommand("", "none"))
+        liar = f"""
+import json, socket, sys, time
+control = socket.socket(fileno=int(sys.argv[1]))
+control.recv(1 << 16)
+control.send(json.dumps({{"spawned": {bystander.pid}}}).encode())
+time.sleep(60)
+"""
+
+        def start(control: socket.socket) -> subprocess.Popen[bytes]:
+            number = control.fileno()
+            command = [sys.executable, "-c", liar, str(number)]
+            return subprocess.Popen(command, pass_fds=[number], start_new_session=True)
+
+        with open(os.devnull, "rb") as nothing:
+            number = nothing.fileno()
+            descriptors = {"in": number, "out": number, "log": number, "page": number}
+            worker = forkserver.spawn(start, {}, descriptors)
+            assert worker.wait() == -signal.SIGKILL
+        assert worker.pid != bystander.pid
+        forkserver.close()
+        assert bystander.poll() is None
+        bystander.communicate(b"\n")

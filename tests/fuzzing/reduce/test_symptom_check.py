@@ -1,0 +1,68 @@
+"""What counts as the same bug while a case is made small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from fuzzing.cases import OnnxModel, Provenance, TestCase
+from fuzzing.execute.evaluator import Evaluator
+from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
+from fuzzing.reduce.engine import CLEAN, OTHER, SAME
+from fuzzing.reduce.symptom_check import SymptomClassifier, symptom_of
+
+
+def outcome(verdict: Verdict, message: str = "") -> Outcome:
+    evidence = Evidence("RuntimeError", message) if verdict.is_failure else Evidence()
+    return Outcome("c", "x", "t", "CPU", verdict, Phase.COMPILE, verdict.value, evidence=evidence)
+
+
+class FakeEvaluator:
+    """A bench that knows what each program does there, and what it was asked."""
+
+    def __init__(self, **does: Outcome) -> None:
+        self._does = does
+        self.asked: list[str] = []
+
+    def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
+        names = [case.program.to_bytes().decode() for case in cases]
+        self.asked += names
+        return [self._does[name] for name in names]
+
+
+def case(name: str) -> TestCase:
+    return TestCase(OnnxModel(name.encode()), (), Provenance("tests", name, "", "", ""))
+
+
+WANTED, ELSE = outcome(Verdict.CRASH, "no such layout"), outcome(Verdict.CRASH, "out of registers")
+HEAD = {"new": WANTED, "old": WANTED, "gone": WANTED, "other": ELSE, "fine": outcome(Verdict.PASS)}
+
+
+def answers(head: FakeEvaluator, base: FakeEvaluator | None = None) -> dict[str, str]:
+    passing = None if base is None else cast("Evaluator", base)
+    fields: dict[str, Any] = symptom_of(WANTED)
+    classify = SymptomClassifier(cast("Evaluator", head), fields, case, passing)
+    return dict(zip(HEAD, classify(list(HEAD)), strict=True))
+
+
+def test_the_same_symptom_is_the_same_bug() -> None:
+    assert answers(FakeEvaluator(**HEAD)) == {
+        "new": SAME,
+        "old": SAME,
+        "gone": SAME,
+        "other": OTHER,
+        "fine": CLEAN,
+    }
+
+
+def test_what_does_not_pass_where_the_first_case_does_was_there_before() -> None:
+    there = {"new": outcome(Verdict.PASS), "old": ELSE, "gone": outcome(Verdict.UNSUPPORTED)}
+    base = FakeEvaluator(**there)
+    assert answers(FakeEvaluator(**HEAD), base) == {
+        "new": SAME,
+        "old": CLEAN,
+        "gone": CLEAN,
+        "other": OTHER,
+        "fine": CLEAN,
+    }
+    assert base.asked == ["new", "old", "gone"], "and nothing is run there that does not count anyway"

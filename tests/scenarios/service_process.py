@@ -1,0 +1,118 @@
+"""`assay serve` with the compiler of `tests.scenarios.fake_toolchain`, and in a hurry.
+
+Each life is a process forked from one that has imported everything, so that it begins in no time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import multiprocessing
+import os
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from bot.cli.service import serve
+from bot.github import publisher, rate_limiter
+from bot.settings import Settings
+from bot.webhooks import inbox_reader
+from tests.scenarios import fake_toolchain
+
+#: How long things that only wait may take here, in seconds; in production they are whole seconds and minutes.
+SHORT_WAIT_S = 0.05
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class ServiceProcess:
+    """One process of the service, from its start to its end; `url` is where deliveries go."""
+
+    def __init__(self, variables: Mapping[str, str], log: Path) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__, "bot.wiring.service", "bot.reports.campaign_reports"])
+        inbox_reader, writer = context.Pipe(duplex=False)
+        with inbox_reader, writer:
+            self._process: ForkServerProcess = context.Process(
+                target=_run_service, args=(dict(variables), str(log), writer), daemon=False
+            )
+            self._process.start()
+            writer.close()
+            with os.fdopen(os.dup(inbox_reader.fileno())) as said:
+                found = re.search(r"http://[^\s)]+/webhooks/github", said.readline())
+        assert found, f"the service did not start: {log.read_text()[-3000:]}"
+        self.url = found[0]
+
+    def end(self, how: signal.Signals) -> int:
+        """Ends it by a signal; its exit status."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, how)
+        self._process.join(600)
+        code = self._process.exitcode
+        assert code is not None, "the service did not end"
+        self._process.close()
+        return code
+
+
+def _run_service(variables: Mapping[str, str], log: str, said: Connection) -> None:
+    """The process: what it prints goes to `said`, what it logs to a file."""
+    os.setsid()  # an interrupt at the keyboard is for the tests, not for the service under test
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # but it must not outlive them
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    os.environ.clear()
+    os.environ.update({**kept, **variables})
+    os.dup2(said.fileno(), 1)
+    with open(log, "ab") as file:
+        os.dup2(file.fileno(), 2)
+    shorten_waits()
+    composed: Any = importlib.import_module("bot.wiring.service")
+    original = composed.campaign_services
+
+    def campaign_services(settings: Settings, **fields: Any) -> Any:
+        return original(settings, **(fields | fake_toolchain.fake_services(settings.data_dir)))
+
+    composed.campaign_services = campaign_services
+    composed.START_DELAY = timedelta(seconds=4 * SHORT_WAIT_S)
+    serve.command.main(["--host", "127.0.0.1", "--port", "0"], standalone_mode=False)
+
+
+def shorten_waits() -> None:
+    """Shortens waits that only keep GitHub and the machine at ease; nothing is decided by them."""
+    publisher.LEASE = timedelta(seconds=1)  # a row left `sending` by a kill is taken up after this
+    publisher.FIRST_WAIT = timedelta(seconds=SHORT_WAIT_S)
+    rate_limiter.RateLimiter.__init__.__kwdefaults__["gap_s"] = 0.0  # type: ignore[index]
+    inbox_reader.BATCH_DELAY_S = 0.01
+    for module, names in _WAIT_CONSTANTS.items():
+        for name in names:
+            there = importlib.import_module(module)
+            assert hasattr(there, name), f"{module} has no {name}"
+            setattr(there, name, SHORT_WAIT_S)
+    checking: Any = importlib.import_module("bot.pulls.check_run_updater")
+    checking.UPDATE_INTERVAL = timedelta(seconds=1)
+    jobs: Any = importlib.import_module("bot.jobs.worker")
+    jobs.IDLE_S = dict.fromkeys(jobs.IDLE_S, SHORT_WAIT_S)
+    since: Any = importlib.import_module("bot.bugs.jobs.first_bad_release")
+    since.AWAY, since.LOOK_S = timedelta(seconds=SHORT_WAIT_S), SHORT_WAIT_S
+    duties: Any = importlib.import_module("bot.targets.scheduler")
+    known = duties.list_tasks
+    duties.list_tasks = lambda: tuple(replace(task, interval=timedelta(seconds=1)) for task in known())
+    redeliver: Any = importlib.import_module("bot.targets.periodic_tasks.redelivery")
+    redeliver.IN_FLIGHT = timedelta(0)  # what is under way is taken twice: guids tell
+    settle = importlib.import_module("bot.pulls.pull_lifecycle")
+    for function in (settle.handle, settle.apply_update):
+        function.__kwdefaults__["debounce"] = timedelta(seconds=4 * SHORT_WAIT_S)
+
+
+_WAIT_CONSTANTS = {
+    "bot.pulls.check_run_loop": ("UPDATE_INTERVAL_S",),
+    "bot.campaigns.engine": ("IDLE_S",),
+    "bot.github.publisher": ("IDLE_S",),
+    "bot.leases": ("LOOK_S",),
+    "bot.targets.scheduler": ("IDLE_S",),
+    "bot.commands.worker": ("IDLE_S",),
+}
