@@ -2,7 +2,7 @@
 
 Four strategies: `opera` (= `opera-abstract_as_released_code`) computes what the released code computes, `opera-abstract_as_paper` what the
 paper defines, `opera-operator` and `opera-parameters` the code's two factors alone. Where the two differ, and
-what either leaves open, is told in docs/prioritisation.md.
+what either leaves open, is told in docs/prioritization.md.
 """
 
 from __future__ import annotations
