@@ -1,1 +1,1 @@
-"""GitHubSink: the only room that talks to it."""
+"""GitHub: the only room that talks to it."""

@@ -1,4 +1,4 @@
-"""Registering the App from its manifest: the last step, in which GitHubSink hands out its key and secret."""
+"""Registering the App from its manifest: the last step, in which GitHub hands out its key and secret."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.store.database import now
 
 @dataclass(frozen=True)
 class RegisteredApp:
-    """The App that GitHubSink made."""
+    """The App that GitHub made."""
 
     id: int
     url: str

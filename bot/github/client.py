@@ -1,4 +1,4 @@
-"""One account's view of GitHubSink: requests signed, kept within the limits, their failures made our errors."""
+"""One account's view of GitHub: requests signed, kept within the limits, their failures made our errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.github.rate_limiter import MAX_CACHED_BYTES, SEARCH, RateLimiter
 from bot.github.requests import Request
 from bot.github.responses import ApiResponse, NotFoundError, make_error, make_throttled_error
 
-PER_PAGE = 100  # the most GitHubSink gives at once
+PER_PAGE = 100  # the most GitHub gives at once
 _REPOSITORY = re.compile(r"/repos/([^/]+/[^/]+)")
 
 
@@ -89,7 +89,7 @@ class Client:
             return None
 
     def pages(self, path: str, /, key: str = "", **parameters: Any) -> Iterator[Any]:
-        """The items of a list, page by page as they are wanted; `key` names it where GitHubSink wraps it."""
+        """The items of a list, page by page as they are wanted; `key` names it where GitHub wraps it."""
         page = self._get(path, {"per_page": PER_PAGE, **parameters})
         while True:
             yield from page["value"][key] if key else page["value"]
@@ -155,7 +155,7 @@ class Client:
         raise InternalError("unreachable")
 
     def _check_limits(self, answer: ApiResponse, account: str) -> None:
-        """Passes on to everybody that GitHubSink wants this account to wait."""
+        """Passes on to everybody that GitHub wants this account to wait."""
         if not answer.is_throttled and not answer.is_exhausted:
             return
         error = make_throttled_error(answer, self._clock())

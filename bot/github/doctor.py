@@ -1,4 +1,4 @@
-"""What GitHubSink lets us do, and what is missing: the App, its webhook, its installations."""
+"""What GitHub lets us do, and what is missing: the App, its webhook, its installations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.github.permissions import EVENTS, PERMISSIONS, PROPOSAL_PERMISSIONS, WE
 from bot.github.reader import Reader
 from bot.github.resources import AppInfo, DeliveryInfo, InstallationInfo
 
-#: GitHubSink keeps deliveries for three days; a day shows whether they come through now.
+#: GitHub keeps deliveries for three days; a day shows whether they come through now.
 LOOKBACK = timedelta(days=1)
 MAX_SHOWN = 5  # deliveries that failed
 
@@ -61,7 +61,7 @@ class HealthReport:
 
 
 def run_checks(reader: Reader, api: str, at: datetime) -> HealthReport:
-    """Looks at everything. Raises InfrastructureError: GitHubSink cannot be reached, or refuses who we are."""
+    """Looks at everything. Raises InfrastructureError: GitHub cannot be reached, or refuses who we are."""
     if not reader.is_app:
         return HealthReport(api, reader.login(), False, _check_token())
     app = reader.app()
@@ -132,7 +132,7 @@ def _hook(reader: Reader) -> CheckResult:
 
 
 def _deliveries(reader: Reader, at: datetime) -> Iterable[CheckResult]:
-    """Whether GitHubSink reaches us: what our server answered of late."""
+    """Whether GitHub reaches us: what our server answered of late."""
     try:
         found = reader.deliveries(at - LOOKBACK)
     except RefusalError as error:

@@ -13,7 +13,7 @@ from bot.github.effects import kind_of
 from bot.github.requests import Request, Sent, checked_target
 from bot.store.outbox import ClaimedEffect
 
-#: Stands in a request's path for the id that GitHubSink would have given.
+#: Stands in a request's path for the id that GitHub would have given.
 UNKNOWN_ID = "{id}"
 
 
@@ -68,7 +68,7 @@ class DryRunSink:
 
 
 def readable(request: Request) -> str:
-    """The request's body as people would read it on GitHubSink; the request itself where it has no text."""
+    """The request's body as people would read it on GitHub; the request itself where it has no text."""
     body = request.body or {}
     output: dict[str, Any] = body.get("output", {})
     parts = [body.get("body", ""), output.get("summary", ""), output.get("text", "")]

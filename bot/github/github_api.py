@@ -1,4 +1,4 @@
-"""The hub: one GitHubSink or GitHubSink Enterprise Server, and who we are there. The sink and the reader share it."""
+"""The hub: one GitHub or GitHub Enterprise Server, and who we are there. The sink and the reader share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who we are on GitHubSink: an App with its installations, or, for trying out, the owner of a token.
+"""Who we are on GitHub: an App with its installations, or, for trying out, the owner of a token.
 
 An installation's token can do only what its job needs (`TokenScope`), for an hour; it is kept until shortly before
 that, given back at the end, and never written anywhere.
@@ -55,7 +55,7 @@ TOKEN_SCOPES = (READER, REPORTER, PROPOSER)
 
 
 class Credentials:
-    """Who we are on GitHubSink: a token, or an App with its private key (PEM text)."""
+    """Who we are on GitHub: a token, or an App with its private key (PEM text)."""
 
     def __init__(self, *, token: str = "", app_id: str = "", private_key: str = "") -> None:
         if not token and not (app_id and private_key):
@@ -285,7 +285,7 @@ class AppIdentity:
             return there.value
 
     def discard_token(self, installation: int, value: str) -> None:
-        """A token that GitHubSink refused; its installation may have been made anew, too."""
+        """A token that GitHub refused; its installation may have been made anew, too."""
         with self._lock:
             self._tokens = {key: one for key, one in self._tokens.items() if one.value != value}
             for name, one in list(self._installations.items()):

@@ -1,4 +1,4 @@
-"""The sink that reaches GitHubSink."""
+"""The sink that reaches GitHub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOR_TOKENS = {"check_run": "commit_status"}
 
 
 class GitHubSink:
-    """Makes effects on GitHubSink or a GitHubSink Enterprise Server. For any number of threads."""
+    """Makes effects on GitHub or a GitHub Enterprise Server. For any number of threads."""
 
     live = True
 
@@ -54,7 +54,7 @@ class GitHubSink:
         return self._kind(effect).send(self.github_api.client(effect.target, REPORTER), effect)
 
     def find(self, effect: ClaimedEffect) -> Sent | None:
-        """The effect if GitHubSink has it from us."""
+        """The effect if GitHub has it from us."""
         try:
             client = self.github_api.client(effect.target, REPORTER)
             return self._kind(effect).find(client, effect, self.github_api.identity.login())
@@ -76,7 +76,7 @@ class GitHubSink:
         )
 
     def _repository_exists(self, target: str) -> bool:
-        """Whether GitHubSink lets us see the repository."""
+        """Whether GitHub lets us see the repository."""
         try:
             return self.github_api.client(target, REPORTER).get_or_none(f"/repos/{target}") is not None
         except NotFoundError:  # the App is not installed there

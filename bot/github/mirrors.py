@@ -1,6 +1,6 @@
 """Where the git mirrors of repositories lie, and how one goes.
 
-ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHubSink does not tell case apart
+ROOT/<owner>/<name>.git   a bare mirror, names in lower case as GitHub does not tell case apart
 ROOT/<owner>/<name>.lock  held while the mirror is used; it stays, as somebody may be waiting for it
 """
 

@@ -1,6 +1,6 @@
-"""What the App asks of GitHubSink, and what is lost without each: the one table behind doctor, manifest and docs.
+"""What the App asks of GitHub, and what is lost without each: the one table behind doctor, manifest and docs.
 
-Permissions and events are named as GitHubSink's API names them. The events of installations and `ping` come to
+Permissions and events are named as GitHub's API names them. The events of installations and `ping` come to
 every App and cannot be subscribed to.
 """
 
@@ -99,9 +99,9 @@ WEBHOOK_PATH = "/webhooks/github"
 
 
 def manifest(url: str, name: str = "Assay", *, webhook: bool = True) -> dict[str, object]:
-    """The App manifest for a service at `url` (GitHubSink, "Registering a GitHubSink App from a manifest").
+    """The App manifest for a service at `url` (GitHub, "Registering a GitHub App from a manifest").
 
-    webhook  whether GitHubSink can reach the service; repositories are polled where it cannot
+    webhook  whether GitHub can reach the service; repositories are polled where it cannot
     """
     base = url.rstrip("/")
     return {

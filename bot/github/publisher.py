@@ -1,8 +1,8 @@
 """The publisher: takes effects out of the outbox, one at a time, and makes each exactly once.
 
 A row is `sending` from before the request until after the answer is stored. Whatever ends the process in
-between, the next sender finds the row, looks for the effect's marker on GitHubSink, and sends only what is
-not there. Where GitHubSink cannot be asked it waits: missing is better than double.
+between, the next sender finds the row, looks for the effect's marker on GitHub, and sends only what is
+not there. Where GitHub cannot be asked it waits: missing is better than double.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bot.store.outbox import ClaimedEffect
 
 #: How long one effect may take; well over all time limits of the live sink together.
 LEASE = timedelta(minutes=5)
-#: Between tries: 30 s, doubling to an hour, as GitHubSink's best practices ask for ("exponentially").
+#: Between tries: 30 s, doubling to an hour, as GitHub's best practices ask for ("exponentially").
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
 #: Tries before a person is asked: with the waits above about half a day.
@@ -144,7 +144,7 @@ class Publisher(Loop):
             audit.record(session, effect.target, "refused", f"effect:{effect.key}", reason, at)
 
     def _wait(self, effect: ClaimedEffect, error: ThrottledError) -> None:
-        """GitHubSink's limits are no fault of the effect's: it may wait for its turn as often as it must."""
+        """GitHub's limits are no fault of the effect's: it may wait for its turn as often as it must."""
         with self.database.transaction() as session:
             if not outbox.is_still_claimed(session, effect):
                 return
@@ -187,7 +187,7 @@ def _send_once(sink: Sink, effect: ClaimedEffect) -> Sent | None:
 
 
 def _new_name(sent: Sent, target: str) -> dict[str, str]:
-    """What GitHubSink calls the target now, where that is another name: it was renamed or transferred."""
+    """What GitHub calls the target now, where that is another name: it was renamed or transferred."""
     parts = urlsplit(sent.url).path.split("/")
     name = "/".join(parts[1:3])
     page = len(parts) > 3 and parts[1] not in ("repos", "api")  # not an address of the API

@@ -1,4 +1,4 @@
-"""The governor: no process asks GitHubSink for more than all of them together may.
+"""The governor: no process asks GitHub for more than all of them together may.
 
 What it counts and whom it stops lies in the database (`bot.store.rate_usage`), so that every process obeys.
 """
@@ -61,7 +61,7 @@ class RateLimiter:
     def acquire_write(self, account: str, *, creates_content: bool) -> None:
         """Waits for the account's turn to write; raises ThrottledError if that takes long.
 
-        creates  whether the request creates content, of which GitHubSink allows 80 a minute and 500 an hour
+        creates  whether the request creates content, of which GitHub allows 80 a minute and 500 an hour
         """
         self.check_pause(account)
         self._reserve(
@@ -73,7 +73,7 @@ class RateLimiter:
         )
 
     def pause(self, account: str, wait_s: float, reason: str) -> None:
-        """GitHubSink wants the account to wait: everybody does."""
+        """GitHub wants the account to wait: everybody does."""
         until = self._clock() + timedelta(seconds=wait_s)
         with self._database.transaction() as session:
             rate_usage.pause(session, account, until, reason)

@@ -1,4 +1,4 @@
-"""Reading GitHubSink: what is there now, as plain facts. Webhooks are hints; this is what they hint at.
+"""Reading GitHub: what is there now, as plain facts. Webhooks are hints; this is what they hint at.
 
 Every method may raise what a `Client` raises: NotFoundError (a RefusalError) for what is not there,
 RefusalError where we are not let in, ThrottledError and InfrastructureError where it is worth asking again
@@ -30,7 +30,7 @@ from bot.github.resources import (
 )
 
 MAX_SEARCH_RESULTS = 30  # results of one search: nobody reads more
-#: Letters of a search: GitHubSink refuses more than 256 characters, operators not counted.
+#: Letters of a search: GitHub refuses more than 256 characters, operators not counted.
 MAX_QUERY_LENGTH = 200
 
 
@@ -78,7 +78,7 @@ class Reader:
         found = self._client(target).get_or_none(path)
         if found is None:
             return "none"
-        # An organisation's own roles have other names; GitHubSink says what they come down to.
+        # An organisation's own roles have other names; GitHub says what they come down to.
         role = str(found.get("role_name") or found["permission"])
         return role if role in _ROLES else str(found["permission"])
 
@@ -109,7 +109,7 @@ class Reader:
         return HookInfo.of(self._github_api.app.app.get("/app/hook/config"))
 
     def deliveries(self, since: datetime) -> list[DeliveryInfo]:
-        """Attempts at deliveries since then, the newest first; GitHubSink keeps those of three days."""
+        """Attempts at deliveries since then, the newest first; GitHub keeps those of three days."""
         found = []
         for item in self._github_api.app.app.pages("/app/hook/deliveries"):
             delivery = DeliveryInfo.of(item)
@@ -119,7 +119,7 @@ class Reader:
         return found
 
     def redeliver(self, delivery: int) -> None:
-        """Asks GitHubSink to deliver once more."""
+        """Asks GitHub to deliver once more."""
         self._github_api.app.app.send(Request("POST", f"/app/hook/deliveries/{delivery}/attempts", None))
 
     def installations(self) -> list[InstallationInfo]:

@@ -22,9 +22,9 @@ from bot.github.git import CorruptMirrorError, Git, NoSuchCommitError, TokenFor
 from bot.github.mirrors import lock_path, mirror_path, partial_path
 
 MAX_FILE_BYTES = 1 << 20  # configurations and pins are kilobytes
-MAX_CHANGED_FILES = 3_000  # what GitHubSink's own list of a pull request's files stops at
+MAX_CHANGED_FILES = 3_000  # what GitHub's own list of a pull request's files stops at
 
-# GitHubSink's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
+# GitHub's own rules: logins of at most 39 letters, digits and hyphens (underscores for managed users).
 _TARGET = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38})/([A-Za-z0-9._-]{1,100})")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*"

@@ -1,4 +1,4 @@
-"""What is asked of GitHubSink's REST API, what comes of it, and where it goes."""
+"""What is asked of GitHub's REST API, what comes of it, and where it goes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Sent:
-    """What GitHubSink made of an effect: where it is, its number if it is an issue, and its id there."""
+    """What GitHub made of an effect: where it is, its number if it is an issue, and its id there."""
 
     url: str
     number: int | None = None

@@ -1,4 +1,4 @@
-"""What GitHubSink says, as plain facts: the parts of its answers that Assay uses, under Assay's words."""
+"""What GitHub says, as plain facts: the parts of its answers that Assay uses, under Assay's words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PullInfo:
     head, base         commits; base_ref is the branch it is to be merged into
     head_repository    owner/name of what it comes from, "" where that is gone
     fork               whether it comes from another repository, or from one that is gone
-    association        GitHubSink's author_association, such as FIRST_TIME_CONTRIBUTOR
+    association        GitHub's author_association, such as FIRST_TIME_CONTRIBUTOR
     state              open, closed or merged
     merge_commit       what it was merged as, "" before
     """
@@ -41,7 +41,7 @@ class PullInfo:
 
     @classmethod
     def of(cls, data: Json) -> PullInfo:
-        """The facts of GitHubSink's `pull-request` or `pull-request-simple`."""
+        """The facts of GitHub's `pull-request` or `pull-request-simple`."""
         head, base = data["head"], data["base"]
         source, own = (side["repo"]["full_name"] if side.get("repo") else "" for side in (head, base))
         merged = bool(data.get("merged_at"))
@@ -78,7 +78,7 @@ class FileInfo:
 
     @classmethod
     def of(cls, data: Json) -> FileInfo:
-        """The facts of GitHubSink's `diff-entry`."""
+        """The facts of GitHub's `diff-entry`."""
         return cls(
             data["filename"],
             data.get("previous_filename") or "",
@@ -91,7 +91,7 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class RepositoryInfo:
-    """A repository; `permissions` are ours there, as far as GitHubSink tells."""
+    """A repository; `permissions` are ours there, as far as GitHub tells."""
 
     github_id: int
     full_name: str
@@ -104,7 +104,7 @@ class RepositoryInfo:
 
     @classmethod
     def of(cls, data: Json) -> RepositoryInfo:
-        """The facts of GitHubSink's `repository` or `full-repository`."""
+        """The facts of GitHub's `repository` or `full-repository`."""
         return cls(
             github_id=data["id"],
             full_name=data["full_name"],
@@ -138,7 +138,7 @@ class IssueInfo:
 
     @classmethod
     def of(cls, data: Json) -> IssueInfo:
-        """The facts of GitHubSink's `issue` or `issue-search-result-item`."""
+        """The facts of GitHub's `issue` or `issue-search-result-item`."""
         closed = data.get("closed_at")
         return cls(
             number=data["number"],
@@ -175,7 +175,7 @@ class CommentInfo:
 
     @classmethod
     def of(cls, data: Json) -> CommentInfo:
-        """The facts of GitHubSink's `issue-comment`."""
+        """The facts of GitHub's `issue-comment`."""
         return cls(
             id=data["id"],
             number=int(data["issue_url"].rsplit("/", 1)[1]),
@@ -203,7 +203,7 @@ class InstallationInfo:
 
     @classmethod
     def of(cls, data: Json) -> InstallationInfo:
-        """The facts of GitHubSink's `installation`."""
+        """The facts of GitHub's `installation`."""
         return cls(
             id=data["id"],
             account=(data.get("account") or {}).get("login") or "",
@@ -240,7 +240,7 @@ class DeliveryInfo:
 
     @classmethod
     def of(cls, data: Json) -> DeliveryInfo:
-        """The facts of GitHubSink's `hook-delivery-item`."""
+        """The facts of GitHub's `hook-delivery-item`."""
         return cls(
             id=data["id"],
             guid=data["guid"],
@@ -257,7 +257,7 @@ class DeliveryInfo:
 
 @dataclass(frozen=True)
 class HookInfo:
-    """Where the App's webhooks are sent; `insecure` if GitHubSink does not check the server's certificate."""
+    """Where the App's webhooks are sent; `insecure` if GitHub does not check the server's certificate."""
 
     url: str
     content_type: str
@@ -265,7 +265,7 @@ class HookInfo:
 
     @classmethod
     def of(cls, data: Json) -> HookInfo:
-        """The facts of GitHubSink's `webhook-config`."""
+        """The facts of GitHub's `webhook-config`."""
         insecure = str(data.get("insecure_ssl", "0"))
         return cls(data.get("url") or "", data.get("content_type") or "form", insecure != "0")
 
@@ -285,7 +285,7 @@ class AppInfo:
 
     @classmethod
     def of(cls, data: Json, hook: HookInfo | None) -> AppInfo:
-        """The facts of GitHubSink's `integration`, and of its webhook."""
+        """The facts of GitHub's `integration`, and of its webhook."""
         owner = data.get("owner") or {}
         return cls(
             id=data["id"],
@@ -300,7 +300,7 @@ class AppInfo:
 
 
 def parse_time(text: str) -> datetime:
-    """A time as GitHubSink writes it, with its zone."""
+    """A time as GitHub writes it, with its zone."""
     return datetime.fromisoformat(text)
 
 
@@ -310,7 +310,7 @@ def parse_each(kind: Any, items: Sequence[Json]) -> list[Any]:
 
 
 def _login(data: Json) -> str:
-    """The author's login; GitHubSink gives none for deleted accounts, which it shows as "ghost"."""
+    """The author's login; GitHub gives none for deleted accounts, which it shows as "ghost"."""
     return (data.get("user") or {}).get("login") or "ghost"
 
 

@@ -1,4 +1,4 @@
-"""GitHubSink's answers, and which of our errors each of them is: what happened, why, and what to do about it."""
+"""GitHub's answers, and which of our errors each of them is: what happened, why, and what to do about it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bot.errors import AssayError, InfrastructureError, RefusalError
 from bot.github.limits import SECONDARY_WAIT_S, ThrottledError
 from bot.store.models import SuppressionCause
 
-#: What GitHubSink says when content comes too fast: its own documentation of secondary limits, and the answer to
+#: What GitHub says when content comes too fast: its own documentation of secondary limits, and the answer to
 #: many comments in a row, which has status 403 or 422.
 _TOO_FAST = re.compile(r"rate limit|abuse detection|submitted too quickly|try again later", re.IGNORECASE)
 _SPAM = re.compile(r"spam|flagged", re.IGNORECASE)
 _LOCKED = re.compile(r"\blocked\b", re.IGNORECASE)
-#: GitHubSink's "Repository was archived so is read-only." and "This installation has been suspended".
+#: GitHub's "Repository was archived so is read-only." and "This installation has been suspended".
 _SHUT = re.compile(r"\barchived\b|\bsuspended\b", re.IGNORECASE)
 _BLOCKED = re.compile(r"\bblocked\b", re.IGNORECASE)
 
 
 class NotFoundError(RefusalError):
-    """What was asked for is not there (any more), or is hidden from us; `error_message` is GitHubSink's own message."""
+    """What was asked for is not there (any more), or is hidden from us; `error_message` is GitHub's own message."""
 
     def __init__(self, message: str, error_message: str = "") -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class RepositoryUnavailableError(RefusalError):
 @dataclass(frozen=True)
 class ApiResponse:
     """One answer. Names of headers are in lower case; `data` is the parsed body; `redirected` tells of a redirect,
-    which GitHubSink gives where a repository was renamed or transferred.
+    which GitHub gives where a repository was renamed or transferred.
     """
 
     status: int
@@ -51,7 +51,7 @@ class ApiResponse:
 
     @property
     def error_message(self) -> str:
-        """GitHubSink's message and the details it adds to it."""
+        """GitHub's message and the details it adds to it."""
         data = self.data if isinstance(self.data, dict) else {}
         errors = data.get("errors")
         items = errors if isinstance(errors, list) else [errors] if isinstance(errors, str) else []
@@ -62,7 +62,7 @@ class ApiResponse:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether GitHubSink asks to slow down: the request was not carried out."""
+        """Whether GitHub asks to slow down: the request was not carried out."""
         if self.status == 429:
             return True
         told = "retry-after" in self.headers or bool(_TOO_FAST.search(self.error_message))
@@ -74,7 +74,7 @@ class ApiResponse:
         return self.headers.get("x-ratelimit-remaining") == "0"
 
     def wait_s(self, at: datetime) -> float:
-        """How long GitHubSink wants us to wait: `retry-after`, else until the limit is reset, else a minute."""
+        """How long GitHub wants us to wait: `retry-after`, else until the limit is reset, else a minute."""
         if self.headers.get("retry-after", "").isdigit():
             return float(self.headers["retry-after"])
         if self.is_exhausted and self.headers.get("x-ratelimit-reset", "").isdigit():
@@ -86,7 +86,7 @@ def make_error(answer: ApiResponse, about: str, permission: str, at: datetime) -
     """The error an answer of status 400 or more is.
 
     about  what was asked about, such as acme/graphs
-    need   the permission the request needs, as GitHubSink writes it (`issues=write`); its own word wins
+    need   the permission the request needs, as GitHub writes it (`issues=write`); its own word wins
     """
     status, error_message = answer.status, answer.error_message
     if answer.is_throttled:

@@ -1,7 +1,7 @@
 """Requests over HTTP to one server's REST API, and nothing of what they mean.
 
 Not PyGithub's own requester: it follows redirects without the query, which makes a list of a renamed
-repository's issues another list; it takes 307, GitHubSink's answer to a POST there, for success; it sleeps
+repository's issues another list; it takes 307, GitHub's answer to a POST there, for success; it sleeps
 through `retry-after`; and it is not for two threads. Signing in is PyGithub's part (`bot.github.identity`).
 """
 
@@ -22,10 +22,10 @@ from bot.github.limits import TIMEOUT_S
 from bot.github.responses import ApiResponse
 
 USER_AGENT = "assay (https://docs.github.com/rest)"
-#: The version we were written for. GitHubSink's own site alone is asked for it: others' servers may be older.
+#: The version we were written for. GitHub's own site alone is asked for it: others' servers may be older.
 PUBLIC_API, API_VERSION = "https://api.github.com", "2022-11-28"
 _REDIRECTS = frozenset({301, 302, 307, 308})
-_MAX_REDIRECTS = 3  # GitHubSink: "clients should follow", renames of renames lead straight to the last name
+_MAX_REDIRECTS = 3  # GitHub: "clients should follow", renames of renames lead straight to the last name
 #: Only what changes nothing is repeated at once, after 0.5 and 1 s; `retry-after` is the governor's business.
 _RETRY = Retry(
     total=3,
@@ -59,7 +59,7 @@ class Transport:
     ) -> ApiResponse:
         """The answer, whatever its status, redirects followed with method and body as they are.
 
-        path  below the API's root, or an address that GitHubSink gave
+        path  below the API's root, or an address that GitHub gave
         Raises InfrastructureError if there is no answer, RefusalError if it leads to another server.
         """
         url = path if path.startswith(f"{self.url}/") else self.url + path

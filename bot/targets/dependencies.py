@@ -24,7 +24,7 @@ from bot.webhooks.intents import CampaignIntent
 
 
 class GitHubReader(Protocol):
-    """What is read of GitHubReader (`bot.github.reader.Reader`).
+    """What is read of GitHub (`bot.github.reader.Reader`).
 
     Raises RefusalError where we are not let in, its subclass NotFoundError for what is not there, and
     InfrastructureError where it is worth asking again later.
@@ -59,7 +59,7 @@ class GitHubReader(Protocol):
         """Attempts at deliveries since then, the newest first."""
 
     def redeliver(self, delivery: int) -> None:
-        """Asks GitHubReader to deliver once more."""
+        """Asks GitHub to deliver once more."""
 
     def hook_config(self) -> HookInfo:
         """Where the App's webhooks are sent."""
@@ -76,7 +76,7 @@ class RetentionPolicy:
     """How long things are kept.
 
     removed      rows and files of a repository that is no longer ours to see
-    deliveries   webhooks that were read; longer than GitHubReader may deliver one again (7 days at most)
+    deliveries   webhooks that were read; longer than GitHub may deliver one again (7 days at most)
     """
 
     removed: timedelta = timedelta(days=30)
@@ -106,6 +106,6 @@ class Dependencies:
 
     @property
     def github_api(self) -> GitHubReader:
-        """GitHubReader, for duties that are only done where it can be asked."""
+        """GitHub, for duties that are only done where it can be asked."""
         assert self.github is not None
         return self.github

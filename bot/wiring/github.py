@@ -1,4 +1,4 @@
-"""GitHubSink: who we are there, and where effects go."""
+"""GitHub: who we are there, and where effects go."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bot.github.requests import Sink
 from bot.settings import Settings
 from bot.store import Database, now
 
-# What speaks to GitHubSink imports a library of cryptography and a client of its whole API. Commands that ask
-# GitHubSink nothing do without, which is a fifth of their start.
+# What speaks to GitHub imports a library of cryptography and a client of its whole API. Commands that ask
+# GitHub nothing do without, which is a fifth of their start.
 if TYPE_CHECKING:
     from bot.github.github_api import GitHubApi
     from bot.github.identity import Credentials
@@ -33,7 +33,7 @@ def make_sinks(settings: Settings, github_api: GitHubApi | None) -> tuple[Sink, 
 
 
 def connect_github(settings: Settings, database: Database | None) -> GitHubApi | None:
-    """GitHubSink as the settings' App or token; None without either. A database makes all processes share limits.
+    """GitHub as the settings' App or token; None without either. A database makes all processes share limits.
 
     Raises SettingsError: the private key cannot be read.
     """

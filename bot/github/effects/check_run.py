@@ -1,6 +1,6 @@
 """Check runs: made once for a commit, changed in place, annotated fifty lines at a time.
 
-GitHubSink adds the annotations of each request to those that are there, and takes none back. What is there
+GitHub adds the annotations of each request to those that are there, and takes none back. What is there
 already is asked for before more is added, unless it was we who just made the run: none is ever shown twice.
 """
 
@@ -79,7 +79,7 @@ class CheckRun(EffectKind):
         return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
 
     def _add(self, effect: ClaimedEffect, notes: list[Annotation]) -> Request:
-        """More annotations; GitHubSink wants the rest of the output again, or forgets it."""
+        """More annotations; GitHub wants the rest of the output again, or forgets it."""
         body = _with_annotations({"output": effect.payload["output"]}, notes)
         return Request("PATCH", f"{_runs(effect)}/{effect.remote_id}", body)
 
@@ -91,7 +91,7 @@ class CheckRun(EffectKind):
 class CommitStatus(EffectKind):
     """What the owner of a token can do instead of a check run: one word and one line.
 
-    Lost are the text, the annotations and the buttons; the details' address stays. GitHubSink shows the latest
+    Lost are the text, the annotations and the buttons; the details' address stays. GitHub shows the latest
     status of each context, so that making it again is changing it.
     """
 
@@ -153,6 +153,6 @@ def _batches(notes: list[Annotation]) -> list[list[Annotation]]:
 
 
 def _identity(note: Annotation) -> tuple[object, ...]:
-    """What makes an annotation the same; GitHubSink gives these fields back as they were."""
+    """What makes an annotation the same; GitHub gives these fields back as they were."""
     where = (note["path"], note["start_line"], note["end_line"], note["annotation_level"])
     return (*where, note.get("title") or "", note["message"])

@@ -12,7 +12,7 @@ from bot.store.outbox import ClaimedEffect
 
 @kind
 class Issue(EffectKind):
-    """`POST /repos/{owner}/{repo}/issues`; GitHubSink makes the labels that are missing."""
+    """`POST /repos/{owner}/{repo}/issues`; GitHub makes the labels that are missing."""
 
     name = "issue"
     permission = "issues=write"

@@ -18,10 +18,10 @@ CLOCK_SKEW = timedelta(minutes=10)
 
 
 class EffectKind:
-    """One kind of effect on GitHubSink.
+    """One kind of effect on GitHub.
 
     name     as in the outbox
-    need     the permission it takes, as GitHubSink writes it
+    need     the permission it takes, as GitHub writes it
     living   whether it is changed in place
     seeks    whether it is looked for even when it is new to the outbox
     tokens   whether the owner of a token may make it, not only an App
@@ -42,11 +42,11 @@ class EffectKind:
         raise InternalError(f"{effect.kind} {effect.key} is of a kind that is never changed")
 
     def requests(self, effect: ClaimedEffect) -> list[Request]:
-        """Everything that is asked of GitHubSink where nothing goes wrong."""
+        """Everything that is asked of GitHub where nothing goes wrong."""
         return [self.change(effect) if effect.remote_id else self.create(effect)]
 
     def sent(self, answer: Any) -> Sent:
-        """What GitHubSink's answer tells of it."""
+        """What GitHub's answer tells of it."""
         return Sent(str(answer.get("html_url") or answer.get("url") or ""), remote_id=str(answer["id"]))
 
     def send(self, client: Client, effect: ClaimedEffect) -> Sent:
@@ -121,10 +121,10 @@ def omit(payload: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def since(effect: ClaimedEffect) -> str:
-    """No text of the effect is older, as GitHubSink writes times."""
+    """No text of the effect is older, as GitHub writes times."""
     return (effect.created_at - CLOCK_SKEW).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def with_remote_id(effect: ClaimedEffect, sent: Sent) -> ClaimedEffect:
-    """The effect, once GitHubSink has given it an id."""
+    """The effect, once GitHub has given it an id."""
     return replace(effect, remote_id=sent.remote_id)

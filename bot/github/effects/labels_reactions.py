@@ -11,7 +11,7 @@ from bot.github.effects.kind import EffectKind, kind, require_parent_sent, threa
 from bot.github.requests import Request, Sent, checked_target
 from bot.store.outbox import ClaimedEffect
 
-#: Of labels that we make: GitHubSink's own pale violet, which none of its default labels has.
+#: Of labels that we make: GitHub's own pale violet, which none of its default labels has.
 COLOR = "d4c5f9"
 DESCRIPTION = "Found by Assay"
 

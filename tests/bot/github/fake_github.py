@@ -1,6 +1,6 @@
-"""A GitHubSink in memory, for laws that want thousands of requests: what is there, and what goes wrong next.
+"""A GitHub in memory, for laws that want thousands of requests: what is there, and what goes wrong next.
 
-It stands where HTTP would; each request is held to GitHubSink's own description. `tests/github` is the one
+It stands where HTTP would; each request is held to GitHub's own description. `tests/github` is the one
 to talk to over a socket.
 """
 
@@ -234,7 +234,7 @@ class FakeGitHub:
         return self._update(int(match[1]), body, 200)
 
     def _update(self, number: int, body: Json, status: int) -> ApiResponse:
-        """As GitHubSink does it: annotations are added to those that are there."""
+        """As GitHub does it: annotations are added to those that are there."""
         notes = body.get("output", {}).get("annotations", [])
         assert len(notes) <= 50
         run = self.runs[number]

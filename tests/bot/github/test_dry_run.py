@@ -1,4 +1,4 @@
-"""Dry-run writes what live would send: GitHubSink's own description of its API is the judge."""
+"""Dry-run writes what live would send: GitHub's own description of its API is the judge."""
 
 from __future__ import annotations
 

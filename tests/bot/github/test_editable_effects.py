@@ -33,7 +33,7 @@ PULL = 7
 
 
 class PublisherHarness:
-    """A publisher between a database and a GitHubSink in memory, under a clock turned by hand."""
+    """A publisher between a database and a GitHub in memory, under a clock turned by hand."""
 
     def __init__(self, folder: Path) -> None:
         self.store: Database = database(folder)

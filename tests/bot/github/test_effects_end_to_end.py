@@ -1,4 +1,4 @@
-"""Every kind of effect, from the outbox to a GitHubSink over HTTP: what people there see in the end."""
+"""Every kind of effect, from the outbox to a GitHub over HTTP: what people there see in the end."""
 
 from __future__ import annotations
 

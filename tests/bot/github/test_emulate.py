@@ -1,4 +1,4 @@
-"""A second witness, written by others: the emulator of GitHubSink's API that `tests/emulate/install.py` installs.
+"""A second witness, written by others: the emulator of GitHub's API that `tests/emulate/install.py` installs.
 
 It knows Apps, installations' tokens and their narrowing, issues, comments, labels, check runs, contents and
 git data, and signs deliveries. It does not know pull requests' files, reactions, statuses or conditional

@@ -1,4 +1,4 @@
-"""The reader over real HTTP, against a GitHubSink on real git."""
+"""The reader over real HTTP, against a GitHub on real git."""
 
 from __future__ import annotations
 

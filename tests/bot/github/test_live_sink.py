@@ -1,4 +1,4 @@
-"""The live sink over real HTTP, against a server that holds every request to GitHubSink's description."""
+"""The live sink over real HTTP, against a server that holds every request to GitHub's description."""
 
 from __future__ import annotations
 

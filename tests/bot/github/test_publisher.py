@@ -252,7 +252,7 @@ def test_it_runs_until_told_to_stop(publisher: Publisher, store: Database, fake_
 
 
 def failing(store: Database, meanwhile: Callable[[Session], object]) -> Callable[[], None]:
-    """GitHubSink does not take it, and something happens while it is asked to."""
+    """GitHub does not take it, and something happens while it is asked to."""
 
     def act() -> None:
         with store.transaction() as session:
@@ -286,7 +286,7 @@ def test_what_is_forgotten_while_it_is_sent_leaves_the_sender_alive(
 def test_what_its_target_does_not_want_any_more_is_not_tried_again(
     publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, error: Exception
 ) -> None:
-    """The repository is archived while its check run is sent, and GitHubSink refuses, or is away."""
+    """The repository is archived while its check run is sent, and GitHub refuses, or is away."""
     post(store, check_run())
 
     def act() -> None:
@@ -306,7 +306,7 @@ def test_what_its_target_does_not_want_any_more_is_not_tried_again(
 def test_what_an_archived_repository_refused_goes_on_when_it_is_none(
     publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, told: str
 ) -> None:
-    """We are told that it is archived while GitHubSink refuses the check run, or right after."""
+    """We are told that it is archived while GitHub refuses the check run, or right after."""
     post(store, check_run())
 
     def archived() -> None:
@@ -346,7 +346,7 @@ def withdraw(session: Session) -> None:
 def test_an_issue_that_is_withdrawn_while_it_is_sent(
     publisher: Publisher, store: Database, fake_sink: FakeSink, clock: Clock, arrived: bool
 ) -> None:
-    """It stays here unless it is out; whether it is, GitHubSink is asked."""
+    """It stays here unless it is out; whether it is, GitHub is asked."""
     post(store, issue("a"))
     setattr(fake_sink, "after" if arrived else "before", failing(store, withdraw))
     publisher.run_once()

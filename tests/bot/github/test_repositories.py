@@ -29,7 +29,7 @@ class Upstream:
         self.folder = folder
         folder.mkdir(parents=True)
         self.git("init", "--quiet", "--initial-branch=trunk")
-        self.git("config", "uploadpack.allowFilter", "true")  # as on GitHubSink
+        self.git("config", "uploadpack.allowFilter", "true")  # as on GitHub
 
     def git(self, *arguments: str) -> str:
         env = {

@@ -23,7 +23,7 @@ from tests.github.repository_double import RepositoryDouble
 
 
 def deliveries(watch: TargetHarness) -> list[Any]:
-    """All that GitHubSink wants to tell, taken from it."""
+    """All that GitHub wants to tell, taken from it."""
     taken = []
     while len(watch.hub.deliveries):
         taken.append(watch.hub.deliveries.pop())
