@@ -144,9 +144,9 @@ class Outcome:
             fields = dict(obj)
             evidence = dict(fields.pop("evidence"))
             mismatches = tuple(_mismatch(item) for item in evidence.pop("mismatches"))
-            ablation_runs = tuple(
-                (str(options), str(verdict)) for options, verdict in evidence.pop("ablation_runs", ())
-            )
+            runs = evidence.pop("rungs", ())  # the name of earlier releases, in files that a run has left
+            runs = evidence.pop("ablation_runs", runs)
+            ablation_runs = tuple((str(options), str(verdict)) for options, verdict in runs)
             trace = tuple(map(str, evidence.pop("traceback")))
             texts = {key: str(value)[:MAX_TEXT] for key, value in evidence.items()}
             return cls(

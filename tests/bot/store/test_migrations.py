@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
@@ -12,9 +14,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
-from bot.store import Database
+from bot.store import Database, outcomes
 from bot.store.database import migrations
 from bot.store.models import Base
+from bot.store.outcomes import CacheKey
+from fuzzing.outcomes import Outcome
 
 
 @pytest.fixture
@@ -127,9 +131,74 @@ def test_the_same_on_postgresql(postgresql: str) -> None:
     database.close()
 
 
+#: A stored outcome before 0009, which 0009 must neither lose nor read as text of a compiler.
+BEFORE: dict[str, Any] = {
+    "case": "c",
+    "backend": "inductor",
+    "toolchain": "t",
+    "device": "CPU",
+    "verdict": "crash",
+    "phase": "compile",
+    "summary": 'a compiler says "rungs": [] and "ladder"',
+    "durations": {"compile": 1.5},
+    "evidence": {
+        **{name: "" for name in ("error", "message", "signal", "native", "log")},
+        "traceback": [],
+        "mismatches": [],
+        "rungs": [["dynamic=on rung=eager", "pass"], ["rung=inductor", "crash"]],
+        "component": "inductor",
+    },
+    "peak_bytes": 0,
+    "configuration": "dynamic=on rung=inductor profile=unrefereed",
+}
+
+
+def stored_outcomes(at: Database) -> tuple[Outcome, str]:
+    """The outcome after 0009, by its cache key as the code names it; and its document back at 0008."""
+    config = migrations()
+    config.attributes["connection"] = at.engine
+    command.upgrade(config, "0008")
+    columns = {name: BEFORE[name] for name in ("toolchain", "backend", "device", "verdict", "configuration")}
+    row = {**columns, "case_id": "c", "body": json.dumps(BEFORE), "recorded_at": "2026-01-01"}
+    insert = f"INSERT INTO outcomes ({', '.join(row)}) VALUES (:{', :'.join(row)})"
+    with at.engine.begin() as connection:
+        connection.execute(text(insert), row)
+    command.upgrade(config, "0009")
+    key = CacheKey("t", "inductor", "CPU", "dynamic=on torch_backend=inductor profile=without-float64")
+    with at.reading() as session:
+        found = outcomes.get(session, "c", key)
+    assert found is not None
+    command.downgrade(config, "0008")
+    with at.engine.connect() as connection:
+        before = connection.execute(text("SELECT CAST(body AS TEXT), configuration FROM outcomes")).one()
+    assert before[1] == BEFORE["configuration"]
+    return found, before[0]
+
+
+def assert_outcome_kept(found: Outcome, before: str) -> None:
+    assert found.summary == BEFORE["summary"]
+    assert found.evidence.component == "inductor"
+    assert found.evidence.ablation_runs == (
+        ("dynamic=on torch_backend=eager", "pass"),
+        ("torch_backend=inductor", "crash"),
+    )
+    assert json.loads(before) == BEFORE
+
+
+def test_stored_outcomes_stay_readable(database: Database) -> None:
+    assert_outcome_kept(*stored_outcomes(database))
+    database.close()
+
+
+def test_stored_outcomes_stay_readable_on_postgresql(postgresql: str) -> None:
+    database = Database(postgresql)
+    assert_outcome_kept(*stored_outcomes(database))
+    database.close()
+
+
 START = """
 import sys
-from bot.store import Database
+from bot.store import Database, outcomes
 database = Database(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

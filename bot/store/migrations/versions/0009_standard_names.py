@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,6 +12,8 @@ revision = "0009"
 down_revision = "0008"
 branch_labels = None
 depends_on = None
+
+Pairs = Sequence[tuple[str, str]]
 
 _TABLES = {
     "answers": "cached_responses",
@@ -66,6 +68,34 @@ _KEYS = (
     ("bugs", "facts", {"lives": "occurrence", "localisation": "localization"}),
     ("jobs", "arguments", {"turn": "run_number", "asked_by": "requested_by"}),
 )
+#: (new table, JSON column): texts that hold outcomes, options, profiles and facts of localizations
+_DOCUMENTS = (
+    ("audit_events", "evidence"),
+    ("bugs", "facts"),
+    ("campaigns", "config"),
+    ("campaigns", "overrides"),
+    ("campaigns", "plan"),
+    ("jobs", "arguments"),
+    ("jobs", "result"),
+    ("outcomes", "body"),
+    ("reductions", "body"),
+    ("repeats", "body"),
+)
+#: Old → new text within a JSON document. A quote within a JSON string is escaped, so a key or a whole string
+#: is never mistaken for a part of another string.
+_TEXTS = (
+    ('"rungs":', '"ablation_runs":'),
+    ('"rung":', '"torch_backend":'),
+    ('"rung=', '"torch_backend='),
+    (" rung=", " torch_backend="),
+    ('"unrefereed"', '"without-float64"'),
+    ("profile=unrefereed", "profile=without-float64"),
+    ('"what": "ladder"', '"what": "ablation"'),
+    ('"what": "raising"', '"what": "last_pass"'),
+)
+#: Tables whose column `configuration` holds options and the profile as text, and what changes there
+_CONFIGURED = ("bugs", "outcomes", "reductions")
+_CONFIGURATIONS = (("rung=", "torch_backend="), ("profile=unrefereed", "profile=without-float64"))
 
 
 def upgrade() -> None:
@@ -85,10 +115,12 @@ def upgrade() -> None:
         _replace_value(table, column, old, new)
     for table, column, keys in _KEYS:
         _rename_keys(table, column, keys)
+    _replace_texts(_TEXTS, _CONFIGURATIONS)
 
 
 def downgrade() -> None:
     """The way back, in reverse order."""
+    _replace_texts(_swap(_TEXTS), _swap(_CONFIGURATIONS))
     for table, column, keys in _KEYS:
         _rename_keys(table, column, {new: old for old, new in keys.items()})
     for table, column, old, new in _VALUES:
@@ -109,6 +141,31 @@ def downgrade() -> None:
 def _replace_value(table: str, column: str, old: str, new: str) -> None:
     rows = sa.table(table, sa.column(column, sa.String))
     op.execute(rows.update().where(rows.c[column] == old).values({column: new}))
+
+
+def _replace_texts(documents: Pairs, configurations: Pairs) -> None:
+    """Replaces texts in the rows that hold them."""
+    for table, column in _DOCUMENTS:
+        for old, new in documents:
+            _replace_text(table, column, old, new)
+    for table in _CONFIGURED:
+        for old, new in configurations:
+            _replace_text(table, "configuration", old, new)
+
+
+def _replace_text(table: str, column: str, old: str, new: str) -> None:
+    # PostgreSQL has no text functions for JSON, and SQLite would take a cast to JSON for one to a number.
+    typed = column != "configuration" and op.get_bind().dialect.name == "postgresql"
+    text = f"CAST({column} AS TEXT)" if typed else column
+    replaced = f"REPLACE({text}, :old, :new)"
+    changed = f"CAST({replaced} AS JSON)" if typed else replaced
+    statement = f"UPDATE {table} SET {column} = {changed} WHERE {text} LIKE :some ESCAPE '!'"  # noqa: S608
+    some = f"%{old.replace('_', '!_')}%"
+    op.get_bind().execute(sa.text(statement), {"old": old, "new": new, "some": some})
+
+
+def _swap(pairs: Pairs) -> Pairs:
+    return [(new, old) for old, new in pairs]
 
 
 def _rename_keys(table: str, column: str, keys: Mapping[str, str]) -> None:
