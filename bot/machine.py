@@ -122,7 +122,7 @@ def inspect_machine(python: str = sys.executable) -> Machine:
     if not os.access(python, os.X_OK):
         raise ProvisionError(f"{python} is no interpreter; give the path of a python executable")
     kinds = [backends.get(name) for name in backends.compilers()]
-    slots = gpu_slots.slots()
+    slots = gpu_slots.list_devices()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         compilers = tuple(pool.map(lambda kind: _compiler(python, kind, slots), kinds))
     return Machine(

@@ -18,14 +18,14 @@ from fuzzing.errors import InfrastructureError, UsageError
 _encode = json_encoder.encoder()  # ASCII: what compilers say may hold half a surrogate pair
 
 
-def event(**fields: object) -> None:
+def emit_event(**fields: object) -> None:
     """Prints an event. It waits in the buffer: a program tells thousands."""
     sys.stdout.write(_encode(fields) + "\n")
 
 
 def emit_event_now(**fields: object) -> None:
     """Prints an event that somebody waits for, or that must not be lost when the program dies."""
-    event(**fields)
+    emit_event(**fields)
     sys.stdout.flush()
 
 
@@ -47,7 +47,7 @@ def run_main(name: str, work: Callable[[], None], *, events: bool = True) -> int
     except (UsageError, InfrastructureError) as error:
         kind, code = ("usage", 2) if isinstance(error, UsageError) else ("toolchain", 3)
         if events:
-            event(event="error", kind=kind, message=str(error))
+            emit_event(event="error", kind=kind, message=str(error))
         note(f"{name}: {error}")
         return code
     return 0

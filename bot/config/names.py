@@ -13,7 +13,7 @@ from pathlib import Path
 import fuzzing
 from fuzzing import backends as adapters
 from fuzzing.cases.programs import get_kind
-from fuzzing.oracles.tolerance_profiles import profiles
+from fuzzing.oracles.tolerance_profiles import profile_names
 
 #: The sources of a frontend where nobody names one: its library's own tests, as far as they are known here.
 #: Others have to be asked for.
@@ -199,7 +199,7 @@ def check_strategy_name(word: str) -> str:
 
 def check_profile_name(word: str) -> str:
     """Checks the name of a tolerance profile."""
-    return _check_name("tolerance profile", word, profiles())
+    return _check_name("tolerance profile", word, profile_names())
 
 
 def check_frontend_name(word: str, backend: str) -> str:

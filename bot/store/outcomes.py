@@ -17,7 +17,7 @@ from sqlalchemy.orm import aliased
 
 from bot.store.campaigns import CHUNK, Session, chunks, insert_missing
 from bot.store.models import Campaign, CampaignCase, OutcomeRow, Repeat, Side
-from fuzzing.oracles.tolerance_profiles import configuration
+from fuzzing.oracles.tolerance_profiles import format_configuration
 from fuzzing.outcomes import Outcome, Phase, Verdict
 
 
@@ -36,7 +36,7 @@ class CacheKey:
     @classmethod
     def of(cls, toolchain: str, config: Mapping[str, Any]) -> CacheKey:
         """The key of a toolchain under a campaign's configuration, as JSON."""
-        named = configuration(dict(config.get("options", {})), str(config.get("profile", "default")))
+        named = format_configuration(dict(config.get("options", {})), str(config.get("profile", "default")))
         return cls(toolchain, str(config["backend"]), str(config["device"]), named)
 
     def fits(self, outcome: Outcome) -> bool:

@@ -24,7 +24,7 @@ from onnx import TensorProto
 from fuzzing.coverage import files, operators
 from fuzzing.coverage.metrics import metrics_of, observe_operators
 from fuzzing.coverage.tally import Tally
-from fuzzing.entry_point import emit_event_now, event, note, run_main
+from fuzzing.entry_point import emit_event, emit_event_now, note, run_main
 from fuzzing.errors import UsageError
 
 _PROGRESS_S = 2.0
@@ -57,14 +57,14 @@ def run(paths: Iterable[Path], operator_set: operators.OperatorSet, jobs: int = 
     for batch in files.read_batches(files.find_models(paths), operator_set, jobs):
         tally.merge(batch.tally)
         for path, reason in batch.broken:
-            event(event="broken", file=str(path), reason=reason)
+            emit_event(event="broken", file=str(path), reason=reason)
             note(f"coverage: left out {path}: {reason}")
         broken += len(batch.broken)
         if time.monotonic() - told >= _PROGRESS_S:
             told = time.monotonic()
             _progress(f"{tally.models:,} models of {tally.nodes:,} nodes, {broken:,} files left out")
     seconds = round(time.monotonic() - begin, 3)
-    event(event="end", **to_json(tally), broken=broken, seconds=seconds)
+    emit_event(event="end", **to_json(tally), broken=broken, seconds=seconds)
 
 
 def _progress(text: str) -> None:

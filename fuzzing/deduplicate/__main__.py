@@ -32,7 +32,7 @@ from typing import Any
 from fuzzing import backends
 from fuzzing.cases import Corpus
 from fuzzing.deduplicate.strategies.base import DEFAULT, Failure, get_strategy
-from fuzzing.entry_point import emit_event_now, event, note, run_main
+from fuzzing.entry_point import emit_event, emit_event_now, note, run_main
 from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.execute.shard import Shard
 from fuzzing.outcomes import Evidence, Outcome
@@ -122,9 +122,11 @@ def group(shard: Shard, strategy: str, reducing: _ReductionOptions, known: Seque
     for item, name in zip(found, label([item.last for item in found]), strict=True):
         bugs.setdefault(name, []).append(item)
     for name, items in sorted(bugs.items(), key=lambda bug: (-len(bug[1]), bug[0])):
-        event(event="bug", label=name, **_bug_fields(items))
+        emit_event(event="bug", label=name, **_bug_fields(items))
     seconds = time.monotonic() - begin
-    event(event="end", cases=len(ids), failing=len(found), bugs=len(bugs), strategy=strategy, seconds=seconds)
+    emit_event(
+        event="end", cases=len(ids), failing=len(found), bugs=len(bugs), strategy=strategy, seconds=seconds
+    )
 
 
 def _run_cases(
@@ -133,7 +135,7 @@ def _run_cases(
     """The cases that fail, as the reductions ask for them."""
     left, done, failing = iter(ids), 0, 0
     while batch := [corpus.get(case_id) for case_id in islice(left, _BATCH)]:
-        ran = reducer.outcomes([case for case in batch if case.id not in known])
+        ran = reducer.evaluate([case for case in batch if case.id not in known])
         outcomes = {**{outcome.case: outcome for outcome in ran}, **known}
         failures = [
             Failure(case, outcomes[case.id]) for case in batch if outcomes[case.id].verdict.is_failure

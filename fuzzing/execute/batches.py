@@ -140,7 +140,7 @@ class AnswerBatch:
         return b"".join([frame_prefix(text, sum(map(len, blobs))), *blobs])
 
 
-def answers(header: Header, blob: bytes) -> Iterator[Answer]:
+def parse_answers(header: Header, blob: bytes) -> Iterator[Answer]:
     """Supervisor: the answers of a frame, as they can be read; raises ProtocolError.
 
     Each has its own part of the blob, so that one that lies of its outputs takes none of another's.

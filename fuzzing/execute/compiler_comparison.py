@@ -26,7 +26,7 @@ from typing import Any
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.entry_point import event, run_main
+from fuzzing.entry_point import emit_event, run_main
 from fuzzing.errors import ToolchainError, UsageError
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.recheck import Rechecker, RecheckRequest
@@ -35,7 +35,7 @@ from fuzzing.execute.reference_runner import ReferenceRunners
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_process import WorkerCommand
 from fuzzing.execution import Execution
-from fuzzing.oracles import configuration, decide_outcome
+from fuzzing.oracles import decide_outcome, format_configuration
 from fuzzing.oracles.differential import differential
 from fuzzing.oracles.float64_check import needs_recheck
 from fuzzing.oracles.reference import needs_reference
@@ -57,7 +57,7 @@ class ComparedBackend:
         """How the table calls it."""
         cls = backends.get(self.backend)
         device = [] if self.device == cls.devices[0] else [self.device]
-        return " ".join(filter(None, [cls.name, *device, configuration(self.options)]))
+        return " ".join(filter(None, [cls.name, *device, format_configuration(self.options)]))
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     def work() -> None:
         if len(arguments) != 1:
             raise UsageError("usage: python -m fuzzing.execute.compiler_comparison SPEC.json")
-        event(**ComparisonTable(ComparisonSpec.read(Path(arguments[0]))).to_json())
+        emit_event(**ComparisonTable(ComparisonSpec.read(Path(arguments[0]))).to_json())
 
     return run_main("python -m fuzzing.execute.compiler_comparison", work)
 

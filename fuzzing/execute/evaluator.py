@@ -27,7 +27,7 @@ from fuzzing.execute.shard import Shard
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_process import WorkerCommand
 from fuzzing.execution import Execution
-from fuzzing.oracles import configuration, decide_outcome
+from fuzzing.oracles import decide_outcome, format_configuration
 from fuzzing.oracles.float64_check import needs_recheck
 from fuzzing.oracles.reference import needs_reference
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
@@ -50,7 +50,9 @@ class Evaluator:
         self._shard = shard
         self._backend = backends.get(shard.backend)
         options = self._backend.resolve_options(shard.options)
-        self.configuration = configuration(self._backend.non_default_options(shard.options), shard.profile)
+        self.configuration = format_configuration(
+            self._backend.non_default_options(shard.options), shard.profile
+        )
         command = WorkerCommand(shard.python, shard.backend, shard.device, dict(options), shard.limits)
         self._supervisor: Supervisor[int] = Supervisor(command, workers=shard.workers, fresh=shard.fresh)
         self._own = ExitStack()
@@ -77,7 +79,7 @@ class Evaluator:
         self._own.callback(made.close)
         return made
 
-    def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
+    def evaluate(self, cases: Sequence[TestCase]) -> list[Outcome]:
         """The outcome of each case, in their order."""
         return [outcome for outcome, _ in self.instrumented(cases, None)]
 

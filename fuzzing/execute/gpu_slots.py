@@ -38,7 +38,7 @@ class GpuSlot:
     lock: int
 
 
-def slots() -> tuple[str, ...]:
+def list_devices() -> tuple[str, ...]:
     """The devices there are, as CUDA_VISIBLE_DEVICES names them: those it allows us, or all."""
     if VISIBLE_DEVICES in os.environ:
         return tuple(name.strip() for name in os.environ[VISIBLE_DEVICES].split(",") if name.strip())
@@ -70,7 +70,7 @@ class GpuPool:
     """
 
     def __init__(self, devices: Iterable[str] | None = None, *, kinds: Iterable[str] = ()) -> None:
-        self._devices = slots() if devices is None else tuple(devices)
+        self._devices = list_devices() if devices is None else tuple(devices)
         if not self._devices:
             others = [f"on the device {kind}" for kind in kinds if kind != CUDA_DEVICE]
             raise ToolchainError(

@@ -23,7 +23,7 @@ import numpy as np
 
 from fuzzing import backends
 from fuzzing.cases import Corpus, Tensor, TestCase
-from fuzzing.entry_point import event, run_main
+from fuzzing.entry_point import emit_event, run_main
 from fuzzing.errors import UsageError
 from fuzzing.execute.reference_outputs import ReferenceOutputs
 from fuzzing.execute.reference_runner import ReferenceRunners
@@ -46,9 +46,9 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError("usage: python -m fuzzing.execute.output_values SHARD.json")
         count = 0
         for fields in outputs(Shard.read(Path(arguments[0]))):
-            event(event="output", **fields)
+            emit_event(event="output", **fields)
             count += 1
-        event(event="end", outputs=count)
+        emit_event(event="end", outputs=count)
 
     return run_main("python -m fuzzing.execute.output_values", work)
 

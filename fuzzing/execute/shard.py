@@ -106,7 +106,7 @@ class Shard:
         return self.cases[0]
 
 
-def execute(shard: Shard) -> None:
+def run_shard(shard: Shard) -> None:
     """Runs `shard`, printing its events, each at once: what is not told is run again after a crash."""
     run = ShardRun(shard)
     emit_event_now(event="start", cases=len(shard.cases))
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
     def work() -> None:
         if len(arguments) != 1:
             raise UsageError("usage: python -m fuzzing.execute.shard SHARD.json")
-        execute(Shard.read(Path(arguments[0])))
+        run_shard(Shard.read(Path(arguments[0])))
 
     return run_main("python -m fuzzing.execute.shard", work)
 

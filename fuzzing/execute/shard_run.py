@@ -21,7 +21,7 @@ from fuzzing.execute.reference_runner import ReferenceRunners
 from fuzzing.execute.supervisor import Supervisor
 from fuzzing.execute.worker_process import WorkerCommand
 from fuzzing.execution import Execution
-from fuzzing.oracles import configuration, decide_outcome
+from fuzzing.oracles import decide_outcome, format_configuration
 from fuzzing.oracles.float64_check import needs_recheck
 from fuzzing.oracles.reference import needs_reference
 from fuzzing.oracles.tolerance_profiles import get_profile
@@ -52,7 +52,9 @@ class ShardRun:
             raise UsageError(f"{shard.backend} has no device {shard.device!r}; it has {allowed}")
         get_profile(shard.profile)
         self._options = self._backend.resolve_options(shard.options)
-        self._configuration = configuration(self._backend.non_default_options(shard.options), shard.profile)
+        self._configuration = format_configuration(
+            self._backend.non_default_options(shard.options), shard.profile
+        )
         self.supervisor: Supervisor[Key] = Supervisor(
             self._command(self._options), workers=shard.workers, fresh=shard.fresh
         )

@@ -312,7 +312,7 @@ class Supervisor(Generic[Tag]):
             self._handle_ready(slot, header)
             return
         slot.last_answer = time.monotonic()
-        for answer in batches.answers(header, blob):
+        for answer in batches.parse_answers(header, blob):
             if not self._handle_answer(slot, answer):
                 return
 

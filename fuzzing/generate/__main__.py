@@ -27,7 +27,7 @@ import onnx
 
 from fuzzing.coverage import Tally, metrics_of
 from fuzzing.coverage import operators as sets
-from fuzzing.entry_point import event, note, run_main
+from fuzzing.entry_point import emit_event, note, run_main
 from fuzzing.errors import UsageError
 from fuzzing.generate import graph_coverage, model_batches, supported_ops
 from fuzzing.generate.isra.settings import OPSET, PICKING_RATE, GeneratorSettings
@@ -56,7 +56,7 @@ def run(plan: model_batches.RunPlan, count: int, jobs: int) -> None:
     tally = None if plan.measured is None else Tally(plan.measured)
     for batch in model_batches.generate_batches(plan, count, jobs):
         for made in batch.models:
-            event(event="case", id=made.case, seed=made.seed, nodes=made.nodes, new=made.new)
+            emit_event(event="case", id=made.case, seed=made.seed, nodes=made.nodes, new=made.new)
             models, new, nodes = models + 1, new + made.new, nodes + made.nodes
         generation_s += batch.generation_s
         generation_cpu_s += batch.generation_cpu_s
@@ -68,7 +68,7 @@ def run(plan: model_batches.RunPlan, count: int, jobs: int) -> None:
                 f"generate: {models} of {count} models, {nodes} nodes, {nodes / (told - begin):.0f} a second"
             )
     seconds = time.monotonic() - begin
-    event(
+    emit_event(
         event="end",
         generator=plan.generator,
         seed=plan.seed,

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fuzzing.cases import Corpus
-from fuzzing.entry_point import emit_event_now, event, note, run_main
+from fuzzing.entry_point import emit_event, emit_event_now, note, run_main
 from fuzzing.execute.shard import Shard
 from fuzzing.localize.facts import Fact
 from fuzzing.localize.localization import BUDGET, localize
@@ -52,7 +52,7 @@ def _run(shard: Shard, budget: Budget, methods: Sequence[str]) -> None:
         note(f"{fact.what}: {', '.join(fact.found) or 'nothing'} ({fact.runs} runs)")
 
     found = localize(case, shard, budget=budget, methods=methods, progress=report)
-    event(
+    emit_event(
         event="end",
         id=case.id,
         outcome=found.outcome.to_json(),

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fuzzing.cases import Corpus, TestCase
-from fuzzing.entry_point import event, note, run_main
+from fuzzing.entry_point import emit_event, note, run_main
 from fuzzing.errors import InfrastructureError
 from fuzzing.migrate import sources
 from fuzzing.migrate.source_parts import Part, migrate_source
@@ -65,11 +65,11 @@ def run(
             _case(item, signatures)
         else:
             skipped[item.reason] += 1
-            event(event="skip", test=item.test, reason=item.reason, detail=item.detail)
+            emit_event(event="skip", test=item.test, reason=item.reason, detail=item.detail)
             note(f"{source.name}: skipped {item.test}: {item.reason} {item.detail}".rstrip())
         if (cases + skipped.total()) % _PROGRESS_EVERY == 0:
             note(f"{source.name}: {cases} cases, {new} of them new, {skipped.total()} tests skipped")
-    event(
+    emit_event(
         event="end",
         cases=cases,
         new=new,
@@ -92,7 +92,7 @@ def _store(case: TestCase, corpus: Corpus) -> bool:
 
 def _case(case: TestCase, signatures: ApiSignatures) -> None:
     prov, instance = case.provenance, extract_instance(case, signatures)
-    event(event="case", id=case.id, test=prov.test, operator=prov.operator, instance=instance.to_json())
+    emit_event(event="case", id=case.id, test=prov.test, operator=prov.operator, instance=instance.to_json())
 
 
 if __name__ == "__main__":

@@ -96,16 +96,16 @@ def get_profile(name: str) -> Profile:
     try:
         return _PROFILES[name]
     except KeyError:
-        known = ", ".join(profiles())
+        known = ", ".join(profile_names())
         raise UnknownNameError(f"no tolerance profile is called {name!r}; there are: {known}") from None
 
 
-def profiles() -> tuple[str, ...]:
+def profile_names() -> tuple[str, ...]:
     """The names of all profiles, in alphabetical order."""
     return tuple(sorted(_PROFILES))
 
 
-def configuration(options: Mapping[str, str], profile: str = DEFAULT) -> str:
+def format_configuration(options: Mapping[str, str], profile: str = DEFAULT) -> str:
     """Options, and the profile if it is not the default, as text: "optimization=disabled profile=isra".
 
     Give only the options that are not the backend's default: what is left out is the default.

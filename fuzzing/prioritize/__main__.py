@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.cases import Corpus
-from fuzzing.entry_point import event, note, run_main
+from fuzzing.entry_point import emit_event, note, run_main
 from fuzzing.errors import UsageError
 from fuzzing.prioritize import change, coverage_measurement, strategies, suites
 from fuzzing.prioritize.api_signatures import ApiSignatures
@@ -47,14 +47,14 @@ def _rank(given: argparse.Namespace) -> None:
     if given.touched and isinstance(context.change, change.Change):
         operators = {instance.operator for instance in instances}
         for told in describe_touched(context.change, operators, given.touched):
-            event(event="touched", **told)
+            emit_event(event="touched", **told)
     begin = time.perf_counter()
     ranked = list(strategy(instances, context))
     seconds = time.perf_counter() - begin
     for one in ranked:
         why: dict[str, Any] = {"why": dict(one.why)} if given.explain else {}
-        event(event="ranked", id=instances[one.instance_index].id, **why)
-    event(event="end", cases=len(ranked), strategy=given.strategy, seconds=round(seconds, 3))
+        emit_event(event="ranked", id=instances[one.instance_index].id, **why)
+    emit_event(event="end", cases=len(ranked), strategy=given.strategy, seconds=round(seconds, 3))
 
 
 def describe_touched(given: change.Change, operators: Iterable[str], most: int) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fuzzing.cases import Corpus
-from fuzzing.entry_point import emit_event_now, event, note, run_main
+from fuzzing.entry_point import emit_event, emit_event_now, note, run_main
 from fuzzing.execute.shard import Shard
 from fuzzing.reduce.engine import Budget, Step
 from fuzzing.reduce.formats import get_format
@@ -65,11 +65,11 @@ def run(shard: Shard, budget: Budget, journal: Path | None, passing: Shard | Non
     reduction = reduce_case(case, shard, budget=budget, journal=journal, progress=told, passing=passing)
     for other in reduction.others:
         corpus.add(other)
-        event(event="other", id=other.id)
+        emit_event(event="other", id=other.id)
     corpus.add(reduction.case)
     if reduction.root is not None:
         corpus.add(reduction.root[0])
-    event(
+    emit_event(
         event="end",
         **{"from": case.id},
         id=reduction.case.id,

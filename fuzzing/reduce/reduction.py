@@ -94,9 +94,9 @@ class Reducer:
         """That of the outcomes: options and profile that are not the default."""
         return self._evaluator.configuration
 
-    def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
+    def evaluate(self, cases: Sequence[TestCase]) -> list[Outcome]:
         """What cases do before they are reduced."""
-        return self._evaluator.outcomes(cases)
+        return self._evaluator.evaluate(cases)
 
     def reduce(
         self,
@@ -124,14 +124,14 @@ class Reducer:
         """The smallest case found that shows what `case` does."""
         program_format = get_format(case.program.kind)
         if first is None:
-            [first] = self._evaluator.outcomes([case])
-        [again] = self._evaluator.outcomes([case])
+            [first] = self._evaluator.evaluate([case])
+        [again] = self._evaluator.evaluate([case])
         _require_reproducible(case, first, again)
         wanted = symptom_of(first)
         start = program_format.load(case, self._evaluator, first)
         reduced = self._run_engine(start, program_format, wanted, self._budget, journal, progress)
         small = _mark_reduced(program_format.case(reduced.best), case)
-        [outcome] = self._fresh.outcomes([small])
+        [outcome] = self._fresh.evaluate([small])
         confirmed = has_symptom(outcome, wanted)
         others = tuple(_mark_reduced(program_format.case(other), case) for other in reduced.others)
         before = program_format.spec.size(start)
@@ -174,7 +174,7 @@ class Reducer:
         def run(one: TestCase) -> Outcome:
             nonlocal asked
             asked += 1
-            return self._evaluator.outcomes([one])[0]
+            return self._evaluator.evaluate([one])[0]
 
         if program_format.parts(done.best) < 2:
             return found
@@ -191,7 +191,7 @@ class Reducer:
         another = None if journal is None else journal.with_suffix(".upstream.jsonl")
         more = self._run_engine(start, program_format, wanted, left, another, None)
         small = _mark_reduced(program_format.case(more.best), found.case)
-        [outcome] = self._fresh.outcomes([small])
+        [outcome] = self._fresh.evaluate([small])
         if not has_symptom(outcome, wanted):
             return found
         runs_by_pass = Counter(done.runs_by_pass) + Counter(find_root_cause=asked + more.runs)
@@ -202,7 +202,7 @@ class Reducer:
 
     def _passes_where_required(self, case: TestCase) -> bool:
         """Whether a case passes where what is new must."""
-        return self._passing is None or self._passing.outcomes([case])[0].verdict is Verdict.PASS
+        return self._passing is None or self._passing.evaluate([case])[0].verdict is Verdict.PASS
 
 
 def reduce_case(

@@ -61,10 +61,10 @@ class SymptomClassifier(Generic[T]):
     def __call__(self, candidates: Sequence[T]) -> list[str]:
         """SAME, OTHER or CLEAN for each candidate; what is invalid or unsupported is clean."""
         cases = [self._case(candidate) for candidate in candidates]
-        answers = [self._answer(outcome) for outcome in self._evaluator.outcomes(cases)]
+        answers = [self._answer(outcome) for outcome in self._evaluator.evaluate(cases)]
         same = [place for place, answer in enumerate(answers) if answer == SAME]
         if self._passing is not None and same:
-            there = self._passing.outcomes([cases[place] for place in same])
+            there = self._passing.evaluate([cases[place] for place in same])
             for place, outcome in zip(same, there, strict=True):
                 if outcome.verdict is not Verdict.PASS:
                     answers[place] = CLEAN

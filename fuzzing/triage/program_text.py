@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fuzzing.cases import Corpus, OnnxModel, Program
-from fuzzing.entry_point import event, run_main
+from fuzzing.entry_point import emit_event, run_main
 from fuzzing.triage.traits import read_traits
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             record: dict[str, Any] = {"id": case_id, "program": format_program(case.program)}
             if given.traits:
                 record["traits"] = asdict(read_traits(case))
-            event(**record)
+            emit_event(**record)
 
     return run_main(parser.prog, work, events=False)
 

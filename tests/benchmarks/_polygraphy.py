@@ -60,7 +60,7 @@ def search(
         known = {f"v{edge}": subject.values.get(name) for edge, name in subject.graph.names.items()}
 
         def fails(path: Path) -> bool:
-            [outcome] = evaluator.outcomes([_case(onnx.load(path), known, subject.origin)])
+            [outcome] = evaluator.evaluate([_case(onnx.load(path), known, subject.origin)])
             return has_symptom(outcome, wanted)
 
         bisected = _reduced(folder, "bisect", first, second, fails)

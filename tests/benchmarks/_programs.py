@@ -78,7 +78,7 @@ def by_lines(case: TestCase, evaluator: Evaluator, wanted: dict[str, Any]) -> tu
             program = TorchProgram(text)
         except CaseFormatError:
             return False
-        [outcome] = evaluator.outcomes([replace(case, program=program)])
+        [outcome] = evaluator.evaluate([replace(case, program=program)])
         seen[text] = has_symptom(outcome, wanted)
         return seen[text]
 

@@ -119,7 +119,7 @@ def _failing_programs(cause: str, seed: int, shard: Shard) -> Iterator[TestCase]
     """Those that fail: a softmax, say, may hide a wrong value."""
     with Evaluator(shard) as evaluator:
         for case in _peer.programs(cause, seed):
-            if evaluator.outcomes([case])[0].verdict.is_failure:
+            if evaluator.evaluate([case])[0].verdict.is_failure:
                 yield case
 
 
@@ -151,8 +151,8 @@ def _failing(fault: str, count: int, seed: int) -> Iterator[TestCase]:
             drawn = derive_seed(seed, number)
             case = case_of(solver.generate(drawn), drawn, CaseOrigin("isra", "1"), "")
             if (
-                faulty.outcomes([case])[0].verdict.is_failure
-                and not honest.outcomes([case])[0].verdict.is_failure
+                faulty.evaluate([case])[0].verdict.is_failure
+                and not honest.evaluate([case])[0].verdict.is_failure
             ):
                 yield case
                 found += 1
@@ -188,7 +188,7 @@ def _is_minimal(found: Reduction, evaluator: Evaluator) -> bool:
     best: GraphState = found.reduced.best
     every = range(_nodes(best))
     parts = [keep_nodes(best, set(every) - {node}) for node in every]
-    outcomes = evaluator.outcomes([part.case() for part in parts if part is not None])
+    outcomes = evaluator.evaluate([part.case() for part in parts if part is not None])
     return not any(has_symptom(outcome, symptom_of(found.first)) for outcome in outcomes)
 
 

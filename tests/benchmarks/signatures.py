@@ -105,7 +105,7 @@ def failures(name: str, fault: Any, count: int, seed: int) -> Iterator[KnownBug]
         for made in candidates(fault, name, seed):
             if not count:
                 return
-            [outcome] = reducer.outcomes([made])
+            [outcome] = reducer.evaluate([made])
             if outcome.verdict.is_failure:
                 small = reduced(reducer, made, outcome)
                 count -= 1

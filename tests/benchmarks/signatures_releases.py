@@ -106,7 +106,7 @@ def failing(kept: ResultStore, python: str) -> dict[str, Outcome]:
     with Evaluator(shard(python)) as evaluator:
         left = [case_id for case_id in kept.tests.ids() if case_id not in known]
         for batch in _batches(left):
-            for outcome in evaluator.outcomes([kept.tests.get(case_id) for case_id in batch]):
+            for outcome in evaluator.evaluate([kept.tests.get(case_id) for case_id in batch]):
                 kept.put("first", outcome.case, outcome.to_json() if outcome.verdict.is_failure else None)
         note(f"{len(left)} tests run")
     return {key: Outcome.from_json(row) for key, row in sorted(kept.rows("first").items()) if row}
@@ -139,9 +139,9 @@ def later(
     known = kept.rows(name)
     with Evaluator(shard(python)) as evaluator, Evaluator(replace(shard(python), fresh=True)) as fresh:
         for batch in _batches([case_id for case_id in cases if case_id not in known]):
-            for first in evaluator.outcomes([cases[case_id].get(case_id) for case_id in batch]):
+            for first in evaluator.evaluate([cases[case_id].get(case_id) for case_id in batch]):
                 again = first.verdict.is_failure and first.case in passed
-                outcome = fresh.outcomes([cases[first.case].get(first.case)])[0] if again else first
+                outcome = fresh.evaluate([cases[first.case].get(first.case)])[0] if again else first
                 kept.put(name, outcome.case, outcome.verdict.value)
     note(f"run on {release}")
     return kept.rows(name)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fuzzing.entry_point import event, run_main
+from fuzzing.entry_point import emit_event, run_main
 from fuzzing.errors import FuzzingError, InternalError, ToolchainError, UnknownNameError
 
 
@@ -18,7 +18,7 @@ def test_what_could_not_be_done_is_an_event_a_note_and_an_exit_code(
     error: FuzzingError, kind: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def work() -> None:
-        event(event="start")
+        emit_event(event="start")
         raise error
 
     assert run_main("tried", work) == code
@@ -46,5 +46,5 @@ def test_a_bug_of_ours_passes() -> None:
 
 
 def test_text_that_is_no_unicode_can_be_told(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    event(message="half a pair: \ud800")
+    emit_event(message="half a pair: \ud800")
     assert json.loads(capsysbinary.readouterr().out) == {"message": "half a pair: \ud800"}

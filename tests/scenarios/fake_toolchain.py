@@ -22,7 +22,7 @@ from bot.errors import UsageError
 from bot.toolchains import ReadyToolchain, ToolchainSpec
 from fuzzing.cases import Corpus
 from fuzzing.execute.shard import Shard
-from fuzzing.oracles.tolerance_profiles import configuration
+from fuzzing.oracles.tolerance_profiles import format_configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from tests.bot.campaigns import fakes
 
@@ -131,7 +131,7 @@ class Runner:
             durations={"compile": 0.01},
             evidence=Evidence(error="RuntimeError", message=message) if wrong else Evidence(),
         )
-        return replace(outcome, configuration=configuration(dict(shard.options), shard.profile))
+        return replace(outcome, configuration=format_configuration(dict(shard.options), shard.profile))
 
 
 class Tools(fakes.Tools):

@@ -89,7 +89,7 @@ def sweep(
     for place, name in enumerate(names):
         tally = Tally()
         made = list(cases(name, opset, dtypes, seed, count))
-        for index, (case, outcome) in enumerate(zip(made, evaluator.outcomes(made), strict=True)):
+        for index, (case, outcome) in enumerate(zip(made, evaluator.evaluate(made), strict=True)):
             tally.add(index, outcome)
             if keep is not None and outcome.verdict is not Verdict.PASS:
                 keep.add(case)

@@ -19,7 +19,7 @@ from bot.errors import ConfigError, RunnerError, UsageError
 from bot.store.campaigns import Session
 from bot.store.models import Classification, Effect
 from fuzzing.cases import Corpus, OnnxModel, Provenance, TestCase
-from fuzzing.oracles.tolerance_profiles import configuration
+from fuzzing.oracles.tolerance_profiles import format_configuration
 from fuzzing.outcomes import Evidence, Outcome, Phase, Verdict
 from fuzzing.triage.signature import Signature
 from fuzzing.triage.traits import Traits
@@ -294,7 +294,7 @@ class Runner:
                     return
                 run = number + 1 if shard.fresh else 0
                 outcome = outcome_of(case_id, shard.toolchain, run, shard.backend, shard.device)
-                named = configuration(shard.options, shard.profile)
+                named = format_configuration(shard.options, shard.profile)
                 outcome = replace(outcome, configuration=named)
                 if self.clock is not None:
                     self.clock.advance(self.seconds)

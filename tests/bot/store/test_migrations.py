@@ -142,7 +142,7 @@ BEFORE: dict[str, Any] = {
     "summary": 'a compiler says "rungs": [] and "ladder"',
     "durations": {"compile": 1.5},
     "evidence": {
-        **{name: "" for name in ("error", "message", "signal", "native", "log")},
+        **dict.fromkeys(("error", "message", "signal", "native", "log"), ""),
         "traceback": [],
         "mismatches": [],
         "rungs": [["dynamic=on rung=eager", "pass"], ["rung=inductor", "crash"]],

@@ -14,8 +14,8 @@ from fuzzing.execute.batches import (
     AnswerBatch,
     CaseRequest,
     RequestBatch,
-    answers,
     encode_request,
+    parse_answers,
     parse_requests,
 )
 from fuzzing.execute.protocol import FrameReader, ProtocolError, decode_values, encode_values
@@ -51,14 +51,14 @@ def answer(number: int, outputs: list[tuple[str, Value]]) -> Answer:
 def test_answers_come_as_they_were_given(outputs: list[list[tuple[str, Value]]]) -> None:
     sent = [answer(number, one) for number, one in enumerate(outputs)]
     [frame] = FrameReader().feed(packed(sent))
-    got = list(answers(*frame))
+    got = list(parse_answers(*frame))
     assert got == sent
     assert [decode_values(one.size, one.data) for one in got] == outputs
 
 
 def test_what_was_raised_comes_as_an_object() -> None:
     [frame] = FrameReader().feed(packed([Answer(7, (1,), {"error": "E"})]))
-    assert list(answers(*frame)) == [Answer(7, (1,), {"error": "E"})]
+    assert list(parse_answers(*frame)) == [Answer(7, (1,), {"error": "E"})]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_was_raised_comes_as_an_object() -> None:
 )
 def test_answers_that_are_none_are_refused(header: Any) -> None:
     with pytest.raises(ProtocolError):
-        list(answers({"answers": header}, bytes(8)))
+        list(parse_answers({"answers": header}, bytes(8)))
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_outputs_that_are_none_are_refused(size: int, data: bytes) -> None:
 
 def test_a_frame_without_answers_is_refused() -> None:
     with pytest.raises(ProtocolError):
-        list(answers({}, b""))
+        list(parse_answers({}, b""))
 
 
 def test_those_before_a_wrong_one_are_given_first() -> None:
-    found = answers({"answers": [[1, [5], None, 1, 2, []], [2, [5], None, 0, 99, []]]}, b"ab")
+    found = parse_answers({"answers": [[1, [5], None, 1, 2, []], [2, [5], None, 0, 99, []]]}, b"ab")
     assert next(found) == Answer(1, (5,), None, 1, b"ab")
     with pytest.raises(ProtocolError):
         next(found)
@@ -129,4 +129,4 @@ def test_how_cases_are_watched_and_what_was_seen_travel_with_them() -> None:
     [frame] = FrameReader().feed(b"".join(batch.frame()))
     assert [job.instrumentation for job in parse_requests(*frame)] == [instrumentation]
     [frame] = FrameReader().feed(packed([Answer(1, (), None, notes=(("pass", "fold"),))]))
-    assert [answer.notes for answer in answers(*frame)] == [(("pass", "fold"),)]
+    assert [answer.notes for answer in parse_answers(*frame)] == [(("pass", "fold"),)]

@@ -16,7 +16,7 @@ from fuzzing import backends
 from fuzzing.cases import Absent, Corpus, OnnxModel, Provenance, Recipe, Sequence, Tensor, TestCase, Value
 from fuzzing.errors import CaseFormatError, UsageError
 from fuzzing.execute.answer_parser import parse_execution
-from fuzzing.execute.batches import Answer, AnswerBatch, answers, encode_request
+from fuzzing.execute.batches import Answer, AnswerBatch, encode_request, parse_answers
 from fuzzing.execute.case_cache import CachedCase, CaseCache, cached_request
 from fuzzing.execute.protocol import FrameReader, encode_values
 from fuzzing.execution import Execution, MatchingExecution
@@ -167,7 +167,7 @@ def told(outputs: list[tuple[str, Value]]) -> Answer:
     batch = AnswerBatch()
     batch.add(1, (1000, 2000, 3000), None, encode_values(outputs))
     [frame] = FrameReader().feed(batch.frame())
-    [answer] = answers(*frame)
+    [answer] = parse_answers(*frame)
     return answer
 
 

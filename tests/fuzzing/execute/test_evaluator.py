@@ -51,7 +51,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_outcomes_come_in_the_order_of_the_cases_whatever_they_are() -> None:
     invalid = case("Abs")
     with Evaluator(shard("crash-elu", workers=2)) as evaluator:
-        outcomes = evaluator.outcomes([case("Elu"), case("Relu"), case("Elu", 1), invalid, case("Sigmoid")])
+        outcomes = evaluator.evaluate([case("Elu"), case("Relu"), case("Elu", 1), invalid, case("Sigmoid")])
     crash, good, other, _, _ = outcomes
     assert [outcome.verdict for outcome in outcomes] == [
         Verdict.CRASH, Verdict.PASS, Verdict.CRASH, Verdict.PASS, Verdict.PASS
@@ -63,7 +63,7 @@ def test_outcomes_come_in_the_order_of_the_cases_whatever_they_are() -> None:
 
 def test_a_difference_is_appealed_as_in_a_shard() -> None:
     with Evaluator(shard("wrong-sigmoid")) as evaluator:
-        [wrong, right] = evaluator.outcomes([case("Sigmoid"), case("Tanh")])
+        [wrong, right] = evaluator.evaluate([case("Sigmoid"), case("Tanh")])
     assert (wrong.verdict, right.verdict) == (Verdict.WRONG_RESULT, Verdict.PASS)
     assert wrong.evidence.mismatches[0].compiled_error is not None  # the float64 referee was heard
 
@@ -72,7 +72,7 @@ def test_a_case_that_fails_in_its_library_is_invalid() -> None:
     broken = case("Abs")
     broken = TestCase(OnnxModel(broken.program.to_bytes()[:-1]), broken.inputs, broken.provenance)
     with Evaluator(shard("crash-elu")) as evaluator:
-        [first, second] = evaluator.outcomes([broken, case("Elu")])
+        [first, second] = evaluator.evaluate([broken, case("Elu")])
         assert evaluator.reference(broken) is None
     assert (first.verdict, second.verdict) == (Verdict.INVALID, Verdict.CRASH)
 
@@ -80,7 +80,7 @@ def test_a_case_that_fails_in_its_library_is_invalid() -> None:
 def test_workers_stay_from_one_batch_to_the_next(started: list[str]) -> None:
     with Evaluator(shard("crash-elu")) as evaluator:
         for seed in range(3):
-            assert evaluator.outcomes([case("Tanh", seed)])[0].verdict is Verdict.PASS
+            assert evaluator.evaluate([case("Tanh", seed)])[0].verdict is Verdict.PASS
     assert sorted(started) == ["faulty_backend", "onnx_reference"]
 
 
@@ -101,10 +101,10 @@ def test_two_benches_ask_the_library_once(started: list[str]) -> None:
         Evaluator(shard("wrong-sigmoid")) as evaluator,
         Evaluator(replace(shard("wrong-sigmoid"), fresh=True), evaluator) as fresh,
     ):
-        [first], [again] = evaluator.outcomes([wrong]), fresh.outcomes([wrong])
+        [first], [again] = evaluator.evaluate([wrong]), fresh.evaluate([wrong])
         assert (first.verdict, again.evidence.mismatches) == (Verdict.WRONG_RESULT, first.evidence.mismatches)
         asked = started.count("onnx_reference")
-        [other] = fresh.outcomes([case("Sigmoid", 1)])
+        [other] = fresh.evaluate([case("Sigmoid", 1)])
         assert other.verdict is Verdict.WRONG_RESULT
     assert started.count("onnx_reference") == asked == 4, "once for each of the ways it is run"
     assert started.count("faulty_backend") == 3

@@ -47,9 +47,9 @@ def test_a_device_in_parts_counts_as_its_parts() -> None:
 
 def test_the_environment_says_which_devices_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(gpu_slots.VISIBLE_DEVICES, "1, GPU-abc")
-    assert gpu_slots.slots() == ("1", "GPU-abc")
+    assert gpu_slots.list_devices() == ("1", "GPU-abc")
     monkeypatch.setenv(gpu_slots.VISIBLE_DEVICES, "")
-    assert gpu_slots.slots() == ()
+    assert gpu_slots.list_devices() == ()
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_driver_is_asked(listing: Path) -> None:
     listing.write_text(f"#!/bin/sh\n[ $1 = -L ] && cat <<'END'\n{LISTED}END\n")
     listing.chmod(0o755)
-    assert gpu_slots.slots() == gpu_slots.parse_device_list(LISTED)
+    assert gpu_slots.list_devices() == gpu_slots.parse_device_list(LISTED)
 
 
 def test_a_driver_that_fails_has_no_devices(listing: Path) -> None:
     listing.write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed' >&2\nexit 9\n")
     listing.chmod(0o755)
-    assert gpu_slots.slots() == ()
+    assert gpu_slots.list_devices() == ()
 
 
 def test_a_slot_is_held_by_one_until_it_is_left() -> None:

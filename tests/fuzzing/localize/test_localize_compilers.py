@@ -94,7 +94,7 @@ def test_inductors_lowerings_are_noted_and_can_be_left_out() -> None:
     with Evaluator(shard_of(INDUCTOR)) as evaluator:
         [(failed, seen)] = evaluator.instrumented([case], {"record": True})
         [(cured, _)] = evaluator.instrumented([case], {"disabled": ["lowering of asin"]})
-        [again] = evaluator.outcomes([case])
+        [again] = evaluator.evaluate([case])
     assert (failed.verdict, cured.verdict, again.verdict) == (Verdict.CRASH, Verdict.PASS, Verdict.CRASH)
     assert {"lowering of asin", "pattern matcher"} <= set(names(seen, "bisectable_pass"))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fuzzing.cases import Tensor, Tolerance
-from fuzzing.oracles import configuration, tolerance_profiles
+from fuzzing.oracles import format_configuration, tolerance_profiles
 from fuzzing.oracles.output_comparison import compare
 from fuzzing.outcomes import Mismatch
 
@@ -73,14 +73,16 @@ def test_isras_code_passes_over_nan() -> None:
     assert differs([NAN, 1], [2, 3], "isra")
 
 
-@pytest.mark.parametrize("profile", [name for name in tolerance_profiles.profiles() if name != "isra-code"])
+@pytest.mark.parametrize(
+    "profile", [name for name in tolerance_profiles.profile_names() if name != "isra-code"]
+)
 def test_nan_and_infinity_are_no_matter_of_tolerance(profile: str) -> None:
     assert not differs([NAN, INF, -INF], [NAN, INF, -INF], profile)
     for want, got in ((NAN, 0.0), (0.0, NAN), (INF, -INF), (INF, 3e38), (1.0, INF)):
         assert differs([want], [got], profile)
 
 
-@pytest.mark.parametrize("profile", tolerance_profiles.profiles())
+@pytest.mark.parametrize("profile", tolerance_profiles.profile_names())
 def test_types_and_shapes_are_exact_in_every_profile(profile: str) -> None:
     want = (("y", Tensor.of(np.zeros(2, np.float32))),)
     for got in (np.zeros(2, np.float64), np.zeros((2, 1), np.float32)):
@@ -96,6 +98,6 @@ def test_a_share_is_told() -> None:
 
 
 def test_a_configuration_is_what_is_not_the_default() -> None:
-    assert configuration({}) == ""
-    assert configuration({"optimization": "disabled"}, "isra") == "optimization=disabled profile=isra"
-    assert configuration({"b": "2", "a": "1"}) == "a=1 b=2"
+    assert format_configuration({}) == ""
+    assert format_configuration({"optimization": "disabled"}, "isra") == "optimization=disabled profile=isra"
+    assert format_configuration({"b": "2", "a": "1"}) == "a=1 b=2"

@@ -47,7 +47,7 @@ def failing(fault: str, nodes: int = 40) -> TestCase:
         for batch in range(8):
             seeds = [derive_seed(3, batch, number) for number in range(10)]
             cases = [case_of(solver.generate(seed), seed, CaseOrigin("isra", "1"), "") for seed in seeds]
-            for case, outcome in zip(cases, evaluator.outcomes(cases), strict=True):
+            for case, outcome in zip(cases, evaluator.evaluate(cases), strict=True):
                 if outcome.verdict.is_failure:
                     return case
     raise AssertionError(f"no graph shows {fault}")

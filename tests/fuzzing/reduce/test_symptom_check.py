@@ -24,7 +24,7 @@ class FakeEvaluator:
         self._does = does
         self.asked: list[str] = []
 
-    def outcomes(self, cases: Sequence[TestCase]) -> list[Outcome]:
+    def evaluate(self, cases: Sequence[TestCase]) -> list[Outcome]:
         names = [case.program.to_bytes().decode() for case in cases]
         self.asked += names
         return [self._does[name] for name in names]
