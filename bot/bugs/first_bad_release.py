@@ -18,7 +18,7 @@ from bot.config.sections import ReportsConfig
 from bot.github.limits import marker
 from bot.reports import text
 from bot.reports.issue import collapse_blank_lines
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.reports.templates import render
 from bot.store import Session, bugs, campaigns, jobs, targets
 from bot.store.bug_states import RESOLVED
@@ -36,7 +36,7 @@ def request_search(session: Session, effect: Effect, bug: Bug | None, at: dateti
     if bug is None or campaign is None or _stored_result(bug) is not None:
         return
     if _is_enabled(session, campaign, campaign.head_toolchain):
-        name = key(FIRST_BAD_RELEASE, effect.key, f"{effect.created_at.timestamp():.0f}")
+        name = idempotency_key(FIRST_BAD_RELEASE, effect.key, f"{effect.created_at.timestamp():.0f}")
         arguments = {"effect": effect.key}
         jobs.enqueue(session, FIRST_BAD_RELEASE, bug.target, name, at, bug_id=bug.id, arguments=arguments)
 
@@ -57,7 +57,7 @@ def request_search_again(
         or not _is_enabled(session, campaign, toolchain)
     ):
         return
-    name = key(
+    name = idempotency_key(
         FIRST_BAD_RELEASE, targets.stable_name(session, bug.target), "bug", str(bug.id), str(occurrence)
     )
     arguments = {"effect": "", "toolchain": toolchain}
@@ -122,7 +122,9 @@ def is_reportable(answer: Mapping[str, Any]) -> bool:
 
 def comment_key(session: Session, bug: Bug) -> str:
     """The effect that is the comment: a bug has one."""
-    return key(NOTE, targets.stable_name(session, bug.target), "bug", str(bug.id), FIRST_BAD_RELEASE)
+    return idempotency_key(
+        NOTE, targets.stable_name(session, bug.target), "bug", str(bug.id), FIRST_BAD_RELEASE
+    )
 
 
 def _stored_result(bug: Bug) -> dict[str, Any] | None:

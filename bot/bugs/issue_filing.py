@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.bugs import transitions
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.store import Session, bugs, campaigns, jobs, mutes, outbox
 from bot.store.bugs import Sighting
 from bot.store.models import Bug, BugState, Campaign, EffectState, SuppressionCause
@@ -118,7 +118,7 @@ def request_checks(
     if bug is not None and bug.case_id:
         name = f"{LOCALIZE}:{bug.id}:{bug.case_id[:16]}"
         jobs.enqueue(session, LOCALIZE, target, name, at, bug_id=bug.id)
-    name = key(FILING, effect)
+    name = idempotency_key(FILING, effect)
     known = jobs.of_key(session, name)
     if number is None and known is not None and jobs.is_unfinished(known):
         number = known.arguments.get("number")  # where somebody else waits for the answer

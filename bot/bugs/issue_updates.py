@@ -11,7 +11,7 @@ from datetime import datetime
 from bot.github.limits import marker
 from bot.reports import text
 from bot.reports.issue import collapse_blank_lines
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.reports.templates import render
 from bot.store import Session, campaigns, outbox, targets
 from bot.store.models import Bug, Retest
@@ -55,7 +55,7 @@ def post(session: Session, bug: Bug, drafts: list[EffectDraft], at: datetime) ->
 
 def issue_state_key(session: Session, bug: Bug) -> str:
     """The effect that opens and closes the bug's issue."""
-    return key(ISSUE_STATE, targets.stable_name(session, bug.target), "bug", str(bug.id))
+    return idempotency_key(ISSUE_STATE, targets.stable_name(session, bug.target), "bug", str(bug.id))
 
 
 def build_state_payload(state: str, reason: str) -> dict[str, str]:
@@ -64,7 +64,7 @@ def build_state_payload(state: str, reason: str) -> dict[str, str]:
 
 
 def _draft_comment(session: Session, bug: Bug, what: str, which: str, body: str) -> EffectDraft:
-    name = key(COMMENT, targets.stable_name(session, bug.target), "bug", str(bug.id), what, which)
+    name = idempotency_key(COMMENT, targets.stable_name(session, bug.target), "bug", str(bug.id), what, which)
     payload = {"body": f"{text.cut(collapse_blank_lines(body), MAX_COMMENT)}\n\n{marker(name)}\n"}
     return EffectDraft(COMMENT, name, bug.target, payload, number=bug.issue, bug_id=bug.id)
 

@@ -17,8 +17,11 @@ from typing import NoReturn
 import click
 
 from bot.cli import exits
+from bot.errors import InternalError
 
 FOLDER = Path(__file__).parent
+#: The subfolder that holds what commands share; it is not searched for commands.
+SHARED = "common"
 
 
 class LazyGroup(click.Group):
@@ -62,14 +65,22 @@ class LazyGroup(click.Group):
 
 
 def find_commands(folder: Path) -> dict[str, tuple[str, str]]:
-    """Command name → (module below the folder's package, one line of help) of each file that binds `command`."""
-    found = {}
+    """Command name → (module relative to the package, help line) for each file that binds `command`.
+
+    Skips `common/`, which holds helpers. Raises InternalError if two files define the same command.
+    """
+    found: dict[str, tuple[str, str]] = {}
     for path in sorted(folder.rglob("[!_]*.py")):
+        relative = path.relative_to(folder)
+        if relative.parts[0] == SHARED:
+            continue
         module = ast.parse(path.read_bytes(), filename=str(path))
-        if any(_binds_command(node) for node in module.body):
-            help_line = (ast.get_docstring(module) or "").partition("\n")[0]
-            dotted = ".".join(path.relative_to(folder).with_suffix("").parts)
-            found[path.stem.replace("_", "-")] = (dotted, help_line)
+        if not any(_binds_command(node) for node in module.body):
+            continue
+        name, dotted = path.stem.replace("_", "-"), ".".join(relative.with_suffix("").parts)
+        if name in found:
+            raise InternalError(f"two files define the command {name!r}: {found[name][0]} and {dotted}")
+        found[name] = (dotted, (ast.get_docstring(module) or "").partition("\n")[0])
     return found
 
 

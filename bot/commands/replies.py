@@ -8,7 +8,7 @@ from datetime import datetime
 from bot.commands.command_context import CommandResult, Reaction
 from bot.github.limits import BODY_BUDGET, marker
 from bot.reports import text
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.store import Session, outbox, targets
 from bot.store.models import Command, CommandState
 from bot.store.outbox import EffectDraft
@@ -51,4 +51,4 @@ def _body(results: Sequence[CommandResult]) -> str:
 
 
 def _key(session: Session, row: Command, kind: str) -> str:
-    return key(kind, targets.stable_name(session, row.target), "command", str(row.comment))
+    return idempotency_key(kind, targets.stable_name(session, row.target), "command", str(row.comment))

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.commands.replies import COMMENT, draft_comment
 from bot.reports import text
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.store import Session, audit, jobs, outbox, targets
 from bot.store.models import Job, JobState
 
@@ -41,6 +41,8 @@ def finish_job(
         return
     said = str(result.get("answer") or text.plain(reason))
     body = f"`{job.kind}`: {said}" if state is JobState.DONE else f"`{job.kind}` failed: {said}"
-    name = key(COMMENT, targets.stable_name(session, job.target), "job", job.key, str(jobs.run_number(job)))
+    name = idempotency_key(
+        COMMENT, targets.stable_name(session, job.target), "job", job.key, str(jobs.run_number(job))
+    )
     draft = draft_comment(job.target, int(number), name, body)
     outbox.post(session, [draft], campaign_id=None, issues_per_day=0, at=at)

@@ -23,7 +23,7 @@ from bot.pulls import pull_lifecycle
 from bot.pulls.approval import WRITE_ROLES
 from bot.reports import text
 from bot.reports.buttons import FILE, MUTE, MUTE_FOR, REDUCE
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.reports.templates import pluralize
 from bot.store import Session, audit, bugs, findings, jobs, mutes, now, outbox, pulls
 from bot.store.campaigns import after_commit, get
@@ -89,7 +89,7 @@ def handle(
             session,
             CHECK_RUN_ACTION,
             intent.target,
-            key(CHECK_RUN_ACTION, intent.delivery, check.key),
+            idempotency_key(CHECK_RUN_ACTION, intent.delivery, check.key),
             at,
             arguments={"action": intent.action, "check": check.key},
             campaign_id=check.campaign_id,
@@ -166,7 +166,7 @@ def _rerun_branch(request: ActionRequest) -> str:
         head=old.head,
         base=old.base,
         ref=old.ref,
-        trigger=f"rerun:{key(request.check.key, request.at.isoformat())[:16]}",
+        trigger=f"rerun:{idempotency_key(request.check.key, request.at.isoformat())[:16]}",
         requested_by=request.sender,
         overrides=old.overrides,
     )
@@ -186,7 +186,7 @@ def reduce(request: ActionRequest) -> str:
             request.session,
             "reduce",
             request.check.target,
-            key("reduce", request.check.key, str(bug_id), request.at.isoformat()),
+            idempotency_key("reduce", request.check.key, str(bug_id), request.at.isoformat()),
             request.at,
             bug_id=bug_id,
             campaign_id=one.campaign_id,

@@ -88,7 +88,7 @@ class CheckRunUpdater:
             if there is None:
                 return False  # forgotten meanwhile
             seen = read_progress(session, there, self._corpus)
-        draft = progress_check.draft(seen)
+        draft = progress_check.draft_check_run(seen)
         with self._database.transaction(durable=False) as session:
             campaign = pulls.lock_unfinished(session, campaign_id)
             if campaign is None or not campaign.config:
@@ -106,7 +106,7 @@ class CheckRunUpdater:
                 return False
             seen = read_progress(session, campaign, self._corpus)
             reason = campaign.reason or f"the campaign is {campaign.state}"
-            self._post(session, campaign, progress_check.ended(seen, reason))
+            self._post(session, campaign, progress_check.draft_ended_early(seen, reason))
         return True
 
     def _post(self, session: Session, campaign: Campaign, draft: EffectDraft) -> None:

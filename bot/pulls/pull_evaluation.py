@@ -153,7 +153,9 @@ def _ensure_campaign(
 def _post_queued_check(session: Session, campaign: Campaign, at: datetime) -> None:
     stable_name = targets.stable_name(session, campaign.target)
     queued = progress_check.CampaignProgress.queued(campaign, stable_name, pulls.before(session, campaign))
-    outbox.post(session, [progress_check.draft(queued)], campaign_id=campaign.id, issues_per_day=0, at=at)
+    outbox.post(
+        session, [progress_check.draft_check_run(queued)], campaign_id=campaign.id, issues_per_day=0, at=at
+    )
 
 
 def _record_decision(session: Session, job: Job, pull: Pull, decision: Decision, at: datetime) -> None:

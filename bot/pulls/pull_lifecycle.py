@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from bot.reports.buttons import RERUN
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.store import Session, audit, jobs, now, pulls
 from bot.store.campaigns import after_commit
 from bot.store.models import Job, JobState, Pull
@@ -127,7 +127,7 @@ def _discard_request(session: Session, pull: Pull, at: datetime) -> bool:
 
     One that is under way has decided for a test already, perhaps: its run_number is over.
     """
-    name = key(EVALUATE_PULL, pull.target, str(pull.number))
+    name = idempotency_key(EVALUATE_PULL, pull.target, str(pull.number))
     job, plain = jobs.of_key(session, name), {"number": pull.number}
     if job is None or (not jobs.is_unfinished(job) and not _pending_request(session, name)):
         return False
@@ -160,7 +160,7 @@ def schedule_evaluation(
     again      why the head it has now is to be tested even if it has been, "" if that is no reason
     overrides  fields of the configuration that whoever asks wants otherwise
     """
-    name = key(EVALUATE_PULL, target, str(number))
+    name = idempotency_key(EVALUATE_PULL, target, str(number))
     request = (
         _build_request(session, target, number, again, overrides or {}, requested_by)
         if again

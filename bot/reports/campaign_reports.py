@@ -128,9 +128,9 @@ class CampaignReports:
         for group in report.groups:
             if group.classification in _TRIED and group.script:
                 scripts = [Script(group.example.case, group.script)]
-                if group.found != group.example.case:
-                    alone = self._report(replace(summary, tried={}, findings=(found[group.found],)))
-                    scripts += [Script(group.found, one.script) for one in alone.groups if one.script]
+                if group.original_case != group.example.case:
+                    alone = self._report(replace(summary, tried={}, findings=(found[group.original_case],)))
+                    scripts += [Script(group.original_case, one.script) for one in alone.groups if one.script]
                 made.append(scripts)
         return made
 

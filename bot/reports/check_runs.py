@@ -13,7 +13,7 @@ from bot.reports import text
 from bot.reports.buttons import FILE, MUTE, REDUCE, RERUN, Button, actions
 from bot.reports.campaign_view import CampaignView
 from bot.reports.issue import collapse_blank_lines
-from bot.reports.report import UNDECIDED, Report, key
+from bot.reports.report import UNDECIDED, Report, idempotency_key
 from bot.reports.sections import context, unmuted_regressions
 from bot.reports.templates import pluralize, render
 from bot.store.models import Classification
@@ -62,7 +62,7 @@ def check_run_key_of(view: CampaignView) -> str:
 
 def check_run_key(stable_name: str, head: str, campaign: int) -> str:
     """The key of a campaign's check run."""
-    return key(CHECK_RUN, stable_name, head, str(campaign))
+    return idempotency_key(CHECK_RUN, stable_name, head, str(campaign))
 
 
 def build_check_run(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def build_check_run(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS)
 def headline(report: Report, muted: Sequence[str]) -> str:
     """The report in one line; what is muted is no news."""
     new = unmuted_regressions(report, muted)
-    if report.of(Classification.REGRESSION) and not new:
-        return f"Nothing new in {pluralize(report.ran(), 'case')} but what is muted"
+    if report.with_classification(Classification.REGRESSION) and not new:
+        return f"Nothing new in {pluralize(report.cases_run(), 'case')} but what is muted"
     return report.headline_for(new)
 
 
@@ -109,7 +109,7 @@ def conclusion(report: Report, options: CheckRunOptions = _DEFAULT_OPTIONS) -> s
     if unmuted_regressions(report, options.muted):
         return "failure" if options.gate else "neutral"
     open_ = report.cases(*UNDECIDED)
-    return "success" if report.ran() and not open_ else "neutral"
+    return "success" if report.cases_run() and not open_ else "neutral"
 
 
 def _buttons(report: Report, options: CheckRunOptions) -> list[Button]:

@@ -8,7 +8,7 @@ from bot.errors import InternalError
 from bot.github.limits import BODY_BUDGET, marker
 from bot.reports import text
 from bot.reports.issue_templates import IssueTemplate, template_for
-from bot.reports.report import Group, Report, key
+from bot.reports.report import Group, Report, idempotency_key
 from bot.reports.reproducer import REDUCED, pip_command
 from bot.reports.templates import render
 from bot.store.outbox import ISSUE
@@ -23,7 +23,7 @@ _SIZES = ((4_000, 6_000, 20), (3_000, 3_000, 10), (1_500, 1_500, 5))
 
 def issue_key(stable_name: str, signature: str) -> str:
     """One bug of one target has one issue, whichever campaign finds it."""
-    return key(ISSUE, stable_name, signature)
+    return idempotency_key(ISSUE, stable_name, signature)
 
 
 def issue_title(group: Group) -> str:

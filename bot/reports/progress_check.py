@@ -94,7 +94,7 @@ class CampaignProgress:
         )
 
 
-def draft(progress: CampaignProgress) -> EffectDraft:
+def draft_check_run(progress: CampaignProgress) -> EffectDraft:
     """The check run as it is now; posting it again changes it in place."""
     run = check_run_key(progress.stable_name, progress.head, progress.campaign)
     body = build_payload(
@@ -109,7 +109,7 @@ def draft(progress: CampaignProgress) -> EffectDraft:
     return EffectDraft(CHECK_RUN, run, progress.target, body, editable=True)
 
 
-def ended(progress: CampaignProgress, reason: str) -> EffectDraft:
+def draft_ended_early(progress: CampaignProgress, reason: str) -> EffectDraft:
     """The check run of a campaign that ended before it could say anything of the change."""
     run = check_run_key(progress.stable_name, progress.head, progress.campaign)
     summary = collapse_blank_lines(render("reports/ended_early.md.j2", progress=progress, reason=reason))

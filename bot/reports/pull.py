@@ -22,7 +22,7 @@ from bot.reports.check_runs import (
     headline,
 )
 from bot.reports.issue import collapse_blank_lines
-from bot.reports.report import Group, Report, key
+from bot.reports.report import Group, Report, idempotency_key
 from bot.reports.sections import unmuted_regressions
 from bot.reports.sticky_comment import PreviousFinding, comment_key, draft_comment, rerun_command
 from bot.reports.templates import pluralize, render
@@ -48,7 +48,7 @@ _INCONCLUSIVE = "could not be judged this time"
 
 def pull_key(stable_name: str, pull: Pull) -> str:
     """The key of the check run of a head that no campaign tests."""
-    return key(CHECK_RUN, stable_name, pull.head, f"pull:{pull.number}")
+    return idempotency_key(CHECK_RUN, stable_name, pull.head, f"pull:{pull.number}")
 
 
 def draft_awaiting_approval(stable_name: str, pull: Pull, why: str) -> EffectDraft:
@@ -137,8 +137,8 @@ def _reason_for_no_comment(
     if exists:
         return ""
     if not groups:
-        muted = " but what is muted" if report.of(Classification.REGRESSION) else ""
-        return f"nothing new{muted} in {pluralize(report.ran(), 'case')}: the check run says it"
+        muted = " but what is muted" if report.with_classification(Classification.REGRESSION) else ""
+        return f"nothing new{muted} in {pluralize(report.cases_run(), 'case')}: the check run says it"
     if not config.pull_requests.comment:
         return "pull_requests.comment is off: the check run says it"
     return ""

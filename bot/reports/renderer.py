@@ -21,7 +21,7 @@ from bot.store.outbox import ISSUE, EffectDraft
 from bot.store.step_cost import StepCost
 from fuzzing.outcomes import Phase, Verdict
 
-FORMAT = 1  # of report.json
+FORMAT = 2  # of report.json
 HELD_REASON = "reports.mode is held: a maintainer releases each report"
 
 
@@ -56,7 +56,7 @@ def draft_effects(report: Report, config: Config, page: str = "") -> list[Effect
     hold = HELD_REASON if config.reports.mode == "held" else ""
     run = build_check_run(report, CheckRunOptions(page=page, held=bool(hold)))
     drafts = [EffectDraft(CHECK_RUN, check_run_key_of(view), view.target, run)]
-    for group in report.of(Classification.REGRESSION) if view.pull is None else ():
+    for group in report.with_classification(Classification.REGRESSION) if view.pull is None else ():
         payload = {
             "title": issue_title(group),
             "body": issue_body(report, group),
@@ -89,8 +89,8 @@ def write_artifacts(report: Report, folder: Path) -> tuple[Path, ...]:
     write_json(report, folder)
     files = {"report.md": markdown(report), "report.html": html(report)}
     for group in report.groups:
-        if group.script or group.page:
-            files[f"reproducers/{group.filename}"] = group.script or group.page
+        if group.script or group.replay_instructions:
+            files[f"reproducers/{group.filename}"] = group.script or group.replay_instructions
         for name, data in group.kept.items():
             _write(folder / "reproducers" / group.folder / name, data)
         if group.classification is Classification.REGRESSION:
@@ -141,7 +141,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "headline": report.headline,
         "toolchains": {"head": _toolchain(view.head_toolchain), "base": _toolchain(view.base_toolchain)},
         "library": view.library,
-        "cases": {"planned": view.planned, "run": report.ran(), "not_run": report.not_run},
+        "cases": {"planned": view.planned, "run": report.cases_run(), "not_run": report.not_run},
         "stopped": view.stopped,
         "verdicts": {
             side.value: {verdict.value: cases for verdict, cases in report.verdicts(side).items()}
@@ -216,7 +216,7 @@ def _group(group: Group) -> dict[str, Any]:
         "title": group.title,
         "classification": group.classification.value,
         "cases": group.cases,
-        "reproducer": f"reproducers/{group.filename}" if group.script or group.page else None,
+        "reproducer": f"reproducers/{group.filename}" if group.script or group.replay_instructions else None,
         "replay": group.replay or None,
         "tried": group.tried,
         "example": {
@@ -227,7 +227,7 @@ def _group(group: Group) -> dict[str, Any]:
             "base": example.base.to_json() if example.base else None,
             "reason": example.reason,
         },
-        "reduction": {"from": group.found, "history": group.history} if group.history else None,
+        "reduction": {"from": group.original_case, "history": group.history} if group.history else None,
         "shown": [
             {
                 "case": row.case,

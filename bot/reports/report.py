@@ -72,12 +72,12 @@ class Group:
     cases: int
     shown: tuple[CaseRow, ...]
     example: FindingView
-    found: str = ""
+    original_case: str = ""
     found_by_reduction: int = 0
     history: str = ""
     program: str = ""
     script: str = ""
-    page: str = ""
+    replay_instructions: str = ""
     tried: int | None = None
     replay: str = ""
     kept: Mapping[str, bytes] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Group:
     @property
     def filename(self) -> str:
         """The reproducer's file name, or the page's; one signature may show both new and old failures."""
-        return f"{self._stem}.{'txt' if self.page else 'py'}"
+        return f"{self._stem}.{'txt' if self.replay_instructions else 'py'}"
 
     @property
     def folder(self) -> str:
@@ -122,13 +122,13 @@ class Report:
     groups: tuple[Group, ...]
     operators: tuple[OperatorRow, ...]
 
-    def of(self, *standings: Classification) -> tuple[Group, ...]:
+    def with_classification(self, *standings: Classification) -> tuple[Group, ...]:
         """The groups of these standings, the largest first."""
         return tuple(group for group in self.groups if group.classification in standings)
 
     def cases(self, *standings: Classification) -> int:
         """How many planned cases became findings of one of these standings."""
-        return sum(group.cases - group.found_by_reduction for group in self.of(*standings))
+        return sum(group.cases - group.found_by_reduction for group in self.with_classification(*standings))
 
     def verdicts(self, side: Side) -> dict[Verdict, int]:
         """Cases by verdict on one side, in the order of `Verdict`."""
@@ -138,19 +138,19 @@ class Report:
                 total[count.verdict] += count.cases
         return {verdict: total[verdict] for verdict in Verdict if total[verdict]}
 
-    def ran(self, side: Side = Side.HEAD) -> int:
+    def cases_run(self, side: Side = Side.HEAD) -> int:
         """How many cases have an outcome on that side."""
         return sum(self.verdicts(side).values())
 
     @property
     def not_run(self) -> int:
         """Planned cases without an outcome at head."""
-        return max(0, self.view.planned - self.ran())
+        return max(0, self.view.planned - self.cases_run())
 
     @property
     def headline(self) -> str:
         """The report in one line, for a check run's title."""
-        return self.headline_for(self.of(Classification.REGRESSION))
+        return self.headline_for(self.with_classification(Classification.REGRESSION))
 
     def headline_for(self, new: Sequence[Group]) -> str:
         """The same where only these groups are news: as many bugs as groups, as many cases as are in them."""
@@ -159,15 +159,15 @@ class Report:
             group.found_by_reduction for group in new
         )  # while other cases were made small: none of those that ran
         cases = sum(group.cases for group in new) - found_by_reduction
-        ran = f"{self.ran():,} case{'' if self.ran() == 1 else 's'}"
+        ran = f"{self.cases_run():,} case{'' if self.cases_run() == 1 else 's'}"
         if cases:
             more = f"; {found_by_reduction} more met while they were made small" if found_by_reduction else ""
             return f"{bugs}: {cases} of {ran} fail{'s' * (cases == 1)} here and passed at base{more}"
-        if not self.ran():
+        if not self.cases_run():
             return "No case was run"
         if found_by_reduction:
             return f"{bugs}, met while other cases were made small; {ran} ran"
-        failing = self.of(Classification.INCONCLUSIVE)
+        failing = self.with_classification(Classification.INCONCLUSIVE)
         if not self.view.base and failing:
             kinds = f"{len(failing)} kind{'' if len(failing) == 1 else 's'} of failure"
             return f"{kinds}: {self.cases(Classification.INCONCLUSIVE)} of {ran} fail"
@@ -252,7 +252,7 @@ class _GroupBuilder:
             self.cases,
             tuple(self.rows),
             smallest,
-            found=of.case,
+            original_case=of.case,
             found_by_reduction=self.found_by_reduction,
             history=history,
         )
@@ -287,8 +287,8 @@ def _with_evidence(
     if reproducer.has_template(outcome.backend, frontend) and tried in (None, BUG_SHOWN):
         case = complete(case)
         return replace(described, script=reproducer.render(case, outcome, toolchain, filename=group.filename))
-    page = reproducer.render_replay_instructions(case, outcome, toolchain, group.folder)
-    return replace(described, page=page, kept=case.files())
+    instructions = reproducer.render_replay_instructions(case, outcome, toolchain, group.folder)
+    return replace(described, replay_instructions=instructions, kept=case.files())
 
 
 def _operators(
@@ -323,7 +323,7 @@ def _operator_sort_key(row: OperatorRow) -> tuple[int, int, int, int, str]:
     )
 
 
-def key(*parts: str) -> str:
+def idempotency_key(*parts: str) -> str:
     """An idempotency key: 32 hex digits that stand for these parts and no others."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -97,7 +97,7 @@ def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None)
     muted  globs over operators that maintainers do not want to hear of
     """
     made = [
-        Section(name, title, words, report.of(*standings), name in ("new", "failing"))
+        Section(name, title, words, report.with_classification(*standings), name in ("new", "failing"))
         for name, title, standings, words in (_SECTIONS if report.view.base else _SECTIONS_WITHOUT_BASE)
     ]
     if muted:
@@ -109,7 +109,9 @@ def sections(report: Report, muted: Sequence[str] = (), pull: int | None = None)
 
 def unmuted_regressions(report: Report, muted: Sequence[str] = ()) -> list[Group]:
     """The regressions that speak against the change: those of operators nobody has muted."""
-    return [group for group in report.of(Classification.REGRESSION) if not is_muted(group, muted)]
+    return [
+        group for group in report.with_classification(Classification.REGRESSION) if not is_muted(group, muted)
+    ]
 
 
 def is_muted(group: Group, muted: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from bot.errors import InternalError
 from bot.github.limits import BODY_BUDGET, marker
 from bot.reports.annotations import TouchedCode
 from bot.reports.issue import collapse_blank_lines
-from bot.reports.report import Group, Report, key
+from bot.reports.report import Group, Report, idempotency_key
 from bot.reports.reproducer import pip_command
 from bot.reports.templates import render
 from bot.store.outbox import EffectDraft
@@ -46,7 +46,7 @@ def rerun_command(report: Report, group: Group) -> str:
 
 def comment_key(stable_name: str, pull: int) -> str:
     """A pull request has one comment."""
-    return key(STICKY, stable_name, f"pull:{pull}")
+    return idempotency_key(STICKY, stable_name, f"pull:{pull}")
 
 
 def draft_comment(

@@ -115,7 +115,7 @@ class VerdictChart:
 
 def build_chart(report: Report) -> VerdictChart:
     """The picture of `report`; without a base it has one column a verdict."""
-    sides = (Side.BASE, Side.HEAD) if report.ran(Side.BASE) else (Side.HEAD,)
+    sides = (Side.BASE, Side.HEAD) if report.cases_run(Side.BASE) else (Side.HEAD,)
     bars = tuple(_bar(report, side, 8 + at * (BAR + 10)) for at, side in enumerate(sides))
     used = set(report.verdicts(Side.HEAD)) | set(report.verdicts(Side.BASE))
     verdicts = [verdict for verdict in VERDICT_ORDER if verdict in used]

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import structlog
 
-from bot.reports.report import key
+from bot.reports.report import idempotency_key
 from bot.store import Session, audit, jobs, periodic_tasks, suppression, target_rename, targets
 from bot.store.models import Installation, SuppressionCause, Target, TargetState
 
@@ -71,7 +71,7 @@ def _request_mirror_deletion(session: Session, target: str, names: Sequence[str]
 
     No transaction waits for files. What is needed of them is fetched once more.
     """
-    event_count = key(MIRRORS, *names, at.isoformat())
+    event_count = idempotency_key(MIRRORS, *names, at.isoformat())
     jobs.enqueue(session, MIRRORS, target, event_count, at, arguments={"names": list(names)})
 
 

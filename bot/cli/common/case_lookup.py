@@ -63,7 +63,7 @@ def _import_models(path: Path) -> tuple[Path, dict[str, str]]:
             raise _no_case_error(path, left_out)
         for line in left_out:
             click.echo(f"left out {line}", err=True)
-        return _hold_until_exit(model_cache.kept(folder, cases)) / corpus.name, cases
+        return _hold_until_exit(model_cache.store(folder, cases)) / corpus.name, cases
 
 
 def _no_case_error(path: Path, left_out: Sequence[str]) -> UsageError:

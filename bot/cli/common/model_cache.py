@@ -55,7 +55,7 @@ class ModelCache:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def kept(self, folder: Path, cases: Iterable[str]) -> Iterator[Path]:
+    def store(self, folder: Path, cases: Iterable[str]) -> Iterator[Path]:
         """The set of these cases, which `folder` becomes unless it is there; nobody removes it meanwhile."""
         origin = (folder / _USED).read_text(encoding="utf-8", errors="surrogateescape")
         words = "\n".join([origin, *sorted(cases)])

@@ -138,14 +138,14 @@ def piped(script: str, into: str) -> subprocess.CompletedProcess[str]:
 SAYS = """
 import click
 from bot.cli.common.console import stderr, stdout
-from bot.cli.exits import Exit, leave
+from bot.cli.exits import Exit, run_and_exit
 @click.command()
 @click.option("--json", is_flag=True)
 def command(json):
     for number in range(2_000):
         {say}
     return Exit.FOUND
-leave(command, [])
+run_and_exit(command, [])
 """
 
 

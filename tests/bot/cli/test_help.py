@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli import FOLDER, cli, find_commands
+from bot.errors import InternalError
 
 HEAVY = ("fastapi", "sqlalchemy", "numpy", "uvicorn", "pydantic", "structlog", "jinja2", "github", "rich")
 
@@ -51,10 +52,20 @@ def test_commands_are_files_that_bind_command(tmp_path: Path) -> None:
     (tmp_path / "kitchen" / "brew.py").write_text('"""Brew."""\ndef command() -> None: ...\n')
     (tmp_path / "helper.py").write_text('"""No command."""\ncommands = []\n')
     (tmp_path / "_private.py").write_text('"""Hidden."""\ncommand = 1\n')
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "shared.py").write_text('"""No command either."""\ncommand = 1\n')
     assert find_commands(tmp_path) == {
         "make-tea": ("make_tea", "Make tea."),
         "brew": ("kitchen.brew", "Brew."),
     }
+
+
+def test_two_commands_of_one_name_are_an_error(tmp_path: Path) -> None:
+    for folder in ("kitchen", "garden"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "brew.py").write_text('"""Brew."""\ncommand = 1\n')
+    with pytest.raises(InternalError, match=r"'brew'.*garden\.brew.*kitchen\.brew"):
+        find_commands(tmp_path)
 
 
 def test_a_misspelt_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def use(model_cache: ModelCache, origin: Path, *cases: str) -> Path:
     """A command that makes a set of these cases, uses it and ends."""
     with model_cache.new_set(origin) as folder:
         (folder / NAME).mkdir()
-        with model_cache.kept(folder, cases) as kept:
+        with model_cache.store(folder, cases) as kept:
             assert (kept / NAME).is_dir()
             return kept
 
@@ -97,12 +97,12 @@ import sys, time
 from pathlib import Path
 from bot.cli.common.model_cache import ModelCache
 model_cache = ModelCache(Path(sys.argv[1]))
-with model_cache.begun(Path(sys.argv[2])) as folder:
+with model_cache.new_set(Path(sys.argv[2])) as folder:
     (folder / "nets").mkdir()
     if sys.argv[3] == "making":
         print(folder, flush=True)
         time.sleep(3600)
-    with model_cache.kept(folder, ["1"]) as kept:
+    with model_cache.store(folder, ["1"]) as kept:
         print(kept, flush=True)
         time.sleep(3600)
 """

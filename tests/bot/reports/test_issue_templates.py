@@ -58,7 +58,7 @@ HEADINGS = {
 def made(backend: str, at: int = 2, **changes: object) -> tuple[Report, Group]:
     """The sample's findings as another compiler's, with a short reproducer."""
     report = sample_campaign.report()
-    group = report.of(Classification.REGRESSION)[at]
+    group = report.with_classification(Classification.REGRESSION)[at]
     head = group.example.head
     assert head is not None
     example = replace(group.example, head=replace(head, backend=backend))

@@ -140,7 +140,10 @@ def only(classification: Classification) -> Any:
 
 def test_the_check_run_of_a_pull_request(report: Report) -> None:
     changed_lines = build_annotations(
-        report.of(Classification.REGRESSION), TouchedCode(TOUCHED), partial(rerun_command, report), gate=False
+        report.with_classification(Classification.REGRESSION),
+        TouchedCode(TOUCHED),
+        partial(rerun_command, report),
+        gate=False,
     )
     run = build_check_run(
         report, CheckRunOptions("https://assay.example/campaigns/12", False, (), NUMBER, changed_lines)
@@ -200,10 +203,10 @@ def test_what_is_muted_is_shown_apart_and_is_no_news() -> None:
 
 def test_the_scripts_are_in_the_check_run_for_nothing_else_on_github_has_them(report: Report) -> None:
     text = build_check_run(report, CheckRunOptions(pull=NUMBER))["output"]["text"]
-    for group in report.of(Classification.REGRESSION):
+    for group in report.with_classification(Classification.REGRESSION):
         assert group.script.strip() in text
         assert f"<summary>{group.filename}" in text
-    for group in report.of(Classification.ALREADY_BROKEN):
+    for group in report.with_classification(Classification.ALREADY_BROKEN):
         assert group.script.strip() not in text
     assert "import numpy" not in build_check_run(report)["output"]["text"]
 
@@ -219,7 +222,7 @@ def test_buttons_are_offered_where_they_do_something(report: Report) -> None:
 
 def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Report) -> None:
     changed_lines = build_annotations(
-        report.of(Classification.REGRESSION), TouchedCode(TOUCHED), lambda _: "", gate=True
+        report.with_classification(Classification.REGRESSION), TouchedCode(TOUCHED), lambda _: "", gate=True
     )
     assert [(one["path"], one["start_line"], one["annotation_level"]) for one in changed_lines] == [
         ("src/op/affine_grid.cpp", 41, "failure"),
@@ -232,14 +235,21 @@ def test_a_finding_is_told_beside_the_line_that_serves_its_operator(report: Repo
 def test_a_file_whose_name_cannot_be_written_gets_no_annotation(report: Report, path: str) -> None:
     touched = [{"operator": "AffineGrid", "places": [{"path": path, "line": 1, "role": "converter"}]}]
     assert (
-        build_annotations(report.of(Classification.REGRESSION), TouchedCode(touched), lambda _: "", gate=True)
+        build_annotations(
+            report.with_classification(Classification.REGRESSION),
+            TouchedCode(touched),
+            lambda _: "",
+            gate=True,
+        )
         == []
     )
 
 
 def test_a_change_that_touches_nothing_has_no_annotation(report: Report) -> None:
     assert (
-        build_annotations(report.of(Classification.REGRESSION), TouchedCode(()), lambda _: "", gate=True)
+        build_annotations(
+            report.with_classification(Classification.REGRESSION), TouchedCode(()), lambda _: "", gate=True
+        )
         == []
     )
 
@@ -250,7 +260,10 @@ def test_a_hostile_title_mentions_nobody_beside_a_line() -> None:
         title="@octocat see https://evil.example/#1 ghp_0123456789abcdefghijABCDEFGHIJ012345",
     )
     (changed_line,) = build_annotations(
-        of_pull(hostile).of(Classification.REGRESSION), TouchedCode(TOUCHED), lambda _: "", gate=False
+        of_pull(hostile).with_classification(Classification.REGRESSION),
+        TouchedCode(TOUCHED),
+        lambda _: "",
+        gate=False,
     )
     assert "@octocat" not in changed_line["title"]
     assert "://" not in changed_line["title"]
@@ -263,7 +276,7 @@ def test_a_hostile_title_mentions_nobody_beside_a_line() -> None:
 
 def test_the_comment(report: Report) -> None:
     previous = [PreviousFinding("openvino convert crash: Resize axes", "passes at 4f1c2a9be07d")]
-    groups = report.of(Classification.REGRESSION)
+    groups = report.with_classification(Classification.REGRESSION)
     draft = draft_comment(
         report, groups, previous, TouchedCode(TOUCHED), "https://github.com/acme/graphs/runs/5"
     )
@@ -363,7 +376,9 @@ def test_a_comment_stays_below_githubs_limit_whatever_was_found() -> None:
     many: list[Any] = [replace(one, signature=f"{n:016x}", title=f"{n} {'@`|[' * 60}") for n in range(3000)]
     report = of_pull(*many)
     previous = [PreviousFinding("x" * 5000, "y" * 100)] * 3000
-    draft = draft_comment(report, report.of(Classification.REGRESSION), previous, TouchedCode(()), "")
+    draft = draft_comment(
+        report, report.with_classification(Classification.REGRESSION), previous, TouchedCode(()), ""
+    )
     assert len(draft.payload["body"]) <= 60_000
     assert len(build_check_run(report, CheckRunOptions(pull=NUMBER))["output"]["text"]) <= 60_000
     assert "@`" not in draft.payload["body"].replace("`assay", "")
@@ -404,7 +419,7 @@ def test_the_check_run_of_a_campaign_at_work() -> None:
         remaining_s=95.0, budget_s=240.0,
         toolchains=[("head", "openvino 2026.4.1"), ("base", "openvino 2024.0.0")],
     )  # fmt: skip
-    payload = progress_check.draft(seen).payload
+    payload = progress_check.draft_check_run(seen).payload
     assert (payload["status"], payload.get("conclusion")) == ("in_progress", None)
     check_golden("check_progress.md", f"{payload['output']['title']}\n\n{payload['output']['summary']}")
     assert (

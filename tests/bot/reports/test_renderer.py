@@ -44,7 +44,7 @@ def test_report_html(report: Report) -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_issues(report: Report, at: int) -> None:
-    group = report.of(Classification.REGRESSION)[at]
+    group = report.with_classification(Classification.REGRESSION)[at]
     check_golden(f"issue-{at}.md", f"{issue.issue_title(group)}\n\n{issue.issue_body(report, group)}")
 
 
@@ -87,7 +87,10 @@ def test_what_a_source_still_lacks() -> None:
 
 
 def test_without_a_base_a_failure_is_just_a_failure(report: Report) -> None:
-    [example] = [group.example for group in report.of(Classification.INCONCLUSIVE, Classification.FLAKY)][:1]
+    [example] = [
+        group.example
+        for group in report.with_classification(Classification.INCONCLUSIVE, Classification.FLAKY)
+    ][:1]
     alone = replace(report.view, base="", base_toolchain=None, counts=report.view.counts)
     found = build_report(
         replace(alone, findings=[replace(example, classification=Classification.INCONCLUSIVE)])
@@ -99,7 +102,7 @@ def test_without_a_base_a_failure_is_just_a_failure(report: Report) -> None:
 
 
 def test_lost_support_is_told_and_not_filed(report: Report) -> None:
-    [example] = [group.example for group in report.of(Classification.REGRESSION)][:1]
+    [example] = [group.example for group in report.with_classification(Classification.REGRESSION)][:1]
     view = replace(report.view, findings=[replace(example, classification=Classification.SUPPORT_LOST)])
     found = build_report(view)
     assert renderer.as_json(found)["sections"]["support_lost"] == 1

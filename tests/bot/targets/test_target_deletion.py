@@ -295,7 +295,7 @@ def settings(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("settings")
 def test_the_command(tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["forget", "Octo/LOST", "--yes"])
+    done = CliRunner().invoke(cli, ["delete", "Octo/LOST", "--yes"])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
         "octo/lost is forgotten: 3 campaign_cases, 1 campaigns, 1 targets",
@@ -306,7 +306,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("settings")
 def test_the_command_asks_first(tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["forget", LOST], input="n\n")
+    done = CliRunner().invoke(cli, ["delete", LOST], input="n\n")
     assert done.exit_code == 1
     assert "Delete all that is kept of octo/lost?" in done.output
     assert "git/octo/lost.git/HEAD" in files(tmp_path)
@@ -314,7 +314,7 @@ def test_the_command_asks_first(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("settings")
 def test_the_command_says_what_it_does_not_know() -> None:
-    done = CliRunner().invoke(cli, ["forget", "octo/unknown", "--yes"])
+    done = CliRunner().invoke(cli, ["delete", "octo/unknown", "--yes"])
     assert isinstance(done.exception, UsageError)
     assert "nothing is known of 'octo/unknown'" in str(done.exception)
 
@@ -325,6 +325,6 @@ def test_the_command_warns_where_the_app_is_installed_still(database: Database) 
         session.add(Installation(id=9, account="octo", changed_at=NOW - timedelta(days=1)))
         session.flush()
         session.get_one(Target, LOST).installation_id = 9
-    done = CliRunner().invoke(cli, ["forget", LOST, "--yes", "--json"])
+    done = CliRunner().invoke(cli, ["delete", LOST, "--yes", "--json"])
     assert json.loads(done.stdout)["campaigns"] == 1
     assert "uninstall it, or octo/lost is watched again" in done.stderr
