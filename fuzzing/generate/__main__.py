@@ -40,7 +40,7 @@ _PROGRESS_S = 2.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
-    given = parser().parse_args(arguments)
+    given = build_parser().parse_args(arguments)
 
     def work() -> None:
         run(parse_plan(given), _at_least(given.count, 1, "--count"), _at_least(given.jobs, 1, "--jobs"))
@@ -85,7 +85,7 @@ def run(plan: model_batches.RunPlan, count: int, jobs: int) -> None:
     )
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """The command's options."""
     made = argparse.ArgumentParser(prog="python -m fuzzing.generate", description="Generate models.")
     add, limits = made.add_argument, GraphLimits()
@@ -148,7 +148,7 @@ def parse_plan(given: argparse.Namespace) -> model_batches.RunPlan:
 def _exclude_unsupported(settings: GeneratorSettings, backend: str) -> GeneratorSettings:
     """The settings without what the backend refuses; said on stderr."""
     names = settings.operators or tuple(operators.specifications(settings.opset))
-    found = supported_ops.left_out(backend, settings.opset, settings.dtypes)
+    found = supported_ops.find_unsupported(backend, settings.opset, settings.dtypes)
     refused = {name: dtypes for name, dtypes in found.items() if name in names}
     whole = [name for name, dtypes in refused.items() if set(dtypes) >= set(settings.dtypes)]
     note(
@@ -187,7 +187,7 @@ def _operators(text: str, opset: int) -> tuple[str, ...]:
     if not wanted:
         raise UsageError("--operators names none; write all, or names with commas, such as Add,Conv")
     for name in wanted:
-        if name not in operators.patterns(opset):
+        if name not in operators.pattern_specifications(opset):
             operators.get_specification(name, opset)
     return wanted
 

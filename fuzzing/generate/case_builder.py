@@ -35,7 +35,7 @@ class CaseOrigin:
     library: str = "onnx"
 
 
-def case(
+def build_case(
     generated: GeneratedGraph, seed: int, origin: CaseOrigin, test: str, *, initializers: bool = False
 ) -> TestCase:
     """The case of a graph that was generated from `seed`; `test` names it within its source.

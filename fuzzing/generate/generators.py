@@ -44,7 +44,7 @@ def register_generator(name: str) -> Callable[[M], M]:
     return register
 
 
-def names() -> tuple[str, ...]:
+def list_names() -> tuple[str, ...]:
     """The names of all generators, sorted. Loads every part of `fuzzing.generate`."""
     return _GENERATORS.names()
 

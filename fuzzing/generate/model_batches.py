@@ -118,7 +118,7 @@ def generate_batch(plan: RunPlan, indices: Iterable[int]) -> ModelBatch:
 def _case(plan: RunPlan, index: int, seed: int, generated: GeneratedGraph) -> TestCase:
     test = f"{plan.generator}/{plan.seed}/{index}"
     origin = case_builder.CaseOrigin(plan.generator, _onnx_version())
-    return case_builder.case(generated, seed, origin, test, initializers=plan.settings.initializers)
+    return case_builder.build_case(generated, seed, origin, test, initializers=plan.settings.initializers)
 
 
 @lru_cache(maxsize=4)

@@ -201,7 +201,7 @@ class ModelDraft:
         rank = rng.between(limits.min_rank, limits.max_rank)
         shape = tuple([rng.between(limits.min_dim, limits.max_dim) for _ in range(rank)])
         edge = self._builder.placeholder(TensorType(dtype, shape))
-        self._ranges[edge] = intervals.draw_fresh(rng, intervals.FULL_RANGES[dtype], dtype)
+        self._ranges[edge] = intervals.draw_interval(rng, intervals.FULL_RANGES[dtype], dtype)
         self._edges.append(edge)
         return edge
 

@@ -42,7 +42,7 @@ UnsupportedTypes = Mapping[str, tuple[str, ...]]
 RefusalCounts = dict[str, dict[str, int]]
 
 
-def left_out(backend: str, opset: int, dtypes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def find_unsupported(backend: str, opset: int, dtypes: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """What the compiler refuses in more than half of its trials, for lead inputs of these element types.
 
     An operator that it refuses now and then stays: most nodes of it run, and those that do not are told as
@@ -96,7 +96,7 @@ def _trials(opset: int, dtypes: Iterable[str]) -> Iterator[tuple[str, str, TestC
                 continue
             for number in range(TRIALS):
                 seed = derive_seed(number, name, dtype)
-                yield dtype, name, case_builder.case(solver.generate(seed), seed, origin, f"{name}/{number}")
+                yield dtype, name, case_builder.build_case(solver.generate(seed), seed, origin, f"{name}/{number}")
 
 
 def _path(backend: str, opset: int) -> Path:

@@ -147,7 +147,7 @@ def _body(body: Subgraph, of: Mapping[int, int]) -> Subgraph:
     if any(edge != kept for edge, kept in merged.items()):
         inner = replace(
             inner,
-            nodes=tuple([node.fed(merged) for node in inner.nodes]),
+            nodes=tuple([node.replace_inputs(merged) for node in inner.nodes]),
             outputs=tuple([merged.get(edge, edge) for edge in inner.outputs]),
         )
     made, places = _canonicalize(inner)

@@ -150,7 +150,7 @@ def magnitude(a: Interval) -> Interval:
     return Interval(least, a.largest)
 
 
-def draw_fresh(rng: Rng, allowed: Interval, dtype: str) -> Interval:
+def draw_interval(rng: Rng, allowed: Interval, dtype: str) -> Interval:
     """Where the elements of a new placeholder come from: usual numbers, as far as `allowed` holds them."""
     if dtype == "bool":
         return BOOLEAN

@@ -123,7 +123,7 @@ class Node(NamedTuple):
             if isinstance(value, Subgraph):
                 yield value
 
-    def fed(self, numbers: Mapping[int, int]) -> Node:
+    def replace_inputs(self, numbers: Mapping[int, int]) -> Node:
         """The same node with `numbers[e]` for each edge e that it uses; edges that are no key stay."""
         get = numbers.get
         attributes = {
@@ -137,7 +137,7 @@ class Node(NamedTuple):
 
     def renumber(self, numbers: Mapping[int, int]) -> Node:
         """The same node with `numbers[e]` for each edge e that it uses or gives."""
-        return self.fed(numbers)._replace(outputs=tuple([numbers[edge] for edge in self.outputs]))
+        return self.replace_inputs(numbers)._replace(outputs=tuple([numbers[edge] for edge in self.outputs]))
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def substitute(graph: Graph, edges: Mapping[int, int]) -> Graph:
     Nodes are put in a new order where that is needed. Raises UsageError where an edge would come to depend
     on itself. Types stay: see `retype`.
     """
-    nodes = [node.fed(edges) for node in graph.nodes]
+    nodes = [node.replace_inputs(edges) for node in graph.nodes]
     outputs = tuple([edges.get(edge, edge) for edge in graph.outputs])
     changed = replace(graph, nodes=tuple(nodes), outputs=outputs)
     if all(

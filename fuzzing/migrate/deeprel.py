@@ -13,7 +13,7 @@ from fuzzing.cases import TestCase, TorchCall
 from fuzzing.entry_point import note
 from fuzzing.generate.deeprel.api_pairs import LibraryBug
 from fuzzing.generate.deeprel.search import Search, SearchSettings
-from fuzzing.migrate.deeprel_seeds import covered, recorded
+from fuzzing.migrate.deeprel_seeds import list_sampled_apis, sample_calls
 from fuzzing.migrate.source_parts import Part
 from fuzzing.migrate.sources import Skip, register_source
 
@@ -30,17 +30,17 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """
     settings = SearchSettings()
     if part is None:
-        search = Search(recorded(settings.invocations), settings)
+        search = Search(sample_calls(settings.invocations), settings)
     else:
         mine = partial(_part_contains, part)
-        search = Search(recorded(settings.invocations, mine), settings, source_filter=mine, covered=covered())
+        search = Search(sample_calls(settings.invocations, mine), settings, source_filter=mine, covered=list_sampled_apis())
     note(f"{NAME}: {search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     for item in search.run():
         if isinstance(item, TestCase):
             yield item
         elif isinstance(item, LibraryBug):
             yield Skip(
-                item.case.provenance.test, "the library dies of it, or breaks its own assertion", told(item)
+                item.case.provenance.test, "the library dies of it, or breaks its own assertion", describe_bug(item)
             )
     note(search.totals.text())
 
@@ -57,7 +57,7 @@ def family_name(api: str) -> str:
     return api.rsplit(".", 1)[-1].lower().rstrip("_0123456789")
 
 
-def told(bug: LibraryBug) -> str:
+def describe_bug(bug: LibraryBug) -> str:
     """How the library died, and of what."""
     program = bug.case.program
     call = program.source() if isinstance(program, TorchCall) else bug.api

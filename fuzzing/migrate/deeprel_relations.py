@@ -26,7 +26,7 @@ from fuzzing.errors import InfrastructureError, UsageError
 from fuzzing.generate.deeprel.api_inventory import canonical_name, list_apis
 from fuzzing.generate.deeprel.api_pairs import Inconsistency, LibraryBug
 from fuzzing.generate.deeprel.search import Relation, Search, SearchSettings
-from fuzzing.migrate.deeprel_seeds import recorded
+from fuzzing.migrate.deeprel_seeds import sample_calls
 
 _PROGRESS_EVERY = 250  # pairs; some seconds apart
 
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(given: argparse.Namespace) -> None:
     settings = SearchSettings(rounds=given.rounds, mutants=given.mutants, seed=given.seed)
     note("collecting the recorded calls")
-    seeds = recorded(settings.invocations) if given.corpus is None else _cases(given.corpus)
+    seeds = sample_calls(settings.invocations) if given.corpus is None else _cases(given.corpus)
     search = Search(seeds, settings)
     note(f"{search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     relations = list(_relations(search))
@@ -127,7 +127,7 @@ def _show(given: argparse.Namespace) -> None:
         sys.stdout.write(f"{name}: {len(found)} relations in {given.relations}\n")
     else:
         settings = SearchSettings(rounds=1, mutants=given.mutants, seed=given.seed)
-        search = Search(recorded(settings.invocations, lambda entry: _is_of(entry, name)), settings)
+        search = Search(sample_calls(settings.invocations, lambda entry: _is_of(entry, name)), settings)
         if name not in search.totals.covered:
             raise UsageError(
                 f"torch's databases hold no call of {name}; only a whole run may know its relations: "

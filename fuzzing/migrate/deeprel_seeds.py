@@ -10,7 +10,7 @@ from fuzzing.generate.deeprel.api_inventory import canonical_name
 from fuzzing.migrate import torch_moduleinfo, torch_opinfo
 
 
-def recorded(count: int, wanted: Callable[[str], bool] | None = None) -> Iterator[TestCase]:
+def sample_calls(count: int, wanted: Callable[[str], bool] | None = None) -> Iterator[TestCase]:
     """Up to `count` cases of each operator and module of the installed torch, in its order.
 
     wanted  takes an operator's or module's name below torch; only those for which it is true are sampled
@@ -29,7 +29,7 @@ def recorded(count: int, wanted: Callable[[str], bool] | None = None) -> Iterato
             )
 
 
-def covered() -> frozenset[str]:
+def list_sampled_apis() -> frozenset[str]:
     """The APIs that recorded calls are expected of: nothing is sampled to know them."""
     entries = (*torch_opinfo.load_database(), *torch_moduleinfo.load_database())
     return frozenset(filter(None, (canonical_name(f"torch.{entry.name}") for entry in entries)))

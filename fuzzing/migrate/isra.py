@@ -54,7 +54,7 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
         raise InfrastructureError(f"{NAME} needs onnx: pip install onnx ({error})") from error
     for number in range(MODELS):
         if part is None or part.contains(test_name(number)):
-            yield model(number)
+            yield make_model(number)
 
 
 def test_name(number: int) -> str:
@@ -62,14 +62,14 @@ def test_name(number: int) -> str:
     return f"{SEED}/{number}"
 
 
-def model(number: int, seed: int = SEED) -> TestCase:
+def make_model(number: int, seed: int = SEED) -> TestCase:
     """One model as a case."""
     from fuzzing.generate import case_builder
 
     own = derive_seed(seed, NAME, number)
     rng = Rng(derive_seed(own, "settings"))
     generated = _solver(rng.between(*OPSETS), rng.choice(DTYPES)).generate(own)
-    return case_builder.case(
+    return case_builder.build_case(
         generated, own, case_builder.CaseOrigin(NAME, version(LIBRARY), LIBRARY), test_name(number)
     )
 

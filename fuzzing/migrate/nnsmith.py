@@ -25,10 +25,10 @@ SEED = 0
 def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     """Models of seeds derived from one; a part has some of them."""
     tests = (f"{NAME}/{SEED}/{number}" for number in range(MODELS))
-    yield from made(test for test in tests if part is None or part.contains(test))
+    yield from generate_cases(test for test in tests if part is None or part.contains(test))
 
 
-def made(tests: Iterator[str]) -> Iterator[TestCase | Skip]:
+def generate_cases(tests: Iterator[str]) -> Iterator[TestCase | Skip]:
     """The case of each test, or why it is none; raises InfrastructureError if there is no NNSmith."""
     from fuzzing.errors import UnreadableError
     from fuzzing.generate.isra.settings import GeneratorSettings

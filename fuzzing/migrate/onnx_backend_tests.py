@@ -51,7 +51,7 @@ def isolate_import(source: str) -> Iterator[None]:
         raise InfrastructureError(f"{source} needs the onnx package: pip install onnx ({error})") from error
 
 
-def migrate(
+def migrate_tests(
     source: str, tests: Sequence[BackendTest], operator: Callable[[BackendTest], str]
 ) -> Iterator[TestCase | Skip]:
     """Each data set of each test as a case of `source`, or why it is none; `operator` says what is tested."""
@@ -84,7 +84,7 @@ def _case(
     if model is None:
         return Skip(provenance.test, "the test has no model")
     try:
-        check(model)
+        check_model(model)
         given = _by_name([item.name for item in model.graph.input], inputs, "inputs")
         expected = _by_name([item.name for item in model.graph.output], outputs, "outputs")
     except UnsupportedModelError as error:
@@ -92,7 +92,7 @@ def _case(
     return build_case(model, given, expected, Tolerance(test.rtol, test.atol), provenance)
 
 
-def check(model: ModelProto) -> None:
+def check_model(model: ModelProto) -> None:
     """Raises UnsupportedModelError where a model is not what the ONNX that is installed takes."""
     import onnx
 

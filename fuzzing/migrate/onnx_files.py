@@ -102,7 +102,7 @@ def _cases(file: Path, name: str, *, alone: bool) -> Iterator[TestCase | Skip]:
     """A model's cases; `alone`: what lies beside it can only be its own."""
     try:
         model = onnx_loader.read_model(file)
-        onnx_backend_tests.check(model)
+        onnx_backend_tests.check_model(model)
     except UnsupportedModelError as error:
         yield _skip(name, error)
         return
@@ -136,7 +136,7 @@ def _check_standard(model: ModelProto) -> None:
     """Raises UnsupportedModelError where nobody but the compilers could say what a model gives."""
     own = {(function.domain, function.name) for function in model.functions}
     nodes = chain(
-        (node for node, _ in onnx_single_nodes.nodes(model)), *(one.node for one in model.functions)
+        (node for node, _ in onnx_single_nodes.walk_nodes(model)), *(one.node for one in model.functions)
     )
     for node in nodes:
         standard = not node.domain or node.domain.startswith("ai.onnx")

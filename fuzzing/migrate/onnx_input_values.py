@@ -90,7 +90,7 @@ _INDICES: Mapping[tuple[str, int], tuple[int, str]] = {
 _CLASS_AXIS = 1  # of the two losses: (N, C, d1, …)
 
 
-def drawn(
+def draw_input(
     node: NodeProto, place: int, dtype: str, shape: tuple[int, ...], shapes: Sequence[tuple[int, ...] | None]
 ) -> Input:
     """A value for the input at `place` of `node`; `shapes` are those of all its inputs.
@@ -127,7 +127,7 @@ def draw_graph_input(graph: GraphProto, name: str, dtype: str, shape: tuple[int,
     for node in graph.node:
         if name in node.input:
             place = list(node.input).index(name)
-            value = drawn(node, place, dtype, shape, [known.get(other) for other in node.input])
+            value = draw_input(node, place, dtype, shape, [known.get(other) for other in node.input])
             return _with_seed(value, seed)
     return draw(dtype, shape, _WHOLE if dtype.startswith(("int", "uint")) else _FLOATS, seed)
 

@@ -25,7 +25,7 @@ _EXPANDED = re.compile(r"(?P<base>.+)_expanded(_ver\d+)?")
 def migrate() -> Iterator[TestCase | Skip]:
     """Every node test of the installed ONNX, in its order."""
     tests = collect()
-    yield from onnx_backend_tests.migrate(NAME, tests, operator_of(tests))
+    yield from onnx_backend_tests.migrate_tests(NAME, tests, operator_of(tests))
 
 
 def collect() -> list[NodeTest]:

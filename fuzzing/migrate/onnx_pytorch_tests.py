@@ -25,7 +25,7 @@ KINDS = ("pytorch-converted", "pytorch-operator")
 @register_source(NAME, library="onnx")
 def migrate() -> Iterator[TestCase | Skip]:
     """Every test of both kinds in the installed ONNX, kind by kind, by name."""
-    yield from onnx_backend_tests.migrate(NAME, collect(), onnx_backend_tests.single_operator)
+    yield from onnx_backend_tests.migrate_tests(NAME, collect(), onnx_backend_tests.single_operator)
 
 
 def collect() -> list[FileTest]:

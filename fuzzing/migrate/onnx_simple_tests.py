@@ -21,7 +21,7 @@ NAME = "onnx-simple-tests"
 @register_source(NAME, library="onnx")
 def migrate() -> Iterator[TestCase | Skip]:
     """Every simple model test of the installed ONNX, by name."""
-    yield from onnx_backend_tests.migrate(NAME, collect(), onnx_backend_tests.single_operator)
+    yield from onnx_backend_tests.migrate_tests(NAME, collect(), onnx_backend_tests.single_operator)
 
 
 def collect() -> list[ModelTest]:

@@ -93,7 +93,7 @@ def make_valid(model: ModelProto, known: ModelProto) -> ModelProto:
     return kept
 
 
-def nodes(model: ModelProto) -> Iterator[tuple[NodeProto, Scope]]:
+def walk_nodes(model: ModelProto) -> Iterator[tuple[NodeProto, Scope]]:
     """Each node of an inferred model with what is known around it; those of subgraphs behind their own."""
     yield from _walk(model.graph, Scope({}, {}))
 
@@ -144,7 +144,7 @@ def _subgraphs(attributes: Iterable[AttributeProto]) -> Iterator[GraphProto]:
         yield from attribute.graphs
 
 
-def single(node: NodeProto, scope: Scope, model: ModelProto) -> SingleNodeModel:
+def extract_node(node: NodeProto, scope: Scope, model: ModelProto) -> SingleNodeModel:
     """The model of one node of `model`. Raises UnsupportedModelError."""
     import onnx
     from onnx import helper
@@ -288,7 +288,7 @@ def _value(
     shape = static_shape(declared)
     assert shape is not None  # `_declare_input` has given it one
     try:
-        return onnx_input_values.drawn(node, place, element_type(declared), shape, shapes)
+        return onnx_input_values.draw_input(node, place, element_type(declared), shape, shapes)
     except CannotDrawError as error:
         raise UnsupportedModelError(str(error)) from None
 

@@ -13,7 +13,7 @@ from fuzzing.cases import TestCase, TorchProgram
 from fuzzing.errors import CaseFormatError
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.generate.case_builder import CaseOrigin
-from fuzzing.generate.case_builder import case as case_of
+from fuzzing.generate.case_builder import build_case as case_of
 from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph.torch_writer import to_torch

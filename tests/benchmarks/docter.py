@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     print(machine())
     plan = trials.TrialPlan(args.count, args.seed, Mode(args.mode), value_profiles.get(args.profile))
-    names = [api for api in apis.names() if not args.prefixes or api.startswith(tuple(args.prefixes))]
+    names = [api for api in apis.list_apis() if not args.prefixes or api.startswith(tuple(args.prefixes))]
     start = time.perf_counter()
     found = list(trials.run(names, plan))
     seconds = time.perf_counter() - start

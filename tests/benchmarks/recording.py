@@ -154,7 +154,7 @@ def ratio(name: str, rounds: int, plain: dict[str, str]) -> float:
             for what, script in scripts.items():
                 record = folder / f"{what}-{number}"
                 record.mkdir()
-                watched = injection.environment("torch", str(record), plain)
+                watched = injection.make_environment("torch", str(record), plain)
                 for how, environment in (("plain", plain), ("recorded", watched)):
                     wall, cpu = seconds(command(name, script), environment)
                     walls.setdefault(f"{what} {how}", []).append(wall)

@@ -23,7 +23,7 @@ from fuzzing.entry_point import note
 from fuzzing.execute.evaluator import Evaluator
 from fuzzing.execute.shard import Shard
 from fuzzing.generate.case_builder import CaseOrigin
-from fuzzing.generate.case_builder import case as case_of
+from fuzzing.generate.case_builder import build_case as case_of
 from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.graph import operators

@@ -27,7 +27,7 @@ from fuzzing.cases import Corpus, TestCase
 from fuzzing.deduplicate.strategies.base import Failure, get_strategy, names
 from fuzzing.entry_point import note
 from fuzzing.execute.shard import Shard
-from fuzzing.generate.case_builder import CaseOrigin, case
+from fuzzing.generate.case_builder import CaseOrigin, build_case
 from fuzzing.generate.isra.settings import GeneratorSettings
 from fuzzing.generate.isra.solver import Solver
 from fuzzing.outcomes import Outcome
@@ -93,7 +93,7 @@ def candidates(fault: Any, name: str, seed: int) -> Iterator[TestCase]:
     concerns = planted().concerns
     for number in range(_GRAPHS):
         own = derive_seed(seed, name, number)
-        made = case(solver.generate(own), own, CaseOrigin("isra", "1"), str(number))
+        made = build_case(solver.generate(own), own, CaseOrigin("isra", "1"), str(number))
         if concerns(made.program.to_bytes(), fault):
             yield made
 

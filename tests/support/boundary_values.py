@@ -14,7 +14,7 @@ from tests.support.operators import Array, fill
 
 def use_boundary_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on placeholders may hold all they are allowed, and are filled from the borders of that."""
-    monkeypatch.setattr(intervals, "fresh", _full_interval)
+    monkeypatch.setattr(intervals, "draw_interval", _full_interval)
     monkeypatch.setattr(operators, "fill", _boundary_values)
 
 

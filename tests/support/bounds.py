@@ -14,11 +14,11 @@ from fuzzing.graph.intervals import Interval
 from fuzzing.rng import Rng, derive_seed
 from tests.support.operators import run
 
-_usual = intervals.draw_fresh
+_usual = intervals.draw_interval
 
 
 def anything(rng: Rng, allowed: Interval, dtype: str) -> Interval:
-    """In the place of `intervals.draw_fresh`: placeholders with all that their operators allow, mostly."""
+    """In the place of `intervals.draw_interval`: placeholders with all that their operators allow, mostly."""
     return allowed if dtype != "bool" and rng.chance(0.7) else _usual(rng, allowed, dtype)
 
 

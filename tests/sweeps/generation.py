@@ -118,7 +118,7 @@ def models(plan: model_batches.RunPlan, indices: range) -> Iterator[Model]:
         graph = made.graph
         edges = tuple(edge for node in graph.nodes for edge in node.outputs if graph.types[edge] != ABSENT)
         wide = replace(made, graph=replace(graph, outputs=edges))
-        cases = [case_builder.case(one, seed, origin, str(index)) for one in (made, wide)]
+        cases = [case_builder.build_case(one, seed, origin, str(index)) for one in (made, wide)]
         yield Model(index, made, cases[0], cases[1], edges)
 
 
@@ -278,7 +278,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     mine, rest = parser.parse_known_args(argv)
-    given = program.parser().parse_args([*rest, "--no-metrics", "--out", tempfile.gettempdir()])
+    given = program.build_parser().parse_args([*rest, "--no-metrics", "--out", tempfile.gettempdir()])
     plan = program.parse_plan(given)
     begin, found = time.monotonic(), Found()
     parts = _parts(given.count, mine.jobs)

@@ -72,7 +72,7 @@ def cases(name: str, opset: int, dtypes: tuple[str, ...], seed: int, count: int)
         return
     for index in range(count):
         one = derive_seed(seed, name, opset, index)
-        yield case_builder.case(solver.generate(one), one, _ORIGIN, f"{name}-{opset}-{index}")
+        yield case_builder.build_case(solver.generate(one), one, _ORIGIN, f"{name}-{opset}-{index}")
 
 
 def sweep(

@@ -11,7 +11,7 @@ from fuzzing.cases import Argument, Init, Input, NewObject, Provenance, TensorAr
 from fuzzing.errors import CaseFormatError
 from fuzzing.generate.deeprel import parameter_mapping as mappings
 from fuzzing.generate.deeprel.api_inventory import Api
-from fuzzing.generate.deeprel.parameter_mapping import Mapping as ParameterMapping
+from fuzzing.generate.deeprel.parameter_mapping import ParameterMapping as ParameterMapping
 from fuzzing.generate.deeprel.signatures import Signature
 
 #: The name by which cases of this source are known.

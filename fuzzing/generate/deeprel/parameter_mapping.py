@@ -17,7 +17,7 @@ _IMPOSSIBLE = -1e6  # any assignment with one such pair fewer is better
 
 
 @dataclass(frozen=True)
-class Mapping:
+class ParameterMapping:
     """How one signature's arguments become another's.
 
     pairs       (parameter of the source, parameter of the target), in the order of the target
@@ -31,7 +31,7 @@ class Mapping:
 
 
 @cache
-def map_parameters(source: Signature, target: Signature, *, positions: bool = True) -> Mapping | None:
+def map_parameters(source: Signature, target: Signature, *, positions: bool = True) -> ParameterMapping | None:
     """The best mapping; None where a parameter that must be given is left over on either side.
 
     positions  whether positions count; not where one side is a method, whose tensor has none
@@ -51,7 +51,7 @@ def map_parameters(source: Signature, target: Signature, *, positions: bool = Tr
         (source.parameters[row].name, target.parameters[column].name)
         for row, column in sorted(found, key=lambda pair: pair[1])
     )
-    return Mapping(source, target, pairs, sum(scores[row][column] for row, column in found))
+    return ParameterMapping(source, target, pairs, sum(scores[row][column] for row, column in found))
 
 
 def _position_similarities(row: int, source: Signature, target: Signature) -> list[tuple[Parameter, float]]:

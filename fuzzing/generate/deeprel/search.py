@@ -29,7 +29,7 @@ from fuzzing.generate.deeprel.api_pairs import (
     digest,
 )
 from fuzzing.generate.deeprel.call_transfer import Invocation, bind_case
-from fuzzing.generate.deeprel.similarity import CANDIDATES, candidates
+from fuzzing.generate.deeprel.similarity import CANDIDATES, find_candidates
 from fuzzing.generate.deeprel.verification import Equivalence, Outcome
 
 #: Wall-clock seconds and bytes for one call: those of libraries' own tests take milliseconds.
@@ -182,7 +182,7 @@ class Search:
 
     def _pairs(self, calls: dict[str, list[Invocation]], tried: set[tuple[str, str]]) -> Iterator[ApiPair]:
         apis = list_apis()
-        found = candidates([apis[name] for name in calls], list(apis.values()), self.settings.candidates)
+        found = find_candidates([apis[name] for name in calls], list(apis.values()), self.settings.candidates)
         for name, some in calls.items():
             runs = SourceRuns(apis[name], some)
             for candidate in found[name]:

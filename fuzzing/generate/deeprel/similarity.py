@@ -37,7 +37,7 @@ class Candidate:
     similarity: float
 
 
-def candidates(
+def find_candidates(
     sources: Sequence[Api], apis: Sequence[Api], count: int = CANDIDATES
 ) -> dict[str, tuple[Candidate, ...]]:
     """For each source the `count` most similar others of `apis`, the most similar first.

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(_: argparse.Namespace) -> None:
-    for api in apis.names():
+    for api in apis.list_apis():
         _print(api)
 
 
@@ -71,14 +71,14 @@ def _draw(given: argparse.Namespace) -> None:
     plan = trials.TrialPlan(given.count, given.seed, Mode(given.mode), value_profiles.get(given.profile))
     for place in range(given.count):
         name = plan.name(given.api, place)
-        call = draw(record, plan.random(name), plan.mode_of(place), plan.profile)
-        _print(report_tables.call(call))
+        call = draw(record, plan.make_rng(name), plan.mode_of(place), plan.profile)
+        _print(report_tables.format_call(call))
         for violation in find_violations(call):
             _print(f"    # {violation.parameter}: {violation.text} ({violation.category})")
 
 
 def _measure(given: argparse.Namespace) -> None:
-    names = [api for api in apis.names() if not given.prefixes or api.startswith(tuple(given.prefixes))]
+    names = [api for api in apis.list_apis() if not given.prefixes or api.startswith(tuple(given.prefixes))]
     if not names:
         raise UsageError(
             f"no API begins with {' or '.join(given.prefixes)}; python -m fuzzing.generate.docter list"

@@ -20,7 +20,7 @@ _DEPTH = 3
 def read_documentation(api: str) -> Documentation:
     """The API's own docstring taken apart."""
     found = apis.resolve(api)
-    return docstrings.parse_docstring(getattr(found, "__doc__", None) or "", apis.split(api)[1])
+    return docstrings.parse_docstring(getattr(found, "__doc__", None) or "", apis.split_api(api)[1])
 
 
 @cache
@@ -43,7 +43,7 @@ def list_references(api: str) -> list[str]:
     docstring = getattr(apis.resolve(api), "__doc__", None) or ""
     docstring = docstring.split("Args:")[0]
     given = [match[1] for match in _REFERENCE.finditer(docstring)]
-    namespace, name = apis.split(api)
+    namespace, name = apis.split_api(api)
     if namespace == "torch.Tensor" and not given:
         given = [f"torch.{name.rstrip('_')}", name.rstrip("_")]
     return list(dict.fromkeys(other for spelled in given if (other := _resolve_reference(spelled, api))))
@@ -52,7 +52,7 @@ def list_references(api: str) -> list[str]:
 def _resolve_reference(name: str, api: str) -> str:
     """A referred name in full; "" if torch has nothing there."""
     tail = name.removeprefix("torch.")
-    for dotted in (f"torch.{tail}", f"{apis.split(api)[0]}.{tail}", f"torch.Tensor.{tail}"):
+    for dotted in (f"torch.{tail}", f"{apis.split_api(api)[0]}.{tail}", f"torch.Tensor.{tail}"):
         try:
             found = apis.resolve(dotted)
         except UnknownNameError:
@@ -62,7 +62,7 @@ def _resolve_reference(name: str, api: str) -> str:
     return ""
 
 
-def entry(api: str, name: str) -> tuple[str, Entry] | None:
+def find_entry(api: str, name: str) -> tuple[str, Entry] | None:
     """What is said of a parameter, by the API itself or the first that it refers to, and by whom."""
     for origin, document in documentation_chain(api):
         found = document.entry(name)

@@ -43,15 +43,15 @@ _ABSTRACT = CONTAINERS | {
 }  # fmt: skip
 
 
-def names() -> Iterator[str]:
+def list_apis() -> Iterator[str]:
     """Every documented API of torch that is fuzzed, by namespace and name, each once under its first name."""
     for namespace in NAMESPACES:
         for name in sorted(dir(resolve(namespace))):
-            if not name.startswith("_") and not left_out(namespace, name) and _is_documented(namespace, name):
+            if not name.startswith("_") and not exclusion_reason(namespace, name) and _is_documented(namespace, name):
                 yield f"{namespace}.{name}"
 
 
-def left_out(namespace: str, name: str) -> str:
+def exclusion_reason(namespace: str, name: str) -> str:
     """Why an API is not fuzzed, "" if it is."""
     if namespace == "torch.nn" and (name in _ABSTRACT or name.startswith("Lazy")):
         return "it is a base, a container of modules, or made by its first input"
@@ -67,7 +67,7 @@ def _is_documented(namespace: str, name: str) -> bool:
     return not inspect.isclass(found) and not inspect.ismodule(found)
 
 
-def split(api: str) -> tuple[str, str]:
+def split_api(api: str) -> tuple[str, str]:
     """The namespace and the name of an API."""
     namespace, _, name = api.rpartition(".")
     return namespace, name

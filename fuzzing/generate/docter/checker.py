@@ -74,7 +74,7 @@ def _check_value(parameter: Parameter, value: Any, scope: Scope) -> Iterator[tup
     if legal and value not in legal:
         yield "value", f"{value!r} is none of {', '.join(map(repr, legal))}"
     for tensor in list_tensors(value):
-        allowed = dtypes(parameter, scope)
+        allowed = allowed_dtypes(parameter, scope)
         if allowed and tensor.dtype not in allowed:
             yield "dtype", f"{tensor.dtype} is none of {', '.join(allowed)}"
         if parameter.ndim and not is_within(
@@ -97,7 +97,7 @@ def _allowed_values(parameter: Parameter, value: Any) -> tuple[Any, ...]:
     return values if isinstance(value, str) or not of_texts else ()
 
 
-def dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str, ...]:
+def allowed_dtypes(parameter: Parameter, scope: Mapping[str, Any]) -> tuple[str, ...]:
     """The element types that a parameter may have in this call; () for any."""
     if parameter.dtype is None:
         return ()
@@ -195,7 +195,7 @@ def _check_relations(call: Call, scope: Scope) -> Iterator[Violation]:
 def bind_symbols(call: Call) -> tuple[Scope, list[Violation]]:
     """The symbols of the record's shapes as this call has them, and the shapes that fit none."""
     best: tuple[Scope, list[Violation]] | None = None
-    for choice in choices(call.record):
+    for choice in list_choices(call.record):
         scope = Scope(call.scope(), call.record.definitions, frozenset(call.arguments))
         scope, faults = _match_all(call, choice, scope)
         if best is None or len(faults) < len(best[1]):
@@ -207,7 +207,7 @@ def bind_symbols(call: Call) -> tuple[Scope, list[Violation]]:
     return best
 
 
-def choices(record: Record) -> Iterator[Mapping[int, int]]:
+def list_choices(record: Record) -> Iterator[Mapping[int, int]]:
     """Every way to choose among alternatives: by how many a parameter has, the place of the one taken."""
     counts = sorted(
         {len(item.shape.patterns) for item in record.parameters if item.shape and not item.left_out}
@@ -238,7 +238,7 @@ def _match_all(call: Call, choice: Mapping[int, int], scope: Scope) -> tuple[Sco
 
 def match_shape(pattern: tuple[str, ...], lengths: Lengths, scope: Scope) -> Scope | None:
     """The bindings under which a shape has a pattern; None if it has not."""
-    kind, inside = special(pattern)
+    kind, inside = parse_special_pattern(pattern)
     if not kind:
         return match_pattern(pattern, lengths, scope)
     to = target_shape(inside, scope)
@@ -247,7 +247,7 @@ def match_shape(pattern: tuple[str, ...], lengths: Lengths, scope: Scope) -> Sco
     return scope if (lengths == to if kind == "same" else is_broadcastable(lengths, to)) else None
 
 
-def special(pattern: tuple[str, ...]) -> tuple[str, str]:
+def parse_special_pattern(pattern: tuple[str, ...]) -> tuple[str, str]:
     """("same" or "broadcast", what it speaks of), or two empty texts for a pattern of lengths."""
     found = re.fullmatch(r"(same|broadcast)\((.*)\)", pattern[0]) if len(pattern) == 1 else None
     return (found[1], found[2]) if found else ("", "")

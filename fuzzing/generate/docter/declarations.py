@@ -18,7 +18,7 @@ SELF = "input"
 Declarations = tuple[tuple[Place, Declared], ...]
 
 
-def declarations(api: str) -> Declarations:
+def read_declarations(api: str) -> Declarations:
     """Every parameter with its place; () where nothing tells what the API takes."""
     found: Any = apis.resolve(api)
     if inspect.isclass(found):
@@ -45,7 +45,7 @@ def _without_self(parameters: tuple[Declared, ...]) -> tuple[Declared, ...]:
 
 
 def _function_declarations(api: str, found: Any) -> tuple[Declared, ...]:
-    namespace, name = apis.split(api)
+    namespace, name = apis.split_api(api)
     native_ones = [
         *native_signatures.read_stubs(namespace, name),
         *native_signatures.read_schemas(namespace, name),
@@ -76,7 +76,7 @@ def _names(overload: tuple[Declared, ...], *, required: bool = True) -> set[str]
 
 def _is_described(api: str, overload: tuple[Declared, ...]) -> bool:
     """Whether everything required is documented by its name, which then need not be the builtin's own."""
-    return all(api_documentation.entry(api, item.name) for item in overload if item.default is None)
+    return all(api_documentation.find_entry(api, item.name) for item in overload if item.default is None)
 
 
 def _takes_varargs(overload: tuple[Declared, ...]) -> bool:
@@ -105,7 +105,7 @@ def _docstring_signatures(api: str) -> list[tuple[Declared, ...]]:
 
 def declared_types(api: str, name: str) -> tuple[Declared, ...]:
     """All that stubs and schemas declare of a parameter, overload by overload."""
-    namespace, function = apis.split(api)
+    namespace, function = apis.split_api(api)
     overloads = (
         *native_signatures.read_stubs(namespace, function),
         *native_signatures.read_schemas(namespace, function),

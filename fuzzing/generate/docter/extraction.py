@@ -26,7 +26,7 @@ from fuzzing.generate.docter.latex import strip_markup
 from fuzzing.generate.docter.native_signatures import Declared
 from fuzzing.generate.docter.parameters import Description
 from fuzzing.generate.docter.record import Definition, Dtype, Evidence, Parameter, Place, Rank, Record
-from fuzzing.generate.docter.type_names import parse_tensor_dtypes, structures
+from fuzzing.generate.docter.type_names import parse_tensor_dtypes, parse_structures
 
 LIBRARY = "torch"
 
@@ -34,7 +34,7 @@ LIBRARY = "torch"
 @cache
 def extract_constraints(api: str) -> Record:
     """What is documented of `api`, with the corrections of overrides.yaml; raises UnknownNameError."""
-    declared = declarations.declarations(api)
+    declared = declarations.read_declarations(api)
     main = _main_tensor(api, declared)
     names = frozenset(item.name for _, item in declared)
     described = [parameters.describe(api, place, item, main, names) for place, item in declared]
@@ -49,7 +49,7 @@ def extract_constraints(api: str) -> Record:
         LIBRARY,
         version(LIBRARY),
         tuple(found),
-        tuple(relations.relations(api, found, described)),
+        tuple(relations.extract_relations(api, found, described)),
         (*_definitions(api, found), *_defaults(described)),
         _uninitialized_warning(api),
     )
@@ -73,20 +73,20 @@ def _uninitialized_warning(api: str) -> str:
 def _kind(api: str) -> Literal["function", "method", "class"]:
     if inspect.isclass(apis.resolve(api)):
         return "class"
-    return "method" if apis.split(api)[0] == "torch.Tensor" else "function"
+    return "method" if apis.split_api(api)[0] == "torch.Tensor" else "function"
 
 
 def _main_tensor(api: str, declared: Sequence[tuple[Place, Declared]]) -> str:
     """The first tensor, or list of tensors, that the call takes."""
     for place, item in declared:
         if place == "call":
-            entry = api_documentation.entry(api, item.name)
+            entry = api_documentation.find_entry(api, item.name)
             types = (
                 entry[1].type if entry else "",
                 item.type,
                 *(d.type for d in declarations.declared_types(api, item.name)[:1]),
             )
-            options = next((found for text in types if (found := structures(strip_markup(text)))), ())
+            options = next((found for text in types if (found := parse_structures(strip_markup(text)))), ())
             options = options or conventions.structures_by_name(item.name)
             if any("tensor" in option for option in options):
                 return item.name

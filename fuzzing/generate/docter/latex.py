@@ -21,7 +21,7 @@ _SUBSCRIPT = re.compile(r"_\{([^{}]*)\}")
 _MATH = re.compile(r":math:`([^`]*)`")
 
 
-def plain(latex: str) -> str:
+def to_plain_text(latex: str) -> str:
     """LaTeX as plain text in the manner of Python, as far as it is understood."""
     text = latex.replace(r"\_", "_").replace("&", " ").replace(r"\\", " ").replace("{}", "")
     text = _TEXT.sub(lambda match: match[1].strip().replace(" ", "_"), text)
@@ -59,13 +59,13 @@ def _find_closing_brace(text: str, start: int) -> int:
 
 def strip_markup(text: str) -> str:
     """A sentence with its mathematics made plain and its roles (`:attr:`, `:class:`) taken off."""
-    text = _MATH.sub(lambda match: " " + plain(match[1]) + " ", text)
+    text = _MATH.sub(lambda match: " " + to_plain_text(match[1]) + " ", text)
     text = re.sub(r":\w+(?::\w+)?:`~?([^`<]*?)(?:\s*<[^>]*>)?`", r"\1", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
 def to_expression(latex: str) -> str:
     """LaTeX as an expression of constraints, "" if it is none."""
-    text = plain(latex).rstrip(".,;")
+    text = to_plain_text(latex).rstrip(".,;")
     text = re.sub(r"(?<=[\w\])]) (?=\()", "*", text) if re.search(r"[\w\])] \(", text) else text
     return text if text and is_expression(text) else ""

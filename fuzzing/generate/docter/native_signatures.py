@@ -48,10 +48,10 @@ def read_signature(inside: str, origin: Origin = "signature") -> tuple[Declared,
         tree = ast.parse(f"def f({lenient}): ...").body[0]
     except SyntaxError:
         return ()
-    return tuple(declared(tree, origin)) if isinstance(tree, ast.FunctionDef) else ()
+    return tuple(read_function_definition(tree, origin)) if isinstance(tree, ast.FunctionDef) else ()
 
 
-def declared(tree: ast.FunctionDef, origin: Origin) -> Iterator[Declared]:
+def read_function_definition(tree: ast.FunctionDef, origin: Origin) -> Iterator[Declared]:
     """The parameters of a function's tree, in their order, without **kwargs."""
     plain = [*tree.args.posonlyargs, *tree.args.args]
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(tree.args.defaults)) + [*tree.args.defaults]
@@ -112,7 +112,7 @@ def _stub_file(namespace: str) -> dict[str, tuple[tuple[Declared, ...], ...]]:
     found: dict[str, list[tuple[Declared, ...]]] = {}
     for item in body:
         if isinstance(item, ast.FunctionDef):
-            found.setdefault(item.name, []).append(tuple(declared(item, "stub")))
+            found.setdefault(item.name, []).append(tuple(read_function_definition(item, "stub")))
     return {name: tuple(overloads) for name, overloads in found.items()}
 
 

@@ -75,7 +75,7 @@ def _format_declaration(item: Declared) -> str:
 
 def describe(api: str, place: Place, item: Declared, main: str, names: frozenset[str]) -> Description:
     """Looks a parameter up in the documentation."""
-    found = api_documentation.entry(api, item.name)
+    found = api_documentation.find_entry(api, item.name)
     kind, text = (strip_markup(found[1].type), strip_markup(found[1].text)) if found else ("", "")
     return Description(api, place, item, kind, text, main, names)
 
@@ -173,15 +173,15 @@ def _quotes(description: Description) -> bool:
 def _structure(description: Description) -> Structure | None:
     """From the docstring's type, the annotation, stubs, schemas, default, name or text, in this order."""
     item = description.declared
-    if description.type and (options := _known_structures(type_names.structures(description.type))):
+    if description.type and (options := _known_structures(type_names.parse_structures(description.type))):
         return Structure(_also_lists(description, options), description.evidence_text)
     for declared in (item, *declarations.declared_types(description.api, item.name)):
-        if declared.type and (options := _known_structures(type_names.structures(declared.type))):
+        if declared.type and (options := _known_structures(type_names.parse_structures(declared.type))):
             overloads = _overloads(description, options) if declared.origin in ("stub", "schema") else options
             overloads = _also_lists(description, overloads)
             return Structure(overloads, Evidence(declared.origin, _format_declaration(declared)))
     by_default = _of_default(description)
-    spoken = type_names.structures(" ".join(description.text.split()[:12])) if description.text else ()
+    spoken = type_names.parse_structures(" ".join(description.text.split()[:12])) if description.text else ()
     if by_default and by_default != ("float",):
         return Structure(
             _also_lists(description, by_default), Evidence(item.origin, _format_declaration(item))
@@ -209,7 +209,7 @@ def _overloads(description: Description, first: tuple[str, ...]) -> tuple[str, .
     for declared in declarations.declared_types(description.api, description.name):
         found.extend(
             option
-            for option in _known_structures(type_names.structures(declared.type))
+            for option in _known_structures(type_names.parse_structures(declared.type))
             if option in ("tensor", "int", "float")
         )
     kept = [
@@ -289,7 +289,7 @@ def _range(description: Description, options: frozenset[str]) -> Range | None:
             return Range(
                 "0", None, Evidence("convention", f"{description.name} is a number of elements added")
             )
-        counted = phrase_patterns.count(description.text, description.evidence_text)
+        counted = phrase_patterns.parse_count(description.text, description.evidence_text)
         if counted is not None:
             return counted
         if re.fullmatch(

@@ -117,7 +117,7 @@ def _bounds_by_word(text: str, because: Evidence) -> Range | None:
     return None
 
 
-def count(text: str, because: Evidence) -> Range | None:
+def parse_count(text: str, because: Evidence) -> Range | None:
     """At least 1 for what is described as a number or a size of something."""
     return Range("1", None, because) if _COUNT.search(text) else None
 
@@ -157,7 +157,7 @@ _FORMS = (
 )
 
 
-def form(text: str) -> str:
+def parse_form(text: str) -> str:
     """The name in `forms.FORMS` of what a tensor's elements are said to be as a whole, "" for nothing."""
     return next((name for pattern, name in _FORMS if re.search(pattern, text)), "")
 

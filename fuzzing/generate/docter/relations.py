@@ -21,7 +21,7 @@ _HALF = re.compile(
 _DIGIT = re.compile(r"(\d)d")
 
 
-def relations(api: str, found: Sequence[Parameter], described: Sequence[Description]) -> Iterator[Relation]:
+def extract_relations(api: str, found: Sequence[Parameter], described: Sequence[Description]) -> Iterator[Relation]:
     """All that the descriptions and the formulas of the Shape section state."""
     names = frozenset(item.name for item in found)
     for description in described:
@@ -77,7 +77,7 @@ def _outputs(api: str, found: Sequence[Parameter], names: frozenset[str]) -> Ite
     }
     main = next((item.name for item in found if item.shape), "")
     for _, document in api_documentation.documentation_chain(api):
-        formulas = shape_patterns.formulas(document.shape_text)
+        formulas = shape_patterns.parse_formulas(document.shape_text)
         for symbol, formula in formulas:
             if names_in(formula) <= names | symbols:
                 holds = f"{_first_items(formula, found)} >= 1"

@@ -17,7 +17,7 @@ _ACCEPTED = ("accepted", "unusable")
 _FINDINGS = ("crashed", "hung", "out of memory")
 
 
-def call(drawn: Call) -> str:
+def format_call(drawn: Call) -> str:
     """A call on one line: torch.gather(input=float32[5, 4], dim=0, index=int64[5, 4])."""
     parts = {"init": "", "call": ""}
     for place in parts:
@@ -74,7 +74,7 @@ def _acceptance_rate(trials: list[Trial]) -> float:
 
 def _summary(acceptance_rates: Mapping[str, float]) -> Iterator[str]:
     for namespace in (*apis.NAMESPACES, "all"):
-        found = [value for api, value in acceptance_rates.items() if namespace in (apis.split(api)[0], "all")]
+        found = [value for api, value in acceptance_rates.items() if namespace in (apis.split_api(api)[0], "all")]
         if found:
             understood = sum(value >= UNDERSTOOD for value in found)
             mean = sum(found) / len(found)

@@ -27,7 +27,7 @@ _RANKS = re.compile(r"(?<![\w-])(?:(\d)|(one|two|three|zero))[ -]?(?:d\b|dim(?:e
 _WORDS = {"zero": 0, "one": 1, "two": 2, "three": 3}
 
 
-def patterns(text: str, *, anywhere: bool = False) -> tuple[Pattern, ...]:
+def parse_patterns(text: str, *, anywhere: bool = False) -> tuple[Pattern, ...]:
     """The alternatives that a description gives for a shape, in its order; () where it gives none.
 
     `text` is a sentence without markup. Unless `anywhere`, words about shape or size must stand in front:
@@ -152,19 +152,19 @@ def parse_definitions(text: str) -> list[tuple[str, str]]:
     """Symbols that a Shape section defines by parameters: H_in = in_features."""
     found = []
     for line in re.split(r"\n|,|\band\b|\.\s|\\\\", re.sub(r":math:|`", " ", text)):
-        plain = latex.plain(line).strip()
+        plain = latex.to_plain_text(line).strip()
         match = re.fullmatch(r"[^=]*?\b(?P<symbol>[A-Z]\w*)\s*=\s*(?P<expression>[\w\[\]]+)\s*\.?", plain)
         if match and is_expression(match["expression"]):
             found.append((match["symbol"], match["expression"]))
     return found
 
 
-def formulas(text: str) -> list[tuple[str, str]]:
+def parse_formulas(text: str) -> list[tuple[str, str]]:
     """Lengths of the output that a Shape section computes: L_out and its formula, as expressions."""
     found = []
     for block in re.split(r"\.\. math::|:math:`|\n\s*\n", text):
         name, equals, formula = block.partition("=")
-        symbol = latex.plain(name)
+        symbol = latex.to_plain_text(name)
         if equals and re.fullmatch(r"[A-Z]_out", symbol):
             spelled = latex.to_expression(re.sub(r"\n\s*", " ", formula.split("`")[0]))
             if spelled:

@@ -47,7 +47,7 @@ def _with_shape(
     first: str,
 ) -> Parameter:
     others = tensors - {item.name}
-    if patterns := shape_patterns.patterns(description.text):
+    if patterns := shape_patterns.parse_patterns(description.text):
         patterns = tuple(conventions.rename_symbols(pattern, description.api) for pattern in patterns)
         return replace(item, shape=Shape(patterns, description.evidence_text), ndim=None)
     if item.name in sections:
@@ -67,7 +67,7 @@ def _with_shape(
 
 def _with_form(item: Parameter, description: Description) -> Parameter:
     """What a tensor is as a whole; a form of matrices only where the shape is known to be square."""
-    name = phrase_patterns.form(description.text)
+    name = phrase_patterns.parse_form(description.text)
     square = item.shape is not None and all(
         len(pattern) > 1 and pattern[-1] == pattern[-2] for pattern in item.shape.patterns
     )
@@ -118,7 +118,7 @@ def _of_sections(api: str, found: Iterable[Parameter]) -> dict[str, tuple[Shape,
 def _of_entry(entry: Entry) -> tuple[Shape, Range | None] | None:
     text = strip_markup(entry.text)
     because = Evidence("docstring", f"{entry.name}: {text}"[:300])
-    patterns = shape_patterns.patterns(text, anywhere=True)
+    patterns = shape_patterns.parse_patterns(text, anywhere=True)
     other = shape_patterns.same_as(text, frozenset({"input", "input1"}))
     if other and "Input" not in entry.name and (not patterns or patterns == (("*",),)):
         patterns = ((f"same({other})",),)

@@ -74,7 +74,7 @@ class TrialPlan:
         for place in range(self.count):
             name = self.name(api, place)
             try:
-                call = draw(record, self.random(name), self.mode_of(place), self.profile)
+                call = draw(record, self.make_rng(name), self.mode_of(place), self.profile)
                 yield name, call.case(Provenance(SOURCE, name, api, LIBRARY, version(LIBRARY), self.seed))
             except (NoDrawError, CaseFormatError) as error:
                 yield name, Trial(api, name, "no draw", str(error)[:_MAX_DETAIL])
@@ -87,7 +87,7 @@ class TrialPlan:
         """The first conforming call is minimal."""
         return Mode.MINIMAL if place == 0 and self.mode is Mode.CONFORMING else self.mode
 
-    def random(self, name: str) -> Random:
+    def make_rng(self, name: str) -> Random:
         """What a draw is made from: it depends on the plan's seed and the draw's name alone."""
         digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
         return Random(int.from_bytes(digest[:8], "little"))  # noqa: S311 - tests, no secrets

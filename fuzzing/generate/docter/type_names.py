@@ -44,7 +44,7 @@ _TENSOR_DTYPES = {
 _TENSOR_NAME = re.compile(r"\b(" + "|".join(_TENSOR_DTYPES) + r")tensor", re.IGNORECASE)
 
 
-def structures(text: str) -> tuple[str, ...]:
+def parse_structures(text: str) -> tuple[str, ...]:
     """The structures that a type's name stands for, in the order in which they are named; () for none.
 
     "int or tuple of ints, optional" is ("int", "list(int)"); "Tensor?" is ("tensor",): that it may be left

@@ -221,7 +221,7 @@ class CallAttempt:
         return Recipe("integers", dtype, shape, least, most, seed)
 
     def _dtype(self, parameter: Parameter) -> str:
-        allowed = checker.dtypes(parameter, self._scope)
+        allowed = checker.allowed_dtypes(parameter, self._scope)
         return choose_item(self.rng, allowed) if allowed else self._any_dtype()
 
     def _any_dtype(self) -> str:
@@ -239,7 +239,7 @@ class CallAttempt:
             )
             return tuple(self._length("") for _ in range(rank))
         pattern = parameter.shape.patterns[self._choice[len(parameter.shape.patterns)]]
-        kind, inside = checker.special(pattern)
+        kind, inside = checker.parse_special_pattern(pattern)
         if kind:
             return self._alike(kind, inside)
         found: list[int] = []

@@ -13,7 +13,7 @@ from typing import Any
 
 from fuzzing.cases import Recipe, Tensor
 from fuzzing.generate.docter.calls import Call
-from fuzzing.generate.docter.checker import bind_symbols, dtypes, evaluate_bound, find_violations
+from fuzzing.generate.docter.checker import bind_symbols, allowed_dtypes, evaluate_bound, find_violations
 from fuzzing.generate.docter.record import Parameter
 from fuzzing.generate.docter.symbol_bindings import Scope
 from fuzzing.generate.docter.value_profiles import FLOAT_MAX, INT_RANGE, POOL
@@ -48,7 +48,7 @@ def _candidate_violations(call: Call, scope: Scope) -> Iterator[tuple[Parameter,
             continue
         value = call.arguments[parameter.name]
         if isinstance(value, (Recipe, Tensor)):
-            if dtypes(parameter, scope):
+            if allowed_dtypes(parameter, scope):
                 yield parameter, _dtype
             if parameter.ndim or parameter.shape:
                 yield parameter, _rank
@@ -64,7 +64,7 @@ def _candidate_violations(call: Call, scope: Scope) -> Iterator[tuple[Parameter,
 
 
 def _dtype(parameter: Parameter, value: Any, scope: Scope, rng: Random) -> Any:
-    allowed = set(dtypes(parameter, scope))
+    allowed = set(allowed_dtypes(parameter, scope))
     if allowed & _INTEGERS:
         allowed |= _INTEGERS
     others = [name for name in POOL if name not in allowed]

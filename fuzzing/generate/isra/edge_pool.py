@@ -31,7 +31,7 @@ class EdgePool:
         self._by_kind.setdefault((type_.dtype, type_.rank), []).append(found)
         self._by_type.setdefault(type_, []).append(found)
 
-    def primary(
+    def pick_primary(
         self, kinds: frozenset[Kind], fits: Callable[[TensorType, Interval], bool]
     ) -> PooledEdge | None:
         """An edge of one of these kinds that fits, all alike likely."""

@@ -43,7 +43,7 @@ class Solver:
         self.settings = settings
         known = operators.specifications(settings.opset)
         if settings.patterns:
-            known = known | operators.patterns(settings.opset)
+            known = known | operators.pattern_specifications(settings.opset)
         unknown = [name for name in settings.operators if name not in known]
         if unknown:
             raise UsageError(
@@ -106,10 +106,10 @@ class _GraphGenerator:
     def _pick_primary(self, primary_inputs: PrimaryInputs, operator: OperatorSpec) -> PooledEdge:
         rng = self._rng
         if rng.chance(self._settings.picking_rate):
-            found = self._pool.primary(primary_inputs.kinds, primary_inputs.fits)
+            found = self._pool.pick_primary(primary_inputs.kinds, primary_inputs.fits)
             if found is not None:
                 return found
-        type_ = TensorType(rng.choice(primary_inputs.dtypes), primary_inputs.draw_fresh(rng))
+        type_ = TensorType(rng.choice(primary_inputs.dtypes), primary_inputs.draw_interval(rng))
         return self._placeholder(type_, operator.within(type_))
 
     def _input(self, context: NodeContext, position: int) -> None:
@@ -180,7 +180,7 @@ class _GraphGenerator:
         return tuple([between(limits.min_dim, limits.max_dim) for _ in range(rank)])
 
     def _placeholder(self, type_: TensorType, allowed: Interval) -> PooledEdge:
-        range_ = intervals.draw_fresh(self._rng, allowed, type_.dtype)
+        range_ = intervals.draw_interval(self._rng, allowed, type_.dtype)
         edge = self._builder.placeholder(type_)
         self._ranges[edge] = range_
         return edge, type_, range_

@@ -37,7 +37,7 @@ def specifications(opset: int) -> dict[str, OperatorSpec]:
 
 
 @cache
-def patterns(opset: int) -> dict[str, OperatorSpec]:
+def pattern_specifications(opset: int) -> dict[str, OperatorSpec]:
     """The patterns that hold at an opset, by name, in alphabetical order."""
     return _select_by_opset(_PATTERNS, opset)
 

@@ -33,7 +33,7 @@ _inject.begin({folder!r})
 '''
 
 
-def environment(library: str, folder: str, given: dict[str, str]) -> dict[str, str]:
+def make_environment(library: str, folder: str, given: dict[str, str]) -> dict[str, str]:
     """`given`, so changed that every Python process started with it records `library` into `folder`.
 
     Writes the `sitecustomize.py` into `folder`.

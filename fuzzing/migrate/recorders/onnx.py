@@ -103,9 +103,9 @@ class Onnx:
         if not self._sink.new(("model", hashlib.sha256(data).digest())):
             return
         known = onnx_single_nodes.infer_shapes(model)
-        for node, scope in onnx_single_nodes.nodes(known):
+        for node, scope in onnx_single_nodes.walk_nodes(known):
             try:
-                single = onnx_single_nodes.single(node, scope, known)
+                single = onnx_single_nodes.extract_node(node, scope, known)
             except UnsupportedModelError as error:
                 self._sink.skip(node.op_type, str(error), error.detail)
                 continue

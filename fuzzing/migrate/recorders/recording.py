@@ -52,7 +52,7 @@ def record(library: str, command: Sequence[str], cwd: Path | None = None) -> Rec
     with tempfile.TemporaryDirectory(prefix="assay-record-") as folder:
         given = {**os.environ, **getattr(base.get(library), "environment", {})}
         given.pop("PYTEST_CURRENT_TEST", None)  # of our caller; no test of the command's has begun
-        environment = injection.environment(library, folder, given)
+        environment = injection.make_environment(library, folder, given)
         begin = perf_counter()
         try:
             ended = subprocess.run(command, cwd=cwd, env=environment, stdout=_STDERR, check=False)

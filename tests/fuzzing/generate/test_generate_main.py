@@ -115,7 +115,7 @@ def test_bodies_are_measured_too(tmp_path: Path) -> None:
     for number in range(15):
         generated = Solver(asked).generate(derive_seed(number))
         graph_coverage.add_to_tally(generated, mine)
-        case = case_builder.case(generated, 1, case_builder.CaseOrigin("isra", ""), "")
+        case = case_builder.build_case(generated, 1, case_builder.CaseOrigin("isra", ""), "")
         assert isinstance(case.program, OnnxModel)
         (tmp_path / "model.onnx").write_bytes(case.program.model)
         theirs.add(extract_scopes(read(tmp_path / "model.onnx")))

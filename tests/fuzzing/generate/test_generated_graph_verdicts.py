@@ -24,7 +24,7 @@ pytestmark = pytest.mark.compiler_onnxruntime
 def verdicts(root: Path, fault: str) -> Counter[Verdict]:
     corpus = Corpus(root)
     for number in range(MODELS):
-        case = isra.model(number)
+        case = isra.make_model(number)
         corpus.add(replace(case, program=plant(case.program, fault)))
     shard = Shard(str(root), tuple(corpus.ids()), BACKEND, "digest", sys.executable)
     return Counter(outcome.verdict for _, outcome in ShardRun(shard).outcomes())

@@ -28,14 +28,14 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_isra_is_found_by_name() -> None:
     assert generators.get("isra") is Solver
-    assert "isra" in generators.names()
-    assert list(generators.names()) == sorted(generators.names())
+    assert "isra" in generators.list_names()
+    assert list(generators.list_names()) == sorted(generators.list_names())
 
 
 def test_a_generator_is_registered_by_one_decorator(registered: str) -> None:
     made = generators.get(registered)(GeneratorSettings(nodes=(2, 2)))
     assert made.generate(4) == Solver(GeneratorSettings(nodes=(2, 2))).generate(5)
-    assert registered in generators.names()
+    assert registered in generators.list_names()
 
 
 @pytest.mark.parametrize("name", ["nothing", "docter", "__main__", "../isra", ""])

@@ -36,7 +36,7 @@ def _some(baseline: Baseline, settings: GeneratorSettings, count: int = 12) -> l
 
 def test_they_are_registered() -> None:
     assert (generators.get("declgen"), generators.get("randoop")) == (DeclGen, Randoop)
-    assert {"declgen", "isra", "nnsmith", "randoop"} <= set(generators.names())
+    assert {"declgen", "isra", "nnsmith", "randoop"} <= set(generators.list_names())
 
 
 @both

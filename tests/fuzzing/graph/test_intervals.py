@@ -97,7 +97,7 @@ def test_fresh_bounds_lie_in_what_is_allowed_and_hold_a_number(
         else 0
     )
     allowed = Interval(low, low + 3) if dtype != "bool" else intervals.BOOLEAN
-    found = intervals.draw_fresh(Rng(seed), allowed, dtype)
+    found = intervals.draw_interval(Rng(seed), allowed, dtype)
     assert allowed.contains(found)
     assert found.low <= found.high
     if dtype not in FLOATS:

@@ -61,8 +61,8 @@ def test_uses_counts_what_bodies_capture() -> None:
     body = Subgraph(inner.finish(inner.node("Relu", (outside,), (F,))), captures=(5,))
     node = Node("If", (3, None, 3), (9,), {"then_branch": body, "else_branch": body})
     assert list(node.used_edges()) == [3, 3, 5, 5]
-    assert list(node.fed({5: 7, 3: 4}).used_edges()) == [4, 4, 7, 7]
-    assert node.fed({5: 7}).outputs == (9,)
+    assert list(node.replace_inputs({5: 7, 3: 4}).used_edges()) == [4, 4, 7, 7]
+    assert node.replace_inputs({5: 7}).outputs == (9,)
 
 
 def test_producers_and_consumers() -> None:

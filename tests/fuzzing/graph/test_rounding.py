@@ -45,7 +45,7 @@ def test_every_edge_of_a_graph_keeps_its_bounds(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", _DTYPES)
 def test_bounds_hold_for_all_values_that_are_allowed(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intervals, "fresh", anything)
+    monkeypatch.setattr(intervals, "draw_interval", anything)
     assert check_bounds(_NAMES, dtype, models=300, nodes=2, label="wide") > 300
 
 

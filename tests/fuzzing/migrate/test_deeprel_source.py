@@ -11,7 +11,7 @@ from fuzzing.cases import TestCase, TorchCall
 from fuzzing.generate.deeprel.api_pairs import LibraryBug
 from fuzzing.generate.deeprel.search import SearchSettings
 from fuzzing.migrate import deeprel, sources
-from fuzzing.migrate.deeprel_seeds import covered, recorded
+from fuzzing.migrate.deeprel_seeds import list_sampled_apis, sample_calls
 from fuzzing.migrate.source_parts import Part, migrate_source
 from fuzzing.migrate.sources import Skip
 from tests.fuzzing.generate.deeprel import deeprel_helpers
@@ -24,7 +24,7 @@ FEW = {"torch.amax", "torch.nn.ReLU6"}
 
 @pytest.fixture(scope="module")
 def seeds() -> list[TestCase]:
-    return list(recorded(4, lambda name: name in FEW))
+    return list(sample_calls(4, lambda name: name in FEW))
 
 
 def test_recorded_calls_are_a_few_of_each_operator(seeds: list[TestCase]) -> None:
@@ -38,7 +38,7 @@ def test_the_source_yields_new_calls_of_other_apis(
     def few(_count: int, wanted: Callable[[str], bool] | None = None) -> Iterator[TestCase]:
         yield from (seed for seed in seeds if wanted is None or wanted(f"torch.{seed.provenance.operator}"))
 
-    monkeypatch.setattr(deeprel, "recorded", few)
+    monkeypatch.setattr(deeprel, "sample_calls", few)
     monkeypatch.setattr(deeprel, "SearchSettings", partial(SearchSettings, rounds=1))
     items = list(sources.get("deeprel").migrate())
     cases = [item for item in items if isinstance(item, TestCase)]
@@ -71,13 +71,13 @@ def test_relatives_are_of_one_family() -> None:
 
 
 def test_what_is_covered_is_known_without_sampling() -> None:
-    known = covered()
+    known = list_sampled_apis()
     assert {"torch.amax", "torch.nn.ReLU6", "torch.nn.functional.relu"} <= known
     assert "torch.relu" not in known
 
 
 def test_what_the_library_dies_of_is_told_as_a_program() -> None:
     case = deeprel_helpers.recorded("torch.neg", X)
-    told = deeprel.told(LibraryBug("torch.neg", case, "SIGSEGV"))
+    told = deeprel.describe_bug(LibraryBug("torch.neg", case, "SIGSEGV"))
     assert told.startswith("SIGSEGV: ")
     assert "return torch.neg(x)" in told

@@ -48,15 +48,15 @@ def test_models_vary_in_opset_and_element_type_and_are_valid() -> None:
 
 
 def test_the_seed_alone_decides() -> None:
-    assert isra.model(17).files() == isra.model(17).files()
-    assert isra.model(17).id != isra.model(17, seed=1).id
-    assert isra.model(17).provenance.seed != isra.model(18).provenance.seed
+    assert isra.make_model(17).files() == isra.make_model(17).files()
+    assert isra.make_model(17).id != isra.make_model(17, seed=1).id
+    assert isra.make_model(17).provenance.seed != isra.make_model(18).provenance.seed
 
 
 def test_rankings_are_told_of_models_of_several_nodes() -> None:
     signatures = ApiSignatures()
     for number in range(40):
-        case = isra.model(number)
+        case = isra.make_model(number)
         assert isinstance(case.program, OnnxModel)
         instance = extract_instance(case, signatures)
         kinds = [node.op_type for node in onnx.load_from_string(case.program.model).graph.node]

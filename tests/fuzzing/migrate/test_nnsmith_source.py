@@ -47,7 +47,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[TestCase | Ski
     path.write_text(STAND_IN)
     path.chmod(0o755)
     monkeypatch.setenv(VARIABLE, str(path))
-    return list(nnsmith.made(f"nnsmith/0/{number}" for number in range(12)))
+    return list(nnsmith.generate_cases(f"nnsmith/0/{number}" for number in range(12)))
 
 
 def test_each_model_becomes_a_case_or_a_skip(made: list[TestCase | Skip]) -> None:
@@ -88,7 +88,7 @@ def test_parts_share_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
         shares.append(list(tests))
         return iter(())
 
-    monkeypatch.setattr(nnsmith, "made", made)
+    monkeypatch.setattr(nnsmith, "generate_cases", made)
     for number in (1, 2, 3):
         assert list(nnsmith.migrate(Part(number, 3))) == []
     assert list(nnsmith.migrate()) == []
@@ -106,4 +106,4 @@ def test_it_is_registered_for_the_frontend_of_onnx() -> None:
 def test_without_nnsmith_it_is_the_machines_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "no-python"))
     with pytest.raises(InfrastructureError, match=VARIABLE):
-        list(nnsmith.made(iter(["nnsmith/0/0"])))
+        list(nnsmith.generate_cases(iter(["nnsmith/0/0"])))

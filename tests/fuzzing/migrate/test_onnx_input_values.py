@@ -28,7 +28,7 @@ def elements(value: Any) -> np.ndarray[Any, Any]:
 def test_indices_point_into_what_they_index(shape: tuple[int, ...], data: st.DataObject) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     node = helper.make_node("Gather", ["x", "i"], ["y"], axis=axis)
-    found = elements(onnx_input_values.drawn(node, 1, "int64", (7,), [shape, (7,)]))
+    found = elements(onnx_input_values.draw_input(node, 1, "int64", (7,), [shape, (7,)]))
     assert found.min() >= 0
     assert found.max() < shape[axis]
 
@@ -36,14 +36,14 @@ def test_indices_point_into_what_they_index(shape: tuple[int, ...], data: st.Dat
 @given(SHAPES)
 def test_indices_into_all_axes_fit_the_shortest(shape: tuple[int, ...]) -> None:
     node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"])
-    found = elements(onnx_input_values.drawn(node, 1, "int64", (9, 1), [shape, (9, 1), None]))
+    found = elements(onnx_input_values.draw_input(node, 1, "int64", (9, 1), [shape, (9, 1), None]))
     assert found.min() >= 0
     assert found.max() < min(shape)
 
 
 def test_classes_lie_below_their_number() -> None:
     node = helper.make_node("NegativeLogLikelihoodLoss", ["x", "t"], ["y"])
-    found = elements(onnx_input_values.drawn(node, 1, "int64", (64,), [(64, 3), (64,)]))
+    found = elements(onnx_input_values.draw_input(node, 1, "int64", (64,), [(64, 3), (64,)]))
     assert set(found.tolist()) == {0, 1, 2}
 
 
@@ -63,7 +63,7 @@ def test_values_lie_in_the_operators_domain(
     operator: str, place: int, dtype: str, least: float, most: float
 ) -> None:
     node = helper.make_node(operator, [f"x{index}" for index in range(place + 1)], ["y"])
-    found = elements(onnx_input_values.drawn(node, place, dtype, (100,), [(100,)] * (place + 1)))
+    found = elements(onnx_input_values.draw_input(node, place, dtype, (100,), [(100,)] * (place + 1)))
     assert found.dtype == np.dtype(dtype)
     assert least <= found.min() < found.max() <= most
 
@@ -72,7 +72,7 @@ def test_values_lie_in_the_operators_domain(
 def test_what_decides_a_shape_is_not_drawn(operator: str, place: int) -> None:
     node = helper.make_node(operator, ["a", "b", "c"], ["y"])
     with pytest.raises(CannotDrawError, match="decides the shape"):
-        onnx_input_values.drawn(node, place, "int64", (1,), [(2, 3), (1,), (1,)])
+        onnx_input_values.draw_input(node, place, "int64", (1,), [(2, 3), (1,), (1,)])
 
 
 @pytest.mark.parametrize("dtype", [*CARRIERS, STRING])

@@ -149,7 +149,7 @@ def migrated() -> Iterator[TestCase]:
     """The two cases."""
     tests = collect()
     chosen = [test for test in tests if test.name in (FAILING, PASSING)]
-    for case in onnx_backend_tests.migrate(NAME, chosen, operator_of(tests)):
+    for case in onnx_backend_tests.migrate_tests(NAME, chosen, operator_of(tests)):
         assert isinstance(case, TestCase)
         yield case
 

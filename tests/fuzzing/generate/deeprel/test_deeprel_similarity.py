@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fuzzing.generate.deeprel.api_inventory import list_apis
-from fuzzing.generate.deeprel.similarity import CANDIDATES, Candidate, candidates, tf_idf
+from fuzzing.generate.deeprel.similarity import CANDIDATES, Candidate, find_candidates, tf_idf
 
 
 def test_what_all_texts_say_counts_for_nothing_and_texts_have_length_one() -> None:
@@ -29,7 +29,7 @@ def test_a_text_without_a_known_term_is_like_nothing() -> None:
 @pytest.fixture(scope="module")
 def found() -> dict[str, tuple[Candidate, ...]]:
     apis = list(list_apis().values())
-    return candidates(apis, apis)
+    return find_candidates(apis, apis)
 
 
 @pytest.mark.compiler_torch_eager
@@ -67,4 +67,4 @@ def test_the_order_of_the_apis_does_not_matter(found: dict[str, tuple[Candidate,
     apis = list(list_apis().values())
     random.Random(7).shuffle(apis)
     some = ["torch.amax", "torch.nn.ReLU6", "torch.Tensor.add_"]
-    assert candidates([list_apis()[name] for name in some], apis) == {name: found[name] for name in some}
+    assert find_candidates([list_apis()[name] for name in some], apis) == {name: found[name] for name in some}

@@ -74,7 +74,7 @@ def test_a_signature_has_kinds_and_defaults() -> None:
     ],
 )
 def test_mathematics_is_made_plain(text: str, plain: str) -> None:
-    assert latex.plain(text) == plain
+    assert latex.to_plain_text(text) == plain
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_mathematics_is_made_plain(text: str, plain: str) -> None:
     ],
 )
 def test_shapes(text: str, patterns: tuple[tuple[str, ...], ...]) -> None:
-    found = shape_patterns.patterns(text, anywhere=not text.startswith(("a number", "filters", "tensor")))
+    found = shape_patterns.parse_patterns(text, anywhere=not text.startswith(("a number", "filters", "tensor")))
     assert found == patterns
 
 
@@ -116,7 +116,7 @@ def test_lengths_of_outputs() -> None:
         L_{out} = \\left\\lfloor\\frac{L_{in} - \\text{k}}{\\text{stride}}
                   + 1\\right\\rfloor
     """
-    assert shape_patterns.formulas(text) == [("L_out", "floor(((L_in - k)/(stride)) + 1)")]
+    assert shape_patterns.parse_formulas(text) == [("L_out", "floor(((L_in - k)/(stride)) + 1)")]
 
 
 @pytest.mark.parametrize(
@@ -193,4 +193,4 @@ def test_element_types(text: str, names: tuple[str, ...]) -> None:
     ],
 )
 def test_structures(text: str, options: tuple[str, ...]) -> None:
-    assert type_names.structures(text) == options
+    assert type_names.parse_structures(text) == options

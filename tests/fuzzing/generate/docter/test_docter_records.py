@@ -94,7 +94,7 @@ def test_no_address_of_this_process_is_told() -> None:
 
 
 def test_there_are_many_apis_each_once() -> None:
-    names = list(apis.names())
+    names = list(apis.list_apis())
     assert len(names) == len(set(names))
     assert len(names) > 1000
     assert {"torch.add", "torch.nn.Conv2d", "torch.Tensor.view", "torch.linalg.svd"} <= set(names)
@@ -102,7 +102,7 @@ def test_there_are_many_apis_each_once() -> None:
 
 
 def test_every_correction_is_of_something() -> None:
-    names = list(apis.names())
+    names = list(apis.list_apis())
     for correction in overrides.load_corrections():
         matched = [name for pattern in correction["apis"] for name in names if re.fullmatch(pattern, name)]
         parameters = {name for api in matched for name in extract_constraints(api).by_name}

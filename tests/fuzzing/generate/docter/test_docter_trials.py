@@ -62,7 +62,7 @@ def test_every_mode_has_names_of_its_own() -> None:
 
 def test_accepted_draws_become_cases_compared_as_they_must_be() -> None:
     wanted = ("torch.bernoulli", "torch.empty", "torch.nn.Dropout", "torch.as_strided", "torch.sin")
-    found = list(docter.drawn(wanted, 3, 0))
+    found = list(docter.draw_cases(wanted, 3, 0))
     cases = [item for item in found if isinstance(item, TestCase)]
     compared = {case.provenance.operator: case.comparison for case in cases}
     assert compared["torch.bernoulli"] == compared["torch.empty"] == "shapes"
@@ -76,7 +76,7 @@ def test_accepted_draws_become_cases_compared_as_they_must_be() -> None:
 
 def test_a_part_has_some_apis_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ("torch.sin", "torch.cos", "torch.tan", "torch.exp", "torch.log")
-    monkeypatch.setattr(apis, "names", lambda: iter(wanted))
+    monkeypatch.setattr(apis, "list_apis", lambda: iter(wanted))
     source = sources.get("docter")
     parts = [
         {

@@ -10,7 +10,7 @@ from fuzzing.graph.onnx_writer import to_bytes
 from tests.support.boundary_values import use_boundary_values
 from tests.support.operators import check, run, single
 
-NAMES = tuple(operators.patterns(21))
+NAMES = tuple(operators.pattern_specifications(21))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -21,7 +21,7 @@ def test_patterns_are_what_onnx_and_onnxruntime_say(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_hold_at_the_borders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_boundary_values(monkeypatch)
-    dtypes = [x for x in ("float32", "float16") if x in operators.patterns(21)[name].dtypes]
+    dtypes = [x for x in ("float32", "float16") if x in operators.pattern_specifications(21)[name].dtypes]
     check(name, (21,), dtypes, 8)
 
 
