@@ -120,7 +120,7 @@ class OperatorSpec:
     degrees   the in-degree set: how many inputs a node may have; () if it is just as many as slots
     lead      which slot is chosen first; -1 if no input carries data
     ranks, dtypes, within, takes   what the primary input may be: its rank, element type, values, and any
-              further condition on its static shape; with `takes` goes `draw_interval`, which makes such a shape
+              further condition on its static shape; with `takes` goes `draw_shape`, which makes such a shape
     captured  so many of the first slots are no inputs of the node: its bodies capture them (`NodeContext.edges`)
     empty, dynamic   whether the primary input may have no elements, or lengths that only the data tell
     attribute_specs  the attributes, in the order in which they are drawn
@@ -142,7 +142,7 @@ class OperatorSpec:
     dtypes: tuple[str, ...] = FLOATS
     within: Callable[[TensorType], Interval] = moderate_range
     takes: Callable[[tuple[int, ...]], bool] | None = None
-    draw_interval: Callable[[Rng, GraphLimits], tuple[int, ...]] | None = None
+    draw_shape: Callable[[Rng, GraphLimits], tuple[int, ...]] | None = None
     empty: bool = False
     dynamic: bool = False
     attribute_specs: tuple[AttributeSpec, ...] = ()

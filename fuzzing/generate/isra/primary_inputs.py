@@ -55,7 +55,7 @@ class PrimaryInputs:
         operator = self._operator
         if operator.primary < 0:
             return not self._refused
-        return bool(self.dtypes and (self._ranks or operator.draw_interval is not None))
+        return bool(self.dtypes and (self._ranks or operator.draw_shape is not None))
 
     def fits(self, type_: TensorType, range_: Interval) -> bool:
         """Whether an edge of one of the kinds can be the primary input."""
@@ -73,11 +73,11 @@ class PrimaryInputs:
             return True
         return self._takes is not None and not self._takes(shape)
 
-    def draw_interval(self, rng: Rng) -> Shape:
+    def draw_shape(self, rng: Rng) -> Shape:
         """A shape for one that is made for its node."""
         operator, limits = self._operator, self._limits
-        if operator.draw_interval is not None:
-            return operator.draw_interval(rng, limits)
+        if operator.draw_shape is not None:
+            return operator.draw_shape(rng, limits)
         between, low, high = rng.between, limits.min_dim, limits.max_dim
         if not operator.empty:
             low, high = max(low, 1), max(high, 1)

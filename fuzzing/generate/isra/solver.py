@@ -109,7 +109,7 @@ class _GraphGenerator:
             found = self._pool.pick_primary(primary_inputs.kinds, primary_inputs.fits)
             if found is not None:
                 return found
-        type_ = TensorType(rng.choice(primary_inputs.dtypes), primary_inputs.draw_interval(rng))
+        type_ = TensorType(rng.choice(primary_inputs.dtypes), primary_inputs.draw_shape(rng))
         return self._placeholder(type_, operator.within(type_))
 
     def _input(self, context: NodeContext, position: int) -> None:

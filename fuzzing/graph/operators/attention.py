@@ -275,7 +275,7 @@ def _rotated(context: NodeContext) -> Interval:
 register(
     _attention_spec(23),
     _attention_spec(24),
-    OperatorSpec("RotaryEmbedding", 23, dtypes=("float32", "float16", "bfloat16"), ranks=(3, 4), draw_interval=_draw_rotatable_shape,
+    OperatorSpec("RotaryEmbedding", 23, dtypes=("float32", "float16", "bfloat16"), ranks=(3, 4), draw_shape=_draw_rotatable_shape,
              takes=lambda shape: shape[-1] % 2 == 0, plan=_plan_rotation,
              input_specs=(PRIMARY_INPUT, DataInput(_cache, within=lambda context: _UNIT), DataInput(_cache, within=lambda context: _UNIT),
                     ConstantInput(_positions)),

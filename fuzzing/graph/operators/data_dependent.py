@@ -155,7 +155,7 @@ register(
     _unique(28, ANY),
     # Three inputs at least: the third is how many boxes to keep, by default none.
     OperatorSpec("NonMaxSuppression", 11, degrees=(3, 4, 5), ranks=(3,), dtypes=("float32",), takes=_boxes,
-             draw_interval=_fresh_boxes, infer=lambda context: (TensorType("int64", (None, 3)),), data_dependent=True,
+             draw_shape=_fresh_boxes, infer=lambda context: (TensorType("int64", (None, 3)),), data_dependent=True,
              values=lambda context: _below((*context.shape, *(context.type(1).shape or (None,)))),
              input_specs=(PRIMARY_INPUT, DataInput(_scores),
                     ConstantInput(lambda context: _scalar_or_one(context, "int64", context.rng.between(1, 4))),

@@ -241,7 +241,7 @@ register(
              plan=_flatten_plan, attribute_specs=(planned_attribute("axis", 1, _FLATTEN_AXIS),),
              torch=_torch_flatten),
     OperatorSpec("Squeeze", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_ones)), degrees=(1, 2), ranks=tuple(range(1, 9)),
-             takes=_has_one, draw_interval=_with_one, infer=_squeezed, within=full_range, dtypes=ANY, empty=True,
+             takes=_has_one, draw_shape=_with_one, infer=_squeezed, within=full_range, dtypes=ANY, empty=True,
              torch=_torch_squeeze),
     OperatorSpec("Unsqueeze", 13, input_specs=(PRIMARY_INPUT, ConstantInput(_new_axes)), ranks=tuple(range(5)), infer=_unsqueezed,
              within=full_range, dtypes=ANY, empty=True, dynamic=True, torch=_torch_unsqueeze),

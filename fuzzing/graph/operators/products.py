@@ -138,7 +138,7 @@ def _determinant(context: NodeContext) -> Interval:
 
 def _det(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
     return OperatorSpec(
-        "Det", since, dtypes=dtypes, ranks=tuple(range(2, 9)), draw_interval=_square,
+        "Det", since, dtypes=dtypes, ranks=tuple(range(2, 9)), draw_shape=_square,
         takes=lambda shape: shape[-1] == shape[-2] <= 4,
         within=lambda type_: intersect(Interval(-4, 4), MODERATE_RANGES[type_.dtype]),
         infer=lambda context: (TensorType(context.dtype, context.shape[:-2]),),

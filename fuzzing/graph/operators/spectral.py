@@ -190,15 +190,15 @@ def _hertz(low: float, high: float) -> ConstantInput:
 
 
 register(
-    OperatorSpec("DFT", 17, ranks=(3, 4, 5), takes=_complex, draw_interval=_signal, within=summands, plan=_transform,
+    OperatorSpec("DFT", 17, ranks=(3, 4, 5), takes=_complex, draw_shape=_signal, within=summands, plan=_transform,
              input_specs=(PRIMARY_INPUT, _LENGTH), degrees=(1, 2), attribute_specs=(planned_attribute("axis", 1), *_SHARED),
              infer=_transformed, values=_transformed_values, torch=_torch_transform),
-    OperatorSpec("DFT", 20, ranks=(3, 4, 5), takes=_complex, draw_interval=_signal, within=summands, plan=_transform,
+    OperatorSpec("DFT", 20, ranks=(3, 4, 5), takes=_complex, draw_shape=_signal, within=summands, plan=_transform,
              input_specs=(PRIMARY_INPUT, _LENGTH, ConstantInput(lambda context: make_scalar("int64", context.plan[0]))),
              degrees=(1, 2, 3), attribute_specs=_SHARED,
              infer=_transformed, values=_transformed_values, torch=_torch_transform),
     OperatorSpec("STFT", 17, dtypes=FLOATS, ranks=(3,), takes=lambda shape: shape[1] > 1 == shape[2],
-             draw_interval=_real, within=summands, plan=_frames,
+             draw_shape=_real, within=summands, plan=_frames,
              input_specs=(PRIMARY_INPUT, ConstantInput(lambda context: make_scalar("int64", context.plan[1])),
                     DataInput(_window_shape, within=lambda context: factor(context, context.plan[0]), omit=0.3),
                     ConstantInput(lambda context: make_scalar("int64", context.plan[0]))),
