@@ -96,7 +96,11 @@ def _trials(opset: int, dtypes: Iterable[str]) -> Iterator[tuple[str, str, TestC
                 continue
             for number in range(TRIALS):
                 seed = derive_seed(number, name, dtype)
-                yield dtype, name, case_builder.build_case(solver.generate(seed), seed, origin, f"{name}/{number}")
+                yield (
+                    dtype,
+                    name,
+                    case_builder.build_case(solver.generate(seed), seed, origin, f"{name}/{number}"),
+                )
 
 
 def _path(backend: str, opset: int) -> Path:

@@ -33,14 +33,21 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
         search = Search(sample_calls(settings.invocations), settings)
     else:
         mine = partial(_part_contains, part)
-        search = Search(sample_calls(settings.invocations, mine), settings, source_filter=mine, covered=list_sampled_apis())
+        search = Search(
+            sample_calls(settings.invocations, mine),
+            settings,
+            source_filter=mine,
+            covered=list_sampled_apis(),
+        )
     note(f"{NAME}: {search.totals.seeds} calls of {search.totals.sources} APIs; trying their candidates")
     for item in search.run():
         if isinstance(item, TestCase):
             yield item
         elif isinstance(item, LibraryBug):
             yield Skip(
-                item.case.provenance.test, "the library dies of it, or breaks its own assertion", describe_bug(item)
+                item.case.provenance.test,
+                "the library dies of it, or breaks its own assertion",
+                describe_bug(item),
             )
     note(search.totals.text())
 

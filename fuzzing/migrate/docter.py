@@ -41,7 +41,9 @@ def migrate(part: Part | None = None) -> Iterator[TestCase | Skip]:
     from fuzzing.generate.docter import apis
 
     torch.set_num_threads(1)  # on a busy machine, threads that wait for one another cost twenty times more
-    yield from draw_cases((name for name in apis.list_apis() if part is None or part.contains(name)), PER_API, SEED)
+    yield from draw_cases(
+        (name for name in apis.list_apis() if part is None or part.contains(name)), PER_API, SEED
+    )
 
 
 def draw_cases(apis: Iterable[str], count: int, seed: int) -> Iterator[TestCase | Skip]:

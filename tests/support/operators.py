@@ -63,7 +63,9 @@ def check(
     """
     ran = []
     for opset in opsets:
-        if name not in operators.specifications(opset) and name not in operators.pattern_specifications(opset):
+        if name not in operators.specifications(opset) and name not in operators.pattern_specifications(
+            opset
+        ):
             continue
         for dtype in dtypes:
             for number in range(seeds):

@@ -31,7 +31,9 @@ class ParameterMapping:
 
 
 @cache
-def map_parameters(source: Signature, target: Signature, *, positions: bool = True) -> ParameterMapping | None:
+def map_parameters(
+    source: Signature, target: Signature, *, positions: bool = True
+) -> ParameterMapping | None:
     """The best mapping; None where a parameter that must be given is left over on either side.
 
     positions  whether positions count; not where one side is a method, whose tensor has none

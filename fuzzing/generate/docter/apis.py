@@ -47,7 +47,11 @@ def list_apis() -> Iterator[str]:
     """Every documented API of torch that is fuzzed, by namespace and name, each once under its first name."""
     for namespace in NAMESPACES:
         for name in sorted(dir(resolve(namespace))):
-            if not name.startswith("_") and not exclusion_reason(namespace, name) and _is_documented(namespace, name):
+            if (
+                not name.startswith("_")
+                and not exclusion_reason(namespace, name)
+                and _is_documented(namespace, name)
+            ):
                 yield f"{namespace}.{name}"
 
 

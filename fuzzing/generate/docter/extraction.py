@@ -26,7 +26,7 @@ from fuzzing.generate.docter.latex import strip_markup
 from fuzzing.generate.docter.native_signatures import Declared
 from fuzzing.generate.docter.parameters import Description
 from fuzzing.generate.docter.record import Definition, Dtype, Evidence, Parameter, Place, Rank, Record
-from fuzzing.generate.docter.type_names import parse_tensor_dtypes, parse_structures
+from fuzzing.generate.docter.type_names import parse_structures, parse_tensor_dtypes
 
 LIBRARY = "torch"
 

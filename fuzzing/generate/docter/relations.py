@@ -21,7 +21,9 @@ _HALF = re.compile(
 _DIGIT = re.compile(r"(\d)d")
 
 
-def extract_relations(api: str, found: Sequence[Parameter], described: Sequence[Description]) -> Iterator[Relation]:
+def extract_relations(
+    api: str, found: Sequence[Parameter], described: Sequence[Description]
+) -> Iterator[Relation]:
     """All that the descriptions and the formulas of the Shape section state."""
     names = frozenset(item.name for item in found)
     for description in described:

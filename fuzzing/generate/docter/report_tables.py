@@ -74,7 +74,9 @@ def _acceptance_rate(trials: list[Trial]) -> float:
 
 def _summary(acceptance_rates: Mapping[str, float]) -> Iterator[str]:
     for namespace in (*apis.NAMESPACES, "all"):
-        found = [value for api, value in acceptance_rates.items() if namespace in (apis.split_api(api)[0], "all")]
+        found = [
+            value for api, value in acceptance_rates.items() if namespace in (apis.split_api(api)[0], "all")
+        ]
         if found:
             understood = sum(value >= UNDERSTOOD for value in found)
             mean = sum(found) / len(found)

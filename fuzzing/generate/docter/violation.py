@@ -13,7 +13,7 @@ from typing import Any
 
 from fuzzing.cases import Recipe, Tensor
 from fuzzing.generate.docter.calls import Call
-from fuzzing.generate.docter.checker import bind_symbols, allowed_dtypes, evaluate_bound, find_violations
+from fuzzing.generate.docter.checker import allowed_dtypes, bind_symbols, evaluate_bound, find_violations
 from fuzzing.generate.docter.record import Parameter
 from fuzzing.generate.docter.symbol_bindings import Scope
 from fuzzing.generate.docter.value_profiles import FLOAT_MAX, INT_RANGE, POOL

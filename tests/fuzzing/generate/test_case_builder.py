@@ -29,7 +29,9 @@ def made(
 ) -> tuple[GeneratedGraph, TestCase]:
     seed = derive_seed(1, number)
     generated = Solver(asked).generate(seed)
-    return generated, case_builder.build_case(generated, seed, ORIGIN, f"1/{number}", initializers=initializers)
+    return generated, case_builder.build_case(
+        generated, seed, ORIGIN, f"1/{number}", initializers=initializers
+    )
 
 
 @given(number=st.integers(0, 10_000))

@@ -34,7 +34,10 @@ def model(nodes: list[Any], inputs: list[Any], outputs: list[str], **more: Any) 
 
 def singles(made: onnx.ModelProto) -> list[SingleNodeModel]:
     known = onnx_single_nodes.infer_shapes(made)
-    return [onnx_single_nodes.extract_node(node, scope, known) for node, scope in onnx_single_nodes.walk_nodes(known)]
+    return [
+        onnx_single_nodes.extract_node(node, scope, known)
+        for node, scope in onnx_single_nodes.walk_nodes(known)
+    ]
 
 
 def array(*shape: int) -> np.ndarray[Any, Any]:

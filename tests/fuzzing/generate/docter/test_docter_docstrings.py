@@ -94,7 +94,9 @@ def test_mathematics_is_made_plain(text: str, plain: str) -> None:
     ],
 )
 def test_shapes(text: str, patterns: tuple[tuple[str, ...], ...]) -> None:
-    found = shape_patterns.parse_patterns(text, anywhere=not text.startswith(("a number", "filters", "tensor")))
+    found = shape_patterns.parse_patterns(
+        text, anywhere=not text.startswith(("a number", "filters", "tensor"))
+    )
     assert found == patterns
 
 
