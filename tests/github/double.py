@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import tests.github.routes  # noqa: F401 - registers the operations
 from tests.github import app_installations, git_http, server
 from tests.github.core import GitHubCore
 from tests.github.identity import APP_ID, SLUG, private_key

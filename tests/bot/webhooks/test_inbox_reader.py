@@ -214,7 +214,7 @@ import os, signal, sys
 sys.path.insert(0, sys.argv[3])
 from bot.store import Database
 from bot.webhooks.inbox_reader import InboxReader
-from test_reader import record
+from test_inbox_reader import record
 
 def handle(session, intent):
     if sys.argv[2] == "before":
