@@ -6,9 +6,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import fuzzing
 from bot import processes
 from bot.errors import RunnerError
+from fuzzing.execute.sandbox import launcher
+from fuzzing.execute.sandbox.launch import sandboxed_command
 
 #: A reproducer ends by itself after the limits of its phases; those of `bot.reports.reproducer` together, and
 #: the interpreter's start twice.
@@ -16,7 +17,6 @@ TIMEOUT_S = 400.0
 TIMED_OUT, NOT_RUN = 124, 125
 #: What a reproducer prints when it exits with 1 (`templates/reproducers/base.py.j2`).
 BUG_MARKER = b"THE BUG SHOWS"
-_PACKAGE = Path(next(iter(fuzzing.__path__)))
 _PASSED_VARIABLES = ("PATH", "LANG", "LANGUAGE", "LC_*", "LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*")
 
 
@@ -34,18 +34,12 @@ def try_script(text: str, python: str) -> int:
         env = processes.filtered_environment(
             *_PASSED_VARIABLES, extra={"HOME": name, "TMPDIR": name, "OMP_NUM_THREADS": "1"}
         )
-        command = [
-            python,
-            "-I",
-            str(_PACKAGE / "execute" / "sandboxed_script.py"),
-            str(_PACKAGE),
-            name,
-            str(script),
-        ]
+        command = sandboxed_command([python, "-I", str(script)], writable=(name,))
         try:
             done = processes.run(command, env=env, cwd=folder, timeout=TIMEOUT_S, kill_with_parent=True)
         except subprocess.TimeoutExpired:
             return TIMED_OUT
         except OSError as error:
             raise RunnerError(f"cannot start {python}: {error.strerror}") from error
-    return NOT_RUN if done.returncode == 1 and BUG_MARKER not in done.stdout else done.returncode
+    unmarked = done.returncode == 1 and BUG_MARKER not in done.stdout
+    return NOT_RUN if unmarked or done.returncode == launcher.NOT_FOUND else done.returncode

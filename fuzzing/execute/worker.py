@@ -6,7 +6,6 @@ standard library, numpy and the compiler (law 3). It decides nothing: it reports
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import json
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     #: was seen of it if it was watched.
     _Ended = tuple[int, list[int], Named, Optional["_CaughtError"], Sequence[tuple[str, str]]]
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_SIGKILL = 9
 _FLUSH_NS = 20_000_000
 
 
@@ -49,30 +46,6 @@ def import_package(root: str) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules["fuzzing"] = module
     spec.loader.exec_module(module)
-
-
-def confine(spec: dict[str, Any]) -> str:
-    """Shuts this process in and sets the limits that the kernel keeps for us; the level of isolation."""
-    import resource
-
-    from fuzzing.execute.sandbox import isolation
-
-    if spec["cores"]:
-        with contextlib.suppress(OSError):  # they may have been taken from us since
-            os.sched_setaffinity(0, spec["cores"])
-    limits = spec["limits"]
-    access = isolation.AllowedAccess(tuple(spec["writable"]), int(limits["file_bytes"]))
-    level, _ = isolation.enter(access, spec["isolation"])
-    # No orphan survives a kill -9 of the supervisor. Not before: who changes privileges loses it.
-    isolation.LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    size = int(limits["file_bytes"])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-    # Private writable memory, touched or not. The supervisor watches resident memory, which is what
-    # counts; this catches one huge allocation before it is touched, and compilers reserve generously.
-    data = 4 * int(limits["memory_bytes"])
-    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-    return level
 
 
 class _CaughtError(NamedTuple):
@@ -284,7 +257,7 @@ def main(argument: str) -> None:
 
     spec = json.loads(argument)
     import_package(spec["root"])
-    isolation = confine(spec)  # before anything of the toolchain is imported
+    isolation = os.environ.pop("ASSAY_ISOLATION", "none")  # by `fuzzing.execute.sandbox.launcher`
     faulthandler.enable(spec["log"])
     failure = None
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import mmap
@@ -30,6 +31,7 @@ from fuzzing.execute.forkserver import ForkedWorker, ForkServer
 from fuzzing.execute.gpu_slots import VISIBLE_DEVICES
 from fuzzing.execute.limits import Limits
 from fuzzing.execute.sandbox import isolation
+from fuzzing.execute.sandbox.launch import sandboxed_command
 from fuzzing.execute.scratch_folder import ScratchFolder, sweep
 from fuzzing.execute.write_buffer import WriteBuffer
 from fuzzing.outcomes import MAX_TEXT
@@ -162,20 +164,25 @@ class WorkerProcess:
             "backend": command.backend,
             "device": command.device,
             "options": command.options or {},
-            "limits": command.limits.to_json(),
             "packages": backends.get(command.backend).packages,
             "root": str(_PACKAGE),
-            "isolation": command.isolation,
-            "cores": self.cores,
-            "writable": [scratch, *([cache_folder] if cache_folder else [])],
         }
+        python = str(Path(command.python).absolute())
+        if not os.access(python, os.X_OK):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        worker = [python, "-I", str(_PACKAGE / "execute" / "worker.py"), json.dumps({**spec, **descriptors})]
         return subprocess.Popen(
-            [
-                str(Path(command.python).absolute()),
-                "-I",
-                str(_PACKAGE / "execute" / "worker.py"),
-                json.dumps({**spec, **descriptors}),
-            ],
+            sandboxed_command(
+                worker,
+                writable=[scratch, *([cache_folder] if cache_folder else [])],
+                best=command.isolation,
+                cores=self.cores,
+                # Private writable memory, touched or not. The supervisor watches resident memory, which is
+                # what counts; this catches one huge allocation before it is touched, and compilers reserve
+                # generously.
+                memory_bytes=4 * int(command.limits.memory_bytes),
+                file_bytes=int(command.limits.file_bytes),
+            ),
             stdin=subprocess.DEVNULL,
             stdout=descriptors["log"],
             stderr=descriptors["log"],

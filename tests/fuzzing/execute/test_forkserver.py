@@ -27,10 +27,10 @@ CRASH = "import ctypes; ctypes.string_at(0)"
 _BACKEND = """
 import threading
 from fuzzing.backends import base
-from tests.fuzzing.execute.probing_backend import Probing
+from tests.fuzzing.execute.probing_backend import ProbeBackend
 
 @base.register
-class Variant(Probing):
+class Variant(ProbeBackend):
     name = "variant"
     forkable = {forkable}
 

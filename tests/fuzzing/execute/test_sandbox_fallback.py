@@ -28,16 +28,16 @@ pytestmark = pytest.mark.skipif(MACHINE != "x86_64", reason="the numbers of its 
 REFUSE = """
 import os, sys
 from fuzzing.execute.sandbox.isolation import no_new_privileges
-from fuzzing.execute.sandbox.seccomp import Denied, deny
+from fuzzing.execute.sandbox.seccomp import DeniedCall, deny
 no_new_privileges()
-deny(*(Denied(int(number), {error}) for number in sys.argv[1].split(",") if number))
+deny(*(DeniedCall(int(number), {error}) for number in sys.argv[1].split(",") if number))
 os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """
 
 #: As any user but root: no privilege in the first namespace, and no leave to write there.
 AS_NOBODY = """
 import ctypes, os, sys
-from fuzzing.execute import isolation, isolation_landlock, isolation_namespaces, isolation_seccomp
+from fuzzing.execute.sandbox import isolation, landlock, namespaces, seccomp
 import json, tempfile
 if os.getuid() == 0:
     os.setgroups([])
