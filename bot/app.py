@@ -14,12 +14,11 @@ from bot import pages
 from bot.service import Background, IntervalJob, Service, ServiceParts, Wiring
 from bot.settings import Settings
 from bot.webhooks import router
-from bot.wiring.service import service as default_wiring
 
 __all__ = ["Background", "IntervalJob", "ServiceParts", "build", "create_app"]
 
 
-def create_app(settings: Settings, *, services: Wiring = default_wiring) -> FastAPI:
+def create_app(settings: Settings, services: Wiring) -> FastAPI:
     """The application; everything behind it starts and stops with its lifespan."""
     service = Service(settings, services)
     return build(service)

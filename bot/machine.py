@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -138,20 +137,8 @@ def inspect_machine(python: str = sys.executable) -> Machine:
     )
 
 
-def missing_packages(source: str) -> tuple[str, ...]:
-    """What a case source needs and is not installed beside Assay."""
-    return tuple(name for name in names.source_requirements(source) if not _installed(name))
-
-
-def _installed(distribution: str) -> bool:
-    try:
-        return bool(version(distribution))
-    except PackageNotFoundError:
-        return False
-
-
 def _source(name: str) -> Source:
-    absent = missing_packages(name)
+    absent = names.missing_packages(name)
     detail = f"{sys.executable} -m pip install {' '.join(absent)}" if absent else ""
     return Source(name, names.source_libraries()[name], absent, detail)
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.campaigns.progress import OnProgress, Progress
-from bot.campaigns.registry import Step
 from bot.campaigns.services import Config, Services, Settings
 from bot.errors import InternalError
 from bot.leases import LEASE, Lease, LeaseLost
 from bot.store import Database, campaigns
 from bot.store.campaigns import Session
 from bot.store.models import Campaign, CampaignState
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done in one state, and the states it may lead to."""
+
+    state: CampaignState
+    to: tuple[CampaignState, ...]
+    work: Callable[[Context], None]
 
 
 @dataclass

@@ -1,28 +1,14 @@
-"""The steps by state. A step registers itself with `@step`; the engine knows none by name."""
+"""The steps by state. A step registers itself with `@step`; the engine names none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bot.campaigns.context import Context, Step
 from bot.store.models import CampaignState
 from fuzzing.registry import Registry
 
-if TYPE_CHECKING:
-    from bot.campaigns.context import Context
-
-Work = Callable[["Context"], None]
-
-
-@dataclass(frozen=True)
-class Step:
-    """What is done in one state, and the states it may lead to."""
-
-    state: CampaignState
-    to: tuple[CampaignState, ...]
-    work: Work
-
+Work = Callable[[Context], None]
 
 _STEPS: Registry[Step] = Registry("step", "bot.campaigns.steps")
 

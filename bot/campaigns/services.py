@@ -12,17 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from bot.campaigns.plan.case_source import CaseSource
+from bot.campaigns.report.summary import Summary
 from bot.store import now
 from bot.store.campaigns import Session
 from fuzzing.outcomes import Outcome
 from fuzzing.triage.traits import Traits
-
-if TYPE_CHECKING:
-    from bot.campaigns.context import Context
-    from bot.campaigns.plan.catalog import CaseSource
-    from bot.campaigns.report.summary import Summary
 
 #: Reads a file of one commit; None if it is not there.
 ReadFile = Callable[[str], bytes | None]
@@ -297,7 +294,7 @@ class Services:
                Raises ConfigError for words that cannot be read
     own_config the same without the default
     sign       what makes an outcome the same bug as others
-    catalogs the cases of a configuration, by where they come from
+    catalogs   (corpus, names of sources) → the sources, migrated or not
     corpus     where they lie; None for the folder in the data folder
     try_script (script, interpreter) → its exit code, in a fresh process that is shut in
     run_tool   runs `python -m MODULE ARGS...` of the data plane, passes on its events, ends soon after `stop`
@@ -315,6 +312,6 @@ class Services:
     run_tool: Callable[[str, Sequence[str], OnEvent, threading.Event], None]
     sign: Sign
     reports: Reports
-    catalogs: Callable[[Context, Any], Sequence[CaseSource]]
+    catalogs: Callable[[Path, Sequence[str]], Sequence[CaseSource]]
     corpus: Path | None = None
     clock: Clock = field(default_factory=SystemClock)

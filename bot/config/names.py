@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import fuzzing
@@ -32,7 +33,8 @@ _PARSING = threading.Lock()
 
 _REGISTER_SOURCE = "register_source"  # the decorator in fuzzing.migrate.sources
 _REGISTER_RECORDER = "register_recorder"  # that in fuzzing.migrate.recorders
-_REGISTER_STRATEGY = "register_strategy"  # and that in fuzzing.prioritize
+_REGISTER_STRATEGY = "register_strategy"  # that in fuzzing.prioritize
+_PROVISIONER = "provisioner"  # and that in bot.toolchains
 
 
 def backends() -> tuple[str, ...]:
@@ -79,6 +81,18 @@ def source_requirements(name: str) -> tuple[str, ...]:
     return tuple(filter(None, [keywords.get("library", ""), *keywords.get("needs", "").split()]))
 
 
+def missing_packages(source: str) -> tuple[str, ...]:
+    """What a case source needs and is not installed beside Assay."""
+    return tuple(name for name in source_requirements(source) if not _installed(name))
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        return bool(version(distribution))
+    except PackageNotFoundError:
+        return False
+
+
 def source_parts(name: str) -> int:
     """How many parts a source is migrated in: 1 where leaving a part's tests out would save no work."""
     one = _sources().get(name)
@@ -95,7 +109,7 @@ def strategies() -> tuple[str, ...]:
 class _Registered:
     """A function with a decorator that gives it a name.
 
-    keywords       the decorator's keywords that are plain text
+    keywords    the decorator's keywords that are plain text or truth values
     takes_part  whether it has a parameter `part`
     """
 
@@ -135,7 +149,11 @@ def _find_in_file(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Regi
 
     def text(node: ast.expr) -> str | None:
         value = constants.get(node.id) if isinstance(node, ast.Name) else node
-        return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+        return (
+            str(value.value)
+            if isinstance(value, ast.Constant) and isinstance(value.value, str | bool)
+            else None
+        )
 
     for node in tree.body:
         for call in getattr(node, "decorator_list", ()):
@@ -149,11 +167,15 @@ def _find_in_file(tree: ast.Module, decorator: str) -> Iterator[tuple[str, _Regi
                 yield name, _Registered(keywords, takes_part)
 
 
+@cache
 def provisioners() -> tuple[str, ...]:
-    """Every provisioner that a repository may ask for."""
-    from bot.toolchains.registry import configurable  # here, because toolchains read configurations
+    """Every provisioner that a repository may ask for, sorted.
 
-    return configurable()
+    Read from the files of `bot.toolchains`, which itself reads configurations.
+    """
+    folder = Path(__file__).parent.parent / "toolchains"
+    found = (one for path in folder.glob("*.py") for one in _find_in_file(_parse(path), _PROVISIONER))
+    return tuple(sorted(name for name, one in found if one.keywords.get("configurable") == "True"))
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

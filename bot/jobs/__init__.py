@@ -1,1 +1,1 @@
-"""Jobs: what takes long, or needs the network, done from rows: reducing, bisecting, testing fixes."""
+"""The job queue: claim, lease, run, retry. The jobs themselves are in `bot.bugs`, `bot.pulls`, `bot.targets`."""

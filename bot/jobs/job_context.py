@@ -6,21 +6,24 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
 
 from bot.campaigns.services import Services, Settings
-from bot.jobs.job_reply import finish_job
 from bot.leases import LEASE, Lease, LeaseLost
-from bot.pulls import dependencies as pulls
-from bot.store import Database, Session, jobs
+from bot.store import Database, Session, audit, jobs
 from bot.store.models import Campaign, Job, JobState
+from bot.store.pulls import PullRequestData
 
 log = structlog.get_logger(__name__)
 
 _BRANCH = "refs/heads/"
+
+#: Replies in the thread where a person asked for a job: (session, job, state, reason, result, time).
+Reply = Callable[[Session, Job, JobState, str, Mapping[str, Any], datetime], None]
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,14 @@ class IssueInfo(Protocol):
         """Whether it is a pull request."""
 
 
-class GitHubReader(pulls.GitHubReader, Protocol):
+class GitHubReader(Protocol):
     """GitHub, for reading (`bot.github.reader.Reader`); raises RefusalError and InfrastructureError."""
+
+    def pull(self, target: str, number: int) -> PullRequestData:
+        """The pull request as it is now."""
+
+    def permission(self, target: str, login: str) -> str:
+        """A login's role in the target: admin, maintain, write, triage, read or none."""
 
     def search_issues(self, target: str, words: str) -> Sequence[IssueInfo]:
         """Issues that hold the words, the best match first."""
@@ -103,6 +112,7 @@ class JobContext:
     stop: threading.Event
     github_reader: GitHubReader | None = None
     wake: Callable[[], None] = lambda: None
+    reply: Reply | None = None
     _lease: Lease = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,7 +138,26 @@ class JobContext:
         reason  one sentence for people
         result  JSON; `answer`, Markdown made safe, is what whoever asked is told
         """
-        finish_job(session, job, JobState.DONE, reason, result, self.services.clock.now())
+        self.finish(session, job, JobState.DONE, reason, result)
+
+    def finish(
+        self,
+        session: Session,
+        job: Job,
+        state: JobState,
+        reason: str,
+        result: Mapping[str, Any],
+        *,
+        answers: bool = True,
+    ) -> None:
+        """Ends the job in `state` and replies to whoever asked for it, unless not `answers`; one transaction."""
+        at = self.services.clock.now()
+        jobs.complete(job, state, reason, result, at)
+        subject = f"bug:{job.bug_id}" if job.bug_id is not None else f"job:{job.id}"
+        evidence = {"job": job.id, "kind": job.kind, "state": state.value}
+        audit.record(session, job.target, job.kind, subject, reason, at, evidence=evidence)
+        if answers and self.reply is not None:
+            self.reply(session, job, state, reason, result, at)
 
     def heartbeat(self) -> None:
         """Renews the lease when it is time; raises Abandoned or Interrupted if the work must end now."""

@@ -1,4 +1,4 @@
-"""The kinds of jobs by name: one small file each in `bot/jobs/kinds`, registered by decorator (law 4)."""
+"""Job kinds by name: one file each in `bot/bugs/jobs`, `bot/pulls/jobs`, `bot/targets/jobs`."""
 
 from __future__ import annotations
 

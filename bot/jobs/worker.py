@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.campaigns.services import Services, Settings
-from bot.jobs.job_context import GitHubReader, JobContext, JobSpec
-from bot.jobs.job_reply import finish_job
+from bot.jobs.job_context import GitHubReader, JobContext, JobSpec, Reply
 from bot.jobs.registry import JobKind, Lane, get_job_kind, kinds_in_lane
 from bot.leases import LEASE
 from bot.loop import Loop
@@ -38,11 +37,13 @@ class Worker(Loop):
         *,
         github_reader: GitHubReader | None = None,
         wake: Callable[[], None] = lambda: None,
+        reply: Reply | None = None,
         backoff: Sequence[float] | None = None,
     ) -> None:
         super().__init__(f"jobs-{lane.value}", IDLE_S[lane])
         self._database, self._settings, self._services = database, settings, services
         self._lane, self._kinds, self._forge, self._on_work = lane, kinds_in_lane(lane), github_reader, wake
+        self._reply = reply
         self._backoff = tuple(BACKOFF_S[lane] if backoff is None else backoff)
 
     def start(self, *, free_other_leases: bool = False) -> None:
@@ -71,6 +72,7 @@ class Worker(Loop):
             stop or threading.Event(),
             self._forge,
             self._on_work,
+            self._reply,
         )
         self.process(_JobRun(job_context, get_job_kind(job_spec.kind), attempts, self._backoff))
         return True
@@ -127,8 +129,7 @@ class _JobRun:
         self._fail(f"a bug of Assay: {type(bug).__name__}; its log has the traceback")
 
     def _fail(self, reason: str) -> None:
-        present = self.job_context.services.clock.now()
         with self.job_context.transaction() as (session, job):
-            finish_job(session, job, JobState.FAILED, reason, {}, present, answers=self.kind.answers)
+            self.job_context.finish(session, job, JobState.FAILED, reason, {}, answers=self.kind.answers)
             if self.kind.on_given_up is not None:
-                self.kind.on_given_up(session, job, reason, present)
+                self.kind.on_given_up(session, job, reason, self.job_context.services.clock.now())

@@ -1,15 +1,14 @@
-"""What the campaigns room calls: a campaign's end becomes files, bugs and effects."""
+"""Reports of campaigns: files, the drafts of effects, and the reproducers to be tried. Writes no bug."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bot.bugs import issue_filing, transitions
 from bot.campaigns.report.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.campaigns.services import CampaignProblem, Script
 from bot.config import RepositoryConfig
@@ -24,9 +23,9 @@ from bot.reports.campaign_view import (
 )
 from bot.reports.check_runs import build_untested_check_run
 from bot.reports.reference_outputs import add_reference_outputs
-from bot.reports.report import Group, Report, build_report
+from bot.reports.report import Report, build_report
 from bot.reports.templates import pluralize
-from bot.store import Session, bugs, campaigns, findings, now, outbox, targets
+from bot.store import Session, now, outbox, targets
 from bot.store.models import Classification, Side
 from bot.store.outbox import EffectDraft
 from fuzzing.cases import Corpus, TestCase
@@ -55,64 +54,17 @@ class CampaignReports:
         self._write_pages = write_pages
         self._corpus = Corpus(corpus)
         self._folder = folder
-        self._clock = clock
+        self.clock = clock
 
     def write(self, summary: Summary) -> None:
         """Writes report.md, .html, .json and the reproducers; doing it again gives the same files."""
         write = renderer.write_artifacts if self._write_pages else renderer.write_json
-        write(self._report(summary), self._folder(summary.campaign_id))
+        write(self.report(summary), self._folder(summary.campaign_id))
 
-    def publish(self, session: Session, summary: Summary) -> None:
-        """Records the bugs, and the effects that tell of them, by key: twice is once."""
-        report, config = self._report(summary), RepositoryConfig.from_json(summary.config)
-        present = self._clock()
-        why = {
-            (group.classification, group.signature): self._record_bug(session, summary, group, present)
-            for group in report.groups
-            if group.classification in _BUGS
-        }
-        # Of one bug some cases may have failed before: those do not silence what is new.
-        not_filed = {
-            signature
-            for (classification, signature), reason in why.items()
-            if reason and classification is NEW
-        }
-        drafts = self._draft_effects(session, report, config, present)
-        drafts = issue_filing.hold_for_checks(drafts, not_filed, config.reports.mode)
-        posted = outbox.post(
-            session,
-            drafts,
-            campaign_id=summary.campaign_id,
-            issues_per_day=config.reports.issues_per_day,
-            at=present,
-        )
-        issue_filing.request_all_checks(session, posted, drafts, present)
-        transitions.request_retests(session, summary.campaign_id, present)
-
-    @staticmethod
-    def _record_bug(session: Session, summary: Summary, group: Group, at: datetime) -> str:
-        """Records a bug of the campaign; why nothing is filed about it, "" if it may be."""
-        not_filed = issue_filing.record_bug(
-            session,
-            summary.target,
-            group.signature,
-            group.title,
-            group.example.operator,
-            at,
-            renderer.reason_not_filed(group.classification)
-            or reason_in_pull_request(summary.pull)
-            or reason_in_merge_queue(summary.ref)
-            or found_by_reduction(group),
-            _sighting(summary, group.signature),
-        )
-        bug = bugs.find(session, summary.target, group.signature)
-        assert bug is not None
-        findings.assign_bug(session, summary.campaign_id, group.signature, bug.id)
-        return not_filed
-
-    def _draft_effects(
+    def draft_effects(
         self, session: Session, report: Report, config: RepositoryConfig, at: datetime
     ) -> list[EffectDraft]:
+        """The effects that tell of a campaign: check run, and issues or the pull request's comment."""
         page = self._page(report.view.campaign)
         if report.view.pull is None:
             return renderer.draft_effects(report, config, page)
@@ -122,14 +74,14 @@ class CampaignReports:
         """The reproducers of what is reported: of the reduced case, then of the case as it was found."""
         if not self._write_pages:
             return []
-        report = self._report(replace(summary, tried={}))
+        report = self.report(replace(summary, tried={}))
         found = {one.case_id: replace(one, reduced=None) for one in summary.findings}
         made = []
         for group in report.groups:
             if group.classification in _TRIED and group.script:
                 scripts = [Script(group.example.case, group.script)]
                 if group.original_case != group.example.case:
-                    alone = self._report(replace(summary, tried={}, findings=(found[group.original_case],)))
+                    alone = self.report(replace(summary, tried={}, findings=(found[group.original_case],)))
                     scripts += [Script(group.original_case, one.script) for one in alone.groups if one.script]
                 made.append(scripts)
         return made
@@ -140,9 +92,10 @@ class CampaignReports:
         draft = build_untested_check_run(
             problem.target, stable_name, problem.head, problem.campaign_id, problem.reason, problem.kind
         )
-        outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self._clock())
+        outbox.post(session, [draft], campaign_id=problem.campaign_id, issues_per_day=0, at=self.clock())
 
-    def _report(self, summary: Summary) -> Report:
+    def report(self, summary: Summary) -> Report:
+        """The report of a campaign, ready to be rendered."""
         texts = {one.case_id: one.program_text for one in summary.findings if one.program_text}
         reduced_findings = (one.reduced for one in summary.findings if one.reduced is not None)
         texts |= {one.case_id: one.program_text for one in reduced_findings if one.program_text}
@@ -154,57 +107,8 @@ class CampaignReports:
         return add_reference_outputs(case, self._corpus.root)
 
 
-def _sighting(summary: Summary, signature: str) -> bugs.Sighting:
-    """What the campaign knows of a bug, by that of its reduced cases which needs the least."""
-    pull = not campaigns.on_branch(summary.pull, summary.ref)
-    reduced_findings = [one.reduced for one in summary.findings if one.signature == signature and one.reduced]
-    if not reduced_findings:
-        return bugs.Sighting(summary.campaign_id, pull)
-    simplest = min(reduced_findings, key=lambda one: (len(one.traits.needs), one.size, one.case_id))
-    return bugs.Sighting(
-        summary.campaign_id,
-        pull,
-        case=simplest.case_id,
-        backend=simplest.head.backend,
-        device=simplest.head.device,
-        configuration=simplest.head.configuration,
-        traits=asdict(simplest.traits),
-        fields=simplest.fields,
-    )
-
-
-def reason_in_pull_request(pull: int | None) -> str:
-    """Why what a pull request broke becomes no issue; "" for a campaign on a branch.
-
-    What is not merged is nobody's bug but its author's: the pull request is told, and the bug is filed if a
-    campaign on a watched branch sees it.
-    """
-    return "" if pull is None else f"in a pull request, #{pull}: issues are about watched branches"
-
-
-def reason_in_merge_queue(ref: str) -> str:
-    """Why what a merge queue's group broke becomes no issue: it may never be merged."""
-    return "" if campaigns.on_branch(None, ref) else "in a merge queue: issues are about watched branches"
-
-
 #: Standings whose reproducers are tried: those that accuse, and where there is no base all that fails.
 _TRIED = frozenset({Classification.REGRESSION, Classification.INCONCLUSIVE})
-
-
-def found_by_reduction(group: Group) -> str:
-    """Why a bug that no planned case shows becomes no issue; "" for others, and for one that was made small.
-
-    It was met while another case was made small. Once it is confirmed beside base and made small itself it is
-    as good as any; where the time did not allow that, the report tells of it.
-    """
-    if group.found_by_reduction < group.cases or group.history:
-        return ""
-    return "met while another case was made small, and not made small itself: told in the report"
-
-
-NEW = Classification.REGRESSION
-#: Standings that mean the compiler has a bug; what did not repeat, or was fixed, makes none.
-_BUGS = frozenset({Classification.REGRESSION, Classification.ALREADY_BROKEN})
 
 
 def build_view(summary: Summary) -> CampaignView:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from bot.campaigns.plan.catalog import SourceReport
+from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
 from bot.store.models import Classification, Side
 from bot.store.step_cost import StepCost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.campaigns.plan.catalog import SourceReport
+from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
 from bot.reports.templates import pluralize
 

@@ -11,12 +11,10 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from bot.config import RepositoryConfig
 from fuzzing.registry import Registry
-
-if TYPE_CHECKING:
-    from bot.config import RepositoryConfig
 
 ReadFile = Callable[[str], bytes | None]
 OnProgress = Callable[[str], None]
@@ -81,20 +79,18 @@ class Provisioner(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Entry:
-    provisioner: Provisioner
-    configurable: bool
-
-
-_PROVISIONERS: Registry[_Entry] = Registry("provisioner", "bot.toolchains")
+_PROVISIONERS: Registry[Provisioner] = Registry("provisioner", "bot.toolchains")
 
 
 def provisioner(name: str, *, configurable: bool) -> Callable[[type[Any]], type[Any]]:
-    """Registers a Provisioner class; `configurable` says whether a repository's configuration may name it."""
+    """Registers a Provisioner class; `configurable`: a repository's configuration may name it.
+
+    `bot.config.names.provisioners` reads the keyword from the source.
+    """
+    del configurable
 
     def register(kind: type[Any]) -> type[Any]:
-        _PROVISIONERS.add(_Entry(kind(), configurable), name)
+        _PROVISIONERS.add(kind(), name)
         return kind
 
     return register
@@ -102,9 +98,4 @@ def provisioner(name: str, *, configurable: bool) -> Callable[[type[Any]], type[
 
 def get(name: str) -> Provisioner:
     """The provisioner of this name; raises UnknownNameError that lists them if there is none."""
-    return _PROVISIONERS.get(name).provisioner
-
-
-def configurable() -> tuple[str, ...]:
-    """The names a repository's configuration may use."""
-    return tuple(name for name in _PROVISIONERS.names() if _PROVISIONERS.get(name).configurable)
+    return _PROVISIONERS.get(name)

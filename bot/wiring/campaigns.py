@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.plan.catalog import open_catalogs
 from bot.campaigns.services import OnEvent, Reports, Services
 from bot.config import RepositoryConfig, read_repository_config, resolve_config
-from bot.reports.campaign_reports import CampaignReports
 from bot.runners import Runner, make_runner, run_tool
 from bot.runners.reproducer_run import try_script
 from bot.settings import Settings, report_url
@@ -49,7 +49,7 @@ def runner() -> Runner:
 
 def reports(data_dir: Path, page: Callable[[int], str] = lambda _: "") -> Reports:
     """How campaigns are told of; `page` is the address of a campaign's report, "" where it has none."""
-    return CampaignReports(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign), page=page)
+    return CampaignPublisher(data_dir / "corpus", lambda campaign: artifacts(data_dir, campaign), page=page)
 
 
 def artifacts(data_dir: Path, campaign: int) -> Path:

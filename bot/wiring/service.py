@@ -12,6 +12,7 @@ from bot.bugs import issue_events as issues
 from bot.campaigns import intents
 from bot.campaigns.engine import Engine
 from bot.commands import comment_events as comments
+from bot.commands.job_reply import post_job_reply
 from bot.commands.worker import Worker as Commands
 from bot.config import RepositoryConfig, resolve_config
 from bot.errors import InternalError
@@ -61,13 +62,15 @@ def service(settings: Settings, database: Database) -> service_parts.ServicePart
     mirrors = repositories(settings, github_api)
     services = campaign_services(settings, repositories=mirrors)
     engine = Engine(database, settings, services)
-    long = Jobs(database, settings, services, Lane.LONG, github_reader=reader)
+    long = Jobs(database, settings, services, Lane.LONG, github_reader=reader, reply=post_job_reply)
 
     def wake() -> None:
         engine.wake()
         long.wake()
 
-    quick = Jobs(database, settings, services, Lane.QUICK, github_reader=reader, wake=wake)
+    quick = Jobs(
+        database, settings, services, Lane.QUICK, github_reader=reader, wake=wake, reply=post_job_reply
+    )
     tools = CommandTools(wake=quick.wake, wake_jobs=long.wake)
     commands = Commands(database, reader or NoGitHubAccess(), partial(refresh_pull, database, reader), tools)
     start = partial(intents.handle, wake=engine.wake, start_delay=START_DELAY)

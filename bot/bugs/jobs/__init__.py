@@ -1,0 +1,1 @@
+"""Jobs about bugs: retests, bisection, reduction, localization, filing."""

@@ -1,0 +1,1 @@
+"""What outcomes amount to: classifications, resource failures, and the bug of each finding."""

@@ -22,7 +22,7 @@ from typing import Any
 
 import structlog
 
-from bot.campaigns.plan.catalog import CaseSource, CatalogPart, SourceReport
+from bot.campaigns.plan.case_source import CaseSource, CatalogPart, SourceReport
 from bot.campaigns.services import OnEvent
 from bot.errors import InfrastructureError, UsageError
 from fuzzing.errors import InfrastructureError as FuzzingInfrastructureError

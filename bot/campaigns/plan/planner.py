@@ -15,7 +15,7 @@ import structlog
 
 from bot.campaigns.context import Context
 from bot.campaigns.plan import collection
-from bot.campaigns.plan.catalog import CaseSource, SourceReport
+from bot.campaigns.plan.case_source import CaseSource, SourceReport
 from bot.campaigns.plan.collection import Collector, last_line
 from bot.campaigns.plan.ranking import (
     CaseOrder,
@@ -28,9 +28,9 @@ from bot.campaigns.plan.ranking import (
 from bot.campaigns.run_with_lease import EventSink, run_with_lease
 from bot.campaigns.services import Config
 from bot.config import names
+from bot.config.names import missing_packages
 from bot.errors import InfrastructureError, ProvisionError, RefusalError, UsageError
 from bot.leases import Interrupted, LeaseLost
-from bot.machine import missing_packages
 from bot.store import campaigns, case_history
 
 log = structlog.get_logger(__name__)
@@ -51,7 +51,7 @@ def collect_cases(
     Raises ProvisionError where a source needs a library that is not installed, unless it is one of several
     that nobody named; and the trouble of a source if there is no case at all.
     """
-    cases = list(context.services.catalogs(context, config))
+    cases = list(context.services.catalogs(context.corpus, config.sources))
     cases, left_out = _split_available(cases, config)
     collector = Collector(
         context.corpus, context.services.run_tool, context.settings.workers, context.services.clock.monotonic
@@ -72,9 +72,9 @@ def _split_available(
     """The cases that can be had, and an account of default sources that cannot, for want of a library."""
     good, without = [], []
     for one in cases:
-        missing_parts = next((part.source for part in one.parts() if not part.path.exists()), "")
-        if absent := missing_packages(missing_parts):
-            without.append((missing_parts, _install_advice(missing_parts, absent)))
+        source = next((part.source for part in one.parts() if not part.path.exists()), "")
+        if absent := missing_packages(source):
+            without.append((source, _install_advice(source, absent)))
         else:
             good.append(one)
     if without and (not good or not _uses_default_sources(config)):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import fuzzing
-from bot.campaigns.plan.catalog import CaseSource, distinct, short_id
+from bot.campaigns.plan.case_source import CaseSource, distinct, short_id
 from bot.campaigns.provenance import origin
 from bot.config import names
 from bot.errors import InfrastructureError

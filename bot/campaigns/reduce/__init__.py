@@ -1,0 +1,1 @@
+"""Reducing failing cases: which, in which order, and what the reductions are worth."""

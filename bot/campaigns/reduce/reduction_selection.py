@@ -19,12 +19,12 @@ def select_for_reduction(findings: Iterable[Finding], size: Callable[[str], int]
 
     size  case id → bytes of its program
     """
-    by_standing: dict[Classification, list[Finding]] = {classification: [] for classification in _ORDER}
+    by_classification: dict[Classification, list[Finding]] = {classification: [] for classification in _ORDER}
     for one in findings:
         if is_reducible(one):
-            by_standing[Classification(one.classification)].append(one)
+            by_classification[Classification(one.classification)].append(one)
     chosen: list[Finding] = []
-    for classification, rows in by_standing.items():
+    for classification, rows in by_classification.items():
         rows.sort(key=lambda one: (size(one.case_id), one.case_id))
         firsts = list(_firsts(rows))
         rest = [one for one in rows if one not in firsts]

@@ -1,0 +1,1 @@
+"""The summary of a campaign, for whoever renders it."""

@@ -1,0 +1,1 @@
+"""Running cases: toolchains, shards, fresh repeats, cases outside the plan."""

@@ -8,7 +8,8 @@ from dataclasses import replace
 from bot.campaigns.context import Context
 from bot.campaigns.reduce import program_text
 from bot.campaigns.registry import step
-from bot.campaigns.report.summary import FindingFacts, Summary, gather
+from bot.campaigns.report.gather import gather
+from bot.campaigns.report.summary import FindingFacts, Summary
 from bot.campaigns.run.shards import find_environment
 from bot.campaigns.run_with_lease import run_with_lease
 from bot.campaigns.services import Config, Script

@@ -14,7 +14,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from bot.campaigns.plan.catalog import CaseSource, CorpusCases, SourceCatalog
+from bot.campaigns.plan.case_source import CaseSource
+from bot.campaigns.plan.catalog import CorpusCases, SourceCatalog
 from bot.campaigns.plan.collection import Collector, missing
 from bot.campaigns.plan.ranking import (
     CaseOrder,

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from bot.bugs.publication import CampaignPublisher
 from bot.campaigns.local_run import run_locally
 from bot.campaigns.plan.catalog import CorpusCases
 from bot.campaigns.progress import Progress
@@ -37,7 +38,6 @@ from bot.config import RepositoryConfig
 from bot.config.units import parse_duration
 from bot.errors import InfrastructureError, UsageError
 from bot.logs import configure
-from bot.reports.campaign_reports import CampaignReports
 from bot.settings import Settings, load_settings
 from bot.store import Database
 from bot.store.models import CampaignState
@@ -241,12 +241,12 @@ def _campaign(
     corpus = arguments.cases or settings.data_dir / "corpus"
     changes: dict[str, Any] = {
         "repositories": _PinnedRelease(backends.get(config.backend).package),
-        "reports": CampaignReports(corpus, lambda _campaign: folder, write_pages=arguments.report),
+        "reports": CampaignPublisher(corpus, lambda _campaign: folder, write_pages=arguments.report),
         "corpus": corpus,
     }
     if arguments.cases is not None:
         cases = CorpusCases(arguments.cases, program_kinds(config))
-        changes["catalogs"] = lambda _context, _config: [cases]
+        changes["catalogs"] = lambda _corpus, _sources: [cases]
     if not arguments.release:
         spec = existing_spec(config.backend, arguments.python)
         changes["resolve"] = lambda _config, _read: spec

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from bot.campaigns.plan.catalog import SourceReport
+from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
 from bot.cli.common.console import stdout
 from bot.reports.plan_summary import describe_ranking, describe_source_state

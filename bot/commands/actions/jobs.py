@@ -8,8 +8,8 @@ from typing import Any
 from bot.commands import argument_types
 from bot.commands.command_context import CommandContext, CommandResult, ThreadKind, refuse
 from bot.commands.grammar import Argument
+from bot.commands.job_reply import NUMBER
 from bot.commands.registry import BUG_THREADS, action
-from bot.jobs.job_reply import NUMBER
 from bot.reports import text
 from bot.reports.templates import pluralize
 from bot.store import Session, bugs, findings

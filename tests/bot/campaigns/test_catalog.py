@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.campaigns.engine import BACKOFF_S
 from bot.campaigns.plan import catalog as catalogs
-from bot.campaigns.plan.catalog import distinct
+from bot.campaigns.plan.case_source import SourceReport, distinct
 from bot.campaigns.provenance import origin
 from bot.errors import InfrastructureError, UsageError
 from tests.bot.campaigns import fakes
@@ -87,7 +87,7 @@ def test_the_cases_of_a_folder_by_kind(tmp_path: Path) -> None:
     fakes.write_corpus(tmp_path)
     folder = catalogs.CorpusCases(tmp_path, ["OnnxModel"])
     assert list(folder.cases()) == sorted(fakes.IDS.values())
-    assert folder.account() == catalogs.SourceReport(tmp_path.name, cases=len(fakes.IDS))
+    assert folder.account() == SourceReport(tmp_path.name, cases=len(fakes.IDS))
     assert folder.arguments() == ["--corpus", str(tmp_path)]
     assert folder.parts() == ()
     others = catalogs.CorpusCases(tmp_path, ["TorchCall"])

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from bot.campaigns.plan import catalog, collection
-from bot.campaigns.plan.catalog import CatalogPart, SourceCatalog, SourceReport
+from bot.campaigns.plan.case_source import CatalogPart, SourceReport
+from bot.campaigns.plan.catalog import SourceCatalog
 from bot.campaigns.plan.collection import FAILURES, Collector, limit, missing
 from bot.campaigns.services import OnEvent
 from bot.errors import InfrastructureError, InternalError, RunnerError, UsageError

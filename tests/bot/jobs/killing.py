@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.campaigns.services import Services
+from bot.commands.job_reply import post_job_reply
 from bot.config import parse_config
 from bot.jobs.registry import Lane
 from bot.jobs.worker import Worker
@@ -112,7 +113,7 @@ def live(folder: Path, url: str, killer: Killer) -> None:
     made = services(settings)
     database = Database(url)
     killer.arm(database)
-    worker = Worker(database, settings, made, Lane.LONG)
+    worker = Worker(database, settings, made, Lane.LONG, reply=post_job_reply)
     worker.start(free_other_leases=True)
     while worker.run_once():
         pass

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from bot.campaigns.services import Services, Settings
+from bot.commands.job_reply import post_job_reply
 from bot.errors import InfrastructureError, RefusalError
 from bot.jobs import registry
 from bot.jobs.job_context import JobContext
@@ -49,7 +50,14 @@ class World:
     @property
     def worker(self) -> Worker:
         services = cast("Services", type("Few", (), {"clock": self.clock}))
-        return Worker(self.database, cast("Settings", None), services, Lane.LONG, backoff=(10.0, 20.0))
+        return Worker(
+            self.database,
+            cast("Settings", None),
+            services,
+            Lane.LONG,
+            backoff=(10.0, 20.0),
+            reply=post_job_reply,
+        )
 
     def enqueue(self, key: str = "k", kind: str = "planted", **fields: Any) -> None:
         with self.database.transaction() as session:

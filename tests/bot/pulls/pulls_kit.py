@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from bot.campaigns.services import Services, Settings
+from bot.commands.job_reply import post_job_reply
 from bot.config import RepositoryConfig, parse_config
 from bot.errors import RefusalError
 from bot.jobs.job_context import GitHubReader as Asked
@@ -135,6 +136,7 @@ class PullHarness:
             Lane.QUICK,
             github_reader=cast("Asked | None", github_reader),
             wake=self._wake,
+            reply=post_job_reply,
         )
         self.checks = CheckRunUpdater(self.database, self.corpus, clock=self.clock.now)
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from bot.campaigns.plan.catalog import SourceReport
+from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
 from bot.reports.campaign_view import CampaignView, FindingView, Tally, ToolchainView, VerdictCount
 from bot.reports.report import Report, build_report

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.campaigns.plan.catalog import SourceReport
+from bot.bugs.publication import CampaignPublisher
+from bot.campaigns.plan.case_source import SourceReport
 from bot.campaigns.plan.ranking import Ranking
 from bot.campaigns.provenance import Origin
 from bot.campaigns.report.summary import FindingFacts, ReducedFacts, Summary, ToolchainFacts
 from bot.campaigns.services import CampaignProblem
 from bot.config import RepositoryConfig
 from bot.reports.annotations import TouchedCode
-from bot.reports.campaign_reports import CampaignReports, build_view
+from bot.reports.campaign_reports import build_view
 from bot.reports.check_runs import CheckRunOptions, build_check_run, headline
 from bot.reports.reference_outputs import add_reference_outputs
 from bot.reports.report import build_report
@@ -59,8 +60,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def reports(tmp_path: Path) -> CampaignReports:
-    return CampaignReports(
+def reports(tmp_path: Path) -> CampaignPublisher:
+    return CampaignPublisher(
         tmp_path / "corpus",
         lambda campaign: tmp_path / f"out-{campaign}",
         lambda: NOW,
@@ -107,7 +108,9 @@ def summary(*findings: FindingFacts, planned: int = 12) -> Summary:
     )  # fmt: skip
 
 
-def publish(database: Database, reports: CampaignReports, given: Summary) -> tuple[list[str], dict[str, str]]:
+def publish(
+    database: Database, reports: CampaignPublisher, given: Summary
+) -> tuple[list[str], dict[str, str]]:
     """Publishes; the kinds of all effects, and signature → why nothing is said of that bug."""
     with database.transaction() as session:
         reports.publish(session, given)
@@ -116,7 +119,7 @@ def publish(database: Database, reports: CampaignReports, given: Summary) -> tup
         return kinds, {bug.signature: bug.reason for bug in bugs.of_target(session, "acme/graphs")}
 
 
-def test_the_files_are_written_and_written_again_alike(reports: CampaignReports, tmp_path: Path) -> None:
+def test_the_files_are_written_and_written_again_alike(reports: CampaignPublisher, tmp_path: Path) -> None:
     given = summary(finding(tmp_path / "corpus", Classification.REGRESSION, "Add"))
     reports.write(given)
     folder = tmp_path / "out-1"
@@ -135,7 +138,7 @@ def test_the_files_are_written_and_written_again_alike(reports: CampaignReports,
 
 
 def test_a_regression_becomes_a_bug_an_issue_and_a_check_run(
-    database: Database, reports: CampaignReports, tmp_path: Path
+    database: Database, reports: CampaignPublisher, tmp_path: Path
 ) -> None:
     given = summary(finding(tmp_path / "corpus", Classification.REGRESSION, "Add"))
     kinds, known = publish(database, reports, given)
@@ -147,7 +150,7 @@ def test_a_regression_becomes_a_bug_an_issue_and_a_check_run(
 
 
 def test_what_a_pull_request_broke_becomes_no_issue(
-    database: Database, reports: CampaignReports, tmp_path: Path
+    database: Database, reports: CampaignPublisher, tmp_path: Path
 ) -> None:
     given = summary(finding(tmp_path / "corpus", Classification.REGRESSION, "Add"))
     kinds, known = publish(database, reports, dataclasses.replace(given, pull=7))
@@ -158,7 +161,7 @@ def test_what_a_pull_request_broke_becomes_no_issue(
 
 
 def test_a_pull_request_does_not_revive_what_is_closed(
-    database: Database, reports: CampaignReports, tmp_path: Path
+    database: Database, reports: CampaignPublisher, tmp_path: Path
 ) -> None:
     given = summary(finding(tmp_path / "corpus", Classification.REGRESSION, "Add"))
     publish(database, reports, given)
@@ -182,7 +185,11 @@ def test_a_pull_request_does_not_revive_what_is_closed(
     ],
 )
 def test_nothing_else_becomes_an_issue(
-    classification: Classification, known: bool, database: Database, reports: CampaignReports, tmp_path: Path
+    classification: Classification,
+    known: bool,
+    database: Database,
+    reports: CampaignPublisher,
+    tmp_path: Path,
 ) -> None:
     kinds, found = publish(database, reports, summary(finding(tmp_path / "corpus", classification, "Add")))
     assert kinds == ["check_run"]
@@ -199,7 +206,7 @@ def test_nothing_else_becomes_an_issue(
     ],
 )
 def test_a_campaign_that_could_not_test_says_what_to_fix_and_who_can(
-    kind: str, advice: str, database: Database, reports: CampaignReports
+    kind: str, advice: str, database: Database, reports: CampaignPublisher
 ) -> None:
     problem = CampaignProblem(1, "acme/graphs", "a" * 40, "main", "push", kind, "line 3: no such backend")
     for _ in range(2):
@@ -257,7 +264,7 @@ def reduced(corpus: Path, one: FindingFacts) -> FindingFacts:
 
 
 def test_the_issue_shows_the_reduced_case(
-    database: Database, reports: CampaignReports, tmp_path: Path
+    database: Database, reports: CampaignPublisher, tmp_path: Path
 ) -> None:
     found = reduced(tmp_path / "corpus", finding(tmp_path / "corpus", Classification.REGRESSION, "Add"))
     publish(database, reports, dataclasses.replace(summary(found), tried={SMALL.id: 1}))
@@ -274,7 +281,7 @@ def test_the_issue_shows_the_reduced_case(
     assert (bug.traits["needs"], bug.facts["signature"], bug.seen) == (["rank 1"], {"operator": "Add"}, 1)
 
 
-def test_reproducers_are_tried_the_reduced_one_first(reports: CampaignReports, tmp_path: Path) -> None:
+def test_reproducers_are_tried_the_reduced_one_first(reports: CampaignPublisher, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     found = reduced(corpus, finding(corpus, Classification.REGRESSION, "Add"))
     given = summary(found, finding(corpus, Classification.ALREADY_BROKEN, "Mul"))
@@ -285,7 +292,7 @@ def test_reproducers_are_tried_the_reduced_one_first(reports: CampaignReports, t
 
 
 def test_what_did_not_show_the_bug_when_tried_is_not_offered(
-    reports: CampaignReports, tmp_path: Path
+    reports: CampaignPublisher, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "corpus"
     found = reduced(corpus, finding(corpus, Classification.REGRESSION, "Add"))
@@ -299,7 +306,7 @@ def test_what_did_not_show_the_bug_when_tried_is_not_offered(
     assert script_offered(reports, given) == (SMALL.id, None), "nothing was tried"
 
 
-def script_offered(reports: CampaignReports, given: Summary) -> tuple[str | None, int | None]:
+def script_offered(reports: CampaignPublisher, given: Summary) -> tuple[str | None, int | None]:
     """The case whose script the report offers, None if it tells how to replay it; the exit code."""
     reports.write(given)
     folder = reports._folder(1)
@@ -342,7 +349,7 @@ def test_all_that_is_told_counts_alike(tmp_path: Path, muted: tuple[str, ...], b
 
 
 def test_what_was_met_on_the_way_and_not_made_small_becomes_no_issue(
-    database: Database, reports: CampaignReports, tmp_path: Path
+    database: Database, reports: CampaignPublisher, tmp_path: Path
 ) -> None:
     one = dataclasses.replace(
         finding(tmp_path / "corpus", Classification.REGRESSION, "Mul"), found_by_reduction=True
@@ -354,7 +361,7 @@ def test_what_was_met_on_the_way_and_not_made_small_becomes_no_issue(
 
 
 def test_what_was_met_on_the_way_and_made_small_goes_through_the_same_doors(
-    database: Database, reports: CampaignReports, tmp_path: Path
+    database: Database, reports: CampaignPublisher, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "corpus"
     one = dataclasses.replace(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.config import parse_config
+from bot.config.names import provisioners
 from bot.errors import ProvisionError, UsageError
 from bot.toolchains import provision, registry
 from bot.toolchains.existing import existing_spec
@@ -81,7 +82,7 @@ def test_an_interpreter_without_the_compiler(tmp_path: Path) -> None:
 
 
 def test_no_repository_can_name_one() -> None:
-    assert "existing" not in registry.configurable()
+    assert "existing" not in provisioners()
     config = parse_config(b"version: 1\nbackend: openvino\n")
     with pytest.raises(UsageError):
         registry.get("existing").resolve(config, lambda _: None)

@@ -17,6 +17,7 @@ from typing import Any, cast
 from bot import demo
 from bot.campaigns.provenance import origin
 from bot.campaigns.services import ReadyToolchain, Services
+from bot.commands.job_reply import post_job_reply
 from bot.config import RepositoryConfig, parse_config
 from bot.jobs.job_context import GitHubReader as Asked
 from bot.jobs.registry import Lane
@@ -104,6 +105,7 @@ class Real:
             Lane.LONG,
             github_reader=cast("Asked", self.github_reader),
             backoff=(),
+            reply=post_job_reply,
         )
         assert worker.run_once()
         with self.database.reading() as session:

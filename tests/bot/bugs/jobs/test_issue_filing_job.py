@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from bot.bugs import issue_filing
+from bot.commands.job_reply import post_job_reply
 from bot.errors import RefusalError
 from bot.jobs.job_context import GitHubReader as Asked
 from bot.jobs.registry import Lane
@@ -92,6 +93,7 @@ class World:
             Lane.LONG,
             github_reader=cast("Asked", self.github_reader),
             backoff=(),
+            reply=post_job_reply,
         )
         assert worker.run_once()
         with self.database.reading() as session:

@@ -1,1 +1,0 @@
-"""The kinds of jobs, one small file each; `bot.jobs.registry` finds them."""
