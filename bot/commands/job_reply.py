@@ -28,6 +28,8 @@ def post_job_reply(
         return
     said = str(result.get("answer") or text.plain(reason))
     body = f"`{job.kind}`: {said}" if state is JobState.DONE else f"`{job.kind}` failed: {said}"
-    name = idempotency_key(COMMENT, targets.stable_name(session, job.target), "job", job.key, str(jobs.run_number(job)))
+    name = idempotency_key(
+        COMMENT, targets.stable_name(session, job.target), "job", job.key, str(jobs.run_number(job))
+    )
     draft = draft_comment(job.target, int(number), name, body)
     outbox.post(session, [draft], campaign_id=None, issues_per_day=0, at=at)
