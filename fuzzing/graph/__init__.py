@@ -1,4 +1,4 @@
-"""The operator graph, the operators' specifications, and the ways in and out: ONNX and torch source."""
+"""Operator graphs, operator specifications, and conversion to and from ONNX and torch source."""
 
 from fuzzing.graph.ir import Attribute, Builder, Constant, Graph, Node, Subgraph
 from fuzzing.graph.types import TensorType

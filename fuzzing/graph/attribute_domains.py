@@ -1,4 +1,4 @@
-"""The values that attributes may have."""
+"""Domains of attribute values."""
 
 from __future__ import annotations
 
@@ -18,56 +18,56 @@ def _bound(bound: Bound, context: NodeContext) -> int:
 
 
 class Choice:
-    """One of a few values."""
+    """One of a few values, all equally likely."""
 
     def __init__(self, *values: Any) -> None:
         self._values = values
 
     def draw(self, context: NodeContext) -> Attribute:
-        """One of them, all alike likely."""
+        """Draws a value."""
         chosen: Attribute = context.rng.choice(self._values)
         return chosen
 
     def contains(self, value: Attribute, context: NodeContext) -> bool:
-        """Whether it is among them."""
+        """Whether the value is one of the choices."""
         return value in self._values
 
 
 @dataclass(frozen=True)
 class IntRange:
-    """A whole number from `low` to `high`, both included; either may depend on what is chosen before."""
+    """An integer in [low, high]; either bound may depend on what is chosen before."""
 
     low: Bound
     high: Bound
 
     def draw(self, context: NodeContext) -> Attribute:
-        """One of them, all alike likely."""
+        """Draws an integer, uniformly."""
         return context.rng.between(_bound(self.low, context), _bound(self.high, context))
 
     def contains(self, value: Attribute, context: NodeContext) -> bool:
-        """Whether it lies between them."""
+        """Whether the value is an integer within the bounds."""
         return isinstance(value, int) and _bound(self.low, context) <= value <= _bound(self.high, context)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of the primary input, now and then counted from the end.
+    """An axis of the primary input, sometimes counted from the end.
 
-    end  how many positions behind the last axis count too (1 for Flatten, whose axis may be the rank)
+    end  how many positions behind the last axis also count (1 for Flatten, whose axis may be the rank)
     """
 
     end: int = 0
     negative: float = 0.1  # frontends normalise negative axes by code of their own, which deserves tests
 
     def draw(self, context: NodeContext) -> Attribute:
-        """One of them; of a scalar 0, as the ONNX operator reference has it."""
+        """Draws an axis; 0 for a scalar, as the ONNX operator reference has it."""
         axis = context.rng.below(context.rank + self.end) if context.rank + self.end else 0
         if axis < context.rank and context.rng.chance(self.negative):
             return axis - context.rank
         return axis
 
     def contains(self, value: Attribute, context: NodeContext) -> bool:
-        """Whether it is one."""
+        """Whether the value is an axis of the primary input."""
         return isinstance(value, int) and -context.rank <= value < max(context.rank, 1) + self.end
 
 
@@ -75,27 +75,27 @@ class Permutation:
     """An order of the primary input's axes."""
 
     def draw(self, context: NodeContext) -> Attribute:
-        """One of them."""
+        """Draws a permutation."""
         return tuple(context.rng.permutation(context.rank))
 
     def contains(self, value: Attribute, context: NodeContext) -> bool:
-        """Whether it names each axis once."""
+        """Whether the value names each axis once."""
         return isinstance(value, tuple) and sorted(value) == list(range(context.rank))
 
 
 @dataclass(frozen=True)
 class IntTuple:
-    """Several whole numbers, each between bounds of its own."""
+    """Several integers, each within bounds of its own."""
 
     bounds: Bounds
 
     def draw(self, context: NodeContext) -> Attribute:
-        """One tuple of them."""
+        """Draws one tuple."""
         between = context.rng.between
         return tuple([between(low, high) for low, high in self.bounds(context)])
 
     def contains(self, value: Attribute, context: NodeContext) -> bool:
-        """Whether there are as many as bounds, each within its own."""
+        """Whether the length fits and each item is within its bounds."""
         bounds = self.bounds(context)
         if not isinstance(value, tuple) or len(value) != len(bounds):
             return False
@@ -105,15 +105,15 @@ class IntTuple:
 
 @dataclass(frozen=True)
 class Computed:
-    """A value that follows from the plan; any value passes that the function would accept."""
+    """A value computed from the plan; `accepts` decides which values are valid."""
 
     compute: Callable[[NodeContext], Attribute]
     accept: Callable[[Attribute, NodeContext], bool] = lambda value, context: True
 
     def draw(self, context: NodeContext) -> Attribute:
-        """The value."""
+        """The computed value."""
         return self.compute(context)
 
     def contains(self, value: Attribute, context: NodeContext) -> bool:
-        """Whether the function accepts it."""
+        """Whether the function accepts the value."""
         return self.accept(value, context)

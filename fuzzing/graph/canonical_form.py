@@ -1,8 +1,8 @@
-"""The canonical form of a graph, and its digest: one for all ways to write the same program.
+"""The canonical form of a graph, and its digest.
 
-Equal nodes on equal inputs are one node, what no output needs is gone, and edges are numbered as they are
-first met on the way from the outputs; so names and the order of nodes make no difference. The order of
-inputs does, of commutative operators' too: compilers treat x + y and y + x by different code.
+Equal nodes on equal inputs are merged, unused nodes removed, and edges numbered in the order in which a
+walk from the outputs meets them, so names and node order make no difference. The order of inputs does,
+for commutative operators too: compilers handle x + y and y + x in different code.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ RANDOM = frozenset(
 
 
 def canonicalize(graph: Graph) -> Graph:
-    """The canonical form: without names, with all inputs, and with initialisers in the order of their use.
+    """The canonical form: without names, with all inputs, initializers in the order of their use.
 
-    It is its own canonical form, and that of every graph that differs in names, in the order of nodes, in
-    nodes that no output needs, or in nodes that compute the same twice.
+    Graphs that differ only in names, node order, unused nodes or repeated nodes have the same canonical form.
     """
     return _canonicalize(graph)[0]
 
 
 def digest(graph: Graph) -> str:
-    """SHA-256 of the canonical form's content, in hexadecimal; types that follow from others are left out.
+    """SHA-256 of the canonical form's content, in hexadecimal.
 
-    The same on every machine and for every version of onnx and protobuf.
+    Independent of the machine and of the versions of onnx and protobuf; inferred types are left out.
     """
     hashed = hashlib.sha256()
     for part in _encode(_content(canonicalize(graph))):
@@ -47,7 +46,7 @@ def digest(graph: Graph) -> str:
 
 
 def attribute_key(value: Attribute) -> Key:
-    """What makes two attributes the same: floats by their bits in single precision, bodies by content."""
+    """A key equal for equal attributes: floats by their bits in single precision, bodies by content."""
     if isinstance(value, Constant):
         return ("tensor", *value.key())
     if isinstance(value, Subgraph):
@@ -66,14 +65,14 @@ def _number(value: float | str) -> Hashable:
 
 @dataclass
 class _EdgeClasses:
-    """The edges that are one: of each edge the first that carries the same."""
+    """Maps each edge to the first edge that carries the same value."""
 
     of: dict[int, int]
     nodes: dict[int, Node]  # by each output's edge, of the first edges alone
 
 
 def _canonicalize(graph: Graph) -> tuple[Graph, tuple[int, ...]]:
-    """The canonical form, and which of `graph.captured`, by place, it still captures."""
+    """The canonical form, and the positions in `graph.captured` that it still captures."""
     classes = _merge_equal_edges(graph)
     outputs = tuple([classes.of[edge] for edge in graph.outputs])
     order = list(_order_nodes(classes, outputs))
@@ -100,7 +99,6 @@ def _keep_captured(graph: Graph, numbers: Mapping[int, int]) -> list[tuple[int, 
 
 
 def _merge_equal_edges(graph: Graph) -> _EdgeClasses:
-    """Finds equal edges, forward: constants of equal content, nodes equal on equal inputs."""
     classes = _EdgeClasses({edge: edge for edge in (*graph.inputs, *graph.captured)}, {})
     seen: dict[Key, tuple[int, ...]] = {}
     for edge, constant in sorted(graph.constants.items()):
@@ -121,16 +119,13 @@ def _merge_equal_edges(graph: Graph) -> _EdgeClasses:
 
 
 def is_random(node: Node) -> bool:
-    """Whether the node, or one in its bodies, may give something else each time."""
+    """Whether the node, or one in its bodies, is nondeterministic."""
     if node.op in RANDOM and node.domain == "":
         return True
     return any(is_random(inner) for body in node.subgraphs() for inner in body.graph.nodes)
 
 
 def _simplify_node(node: Node, of: Mapping[int, int]) -> Node:
-    """The node on the first of equal edges, with attributes in alphabetical order and bodies in their own
-    canonical form, each edge captured once.
-    """
     attributes: dict[str, Attribute] = {}
     for name, value in sorted(node.attributes.items()):
         attributes[name] = _body(value, of) if isinstance(value, Subgraph) else normalize_attribute(value)
@@ -139,7 +134,6 @@ def _simplify_node(node: Node, of: Mapping[int, int]) -> Node:
 
 
 def _body(body: Subgraph, of: Mapping[int, int]) -> Subgraph:
-    """A body in canonical form, whose captured edges are merged where they are fed the same."""
     inner = body.graph
     feeds = [of[edge] for edge in body.captures]
     first: dict[int, int] = {}
@@ -155,7 +149,6 @@ def _body(body: Subgraph, of: Mapping[int, int]) -> Subgraph:
 
 
 def _order_nodes(classes: _EdgeClasses, outputs: Sequence[int]) -> Iterator[Node]:
-    """The nodes that the outputs need, each after those it needs, in the order in which they are met."""
     done: set[int] = set()
     stack: list[tuple[int, bool]] = [(edge, False) for edge in reversed(outputs)]
     while stack:
@@ -172,7 +165,6 @@ def _order_nodes(classes: _EdgeClasses, outputs: Sequence[int]) -> Iterator[Node
 
 
 def _numbers(graph: Graph, outputs: Sequence[int], order: Sequence[Node]) -> dict[int, int]:
-    """The new number of each edge: inputs first, then each edge as it is met."""
     numbers: dict[int, int] = {}
     for edge in graph.inputs:
         numbers[edge] = len(numbers)
@@ -185,7 +177,6 @@ def _numbers(graph: Graph, outputs: Sequence[int], order: Sequence[Node]) -> dic
 
 
 def _content(graph: Graph) -> Key:
-    """All of a canonical graph that does not follow from the rest, comparable and hashable."""
     used = {node.domain for node in graph.nodes}
     return (
         ("opset", graph.opset, *((name, graph.opsets[name]) for name in graph.opsets if name in used)),

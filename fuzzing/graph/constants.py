@@ -1,4 +1,4 @@
-"""Constants that specifications make, and what they read from those that are there."""
+"""Constants: made by specifications and read from inputs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fuzzing.graph.operator_spec import ConstantInput
 def make_constant(dtype: str, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Constant:
     """A constant of an element type; a vector if no shape is given.
 
-    dtype   an element type that `fuzzing.graph.types.ANY` lists
-    values  its elements in row-major order, numbers that the type holds; bfloat16 cuts off further bits
+    dtype   an element type in `fuzzing.graph.types.ANY`
+    values  its elements in row-major order, representable in the type; bfloat16 truncates further bits
     """
     if dtype == "bfloat16":
         array = (np.array(values, np.float32).view(np.uint32) >> 16).astype(CARRIERS[dtype])
@@ -39,25 +39,25 @@ def numbers(constant: Constant) -> Array:
 
 
 def bounds(constant: Constant) -> Interval:
-    """The least and the largest element of a constant that is not empty."""
+    """The least and the largest element of a non-empty constant."""
     array = numbers(constant)
     return Interval(float(array.min()), float(array.max()))
 
 
 def known_integers(context: NodeContext, position: int) -> list[int] | None:
-    """The elements of an input of whole numbers, flat; None if it is no constant, so nobody knows them."""
+    """The elements of an integer input, flat; None if it is not a constant."""
     return None if context.constants[position] is None else context.numbers(position)
 
 
 def optional_integers(context: NodeContext, position: int, absent: Sequence[int]) -> list[int] | None:
-    """The same of an optional input; `absent` if it is left out."""
+    """As `known_integers`; `absent` if the input is omitted."""
     return known_integers(context, position) if context.given(position) else list(absent)
 
 
 def requires_static_inputs(
     text: Callable[[NodeContext, Sequence[str]], str | None],
 ) -> Callable[[NodeContext, Sequence[str]], str | None]:
-    """A torch form that writes lengths and constants out: None where they are not known."""
+    """Wraps a torch form that spells out lengths and constants: None where they are unknown."""
 
     def written(context: NodeContext, names: Sequence[str]) -> str | None:
         if context.operator.primary >= 0 and not context.type(context.operator.primary).static:

@@ -1,9 +1,8 @@
-"""Bounds on the elements of an edge, carried through the graph so that every value stays finite.
+"""Bounds on the elements of an edge, propagated through the graph so that every value stays finite.
 
-An interval is a promise: each element is a number, no NaN, and lies in [low, high]. Operators say which
-intervals they take (`OperatorSpec.within`) and which they give (`OperatorSpec.values`); both are sound, if not
-tight. Compilers regroup sums and approximate functions, so what touches the border of a domain by inexact
-arithmetic is widened or kept away from it.
+Every element is a number (no NaN) in [low, high]. `OperatorSpec.within` gives the intervals an operator
+accepts, `OperatorSpec.values` those it produces; both are sound, not tight. Compilers regroup sums and
+approximate functions, so bounds near the border of a domain are widened or kept away from it.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from fuzzing.rng import Rng
 
 
 class Interval(NamedTuple):
-    """The numbers from `low` to `high`, both included."""
+    """The numbers in [low, high]."""
 
     low: float
     high: float
 
     @property
     def largest(self) -> float:
-        """The largest magnitude in it."""
+        """The largest magnitude in the interval."""
         return max(abs(self.low), abs(self.high))
 
     def contains(self, other: Interval) -> bool:
-        """Whether all of `other` lies in it."""
+        """Whether all of `other` lies in the interval."""
         return self.low <= other.low and other.high <= self.high
 
 
@@ -77,17 +76,17 @@ _INTEGERS = (Interval(-8, 8), Interval(0, 8), Interval(1, 4))
 
 
 def full_range(type_: TensorType) -> Interval:
-    """All that an edge of this type may carry: for operators that move, compare or bound."""
+    """All values of the type: for operators that move, compare or bound elements."""
     return FULL_RANGES[type_.dtype]
 
 
 def moderate_range(type_: TensorType) -> Interval:
-    """What an operator of plain arithmetic takes."""
+    """The domain of plain arithmetic."""
     return MODERATE_RANGES[type_.dtype]
 
 
 def within(low: float, high: float) -> _Fixed:
-    """A domain that does not depend on the type, cut to what the type may carry."""
+    """A domain independent of the type, cut to the type's range."""
     return _Fixed(low, high)
 
 
@@ -106,18 +105,18 @@ class _Fixed:
 
 
 def intersect(given: Interval, bounds: Interval) -> Interval:
-    """The part of `given` that lies in `bounds`."""
+    """The part of `given` inside `bounds`."""
     return Interval(max(given.low, bounds.low), min(given.high, bounds.high))
 
 
 def hull(intervals: Iterable[Interval]) -> Interval:
-    """The smallest interval that holds them all."""
+    """The smallest interval that contains all of them."""
     lows, highs = zip(*intervals, strict=True)
     return Interval(min(lows), max(highs))
 
 
 def widen(given: Interval, share: float = 1e-4) -> Interval:
-    """A little more, for arithmetic that rounds: its largest magnitude times `share` on both sides."""
+    """Widens both sides by the largest magnitude times `share`, for arithmetic that rounds."""
     slack = given.largest * share
     return Interval(given.low - slack, given.high + slack)
 
@@ -151,7 +150,7 @@ def magnitude(a: Interval) -> Interval:
 
 
 def draw_interval(rng: Rng, allowed: Interval, dtype: str) -> Interval:
-    """Where the elements of a new placeholder come from: usual numbers, as far as `allowed` holds them."""
+    """The range of a new placeholder's elements: usual numbers, as far as `allowed` contains them."""
     if dtype == "bool":
         return BOOLEAN
     floats = dtype.startswith(("float", "bfloat"))

@@ -1,9 +1,8 @@
-"""The operator graph: what generators make, mutators change and minimisers cut.
+"""The operator graph that generators build, mutators change and reducers cut.
 
-Edges are numbers, counted in the order in which they are defined, and a node only uses smaller numbers
-than it defines; so every graph is acyclic and in topological order by construction, a node can be moved
-into another graph by renumbering, and equal graphs are equal tuples. Operators, attributes and the order
-of inputs are ONNX's, at the opset the graph names.
+Edges are numbers in the order of definition, and a node only uses smaller numbers than it defines. Every
+graph is therefore acyclic and topologically ordered, a node moves to another graph by renumbering, and
+equal graphs are equal tuples. Operators, attributes and input order are ONNX's, at the graph's opset.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor known beforehand: an initialiser, or an attribute that holds a tensor.
+    """A tensor known before execution: an initializer, or an attribute that holds a tensor.
 
     dtype   its ONNX element type
-    array   its elements, in the carrier that `fuzzing.cases.values` gives the type, texts as objects; never
-            written to
+    array   its elements in the carrier type of `fuzzing.cases.values`, strings as objects; never written to
     """
 
     dtype: str
@@ -34,11 +32,11 @@ class Constant:
 
     @property
     def type(self) -> TensorType:
-        """Its type."""
+        """The tensor's type."""
         return TensorType(self.dtype, self.array.shape)
 
     def key(self) -> tuple[str, tuple[int, ...], bytes]:
-        """What makes two constants the same."""
+        """A key equal for equal constants."""
         data = self.array.tobytes() if self.array.dtype != object else repr(self.array.tolist()).encode()
         return self.dtype, self.array.shape, data
 
@@ -53,7 +51,7 @@ class Constant:
 class Subgraph:
     """A graph held by an attribute: a branch of If, the body of Loop or Scan.
 
-    graph     its inputs are what the operator hands it, its `captured` edges what it takes from outside
+    graph     its inputs are what the operator passes, its `captured` edges what it takes from outside
     captures  the edges of the enclosing graph that feed `graph.captured`, one by one
     """
 
@@ -63,7 +61,7 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class TypeValue:
-    """An attribute that is a type: Optional's, which says what it would hold."""
+    """An attribute that is a type, such as the one of Optional."""
 
     type: TensorType
 
@@ -82,12 +80,12 @@ Attribute: TypeAlias = (
 
 
 def to_single_precision(number: float) -> float:
-    """The shortest decimal number that is this one in single precision, in which ONNX keeps attributes."""
+    """The shortest decimal number equal to this one in single precision, ONNX's attribute type."""
     return number if math.isnan(number) else float(str(np.float32(number)))
 
 
 def normalize_attribute(value: Attribute) -> Attribute:
-    """An attribute as a model would give it back."""
+    """The attribute as it reads back from a model."""
     if isinstance(value, float):
         return to_single_precision(value)
     if isinstance(value, tuple) and value and isinstance(value[0], float):
@@ -96,11 +94,11 @@ def normalize_attribute(value: Attribute) -> Attribute:
 
 
 class Node(NamedTuple):
-    """One operator applied.
+    """One application of an operator.
 
-    inputs      edges; None for an optional input that is left out before one that is given
-    outputs     edges of its own, those of type ABSENT for optional outputs that are left out
-    attributes  those that are given; ONNX's defaults hold for the rest; floats in single precision
+    inputs      edges; None for an optional input omitted before one that is given
+    outputs     edges of its own; those of type ABSENT for optional outputs that are omitted
+    attributes  those given, floats in single precision; ONNX's defaults hold for the rest
     """
 
     op: str
@@ -110,7 +108,7 @@ class Node(NamedTuple):
     domain: str = ""
 
     def used_edges(self) -> Iterator[int]:
-        """The edges it takes, with multiplicity, those its bodies capture included."""
+        """The edges it takes, with multiplicity, including those its bodies capture."""
         for edge in self.inputs:
             if edge is not None:
                 yield edge
@@ -118,13 +116,13 @@ class Node(NamedTuple):
             yield from body.captures
 
     def subgraphs(self) -> Iterator[Subgraph]:
-        """The graphs that its attributes hold."""
+        """The graphs in its attributes."""
         for value in self.attributes.values():
             if isinstance(value, Subgraph):
                 yield value
 
     def replace_inputs(self, numbers: Mapping[int, int]) -> Node:
-        """The same node with `numbers[e]` for each edge e that it uses; edges that are no key stay."""
+        """The node with `numbers[e]` for each edge e that it uses; other edges stay."""
         get = numbers.get
         attributes = {
             name: Subgraph(value.graph, tuple([get(edge, edge) for edge in value.captures]))
@@ -136,7 +134,7 @@ class Node(NamedTuple):
         return self._replace(inputs=inputs, attributes=attributes)
 
     def renumber(self, numbers: Mapping[int, int]) -> Node:
-        """The same node with `numbers[e]` for each edge e that it uses or gives."""
+        """The node with `numbers[e]` for each edge e that it uses or defines."""
         return self.replace_inputs(numbers)._replace(outputs=tuple([numbers[edge] for edge in self.outputs]))
 
 
@@ -147,12 +145,12 @@ class Graph:
     opset      of the default domain
     types      of every edge, by number
     inputs     the placeholders, in order
-    constants  the initialisers, by edge; one that is an input too is what that input holds by default
+    constants  the initializers, by edge; for an edge that is also an input, its default
     nodes      in topological order
-    outputs    what the model gives, in order
+    outputs    the model's outputs, in order
     captured   of a body: edges that the enclosing graph feeds
     opsets     of other domains
-    names      what edges were called where the graph was read; the writer makes up the others
+    names      names of edges in the model that was read; the writer makes up the others
     """
 
     opset: int
@@ -178,10 +176,9 @@ class Graph:
         return found
 
     def renumber(self, numbers: Mapping[int, int]) -> Graph:
-        """The same graph with edge `numbers[e]` for each edge e; edges that are no key must be unused.
+        """The graph with `numbers[e]` for each edge e; edges that are not keys must be unused.
 
-        The order of the nodes stays. Names stay too, those that the writer made up included, so that an
-        edge of the model is called as it was before.
+        Node order and names stay, generated names included, so each edge keeps its name in the model.
         """
         types: list[TensorType] = [ABSENT] * len(numbers)
         for old, new in numbers.items():
@@ -207,7 +204,7 @@ class Graph:
 
 
 class Builder:
-    """Makes a graph forward: edges first, then the nodes that use them."""
+    """Builds a graph forward: edges first, then the nodes that use them."""
 
     __slots__ = ("captured", "constants", "inputs", "nodes", "opset", "types")
 
@@ -220,19 +217,19 @@ class Builder:
         self.nodes: list[Node] = []
 
     def placeholder(self, type_: TensorType) -> int:
-        """A new graph input."""
+        """Adds a graph input; returns its edge."""
         edge = self._edge(type_)
         self.inputs.append(edge)
         return edge
 
     def capture(self, type_: TensorType) -> int:
-        """A new edge that the enclosing graph feeds."""
+        """Adds an edge that the enclosing graph feeds; returns it."""
         edge = self._edge(type_)
         self.captured.append(edge)
         return edge
 
     def constant(self, constant: Constant) -> int:
-        """A new initialiser."""
+        """Adds an initializer; returns its edge."""
         edge = self._edge(constant.type)
         self.constants[edge] = constant
         return edge
@@ -245,7 +242,7 @@ class Builder:
         attributes: Mapping[str, Attribute] | None = None,
         domain: str = "",
     ) -> tuple[int, ...]:
-        """A new node whose outputs have these types; returns their edges."""
+        """Adds a node whose outputs have these types; returns their edges."""
         first = len(self.types)
         self.types.extend(types)
         outputs = tuple(range(first, first + len(types)))
@@ -254,7 +251,7 @@ class Builder:
         return outputs
 
     def finish(self, outputs: tuple[int, ...]) -> Graph:
-        """The graph that gives `outputs`."""
+        """The graph with these outputs."""
         return Graph(
             opset=self.opset,
             types=tuple(self.types),

@@ -1,4 +1,4 @@
-"""The place of one node: what its specification's functions are given, when solving and when reading."""
+"""The context of one node, passed to the functions of its specification when generating and when reading."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GraphLimits:
 
 
 class TypedGraph(Protocol):
-    """What the place of a node is read from: a graph, or one whose types are being found."""
+    """The part of a graph a node context reads: a graph, or one under type inference."""
 
     @property
     def opset(self) -> int:
@@ -50,23 +50,23 @@ class TypedGraph(Protocol):
 
     @property
     def constants(self) -> Mapping[int, Constant]:
-        """The initialisers, by edge."""
+        """The initializers, by edge."""
         ...
 
 
 class NodeContext:
-    """A node in the making, or one that is there.
+    """A node, existing or under construction.
 
     operator    its specification
     degree      how many inputs it has, counted to the last one given
-    outputs     how many outputs are asked for
-    types, constants, ranges   of each input, as far as they are chosen; None for one left out, for one that
-                is no constant, for one of unknown values
-    edges       the inputs themselves, where there is a graph
+    outputs     how many outputs are requested
+    types, constants, ranges   of each input chosen so far; None for an omitted input, for one that is not
+                a constant, for one of unknown values
+    edges       the inputs, where there is a graph
     attributes  those given
-    plan        what `OperatorSpec.plan` chose, for the drawing functions alone
-    x, shape, rank, dtype      the primary input's type, taken apart; x is the empty float32 if there is no lead
-    draws, limits, opset       where choices come from, and their bounds
+    plan        the result of `OperatorSpec.plan`, for the drawing functions only
+    x, shape, rank, dtype      the primary input's type; x is the empty float32 if there is none
+    rng, limits, opset         the source of choices, and their bounds
     """
 
     __slots__ = (
@@ -106,7 +106,7 @@ class NodeContext:
 
     @classmethod
     def from_node(cls, operator: OperatorSpec, graph: TypedGraph, node: Node) -> NodeContext:
-        """The place of a node that is there."""
+        """The context of an existing node."""
         bodies = [value for value in node.attributes.values() if isinstance(value, Subgraph)]
         captures = bodies[0].captures if operator.captured and bodies else ()
         edges = (*captures[: operator.captured], *node.inputs)
@@ -123,7 +123,7 @@ class NodeContext:
         return context
 
     def unpack_primary(self) -> None:
-        """Takes the primary input's type apart, once it is there."""
+        """Sets `x`, `shape`, `rank` and `dtype` from the primary input."""
         primary = self.types[self.operator.primary]
         if primary is not None:
             self.x = primary
@@ -132,29 +132,29 @@ class NodeContext:
             self.rank = len(self.shape)
 
     def given(self, position: int) -> bool:
-        """Whether the input at this position is there."""
+        """Whether the input at this position is present."""
         return position < self.degree and self.types[position] is not None
 
     def type(self, position: int) -> TensorType:
-        """The type of an input that is there."""
+        """The type of an input that is present."""
         found = self.types[position]
         if found is None:
             raise LookupError(f"{self.operator.name} has no input {position}")
         return found
 
     def dims(self, position: int) -> tuple[int, ...]:
-        """The lengths of an input that is there and static."""
+        """The lengths of an input that is present and static."""
         return self.type(position).lengths
 
     def range(self, position: int) -> Interval:
-        """The bounds on an input's elements; while solving, every input has them."""
+        """The bounds on an input's elements; set for every input during generation."""
         found = self.ranges[position]
         if found is None:
             raise LookupError(f"nothing is known of the values of {self.operator.name}'s input {position}")
         return found
 
     def numbers(self, position: int) -> list[int]:
-        """The elements of a constant input of whole numbers, flat: axes, shapes, pads."""
+        """The elements of a constant integer input, flat: axes, shapes, pads."""
         constant = self.constants[position]
         if constant is None:
             raise LookupError(f"{self.operator.name}'s input {position} is no constant")
@@ -167,11 +167,11 @@ class NodeContext:
         return self.operator.defaults.get(name) if found is None else found
 
     def axis(self, name: str = "axis") -> int:
-        """An attribute that is an axis of the primary input, counted from the front."""
+        """An axis attribute, counted from the front of the primary input."""
         axis: int = self.get(name)
         return axis + self.rank if axis < 0 else axis
 
 
 def int64(*values: int) -> Constant:
-    """A vector of whole numbers: axes, a shape."""
+    """A constant vector of int64."""
     return Constant("int64", np.array(values, np.int64))

@@ -1,7 +1,7 @@
-"""ONNX → graph.
+"""Converts ONNX to a graph.
 
-Nothing is lost that a compiler sees but the spelling: the encoding of tensors, names of nodes, symbolic
-lengths, value_info, documentation. Models that `onnx_writer` made get the numbers of their edges back.
+Everything a compiler sees is kept. Dropped are the encoding of tensors, node names, symbolic lengths,
+value_info and documentation. Models written by `onnx_writer` get their edge numbers back.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _UNUSED_OPSET = 13
 def from_onnx(model: ModelProto | bytes) -> Graph:
     """The graph of a model that passes ONNX's checker; raises UnreadableError.
 
-    Types are those that ONNX infers; where it leaves lengths open, those of the operators' specifications.
-    Local functions are inlined. Sparse tensors, and tensors whose data lie in another file, are refused.
+    Types come from ONNX's inference and, where that leaves lengths open, from operator specifications.
+    Local functions are inlined. Sparse tensors and external data are refused.
     """
     return complete_types(read(model, strict=False))
 
 
 def read(model: ModelProto | bytes, *, strict: bool) -> Graph:
-    """The graph with the types that ONNX infers, no more.
+    """The graph with the types that ONNX infers.
 
-    strict  raise onnx.shape_inference.InferenceError where inference fails, not pass over it
+    strict  raise onnx.shape_inference.InferenceError where inference fails instead of ignoring it
     """
     if isinstance(model, bytes):
         model = _parse(model)
@@ -67,7 +67,7 @@ def _parse(data: bytes) -> ModelProto:
 
 
 def _refuse_sparse(graph: GraphProto) -> None:
-    """Inference would crash on some of them, so they are looked for first."""
+    """Checked first, because ONNX's inference crashes on some sparse tensors."""
     for item in graph.sparse_initializer:
         raise UnreadableError(
             f"the initialiser {item.values.name!r} is sparse, which no graph holds; make it dense"
@@ -79,7 +79,7 @@ def _refuse_sparse(graph: GraphProto) -> None:
 
 
 class _Scope:
-    """A graph being read: its edges so far, and where it finds those of the graphs around it."""
+    """State of reading one graph: its edges so far, and the enclosing scope."""
 
     def __init__(
         self, proto: GraphProto, opset: int, opsets: Mapping[str, int], outer: _Scope | None
@@ -102,7 +102,6 @@ class _Scope:
         return tuple(self._captured.values())
 
     def read(self, prefix: str) -> Graph:
-        """The graph; `prefix` begins the names of edges in a model of ours."""
         proto = self._proto
         self._list_captures()
         inputs = tuple([self._define(item.name) for item in proto.input])
@@ -127,7 +126,6 @@ class _Scope:
         return self._restore_numbers(graph, prefix)
 
     def find(self, name: str) -> int:
-        """The edge of a name, captured if need be."""
         found = self._edges.get(name)
         if found is not None:
             return found
@@ -144,7 +142,6 @@ class _Scope:
         return edge
 
     def _list_captures(self) -> None:
-        """Captures what our writer noted down, in its order."""
         if self._outer is None or not self._proto.doc_string:
             return
         try:
@@ -188,7 +185,7 @@ class _Scope:
         return reader(proto)
 
     def _restore_numbers(self, graph: Graph, prefix: str) -> Graph:
-        """The graph with its edges numbered as where our writer got it; else what it captures comes first."""
+        """The graph with the writer's edge numbers if names hold them, else with captured edges first."""
         told = self._numbers_from_names(prefix, len(graph.types))
         if told is not None and _is_ordered(graph, told):
             return self._renumber(graph, told, {})
@@ -197,9 +194,9 @@ class _Scope:
         return self._renumber(graph, numbers, {numbers[edge]: name for edge, name in self._names.items()})
 
     def _numbers_from_names(self, prefix: str, count: int) -> dict[int, int] | None:
-        """The numbers that edges' names tell, None if our writer did not make up all of them.
+        """The edge numbers encoded in names; None if the writer did not make up all of them.
 
-        What has no name, optional outputs that are left out, takes the numbers that are missing.
+        Nameless edges (omitted optional outputs) take the missing numbers.
         """
         numbers = dict(self._listed_captures)
         for edge, name in self._names.items():
@@ -221,7 +218,6 @@ class _Scope:
 
 
 def _is_ordered(graph: Graph, numbers: Mapping[int, int]) -> bool:
-    """Whether each node uses smaller numbers than it gives."""
     return all(
         max((numbers[edge] for edge in node.used_edges()), default=-1)
         < min((numbers[edge] for edge in node.outputs), default=len(numbers))

@@ -1,4 +1,4 @@
-"""Types and tensors of ONNX, both ways."""
+"""Converts types and tensors from and to ONNX."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | None:
 
 
 def _text(proto: TypeProto) -> str:
-    """A type in ONNX's textual syntax (onnx, docs/Syntax.md), lengths that are no numbers as `?`."""
+    """A type in ONNX's textual syntax (onnx, docs/Syntax.md), with `?` for lengths that are not numbers."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         return _tensor_text(proto.tensor_type)
@@ -80,7 +80,7 @@ def _tensor_text(tensor: TypeProto.Tensor | TypeProto.SparseTensor) -> str:
 
 @lru_cache(maxsize=2048)
 def proto_of(type_: TensorType) -> TypeProto:
-    """The inverse of `type_of`, to be copied, never written to; raises UnwritableError."""
+    """The inverse of `type_of`, shared: copy it, never write to it; raises UnwritableError."""
     proto = TypeProto()
     if type_.dtype in DTYPES:
         proto.tensor_type.elem_type = DTYPES[type_.dtype]
@@ -100,7 +100,7 @@ def proto_of(type_: TensorType) -> TypeProto:
 
 
 def constant_of(tensor: TensorProto) -> Constant:
-    """A tensor's elements, however they are encoded; raises UnreadableError."""
+    """A tensor's elements in any encoding; raises UnreadableError."""
     if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
         raise UnreadableError(
             f"the tensor {tensor.name!r} keeps its data in another file; "
@@ -132,7 +132,7 @@ def _reshape(array: Array, tensor: TensorProto) -> Array:
 
 
 def fill_tensor(tensor: TensorProto, constant: Constant) -> None:
-    """Writes a constant into an empty tensor: its type, its lengths, its bytes."""
+    """Writes a constant into an empty tensor: its type, lengths and bytes."""
     array = constant.array
     tensor.data_type = DTYPES[constant.dtype]
     tensor.dims.extend(array.shape)

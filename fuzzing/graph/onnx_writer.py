@@ -1,7 +1,7 @@
-"""Graph → ONNX.
+"""Converts a graph to ONNX.
 
-The model is deterministic: equal graphs that call their edges alike give equal bytes. An edge without a
-name is called by its number, so that the reader can give it the same one again.
+Output is deterministic: equal graphs with equal names give equal bytes. An edge without a name is named by
+its number, from which the reader restores it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def to_onnx(graph: Graph) -> ModelProto:
 
 
 def to_onnx_untyped(graph: Graph, *, body_inputs: bool = True) -> ModelProto:
-    """The model without the types of outputs, the graph's and its bodies', for ONNX to infer them.
+    """The model without the types of outputs, the graph's and its bodies', for ONNX to infer.
 
-    body_inputs  whether the types of the bodies' inputs are told
+    body_inputs  whether the types of the bodies' inputs are written
     """
     return _model(graph, outputs=False, body_inputs=body_inputs)
 
@@ -84,7 +84,7 @@ class _Writer:
     def write(
         self, graph: Graph, proto: GraphProto, outer: Mapping[int, str], prefix: str, taken: frozenset[str]
     ) -> None:
-        """Writes a graph whose captured edges are called as in `outer`; `taken` are all names around it."""
+        """Writes a graph whose captured edges are named as in `outer`; `taken` are all names around it."""
         names = _names(graph, outer, prefix, taken)
         main = not taken
         for edge in graph.inputs:
@@ -134,7 +134,7 @@ class _Writer:
 
 
 def captures_text(feeds: Mapping[int, str]) -> str:
-    """What tells the reader which edges a body captures, in which order, unused ones too; harmless to others.
+    """Metadata that lists the edges a body captures, in order, unused ones included.
 
     feeds  the name that feeds each captured edge
     """
@@ -147,7 +147,7 @@ def _identifier(op: str) -> str:
 
 
 def _names(graph: Graph, outer: Mapping[int, str], prefix: str, taken: frozenset[str]) -> list[str]:
-    """The name of each edge: the one it has, or one that tells its number; none twice, none of `taken`."""
+    """Unique names by edge: the given one, or one made of its number; none of `taken`."""
     names = [f"{prefix}{edge}" for edge in range(len(graph.types))]
     if graph.names or not taken.isdisjoint(names):
         used = set(taken)
@@ -182,7 +182,6 @@ def _declare(proto: onnx.ValueInfoProto, name: str, type_: TensorType, needed: b
 
 @cache
 def _attribute_type(op: str, domain: str, opset: int, name: str) -> int:
-    """The type of an attribute that holds no elements, by the operator's schema; INTS if it has none."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
     except onnx.defs.SchemaError:

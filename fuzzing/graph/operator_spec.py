@@ -1,7 +1,7 @@
-"""Specifications of operators, as data: what a node of each may be, and what it gives.
+"""Operator specifications as data: the valid nodes of each operator, and what they compute.
 
-A specification is made so that choices in Isra's order (seed paper: in-degree, first input, attributes,
-remaining inputs, outputs) never meet an empty range: whatever was chosen, each later choice has one.
+A specification keeps every later choice non-empty whatever was chosen before, in Isra's order (seed
+paper): in-degree, first input, attributes, remaining inputs, outputs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ANY_RANK = tuple(range(9))
 
 
 class Domain(Protocol):
-    """The values an attribute may have: see `fuzzing.graph.attribute_domains`."""
+    """The valid values of an attribute; see `fuzzing.graph.attribute_domains`."""
 
     def draw(self, context: NodeContext) -> Attribute:
-        """One of them."""
+        """Draws a value."""
         ...
 
     def contains(self, value: Attribute, context: NodeContext) -> bool:
-        """Whether a value is one of them."""
+        """Whether a value is valid."""
         ...
 
 
@@ -37,8 +37,8 @@ class Domain(Protocol):
 class AttributeSpec:
     """An attribute of an operator.
 
-    domain   what it may be
-    omit     how often it is left out, so that ONNX's default holds; 0 if it is required, or its default
+    domain   its valid values
+    omit     probability of omission, which leaves ONNX's default; 0 if it is required, or its default
              does not fit every input
     default  ONNX's default, for the shape function
     """
@@ -50,9 +50,9 @@ class AttributeSpec:
 
 
 def planned_attribute(name: str, default: Any = None, domain: Domain | None = None) -> AttributeSpec:
-    """An attribute that `OperatorSpec.plan` gives, together with what it must agree with, or leaves out.
+    """An attribute that `OperatorSpec.plan` sets together with what it must agree with, or omits.
 
-    domain  what it may be in a graph that is read; None: anything
+    domain  its valid values in a graph that is read; None: anything
     """
     return AttributeSpec(
         name, domain or Computed(lambda context: context.attributes[name]), omit=1.0, default=default
@@ -63,10 +63,10 @@ def planned_attribute(name: str, default: Any = None, domain: Domain | None = No
 class DataInput:
     """An input that carries data: an edge of the graph, or a new placeholder.
 
-    shape   what it must be, given what is chosen before it; None in it: any length
+    shape   the required shape, given what is chosen before; None in it: any length
     dtype   an element type, or a function that gives it; None: the primary input's
-    within  what its elements must lie in; None: what is modest for its type
-    omit    how often an input that is not the last is left out
+    within  the bounds of its elements; None: moderate for its type
+    omit    probability of omission, if it is not the last input
     many    stands for all inputs from here on
     """
 
@@ -81,8 +81,8 @@ class DataInput:
 class ConstantInput:
     """An input that is always a constant: axes, shapes, pads, indices, conditions.
 
-    value   the constant; None where what was chosen before has no use for one, so that the input is left out
-    omit    how often an input that is not the last is left out whatever was chosen
+    value   the constant; None where earlier choices make it meaningless, so that the input is omitted
+    omit    probability of omission, if it is not the last input
     """
 
     value: Callable[[NodeContext], Constant | None]
@@ -95,7 +95,7 @@ TorchForm: TypeAlias = str | Callable[[NodeContext, Sequence[str]], str | None]
 
 
 def same_as_primary(context: NodeContext) -> tuple[TensorType, ...]:
-    """The shape function of operators that give what they take."""
+    """The shape function of operators whose output has the primary input's type."""
     return (context.x,)
 
 
@@ -110,25 +110,25 @@ PRIMARY_INPUT = DataInput(primary_shape)
 
 @dataclass(frozen=True, eq=False)
 class OperatorSpec:
-    """What nodes of one operator may be, from one opset on.
+    """The valid nodes of one operator, from one opset on.
 
     name, since   as in the ONNX operator reference, https://onnx.ai/onnx/operators/
-    infer     the shape function: the outputs' types from the inputs' types, the constants among them and the
-              attributes; never from `NodeContext.plan`, which a graph that was read has not
-    values    bounds on the outputs' elements from those on the inputs'; one interval counts for all outputs
-    slots     the inputs, in ONNX's order
-    degrees   the in-degree set: how many inputs a node may have; () if it is just as many as slots
-    lead      which slot is chosen first; -1 if no input carries data
-    ranks, dtypes, within, takes   what the primary input may be: its rank, element type, values, and any
-              further condition on its static shape; with `takes` goes `draw_shape`, which makes such a shape
-    captured  so many of the first slots are no inputs of the node: its bodies capture them (`NodeContext.edges`)
-    empty, dynamic   whether the primary input may have no elements, or lengths that only the data tell
+    infer     the shape function: output types from input types, constants and attributes; it must not
+              use `NodeContext.plan`, which is absent for graphs that were read
+    values    bounds on the outputs' elements from those on the inputs'; one interval holds for all outputs
+    input_specs  the inputs, in ONNX's order
+    degrees   the in-degree set: how many inputs a node may have; () for exactly the input specs
+    primary   index of the input chosen first; -1 if no input carries data
+    ranks, dtypes, within, takes   conditions on the primary input: rank, element type, values, and any
+              further condition on its static shape; `takes` needs `draw_shape`, which makes such a shape
+    captured  how many of the first input specs the node's bodies capture (`NodeContext.edges`)
+    empty, dynamic   whether the primary input may have no elements, or data-dependent lengths
     attribute_specs  the attributes, in the order in which they are drawn
     plan      chooses what several attributes and inputs must agree on, and `NodeContext.outputs`
     data_dependent  whether the outputs' shapes depend on the data
-    expand    of a pattern, which is no operator but several: adds its nodes, returns the outputs' edges
-    torch     the same in torch: an expression with {0}, {1} … for the inputs, or a function that is given
-              the site and the inputs' names; None, of the function for one node, if torch has nothing like it
+    expand    of a pattern (several operators): adds its nodes, returns the outputs' edges
+    torch     the torch equivalent: an expression with {0}, {1} … for the inputs, or a function of the
+              context and the inputs' names; None, for the operator or one node, if torch lacks it
     """
 
     name: str
@@ -161,11 +161,11 @@ class OperatorSpec:
 
     @cached_property
     def url(self) -> str:
-        """Its page in the ONNX operator reference."""
+        """The operator's page in the ONNX operator reference."""
         return f"https://onnx.ai/onnx/operators/onnx__{self.name}.html"
 
     def input_spec(self, position: int) -> InputSpec:
-        """The slot of an input; the last one stands for all further inputs."""
+        """The specification of an input; the last one stands for all further inputs."""
         return self.input_specs[min(position, len(self.input_specs) - 1)]
 
     def intervals(self, context: NodeContext, count: int) -> tuple[Interval, ...]:

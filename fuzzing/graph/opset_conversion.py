@@ -1,4 +1,4 @@
-"""A graph at another opset of ONNX."""
+"""Converts a graph to another opset of ONNX."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fuzzing.graph.onnx_writer import to_onnx
 def convert_opset(graph: Graph, opset: int) -> Graph:
     """The graph at another opset of the default domain; edges that stay keep their names.
 
-    Where no operator changed between the two, nothing but the number does; else ONNX's version converter
-    is asked. Raises UnwritableError where it cannot, and for bodies, which it passes over.
+    If no operator changed between the two, only the number changes; else ONNX's version converter does it.
+    Raises UnwritableError where the converter fails, and for bodies, which it skips.
     """
     if graph.opset == opset:
         return graph
@@ -46,7 +46,6 @@ def convert_opset(graph: Graph, opset: int) -> Graph:
 
 
 def _changed_operators(graph: Graph, opset: int) -> list[str]:
-    """The operators that are not the same at another opset, those in bodies too."""
     found = []
     for node in graph.nodes:
         if node.domain == "" and _since(node.op, graph.opset) != _since(node.op, opset):
@@ -58,7 +57,7 @@ def _changed_operators(graph: Graph, opset: int) -> list[str]:
 
 @cache
 def _since(op: str, opset: int) -> int:
-    """The opset in which an operator got the form it has at this one; 0 if it has none."""
+    """The opset that defines an operator's form at this opset; 0 if there is none."""
     try:
         schema = onnx.defs.get_schema(op, opset, "")
     except onnx.defs.SchemaError:

@@ -1,7 +1,7 @@
-"""Bounds on what inexact arithmetic gives, and on what may go in for its results to fit their type.
+"""Bounds for inexact arithmetic: on results, and on inputs so that results fit their type.
 
-A bound found in exact arithmetic is moved outwards by what a correct implementation may be off: a few units
-in the last place, or more where a kernel is fused, regrouped or approximated. Integers are exact.
+A bound from exact arithmetic is widened by the error of a correct implementation: a few units in the last
+place, more where a kernel is fused, regrouped or approximated. Integers are exact.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OTHER_EXPONENTS = Interval(-80.0, 80.0)
 
 
 def after_rounding(found: Interval, dtype: str, steps: float = 1.0) -> Interval:
-    """For functions that keep their relative accuracy: signs stay, and zero stays zero."""
+    """For functions that keep relative accuracy: signs stay, and zero stays zero."""
     step = STEP.get(dtype)
     if step is None:
         return found
@@ -41,12 +41,12 @@ def after_rounding(found: Interval, dtype: str, steps: float = 1.0) -> Interval:
 
 
 def product_after_rounding(found: Interval, dtype: str, count: int) -> Interval:
-    """For products of so many factors, whose roundings go both ways and make up for each other in part."""
+    """For products of this many factors, whose roundings partly cancel."""
     return after_rounding(found, dtype, min(2 + count / 64, 16))
 
 
 def widened(found: Interval, dtype: str, scale: float = 1.0, floor: float = -math.inf) -> Interval:
-    """For functions with a difference in them: off by a share of `scale` too, but never below `floor`."""
+    """For functions that contain a difference: off by a share of `scale` too, but never below `floor`."""
     step = STEP.get(dtype)
     if step is None:
         return found
@@ -55,37 +55,37 @@ def widened(found: Interval, dtype: str, scale: float = 1.0, floor: float = -mat
 
 
 def truncated(found: Interval, dtype: str) -> Interval:
-    """For fractions, which an integer type drops or rounds, whichever."""
+    """For fractions, which an integer type truncates or rounds."""
     return found if dtype in STEP else Interval(math.floor(found.low), math.ceil(found.high))
 
 
 def share(parts: float) -> Callable[[TensorType], Interval]:
-    """What may be added `parts` times, roundings included."""
+    """The domain of elements of which `parts` are added, roundings included."""
     return lambda type_: _share(type_.dtype, parts)
 
 
 def per_element(type_: TensorType) -> Interval:
-    """What the sum over all elements takes."""
+    """The domain of elements that are summed."""
     return _share(type_.dtype, max(type_.elements, 1))
 
 
 def root_per_element(type_: TensorType) -> Interval:
-    """What the sum over all elements' squares takes."""
+    """The domain of elements whose squares are summed."""
     return _rooted(per_element(type_), 2, type_.dtype)
 
 
 def factor_per_element(type_: TensorType) -> Interval:
-    """What the product of all elements takes."""
+    """The domain of elements that are multiplied."""
     return _rooted(_share(type_.dtype, 2), max(type_.elements, 1), type_.dtype)
 
 
 def exponents(type_: TensorType) -> Interval:
-    """What the exponential takes, and what is defined by way of it in the ONNX operator reference."""
+    """The domain of the exponential, and of functions the ONNX operator reference defines by it."""
     return _EXPONENTS.get(type_.dtype, _OTHER_EXPONENTS)
 
 
 def bounded_domain(low: float, high: float, short: float) -> Callable[[TensorType], Interval]:
-    """A domain; in magnitude at most `short` where numbers have so few bits that they lie far apart."""
+    """A domain; of magnitude at most `short` for types with few bits, whose numbers are far apart."""
     wide, narrow = Interval(low, high), intersect(Interval(low, high), Interval(-short, short))
     return lambda type_: narrow if type_.dtype in ("float16", "bfloat16") else wide
 

@@ -1,7 +1,7 @@
-"""Graph → torch: straight-line Python in which every edge is assigned once.
+"""Converts a graph to torch: straight-line Python in which every edge is assigned once.
 
 The text is a `fuzzing.cases.TorchProgram`: `forward(…)` takes the graph's inputs in order and returns its
-outputs. It needs torch alone and can be pasted as it is.
+outputs. It needs only torch.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ _PACKED = frozenset({"int4", "uint4", "int2", "uint2", "float4_e2m1fn", STRING})
 
 
 def to_torch(graph: Graph) -> str:
-    """The text; edge 7 is the variable `v7`.
+    """The program text; edge 7 is the variable `v7`.
 
-    Raises UnwritableError, which names the operators for which torch has nothing, where there are such; for
-    lengths that a program would have to state and only the data tell; and for constants of types that torch
-    lacks, or too large for a program.
+    Raises UnwritableError for operators without a torch equivalent (named in the text), for lengths that the
+    program must state but only the data determine, and for constants that torch lacks or that are too large.
     """
     steps = [(node, _expression(graph, node)) for node in graph.nodes]
     missing = sorted({node.op for node, text in steps if text is None})
@@ -99,7 +98,7 @@ def _targets(graph: Graph, node: Node) -> str:
 
 
 def _is_encoded(constant: Constant) -> bool:
-    """Whether a constant is bytes in the text: it has many elements, and not all the same."""
+    """Whether a constant is written as bytes: it has many elements, not all equal."""
     if constant.dtype in _PACKED:
         raise UnwritableError(f"torch has no {constant.dtype} tensors")
     if constant.dtype.startswith("float8"):
@@ -123,7 +122,6 @@ def _literal(constant: Constant) -> str:
 
 
 def _format_nested(items: Sequence[str], shape: Sequence[int]) -> str:
-    """Elements in row-major order as lists in lists; a number if there are no axes."""
     if not shape:
         return items[0]
     step = len(items) // shape[0]
@@ -132,7 +130,7 @@ def _format_nested(items: Sequence[str], shape: Sequence[int]) -> str:
 
 
 def _format_elements(constant: Constant) -> Iterator[str]:
-    """Each element as Python, floats with as many digits as tell it from its neighbours of the same type."""
+    """Each element as Python, floats with enough digits to be exact in their type."""
     for item in numbers(constant).reshape(-1):
         if isinstance(item, np.complexfloating):
             # Not a sum of two parts, in which a negative zero would be lost.

@@ -1,7 +1,7 @@
-"""Graphs from graphs: what minimisers and mutators are made of. No function writes to what it is given.
+"""Functions from graphs to graphs, for reducers and mutators. None modifies its arguments.
 
-Edges are numbered anew where some go, but keep the names under which `onnx_writer` wrote them, so that a
-model's inputs are still fed by the same names.
+Edges are renumbered where some are removed, but keep the names under which `onnx_writer` wrote them, so a
+model's inputs keep their names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 
 def prune(graph: Graph, outputs: Sequence[int]) -> Graph:
-    """The graph that gives these edges, and only what they need: inputs, initialisers, nodes."""
+    """The graph that computes these edges, with only what they need: inputs, initializers, nodes."""
     needed = set(outputs)
     nodes: list[Node] = []
     for node in reversed(graph.nodes):
@@ -34,11 +34,10 @@ def prune(graph: Graph, outputs: Sequence[int]) -> Graph:
 
 
 def extract(graph: Graph, nodes: Iterable[int]) -> Graph:
-    """These nodes, by their places in `graph.nodes`, as a graph of their own.
+    """These nodes, by index in `graph.nodes`, as a graph of their own.
 
-    What they take of other nodes becomes inputs, behind those of the graph that they take; initialisers stay
-    initialisers. Outputs are the edges that other nodes or the graph's outputs use, and those that nothing
-    uses. Raises UsageError if there is no node.
+    Edges of other nodes become inputs, after the graph inputs in use; initializers stay initializers. Outputs
+    are the edges used elsewhere or by nothing. Raises UsageError if there is no node.
     """
     chosen = set(nodes)
     if not chosen:
@@ -59,10 +58,9 @@ def extract(graph: Graph, nodes: Iterable[int]) -> Graph:
 
 
 def substitute(graph: Graph, edges: Mapping[int, int]) -> Graph:
-    """The graph in which everything that used edge e uses `edges[e]`, all of them at once; no node goes.
+    """The graph in which every use of edge e is replaced by `edges[e]`, simultaneously; no node goes.
 
-    Nodes are put in a new order where that is needed. Raises UsageError where an edge would come to depend
-    on itself. Types stay: see `retype`.
+    Nodes are reordered if needed; types stay (see `retype`). Raises UsageError for a cycle.
     """
     nodes = [node.replace_inputs(edges) for node in graph.nodes]
     outputs = tuple([edges.get(edge, edge) for edge in graph.outputs])
@@ -80,12 +78,12 @@ def substitute(graph: Graph, edges: Mapping[int, int]) -> Graph:
 
 
 def retype(graph: Graph, *, legal: bool = False) -> Graph:
-    """The graph with the types of all edges found again, from its inputs' and constants' on.
+    """The graph with all types inferred again from its inputs and constants.
 
-    legal  whether its operators are known to take what they are given: then specifications are enough, where
-           there is one for every node, which is some ten times faster; else ONNX checks and infers all of it
+    legal  whether the operators are known to accept their inputs: then specifications suffice where every
+           node has one, about ten times faster; else ONNX checks and infers all of it
 
-    Raises IllTypedError, with ONNX's words, if an operator does not take its inputs or attributes.
+    Raises IllTypedError, with ONNX's message, if an operator rejects its inputs or attributes.
     """
     if legal:
         found = infer_types(graph)
@@ -100,7 +98,6 @@ def retype(graph: Graph, *, legal: bool = False) -> Graph:
 
 
 def _renumber_densely(graph: Graph, nodes: Sequence[Node], needed: Collection[int]) -> Graph:
-    """The graph with these nodes alone, and of its constants those needed; no number is left unused."""
     constants = {edge: constant for edge, constant in graph.constants.items() if edge in needed}
     edges = {edge for node in nodes for edge in node.outputs}
     edges.update(graph.inputs, graph.captured, constants)
@@ -110,7 +107,6 @@ def _renumber_densely(graph: Graph, nodes: Sequence[Node], needed: Collection[in
 
 
 def _sort_nodes(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, each after those it needs, else in the order they had."""
     makers = {edge: place for place, node in enumerate(nodes) for edge in node.outputs}
     missing = [{makers[edge] for edge in node.used_edges() if edge in makers} for node in nodes]
     waiting: dict[int, list[int]] = {}
@@ -133,9 +129,9 @@ def _sort_nodes(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _infer_with_onnx(graph: Graph) -> Graph:
-    """The same graph, nameless, with the types that ONNX infers.
+    """The graph, nameless, with the types that ONNX infers.
 
-    The inputs of bodies count as declared, unless ONNX finds that what feeds them no longer agrees.
+    The inputs of bodies keep their declared types unless ONNX finds that what feeds them disagrees.
     """
     bare = _strip_names(graph)
     try:
@@ -167,7 +163,6 @@ def _replace_attributes(node: Node, attributes: Mapping[str, Attribute]) -> Node
 
 
 def _keep_known_ranks(before: Graph, after: Graph) -> Graph:
-    """`after`, the ranks of outputs that could not be found taken from `before`: a model must tell them."""
     types = list(after.types)
     for edge in after.outputs:
         if types[edge] == TensorType(before.types[edge].dtype, None):
@@ -176,7 +171,6 @@ def _keep_known_ranks(before: Graph, after: Graph) -> Graph:
 
 
 def _with_types(graph: Graph, source: Graph) -> Graph:
-    """`graph` with the types of `source`, which differs from it in types and names alone."""
     pairs = zip(graph.types, source.types, strict=True)
     types = [old if new == UNKNOWN else new for old, new in pairs]  # what nothing can tell is believed
     nodes = []

@@ -1,4 +1,4 @@
-"""Types along a graph, by the operators' specifications."""
+"""Type inference by operator specifications."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from fuzzing.graph.types import ABSENT, UNKNOWN, TensorType
 
 @dataclass
 class _TypeView:
-    """A graph whose types are being found."""
-
     opset: int
     types: list[TensorType]
     constants: Mapping[int, Constant]
@@ -30,7 +28,7 @@ def find_specification(graph: Graph, node: Node) -> OperatorSpec | None:
 
 
 def complete_types(graph: Graph) -> Graph:
-    """The graph with those types completed that leave lengths open though a specification tells them."""
+    """The graph with open lengths filled in where a specification determines them."""
     view = _TypeView(graph.opset, list(graph.types), graph.constants)
     nodes = []
     changed = False
@@ -58,8 +56,9 @@ def _complete_subgraphs(node: Node, types: Sequence[TensorType]) -> Node:
 
 
 def _complete_subgraph(node: Node, body: Subgraph, types: Sequence[TensorType]) -> Graph:
-    """A body that is fed edges of these types. Of what Loop carries on ONNX takes no lengths for granted; if
-    those at the start are still there at the end of a turn, they are those of every turn.
+    """A body that is fed edges of these types.
+
+    ONNX assumes no lengths of what Loop carries; those still equal after one iteration hold for every one.
     """
     fed = list(body.graph.types)
     for edge, source in zip(body.graph.captured, body.captures, strict=True):
@@ -79,11 +78,11 @@ def _complete_subgraph(node: Node, body: Subgraph, types: Sequence[TensorType]) 
 
 
 def infer_output_types(graph: Graph, view: TypedGraph, node: Node) -> tuple[TensorType, ...] | None:
-    """The types of a node's outputs by its specification; None if there is none that can tell.
+    """The types of a node's outputs by its specification; None if it has none that applies.
 
-    view  where the types of its inputs are looked up: the graph itself, or one whose types are being found
+    view  where the inputs' types are looked up: a graph, or one under type inference
 
-    Specifications speak of static types, and of axes, shapes and the like that are constants.
+    Specifications need static types, and constant axes and shapes.
     """
     operator = find_specification(graph, node)
     if operator is None:
@@ -101,7 +100,7 @@ def infer_output_types(graph: Graph, view: TypedGraph, node: Node) -> tuple[Tens
 
 
 def infer_types(graph: Graph) -> Graph | None:
-    """The graph with all types found again by specifications; None if they do not cover all of it."""
+    """The graph with all types inferred by specifications; None if they do not cover all of it."""
     view = _TypeView(graph.opset, list(graph.types), graph.constants)
     for node in graph.nodes:
         found = None if any(True for _ in node.subgraphs()) else infer_output_types(graph, view, node)
@@ -113,7 +112,6 @@ def infer_types(graph: Graph) -> Graph | None:
 
 
 def _merge_types(known: TensorType, other: TensorType) -> TensorType:
-    """A type with its open lengths taken from another."""
     if known == UNKNOWN or (known.shape is None and known.dtype == other.dtype):
         return other
     if known.shape is None or known.rank != other.rank or known.dtype != other.dtype:

@@ -1,4 +1,4 @@
-"""What an edge carries: an element type and a shape."""
+"""Edge types: an element type and a shape."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 
 class UnknownShapeError(ValueError):
-    """Lengths are asked for that only the data tell."""
+    """Raised for lengths that only the data determine."""
 
 
 class TensorType(NamedTuple):
     """The type of an edge.
 
-    dtype  an ONNX element type as `fuzzing.cases.values` names it; for an edge that is no tensor (a
-           sequence, say) its type in ONNX's textual syntax, `seq(float[2,?])`, and then `shape` is None
-    shape  its lengths; None if not even the rank is known
+    dtype  an ONNX element type as in `fuzzing.cases.values`; for an edge that is not a tensor its type in
+           ONNX's textual syntax, such as `seq(float[2,?])`, with `shape` None
+    shape  its lengths; None if the rank is unknown
     """
 
     dtype: str

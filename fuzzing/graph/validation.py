@@ -1,4 +1,4 @@
-"""The invariants of a graph, looked at one by one: for tests, and after any new transformation."""
+"""Checks of a graph's invariants, for tests and new transformations."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fuzzing.graph.types import ABSENT, TensorType
 
 
 def validate(graph: Graph) -> None:
-    """Raises InternalError that says which invariant is broken, if one is.
+    """Raises InternalError that names a broken invariant.
 
-    Whether the operators take their inputs is ONNX's checker to say, and `rewrite.retype`.
+    Whether operators accept their inputs is checked by ONNX's checker and `transformations.retype`.
     """
     if graph.captured:
         raise InternalError("a model's graph captures edges, though no graph is around it")
@@ -85,7 +85,7 @@ def _check_body(graph: Graph, body: Subgraph, where: str) -> None:
 
 
 def types_agree(one: TensorType, other: TensorType) -> bool:
-    """Whether an edge may have both types: the same, but for lengths that one of them leaves open."""
+    """Whether an edge may have both types: equal up to lengths that one of them leaves open."""
     if one.dtype != other.dtype:
         return False
     if one.shape is None or other.shape is None:

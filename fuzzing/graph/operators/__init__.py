@@ -1,6 +1,6 @@
-"""The specifications, one small entry for each operator, in files by kind.
+"""Operator specifications, one entry for each operator, in files by kind.
 
-An entry registers itself; a further file of this package needs no edit elsewhere.
+An entry registers itself; a new file in this package needs no edit elsewhere.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _PATTERNS: dict[str, list[OperatorSpec]] = {}
 
 
 def register(*operators: OperatorSpec) -> None:
-    """Makes operators known. Those of one name stand for that operator from their `since` on."""
+    """Registers specifications. Those of one name each hold from their `since` on."""
     for operator in operators:
         _KNOWN.setdefault(operator.name, []).append(operator)
 
 
 def register_pattern(*patterns: OperatorSpec) -> None:
-    """Makes patterns known: what several operators do together, named `pattern.…`, each with `expand`."""
+    """Registers patterns: groups of operators named `pattern.…`, each with `expand`."""
     for pattern in patterns:
         _PATTERNS.setdefault(pattern.name, []).append(pattern)
 

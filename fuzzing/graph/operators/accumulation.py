@@ -1,4 +1,4 @@
-"""Sums and products along an axis that keep every step."""
+"""Cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fuzzing.graph.types import FLOATS, TensorType
 
 
 def _axis(context: NodeContext) -> Constant:
-    """A scalar of either type that an axis may have, now and then counted from the end."""
     rng = context.rng
     axis = rng.below(context.rank) - (context.rank if rng.chance(0.1) else 0)
     return make_scalar("int64" if rng.chance(0.7) else "int32", axis)
@@ -41,7 +40,6 @@ def _products(context: NodeContext) -> Interval:
 
 
 def _with_start(context: NodeContext, bounds: Interval, start: int) -> Interval:
-    """What is exclusive begins with what nothing sums up to, or multiplies to."""
     return hull((bounds, Interval(start, start))) if context.get("exclusive") else bounds
 
 

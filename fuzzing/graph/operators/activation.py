@@ -1,4 +1,4 @@
-"""Functions that networks use as activations, of one element or along an axis."""
+"""Activation functions, elementwise or along an axis."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ def _alpha(*values: float, default: float = 1.0) -> tuple[AttributeSpec, ...]:
 
 
 def _call(function: str, *attributes: str) -> Callable[[NodeContext, Sequence[str]], str]:
-    """A function of torch.nn.functional that is given the values of attributes in this order."""
 
     def text(context: NodeContext, names: Sequence[str]) -> str:
         values = "".join(f", {context.get(name)!r}" for name in attributes)
@@ -58,7 +57,7 @@ def _softplus(x: float) -> float:
 
 
 def _not_negative(found: Interval, dtype: str) -> Interval:
-    """Off a little, but positive or zero by construction."""
+    """Widened, but positive or zero by construction."""
     return widened(found, dtype, floor=0.0)
 
 
@@ -151,12 +150,12 @@ def _swish_text(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _threshold(context: NodeContext) -> float:
-    """Fractions do not become thresholds of integers: ONNX leaves open how they are rounded."""
+    """Integers get integer thresholds: ONNX does not specify how fractions are rounded."""
     return context.rng.choice((0.0, 0.5, 1.0, 1.5) if context.dtype in FLOATS else (1.0, 2.0, 3.0))
 
 
 def _bias(context: NodeContext) -> float:
-    """At most the threshold, so that what is unsigned stays so."""
+    """At most the threshold, so that unsigned results stay unsigned."""
     return context.rng.choice((0.0, 0.5, 1.0) if context.dtype in FLOATS else (0.0, 1.0))
 
 
@@ -232,7 +231,7 @@ register_pointwise(
 
 
 def _logarithm(width: float, others: int) -> float:
-    """The logarithm of the softmax of one element when `others` are larger than it by `width`."""
+    """The log-softmax of one element when `others` exceed it by `width`."""
     if others == 0:
         return 0.0
     large = width + math.log(others)
@@ -252,7 +251,7 @@ def _softmax(context: NodeContext) -> Interval:
 
 
 def _lp_domain(type_: TensorType) -> Interval:
-    """Positive: the norm is nowhere near zero, where ONNX says nothing before opset 22."""
+    """Positive: ONNX does not define norms near zero before opset 22."""
     largest = min(per_element(type_).high, root_per_element(type_).high)
     return Interval(min(1e-2, largest / 2), largest)
 

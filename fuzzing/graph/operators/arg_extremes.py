@@ -1,4 +1,4 @@
-"""Where along an axis the largest and the least elements are."""
+"""ArgMax and ArgMin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from fuzzing.graph.types import NUMBERS, TensorType
 
 
 def _keepdims_of_axis(context: NodeContext) -> int:
-    """Whether to keep the one axis that is reduced: always where nothing else would be left."""
     return 1 if context.rank == 1 and context.limits.min_rank > 0 else context.rng.below(2)
 
 

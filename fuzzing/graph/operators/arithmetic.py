@@ -1,4 +1,4 @@
-"""Arithmetic on two tensors, and what all operators share that broadcast their inputs."""
+"""Binary arithmetic, and helpers for all operators that broadcast their inputs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _GROWN = 0.3
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape that tensors of these shapes have together (ONNX, "Broadcasting in ONNX").
+    """The broadcast shape of these shapes (ONNX, "Broadcasting in ONNX").
 
-    A length that only the data tell stays one, unless another tensor's is known and not 1.
+    A data-dependent length stays one, unless another tensor's is known and not 1.
     """
     if all(shape == shapes[0] for shape in shapes):
         return shapes[0]
@@ -64,7 +64,7 @@ def draw_second_shape(context: NodeContext) -> Shape:
 
 
 def draw_further_shape(context: NodeContext) -> Shape:
-    """A shape that broadcasts with the inputs chosen so far, which may have to give way: mostly the same."""
+    """A shape that broadcasts with the inputs chosen so far, mostly the same; it may enlarge the result."""
     shapes = [type_.shape or () for type_ in context.types if type_ is not None]
     shape = shapes[0] if len(shapes) == 1 else broadcast(*shapes)
     if not context.rng.chance(_BROADCAST):
@@ -75,7 +75,7 @@ def draw_further_shape(context: NodeContext) -> Shape:
 
 
 def _known(shape: Shape) -> Shape:
-    """A length that only the data tell goes with 1 for certain."""
+    """A data-dependent length certainly broadcasts only with 1."""
     return tuple([1 if dim is None else dim for dim in shape]) if None in shape else shape
 
 
@@ -86,7 +86,6 @@ def _shrunk(context: NodeContext, shape: Shape) -> Shape:
 
 
 def _grown(context: NodeContext, lengths: list[int]) -> Shape:
-    """Longer where the length is 1, and further lengths in front, within what the limits leave."""
     rng, limits = context.rng, context.limits
     further = rng.between(0, max(0, limits.max_rank - len(lengths)))
     lengths = [1] * further + lengths
@@ -111,7 +110,7 @@ def register_broadcasting(
     attribute_specs: tuple[AttributeSpec, ...] = (),
     plan: Callable[[NodeContext], object] | None = None,
 ) -> None:
-    """Registers an operator on tensors that broadcast, in each of its forms: since when, for which types."""
+    """Registers a broadcasting operator in each of its forms: since which opset, for which types."""
     for since, dtypes in forms.items():
         register(
             OperatorSpec(
@@ -133,7 +132,7 @@ def register_broadcasting(
 
 
 def total(intervals: Sequence[Interval], dtype: str) -> Interval:
-    """Bounds on a sum; what may cancel is off by a share of what is added."""
+    """Bounds on a sum; cancellation is off by a share of the summands."""
     low, high = sum(item.low for item in intervals), sum(item.high for item in intervals)
     if dtype not in STEP:
         return Interval(low, high)
@@ -155,7 +154,7 @@ def _difference(context: NodeContext) -> Interval:
 
 
 def _subtrahend(context: NodeContext) -> Interval:
-    """Of what is unsigned no more than there is."""
+    """For unsigned types, at most the minuend."""
     allowed = _HALF(context.x)
     return Interval(0, min(context.range(0).low, allowed.high)) if context.dtype in UNSIGNED else allowed
 
@@ -165,7 +164,6 @@ def _product(context: NodeContext) -> Interval:
 
 
 def _squared(type_: TensorType) -> Interval:
-    """A product of two modest factors may be multiplied again, by a smaller one."""
     return _SQUARED[type_.dtype]
 
 
@@ -176,7 +174,7 @@ _SQUARED = {
 
 
 def _factor(context: NodeContext) -> Interval:
-    """So small that the product is one of two modest factors, or no larger than the first factor."""
+    """So small that the product is one of two moderate factors, or no larger than the first factor."""
     bounds = moderate_range(context.x)
     limit = max(1, min(bounds.high, _squared(context.x).high // max(context.range(0).largest, 1)))
     return Interval(0 if bounds.low == 0 else -limit, limit)
@@ -192,7 +190,7 @@ def _divisor(context: NodeContext) -> Interval:
 
 
 def one_signed_range(context: NodeContext, low: float, high: float) -> Interval:
-    """Numbers of one sign, mostly positive: what is divided by."""
+    """Numbers of one sign, mostly positive, for divisors."""
     if context.dtype not in UNSIGNED and context.rng.chance(0.1):
         return Interval(-high, -low)
     return Interval(low, high)

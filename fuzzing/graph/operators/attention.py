@@ -1,6 +1,6 @@
-"""Attention, and the positions that go with it.
+"""Attention and rotary embedding.
 
-What attention gives are means of values, weighted by a softmax: they lie where the values lie.
+Outputs of attention are means of values weighted by a softmax, so they lie in the values' range.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def _moderate(context: NodeContext) -> Interval:
 
 
 class _Heads(NamedTuple):
-    """How the inputs are laid out.
+    """The layout of the inputs.
 
-    heads, keys   of queries; of keys and values: as many, or fewer
-    length, past  of keys and values; of those that were there before, 0 if none
-    size, wide    of a head's queries and keys; of its values
+    heads, keys   number of query heads; of key and value heads: as many, or fewer
+    length, past  sequence lengths of keys and values; of the past ones, 0 if none
+    size, wide    the head size of queries and keys; of values
     """
 
     heads: int
@@ -98,7 +98,7 @@ def _past(context: NodeContext, size: int) -> Shape:
 
 
 def _mask(context: NodeContext) -> Constant:
-    """Which keys each query may see, or what is added to their scores; the first is seen by all."""
+    """Which keys each query may see, or what is added to their scores; the first is visible to all."""
     rng, heads = context.rng, context.plan
     rows, columns = context.dims(0)[-2], heads.past + heads.length
     shape: tuple[int, ...] = (rows, columns)
@@ -111,7 +111,7 @@ def _mask(context: NodeContext) -> Constant:
 
 
 def _sizes(context: NodeContext) -> tuple[int, int, int, int, int, int]:
-    """Query heads, key heads, queries, keys, and the sizes of a head's keys and values."""
+    """Query heads, key heads, queries, keys, and the head sizes of keys and values."""
     query, key, value = context.dims(0), context.dims(1), context.dims(2)
     if len(query) == 4:
         heads, others, size, wide = query[1], key[1], query[3], value[3]
@@ -146,12 +146,11 @@ def _attention_values(context: NodeContext) -> tuple[Interval, ...]:
 
 
 def _split_heads(name: str, context: NodeContext, heads: int) -> str:
-    """An input with an axis of heads, which one of rank 3 has in its last one."""
     return name if context.rank == 4 else f"{name}.unflatten(2, ({heads}, -1)).transpose(1, 2)"
 
 
 def _torch_attention(context: NodeContext, names: Sequence[str]) -> str:
-    """By torch's function for it; with a soft cap, which that lacks, spelled out."""
+    """By torch's own function; spelled out with a soft cap, which that function lacks."""
     heads, others, queries, keys, size, _ = _sizes(context)
     scale = context.get("scale") or 1 / math.sqrt(size)
     query = _split_heads(names[0], context, heads)
@@ -176,7 +175,7 @@ def _torch_attention(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _torch_mask(context: NodeContext, names: Sequence[str], queries: int, keys: int) -> str | None:
-    """What is added to the scores: minus infinity where a query sees no key, by the mask or by its place."""
+    """The score bias: minus infinity where the mask or causality hides a key."""
     bias = None
     if context.given(3):
         dark = f"torch.where({names[3]}, 0.0, -float('inf')).to({names[0]}.dtype)"
@@ -189,8 +188,10 @@ def _torch_mask(context: NodeContext, names: Sequence[str], queries: int, keys: 
 
 
 def _causal(context: NodeContext) -> int:
-    """Not where a past is followed by more or fewer keys than there are queries: by the operator's text the
-    diagonal begins at the past's length, in onnxruntime 1.31 and openvino 2026.4 it ends in the last key.
+    """Not with a past and different numbers of keys and queries.
+
+    By the operator's text the diagonal begins at the past's length; in onnxruntime 1.31 and openvino 2026.4 it
+    ends in the last key.
     """
     heads: _Heads = context.plan
     if heads.past and heads.length != context.dims(0)[-2]:
@@ -227,7 +228,6 @@ def _attention_spec(since: int, *attribute_specs: AttributeSpec) -> OperatorSpec
 
 
 def _draw_rotatable_shape(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
-    """A batch of sequences of heads whose size is even."""
     between, most = rng.between, max(1, limits.max_dim)
     size = 2 * between(1, max(1, most // 2))
     if rng.chance(0.5):
@@ -236,7 +236,7 @@ def _draw_rotatable_shape(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
 
 
 def _plan_rotation(context: NodeContext) -> int:
-    """Draws the heads of a tensor of rank 3, and how much of each is turned: half of it is the plan."""
+    """Draws the heads of a rank 3 tensor and how much of each is rotated; the plan is half of that."""
     rng, shape = context.rng, context.dims(0)
     size = shape[-1]
     if len(shape) == 3:
@@ -254,7 +254,7 @@ def _plan_rotation(context: NodeContext) -> int:
 
 
 def _cache(context: NodeContext) -> Shape:
-    """One row for each position, where positions are given; else one for each element of the batch too."""
+    """One row per position, if positions are given; else also one per element of the batch."""
     shape = context.dims(0)
     steps = shape[-2]
     return (steps, context.plan) if context.degree > 3 else (shape[0], steps, context.plan)

@@ -1,4 +1,4 @@
-"""Operators that give their input's elements as they are, or in another type."""
+"""Casts and operators that return their input unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = {number: name for name, number in DTYPES.items()}
 
 
 def converted(found: Interval, dtype: str) -> Interval:
-    """Bounds on elements after their conversion to another type: integers drop fractions, floats round."""
+    """Bounds after conversion to another type: integers truncate fractions, floats round."""
     if dtype == "bool":
         return BOOLEAN
     if dtype in STEP:
@@ -30,20 +30,19 @@ def converted(found: Interval, dtype: str) -> Interval:
 
 
 def _fits(found: Interval, dtype: str, to: str) -> bool:
-    """Whether a type holds these numbers; of a fraction below zero what is unsigned is anybody's guess."""
+    """Whether a type holds these numbers; negative fractions are undefined for unsigned types."""
     if to in UNSIGNED and found.low < 0:
         return False
     return to == dtype or FULL_RANGES[to].contains(converted(found, to))
 
 
 def _target(context: NodeContext) -> str:
-    """Any type that holds the primary input's numbers: its own and bool do in any case."""
+    """Any type that holds the primary input's numbers; its own and bool always do."""
     found = context.range(0)
     return context.rng.choice([to for to in ANY if _fits(found, context.dtype, to)])
 
 
 def _is_target(value: Attribute, context: NodeContext) -> bool:
-    """Whether it is a type that holds what is known of the primary input's numbers."""
     to = _NAMES.get(value) if isinstance(value, int) else None
     return to in ANY and (context.ranges[0] is None or _fits(context.ranges[0], context.dtype, to))
 
@@ -112,7 +111,6 @@ def _plan_dropout(context: NodeContext) -> None:
 
 
 def _ratio(types: tuple[str, ...]) -> ConstantInput:
-    """How much to drop, if it were training; of a type of its own."""
 
     def value(context: NodeContext) -> Constant:
         dtype = (
@@ -130,7 +128,7 @@ def _dropout_text(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _dropout(since: int, ratios: tuple[str, ...]) -> OperatorSpec:
-    """As it is in inference, where nothing is dropped: that is said by an input, or by its absence."""
+    """As in inference, where nothing is dropped; selected by an input or its absence."""
     return OperatorSpec(
         "Dropout",
         since,

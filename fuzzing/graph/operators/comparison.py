@@ -1,4 +1,4 @@
-"""Comparisons of two tensors, which broadcast, and questions about one."""
+"""Comparisons of two tensors, and predicates of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that put tensors together, take them apart, or repeat them."""
+"""Concat, Split, Expand and Tile."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _RANKED = tuple(range(1, 9))
 
 
 def max_growth(context: NodeContext) -> int:
-    """By which factor the primary input may grow; at least 1."""
+    """The factor by which the primary input may grow; at least 1."""
     return max(1, context.limits.max_elements // max(1, context.x.elements))
 
 
 def repeat_numbers(context: NodeContext, low: int, high: int, count: int) -> list[int]:
-    """So many whole numbers between two bounds; of very many the first ones come again and again."""
+    """This many integers between two bounds; long lists repeat their first items."""
     drawn = [context.rng.between(low, high) for _ in range(min(count, 32))]
     return [drawn[place % 32] for place in range(count)]
 
 
 def primary_type_range(context: NodeContext) -> Interval:
-    """All that an input of the lead's element type may carry."""
+    """All values of the primary input's element type."""
     return full_range(context.x)
 
 
 def all_ranges(context: NodeContext) -> Interval:
-    """Bounds on elements that each come from one of the inputs that carry data."""
+    """Bounds on elements that each come from one of the data inputs."""
     return hull(range_ for range_ in context.ranges if range_ is not None)
 
 
@@ -49,7 +49,7 @@ def all_ranges(context: NodeContext) -> Interval:
 
 
 def _concat_axis(context: NodeContext) -> int:
-    """Any axis; the longest of a large tensor, along which a further slice adds least."""
+    """Any axis; for a large tensor the longest, along which a further slice adds least."""
     if context.degree <= max_growth(context):
         axis = context.rng.below(context.rank)
         return axis - context.rank if context.rng.chance(0.1) else axis
@@ -57,7 +57,6 @@ def _concat_axis(context: NodeContext) -> int:
 
 
 def _slices(context: NodeContext) -> Shape:
-    """The lead's shape, with another length along the axis now and then."""
     axis = context.axis()
     if context.degree > max_growth(context):
         length = 1
@@ -79,7 +78,6 @@ def _joined(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _same(lengths: Sequence[Dim]) -> Dim:
-    """The length that all share, as far as one of them tells it."""
     return next((dim for dim in lengths if dim is not None), None)
 
 
@@ -91,7 +89,7 @@ def _torch_concat(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _split_plan(context: NodeContext) -> list[int]:
-    """Draws the axis and how many parts; returns their lengths. Only what the axis allows is a choice."""
+    """Draws the axis and the number of parts; returns their lengths. Only axes that allow it are chosen."""
     rng = context.rng
     if rng.chance(0.5):
         context.attributes["axis"] = Axis().draw(context)
@@ -112,7 +110,7 @@ def _split_plan(context: NodeContext) -> list[int]:
 
 
 def _composition(context: NodeContext, length: int, count: int) -> list[int]:
-    """Lengths that add up; of nothing only where that was asked for."""
+    """Positive lengths that add up to the total; all zero only for a total of zero."""
     if context.limits.min_dim == 0:
         cuts = sorted(context.rng.below(length + 1) for _ in range(count - 1))
     else:
@@ -121,7 +119,7 @@ def _composition(context: NodeContext, length: int, count: int) -> list[int]:
 
 
 def _even(length: int, count: int) -> list[int]:
-    """Equal lengths, the last one what is left (ONNX operator reference, Split-18)."""
+    """Equal lengths, the last one the remainder (ONNX operator reference, Split-18)."""
     each = -(-length // count)
     return [each] * (count - 1) + [length - each * (count - 1)]
 
@@ -150,7 +148,7 @@ def _torch_split(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _expanded_entries(context: NodeContext) -> Constant:
-    """Isra's: where the length is 1, half the time another one. Beyond: further axes, axes left out."""
+    """Isra's: lengths of 1 change half the time. Beyond Isra: further axes, axes omitted."""
     rng, limits = context.rng, context.limits
     left = max_growth(context)
     entries = []
@@ -186,7 +184,7 @@ def _torch_expand(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _repeats(context: NodeContext) -> Constant:
-    """Isra's 1 to 3 for each axis, as far as there is room; the axes take their turns in any order."""
+    """Isra's 1 to 3 for each axis, within the size limit, axes visited in random order."""
     left = max_growth(context)
     repeats = [1] * context.rank
     for axis in context.rng.permutation(context.rank):

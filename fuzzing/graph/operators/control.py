@@ -1,4 +1,4 @@
-"""Operators with bodies: a branch, a loop, a scan."""
+"""Operators with bodies: If, Loop, Scan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ _ITERATION, _CONDITION = TensorType("int64", ()), TensorType("bool", ())
 
 
 def _merge_branch_types(one: TensorType, other: TensorType) -> TensorType:
-    """What is either of two types: of a length that differs, only the data tell."""
     if one.shape is None or other.shape is None or one.rank != other.rank:
         return TensorType(one.dtype, None)
     pairs = zip(one.shape, other.shape, strict=True)
@@ -53,7 +52,7 @@ def _body(context: NodeContext, name: str) -> Subgraph:
 
 @dataclass
 class _Ranges:
-    """What the bodies made so far give: the bounds on each output, body by body."""
+    """Bounds on each output of the bodies made so far."""
 
     found: list[list[Interval]] = field(default_factory=list)
 
@@ -90,11 +89,11 @@ def _if_values(context: NodeContext) -> tuple[Interval, ...]:
 
 @dataclass
 class _LoopPlan:
-    """How a loop goes on.
+    """The control of a loop.
 
     most   its trip count
-    until  from which iteration on the body asks for an end; -1: never
-    scan   the bounds on what is collected; None if nothing is
+    until  the iteration from which the body requests the end; -1: never
+    scan   the bounds on scan outputs; None if there are none
     """
 
     most: int
@@ -113,7 +112,7 @@ def _plan_loop(context: NodeContext) -> _LoopPlan:
 
 
 def _loop_body(context: NodeContext) -> Subgraph:
-    """The carried value goes through a few operators that end in a bounded one."""
+    """The carried value passes through a few operators that end in a bounded one."""
     builder, plan = Builder(context.opset), context.plan
     iteration, condition = builder.placeholder(_ITERATION), builder.placeholder(_CONDITION)
     carried = Value(builder.placeholder(context.x), hull((context.range(3), _UNIT)))
@@ -148,7 +147,7 @@ def _loop(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _trip_count(context: NodeContext, first: int, graph: Graph) -> Dim:
-    """How often the body runs: known if the count is, and the condition is handed on from true to true."""
+    """The iteration count: known if the count is, and the condition is passed through as true."""
     most = context.constants[first] if context.given(first) else None
     if most is None:
         return None
@@ -180,11 +179,11 @@ def _initial_states(context: NodeContext) -> Constant | None:
 
 @dataclass
 class _ScanPlan:
-    """What a scan goes over.
+    """The inputs of a scan.
 
     axis   of its input
-    state  the shape of a slice, and of what is carried from slice to slice
-    out    the bounds on what is collected
+    state  the shape of a slice and of the carried state
+    out    the bounds on scan outputs
     """
 
     axis: int

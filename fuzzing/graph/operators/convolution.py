@@ -1,4 +1,4 @@
-"""Convolutions, transposed ones, and those of quantised numbers."""
+"""Convolutions: plain, transposed, quantized."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIVISORS = 8
 
 
 def group(context: NodeContext) -> int:
-    """How many groups the channels form: one mostly, else all, else a small divisor."""
+    """The number of channel groups: mostly one, else all, else a small divisor."""
     channels = context.dims(0)[1]
     some = 1 + context.rng.below(min(channels, _DIVISORS))
     return context.rng.choice((1, 1, channels, some if channels % some == 0 else 1))
@@ -40,14 +40,14 @@ def weigh(context: NodeContext) -> tuple[int, ...]:
 
 
 def convolved(context: NodeContext, weight: int = 1) -> tuple[int, ...]:
-    """The shape of what a convolution gives."""
+    """The output shape of a convolution."""
     batch, _, *space = context.dims(0)
     filters, _, *kernel = context.dims(weight)
     return (batch, filters, *sliding_windows.lengths(context, space, kernel))
 
 
 def terms(shape: Sequence[int]) -> int:
-    """How many products an element sums, by the shape of the weight."""
+    """The number of products an element sums, by the shape of the weight."""
     return math.prod(shape[1:])
 
 
@@ -57,7 +57,7 @@ def _values(context: NodeContext) -> Interval:
 
 
 def torch_text(context: NodeContext, data: str, weight: str, bias: str | None) -> str:
-    """A convolution in torch by the second input's weights; the padding apart, as it may be uneven."""
+    """A convolution in torch by the second input's weights; padded separately, as pads may be uneven."""
     space, kernel = context.dims(0)[2:], context.dims(1)[2:]
     count = len(space)
     data = sliding_windows.torch_pad(data, sliding_windows.paddings(context, space, kernel))
@@ -98,7 +98,7 @@ def _conv(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 
 class _Axis(NamedTuple):
-    """What was drawn for one spatial axis of a transposed convolution; `longest`: its length without pads."""
+    """The choices for one spatial axis of a transposed convolution; `longest`: its length without pads."""
 
     kernel: int
     stride: int
@@ -112,7 +112,7 @@ class _Axis(NamedTuple):
 def _spread(context: NodeContext) -> Shape:
     """Draws the attributes of a transposed convolution; the plan is the shape of the weight.
 
-    What grows is drawn within what is left: each axis in turn, the later ones at their present lengths.
+    Growth is drawn within the size limit: each axis in turn, the later ones at their present lengths.
     """
     rng, given = context.rng, context.attributes
     batch, channels, *space = context.dims(0)
@@ -162,14 +162,13 @@ def _axis(context: NodeContext, length: int, most: int, same: bool) -> _Axis:
 
 
 def _uncut(context: NodeContext, axis: int) -> int:
-    """The length of an axis before anything is padded or cut."""
     stride = (context.get("strides") or (1,) * (axis + 1))[axis]
     dilation = (context.get("dilations") or (1,) * (axis + 1))[axis]
     return int(stride * (context.dims(0)[axis + 2] - 1) + dilation * (context.dims(1)[axis + 2] - 1) + 1)
 
 
 def _cuts(context: NodeContext) -> list[tuple[int, int]]:
-    """So much is cut before each axis, and so long is what remains."""
+    """The length cut before each axis, and the length that remains."""
     count = context.rank - 2
     extra = context.get("output_padding") or (0,) * count
     pads = context.get("pads") or (0,) * (2 * count)
@@ -207,7 +206,7 @@ def _transposed_values(context: NodeContext) -> Interval:
 
 
 def _transposed_torch(context: NodeContext, names: Sequence[str]) -> str:
-    """In full, then cut: torch knows but equal pads on both sides; last the bias, which pads have too."""
+    """In full, then cut: torch only has equal pads on both sides. The bias is added last: pads have it too."""
     count = context.rank - 2
     text = (
         f"torch.nn.functional.conv_transpose{count}d({names[0]}, {names[1]}, "

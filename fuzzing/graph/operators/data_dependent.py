@@ -1,4 +1,4 @@
-"""Operators that keep some elements; which ones, and so the lengths, only the data tell (Compress aside)."""
+"""Operators that keep some elements, with data-dependent output lengths (except Compress)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _BUT_BFLOAT16 = tuple(dtype for dtype in ANY if dtype != "bfloat16")
 
 
 def _below(dims: Sequence[Dim]) -> Interval:
-    """Where whole numbers below one of these lengths lie."""
     known = [dim for dim in dims if dim is not None]
     return Interval(0, max(known, default=0) if len(known) == len(dims) else MOST)
 
@@ -34,7 +33,7 @@ _LONGEST = 32
 
 
 def _condition(context: NodeContext) -> Constant:
-    """Which are kept, at least one; now and then it ends before the axis does."""
+    """Which are kept, at least one; sometimes shorter than the axis."""
     rng = context.rng
     length = context.x.elements if context.get("axis") is None else context.dims(0)[context.axis()]
     length = min(length, _LONGEST)
@@ -82,7 +81,7 @@ def _unique_plan(context: NodeContext) -> None:
 
 
 def _uniques(context: NodeContext) -> tuple[TensorType, ...]:
-    """What is left, where each was first, which one each was, how often (Unique-11)."""
+    """The unique elements, their first positions, the inverse and the counts (Unique-11)."""
     if context.get("axis") is None:
         left: Shape = (None,)
         total = product(context.shape)

@@ -1,4 +1,4 @@
-"""Operators that move blocks of an image into its channels, and back."""
+"""DepthToSpace and SpaceToDepth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fuzzing.rng import Rng
 
 
 def _deep(shape: tuple[int, ...]) -> bool:
-    """Whether the channels form blocks larger than 1 by 1."""
     return shape[1] % 4 == 0 or shape[1] % 9 == 0
 
 
@@ -32,7 +31,6 @@ def _depth_block(context: NodeContext) -> int:
 
 
 def _space_block(context: NodeContext) -> int:
-    """What height and width have in common, mostly all of it."""
     common = math.gcd(*context.dims(0)[2:])
     if context.rng.chance(0.7):
         return common

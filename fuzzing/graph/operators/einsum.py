@@ -1,4 +1,4 @@
-"""Einstein sums."""
+"""Einsum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRODUCTS = 16
 
 
 class Equation(NamedTuple):
-    """An equation taken apart: the letters of each input and of the output, "." for the ellipsis."""
+    """A parsed equation: the letters of each input and of the output, "." for the ellipsis."""
 
     inputs: tuple[str, ...]
     output: str
@@ -32,7 +32,7 @@ class Equation(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Equation:
-    """The equation; without an arrow the output has the letters that occur once, in alphabetical order."""
+    """Parses an equation; without an arrow the output has the letters that occur once, in alphabetical order."""
     left, arrow, right = text.replace(" ", "").replace(_DOTS, ".").partition("->")
     inputs = tuple(left.split(","))
     if not arrow:
@@ -43,7 +43,7 @@ def parse(text: str) -> Equation:
 
 
 def _lengths(context: NodeContext, equation: Equation) -> tuple[dict[str, int], Shape]:
-    """The length of each letter, and the shape of what the ellipses stand for together."""
+    """The length of each letter, and the broadcast shape of the ellipses."""
     lengths: dict[str, int] = {}
     batch: Shape = ()
     for position, term in enumerate(equation.inputs):
@@ -68,7 +68,6 @@ def _infer(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _summed(context: NodeContext) -> int:
-    """How many products one element sums."""
     equation = parse(context.get("equation"))
     lengths, batch = _lengths(context, equation)
     count = math.prod(length for letter, length in lengths.items() if letter not in equation.output)
@@ -85,14 +84,14 @@ def _values(context: NodeContext) -> Interval:
 
 
 class _Plan(NamedTuple):
-    """The shapes of the inputs behind the first, and how many products an element sums."""
+    """The shapes of the inputs after the first, and the number of products per element."""
 
     shapes: tuple[Shape, ...]
     summed: int
 
 
 def _draw(context: NodeContext) -> _Plan:
-    """An equation: the first input's letters, further inputs that share some of them, some of all kept."""
+    """An equation: the first input's letters, further inputs that share some of them, and an output."""
     rng, limits = context.rng, context.limits
     shape = context.dims(0)
     dotted = rng.between(1, len(shape)) if rng.chance(0.2) else 0
@@ -127,7 +126,6 @@ def _draw(context: NodeContext) -> _Plan:
 
 
 def _output(context: NodeContext, lengths: dict[str, int], dotted: int, batch: int) -> str:
-    """Some of the letters in some order, as far as there is room."""
     rng = context.rng
     left, most = max_output_elements(context) // batch, max(context.limits.max_rank, context.rank) - dotted
     kept = ""

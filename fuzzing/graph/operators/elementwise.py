@@ -1,4 +1,4 @@
-"""Functions of one element: rounding, signs, roots, exponentials, trigonometry."""
+"""Unary functions: rounding, signs, roots, exponentials, trigonometry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def register_pointwise(
     within: Callable[[TensorType], Interval] = full_range,
     attribute_specs: tuple[AttributeSpec, ...] = (),
 ) -> None:
-    """Registers an operator that maps each element by itself, in each of its forms: since when, for what."""
+    """Registers an elementwise operator in each of its forms: since which opset, for which types."""
     for since, dtypes in forms:
         register(
             OperatorSpec(name, since, values=values, within=within, dtypes=dtypes, empty=True, dynamic=True,
@@ -46,7 +46,7 @@ exact: Off = lambda found, dtype: found  # noqa: E731
 
 
 def increasing_bounds(function: Real, off: Off = after_rounding) -> Callable[[NodeContext], Interval]:
-    """Bounds of a function that never falls."""
+    """Bounds of a nondecreasing function."""
 
     def values(context: NodeContext) -> Interval:
         low, high = context.range(0)
@@ -56,7 +56,7 @@ def increasing_bounds(function: Real, off: Off = after_rounding) -> Callable[[No
 
 
 def decreasing_bounds(function: Real, off: Off = after_rounding) -> Callable[[NodeContext], Interval]:
-    """Bounds of a function that never rises."""
+    """Bounds of a nonincreasing function."""
 
     def values(context: NodeContext) -> Interval:
         low, high = context.range(0)
@@ -68,7 +68,7 @@ def decreasing_bounds(function: Real, off: Off = after_rounding) -> Callable[[No
 def single_minimum_bounds(
     function: Real, at: float, off: Off = after_rounding
 ) -> Callable[[NodeContext], Interval]:
-    """Bounds of a function that falls up to its least value, which it has at `at`, and rises from there."""
+    """Bounds of a function with a single minimum, at `at`."""
 
     def values(context: NodeContext) -> Interval:
         return off(single_minimum_range(function, at, context.range(0)), context.dtype)
@@ -77,7 +77,7 @@ def single_minimum_bounds(
 
 
 def single_minimum_range(function: Real, at: float, over: Interval) -> Interval:
-    """The values of such a function over an interval."""
+    """The values of a function with a single minimum over an interval."""
     low, high = function(over.low), function(over.high)
     if over.high <= at:
         return Interval(high, low)
@@ -93,7 +93,6 @@ def sines(angles: Interval) -> Interval:
 
 
 def _meets(angles: Interval, angle: float) -> bool:
-    """Whether an angle, or one that is whole turns from it, lies in an interval."""
     turn = 2 * math.pi
     return math.ceil((angles.low - angle) / turn) <= math.floor((angles.high - angle) / turn)
 
@@ -103,7 +102,7 @@ def _cosines(angles: Interval) -> Interval:
 
 
 def _mirrored(type_: TensorType) -> Interval:
-    """What may be negated: the least number of a signed integer type may not."""
+    """What may be negated: not the least number of a signed integer type."""
     low, high = FULL_RANGES[type_.dtype]
     return Interval(max(low, -high), high)
 

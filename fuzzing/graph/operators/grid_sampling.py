@@ -1,4 +1,4 @@
-"""Operators that read images at places between their elements."""
+"""GridSample and AffineGrid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUT_BFLOAT16 = tuple(dtype for dtype in FLOATS if dtype != "bfloat16")
 
 
 def _modes(linear: str, nearest: str, cubic: str) -> Computed:
-    """How to interpolate; cubic curves are specified for any number of axes and exist for two."""
+    """Cubic interpolation is specified for any number of axes but implemented for two."""
     names = (linear, nearest, cubic)
 
     def draw(context: NodeContext) -> Attribute:
@@ -37,7 +37,6 @@ def _modes(linear: str, nearest: str, cubic: str) -> Computed:
 
 
 def _grid(context: NodeContext) -> Shape:
-    """Where to read: a point for each element of the output."""
     rng = context.rng
     left = max_growth(context) * context.x.elements // (context.dims(0)[0] * context.dims(0)[1])
     lengths = []
@@ -48,7 +47,7 @@ def _grid(context: NodeContext) -> Shape:
 
 
 def _grid_within(_context: NodeContext) -> Interval:
-    """The image lies in -1 to 1; a little beyond is padding."""
+    """The image lies in [-1, 1]; a little beyond is padding."""
     return Interval(-1.5, 1.5)
 
 
@@ -108,7 +107,7 @@ def _fresh_affine(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
 
 
 def _image_size(context: NodeContext) -> Constant:
-    """Batch, channels (which do not count), and lengths; 1 has no two corners to be aligned."""
+    """Batch, channels (which do not count), and lengths; length 1 has no two corners to align."""
     rng = context.rng
     axes = context.dims(0)[1]
     lengths = [rng.between(2, max(2, context.limits.max_dim)) for _ in range(axes)]
@@ -124,7 +123,7 @@ def _affine_type(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _affine_bounds(context: NodeContext) -> Interval:
-    """Coordinates lie in -1 to 1: so many terms, one for each axis and one more."""
+    """Coordinates lie in [-1, 1]: one term per axis, and one more."""
     largest = context.range(0).largest * context.dims(0)[2]
     return after_rounding(Interval(-largest, largest), context.dtype)
 

@@ -1,4 +1,4 @@
-"""Operators on windows of images: blocks put together again, regions pooled."""
+"""Col2Im, RoiAlign and MaxRoiPool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fuzzing.graph.types import FLOATS, NUMBERS, TensorType
 
 
 class _Fold(NamedTuple):
-    """Along one axis: the image's length, the block's, and how blocks are laid."""
+    """One axis: the lengths of image and block, and the placement of blocks."""
 
     image: int
     block: int
@@ -41,12 +41,11 @@ class _Fold(NamedTuple):
 
 
 def _divisor(context: NodeContext, number: int) -> int:
-    """One of a number's divisors up to 5."""
     return context.rng.choice([size for size in range(1, 6) if number % size == 0])
 
 
 def _fold_plan(context: NodeContext) -> list[_Fold]:
-    """Any lead will do: its second length is cut into channels and a block, its third into a grid."""
+    """Works for any primary input: length 1 is split into channels and a block, length 2 into a grid."""
     rng = context.rng
     _, rows, blocks = context.dims(0)
     rank = 2 if rng.chance(0.9) else 3
@@ -86,7 +85,7 @@ def _folded(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _terms(type_: TensorType) -> Interval:
-    """So small that as many as a block has elements can be added."""
+    """So small that one block's elements can be added."""
     low, high = FULL_RANGES[type_.dtype]
     terms = max(1, type_.lengths[1])
     if type_.dtype.startswith(("int", "uint")):
@@ -102,7 +101,7 @@ def _fold_bounds(context: NodeContext) -> Interval:
 
 
 def _torch_fold(context: NodeContext, names: Sequence[str]) -> str:
-    """Torch folds two axes, with margins alike on both sides: so with none, cut off afterwards."""
+    """Torch folds two axes with equal pads only: so folded without pads, then cropped."""
     image, block = context.numbers(1), context.numbers(2)
     rank = len(image)
     ones = (1,) * rank
@@ -118,7 +117,7 @@ def _torch_fold(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _places(covered: list[int], block: list[int], dilations: Sequence[int], strides: Sequence[int]) -> Any:
-    """The place in a flattened image of each element of each block: [elements of a block, blocks]."""
+    """The flat image index of each element of each block: [elements of a block, blocks]."""
     places = np.zeros((1, 1), np.int64)
     for axis, length in enumerate(covered):
         last = dilations[axis] * (block[axis] - 1)
@@ -159,7 +158,6 @@ class _Regions(NamedTuple):
 
 
 def _regions_plan(context: NodeContext) -> _Regions:
-    """Some regions with a positive area, in the images' own coordinates."""
     rng = context.rng
     images, _, height, width = context.dims(0)
     count = rng.between(1, min(_MOST_REGIONS, max_growth(context) * images))
@@ -169,7 +167,7 @@ def _regions_plan(context: NodeContext) -> _Regions:
 
 
 def _corners(context: NodeContext, height: int, width: int) -> tuple[float, float, float, float]:
-    """x1, y1, x2, y2: quarters, which even bfloat16 holds, off the borders between elements."""
+    """x1, y1, x2, y2: quarters, which even bfloat16 holds, away from the borders between elements."""
     x1, x2 = _interval(context, width)
     y1, y2 = _interval(context, height)
     return x1, y1, x2, y2
@@ -206,7 +204,7 @@ def _pooled(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _pooled_bounds(context: NodeContext) -> Interval:
-    """Means and maxima; 0 where a region has nothing of the image."""
+    """Means and maxima; 0 where a region is outside of the image."""
     return hull((after_rounding(context.range(0), context.dtype), Interval(0, 0)))
 
 
@@ -214,7 +212,9 @@ _SCALE = AttributeSpec("spatial_scale", Choice(1.0, 0.5, 0.25), omit=0.4, defaul
 
 
 def _pooling(context: NodeContext) -> str:
-    """Of several samples onnxruntime takes a wrong largest one, as it says itself: a known bug is no find."""
+    """With several samples onnxruntime's max is wrong, by its own documentation: a known bug is not a
+    finding.
+    """
     return context.rng.choice(("avg", "max")) if context.get("sampling_ratio") == 1 else "avg"
 
 

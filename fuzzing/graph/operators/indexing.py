@@ -1,4 +1,4 @@
-"""Operators that pick elements by constant indices."""
+"""Gather operators with constant indices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def index(context: NodeContext, length: int) -> int:
 
 
 def listed(values: Any) -> str:
-    """In torch: a tensor of these whole numbers."""
+    """A torch expression: a tensor of these integers."""
     return f"torch.tensor({np.asarray(values).tolist()}, dtype=torch.int64)"
 
 
@@ -46,7 +46,7 @@ def listed(values: Any) -> str:
 
 
 def _gather_indices(context: NodeContext) -> Constant:
-    """Isra's: of rank 1 and more, half of the lengths 1; also of rank 0, which takes the axis away."""
+    """Isra's: rank 1 and more, half of the lengths 1; also rank 0, which removes the axis."""
     rng, limits = context.rng, context.limits
     length = context.dims(0)[context.axis()]
     most = max(1, limits.max_rank - context.rank + 1)
@@ -68,7 +68,7 @@ def _gathered(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def constant(context: NodeContext, position: int) -> np.ndarray[Any, Any]:
-    """The indices at a position; torch's text is only written where they are constants."""
+    """The indices at a position; torch text is only written where they are constants."""
     constant = context.constants[position]
     if constant is None:
         raise LookupError(f"{context.operator.name}'s input {position} is no constant")
@@ -93,9 +93,8 @@ def _torch_gather(context: NodeContext, names: Sequence[str]) -> str:
 def element_indices(context: NodeContext, distinct: bool = False) -> Constant:
     """Indices along the axis, for each line of the primary input.
 
-    distinct  for lines of a corner, and those of one line differ, so that no element is written to twice;
-              else for all lines, as ONNX's reference implementation of GatherElements demands, though the
-              operator's text does not
+    distinct  for lines of a corner, those of one line distinct, so that no element is written twice; else
+              for all lines: ONNX's reference implementation of GatherElements demands it, its text does not
     """
     if not distinct:
         return _indices_of_lines(context)
@@ -127,7 +126,6 @@ def _indices_of_lines(context: NodeContext) -> Constant:
 
 
 def _vary_index_sign(context: NodeContext, places: list[int], length: int) -> list[int]:
-    """The same indices, now and then counted from the end."""
     return [place - length if context.rng.chance(NEGATIVE) else place for place in places]
 
 
@@ -146,7 +144,7 @@ def _torch_gather_elements(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def tuples(context: NodeContext, lengths: Sequence[int], count: int, distinct: bool = False) -> list[int]:
-    """So many places in a tensor of these lengths, each a tuple of indices, flat; distinct on request."""
+    """This many index tuples into a tensor of these lengths, flat; distinct on request."""
     if not distinct:
         return [index(context, length) for _ in range(count) for length in lengths]
     total = math.prod(lengths)
@@ -191,7 +189,7 @@ def _gathered_nd(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def flat_places(array: np.ndarray[Any, Any], lengths: Sequence[int]) -> np.ndarray[Any, Any]:
-    """The places in a flattened tensor of these lengths that tuples of indices (the last axis) name."""
+    """The flat positions that index tuples (the last axis) name in a tensor of these lengths."""
     indices = np.where(array < 0, array + np.array(lengths, np.int64), array)
     strides = [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
     places: np.ndarray[Any, Any] = (indices * np.array(strides, np.int64)).sum(-1)
@@ -199,7 +197,6 @@ def flat_places(array: np.ndarray[Any, Any], lengths: Sequence[int]) -> np.ndarr
 
 
 def _torch_gather_nd(context: NodeContext, names: Sequence[str]) -> str:
-    """Rows of the tensor flattened down to what is not indexed."""
     array, shape, batch = constant(context, 1), context.dims(0), context.get("batch_dims")
     depth = array.shape[-1]
     rows = math.prod(shape[: batch + depth])

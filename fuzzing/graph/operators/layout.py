@@ -1,4 +1,4 @@
-"""Operators that give the same elements in another shape or order."""
+"""Reshapes and transpositions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEGATIVE = 0.1
 
 
 def shuffled_axes(context: NodeContext, axes: Sequence[int], rank: int) -> list[int]:
-    """The axes as they are written down: in some order one time in ten, now and then counted from the end."""
+    """The axes as written: shuffled one time in ten, sometimes counted from the end."""
     rng = context.rng
     order = rng.permutation(len(axes)) if rng.chance(0.1) else range(len(axes))
     return [axes[place] - rank if rng.chance(_NEGATIVE) else axes[place] for place in order]
@@ -60,7 +60,7 @@ def _torch_permute(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _target(context: NodeContext) -> tuple[int, ...]:
-    """Another shape of as many elements, as Isra draws it: the last length is what the others leave."""
+    """Another shape with as many elements, drawn as in Isra: the last length is what the others leave."""
     rng, limits = context.rng, context.limits
     rest = context.x.elements
     least = 0 if rest == 1 and limits.min_rank == 0 else max(1, limits.min_rank)
@@ -73,7 +73,7 @@ def _target(context: NodeContext) -> tuple[int, ...]:
 
 
 def _empty_target(context: NodeContext) -> list[int]:
-    """A shape without elements. Its 0 stands where the input's does, so that both readings of 0 give it."""
+    """A shape without elements. Its 0 is at the input's 0, so both readings of 0 agree."""
     rng, limits = context.rng, context.limits
     zero = rng.choice([axis for axis, dim in enumerate(context.shape) if dim == 0])
     rank = rng.between(zero + 1, max(zero + 1, limits.max_rank))
@@ -114,7 +114,7 @@ def _reshaped(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _torch_reshape(context: NodeContext, names: Sequence[str]) -> str | None:
-    """Lengths that only the data tell are the input's, or torch's own -1."""
+    """Data-dependent lengths are the input's, or torch's own -1."""
     shape, entries = _reshaped(context)[0].shape, known_integers(context, 1)
     if shape is None or entries is None:
         return None
@@ -132,7 +132,7 @@ _FLATTEN_AXIS = Axis(end=1)
 
 
 def _flatten_plan(context: NodeContext) -> None:
-    """Draws the axis, or leaves it out: a scalar has none, so ONNX's 1 does not fit it."""
+    """Draws the axis, or omits it; a scalar always has one, as ONNX's default 1 does not fit it."""
     if not context.rank or context.rng.chance(0.8):
         context.attributes["axis"] = _FLATTEN_AXIS.draw(context)
 
@@ -168,7 +168,6 @@ def _with_one(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
 
 
 def _ones(context: NodeContext) -> Constant:
-    """Some axes of length 1, mostly all."""
     axes = [axis for axis, dim in enumerate(context.shape) if dim == 1]
     if context.rng.chance(0.5):
         axes = sorted(axes[place] for place in context.rng.subset(len(axes)))
@@ -203,7 +202,7 @@ def _torch_squeeze(context: NodeContext, names: Sequence[str]) -> str | None:
 
 
 def _new_axes(context: NodeContext) -> Constant:
-    """Axes of the output; none where the input's rank is already the largest."""
+    """Axes of the output; none if the input's rank is already the largest."""
     room = context.limits.max_rank - context.rank
     rank = context.rank + (context.rng.between(1, room) if room > 0 else 0)
     axes = sorted(context.rng.permutation(rank)[: rank - context.rank])

@@ -1,4 +1,4 @@
-"""Logic on truth values and on the bits of integers."""
+"""Logic on booleans and on the bits of integers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ def _bits(type_: TensorType) -> Interval:
 
 
 def _power(number: float) -> int:
-    """The least power of two that is larger than a number that is not negative."""
     return 1 << int(number).bit_length()
 
 
 def _any_bits(context: NodeContext) -> Interval:
-    """What has no more bits than either input."""
     inputs = (context.range(0), context.range(1))
     high = max(_power(max(item.high, -item.low - 1, 0)) for item in inputs) - 1
     return Interval(-high - 1 if any(item.low < 0 for item in inputs) else 0, high)
 
 
 def _common_bits(context: NodeContext) -> Interval:
-    """What is in both is no more than what is in the one that is not negative."""
+    """The bitwise and is no more than a nonnegative operand."""
     caps = [item.high for item in (context.range(0), context.range(1)) if item.low >= 0]
     return Interval(0, min(caps)) if caps else _any_bits(context)
 
@@ -66,7 +64,7 @@ def _complement(context: NodeContext) -> Interval:
 
 
 def _room(context: NodeContext) -> Interval:
-    """So many bits to the left as the type has left, or to the right as it has."""
+    """Shifts left by the free bits of the type at most, right by its width at most."""
     high = FULL_RANGES[context.dtype].high
     if context.get("direction") == "RIGHT":
         return Interval(0, int(context.dtype[len("uint") :]) - 1)

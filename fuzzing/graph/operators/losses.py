@@ -1,4 +1,4 @@
-"""Losses of classification, whose class indices are constants."""
+"""Classification losses with constant labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ _WEIGHT = Interval(0.1, 1.0)  # positive, so that a mean never divides by zero
 
 
 def _scores(type_: TensorType) -> Interval:
-    """Moderate, and so small that all of them sum up."""
     most = min(30.0, 0.05 * FULL_RANGES[type_.dtype].high / max(1, type_.elements))
     return Interval(-most, most)
 
@@ -37,7 +36,6 @@ def _samples(context: NodeContext) -> int:
 
 
 def _largest(context: NodeContext) -> float:
-    """The largest loss of one sample: the scores' spread, and the logarithm of the number of classes."""
     low, high = context.range(0)
     return high - low + math.log(max(1, context.dims(0)[1])) + 1e-3
 
@@ -60,7 +58,7 @@ def _draw(outputs: int) -> Callable[[NodeContext], None]:
 
 
 def _labels(context: NodeContext) -> Constant:
-    """Classes, some of them ignored, but not the first: the mean of nothing is no number."""
+    """Classes, some of them ignored, but not the first: the mean of nothing is NaN."""
     _, classes, *_ = shape = context.dims(0)
     rng, ignored = context.rng, context.get("ignore_index")
     labels = [rng.below(classes) for _ in range(_samples(context))]
@@ -80,7 +78,6 @@ def _loss(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _reduced(context: NodeContext, one: Interval) -> Interval:
-    """From the bounds on the loss of a sample, without weight."""
     weight = hull((context.range(2), Interval(0, 0))) if context.given(2) else Interval(0, 1)
     if context.get("reduction") == "mean":
         return widen(hull((one, Interval(0, 0))), 1e-2)  # of what is not ignored
@@ -128,7 +125,7 @@ def _likelihood(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 
 def _cross_entropy(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
-    """bfloat16 it has from opset 13 on, but its own definition uses the other loss, which has not."""
+    """Lists bfloat16 from opset 13 on, but its definition uses the other loss, which lacks it."""
     return OperatorSpec(
         "SoftmaxCrossEntropyLoss", since, dtypes=dtypes, ranks=_RANKS, within=_scores, plan=_draw(2),
         input_specs=_SLOTS, degrees=(2, 3), attribute_specs=_SETTINGS, infer=_loss, values=_entropy,

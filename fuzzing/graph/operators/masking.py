@@ -1,4 +1,4 @@
-"""Operators that lay a pattern over a tensor: triangles, diagonals, one-hot codes, reversed beginnings."""
+"""Trilu, EyeLike, OneHot and ReverseSequence."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ def _torch_trilu(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _eye_dtype(context: NodeContext) -> int:
-    """Any of a model's usual types; those of data are the lead's."""
     return DTYPES[context.rng.choice((context.dtype, "float32", "int64"))]
 
 
@@ -78,7 +77,6 @@ def _whole_number(value: Attribute, _context: NodeContext) -> bool:
 
 
 def _torch_eye(context: NodeContext, _names: Sequence[str]) -> str:
-    """The column less the row is k."""
     rows, columns = context.dims(0)
     return (
         f"(torch.arange({columns}) - torch.arange({rows}).reshape({rows}, 1) == {context.get('k')})"
@@ -101,12 +99,10 @@ _OTHER_HOT_TYPES = (("int64", "int64"),)
 
 
 def _hot_plan(context: NodeContext) -> tuple[str, str]:
-    """The types of the number of classes and of the two values."""
     return context.rng.choice(_HOT_TYPES.get(context.dtype, _OTHER_HOT_TYPES))
 
 
 def _depth(context: NodeContext) -> Constant:
-    """How many classes: a scalar or a vector of one."""
     most = max(1, min(2 * context.limits.max_dim, max_growth(context)))
     shape = () if context.rng.chance(0.5) else (1,)
     return make_constant(context.plan[0], (context.rng.between(1, most),), shape)
@@ -148,7 +144,7 @@ def _torch_one_hot(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _reverse_plan(context: NodeContext) -> None:
-    """ONNX's defaults (time 0, batch 1) or the other way round; defaults are left out now and then."""
+    """ONNX's defaults (time 0, batch 1) or the other way round; defaults are sometimes omitted."""
     time = context.rng.below(2)
     for name, axis, default in (("time_axis", time, 0), ("batch_axis", 1 - time, 1)):
         if axis != default or context.rng.chance(0.5):
@@ -162,7 +158,7 @@ def _beginnings(context: NodeContext) -> Constant:
 
 
 def _torch_reverse(context: NodeContext, names: Sequence[str]) -> str:
-    """Each place takes the element at the other end of its sequence's beginning, or its own."""
+    """Each position takes the mirrored element of its sequence's prefix, or its own."""
     time, batch = context.get("time_axis"), context.get("batch_axis")
     steps = range(context.dims(0)[time])
     places = [[last - 1 - step if step < last else step for step in steps] for last in context.numbers(1)]

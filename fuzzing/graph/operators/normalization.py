@@ -1,9 +1,8 @@
-"""Normalisations: what has its mean taken off and is divided by its spread.
+"""Normalizations: subtract the mean, divide by the deviation.
 
-n deviations over the root of their mean square are at most √n each, so the outputs are bounded whatever
-comes in. What comes in is kept moderate all the same: some compilers, and ONNX's own definition of
-GroupNormalization, take the variance to be E[x²] - E[x]², which is negative by rounding where the elements
-are large and alike.
+n deviations over the root of their mean square are at most √n each, so outputs are bounded for any input.
+Inputs are kept moderate because some compilers, and ONNX's own definition of GroupNormalization, compute the
+variance as E[x²] - E[x]², which rounding makes negative for large, nearly equal elements.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _HALVES = ("float16", "bfloat16")
 
 
 def _epsilon(context: NodeContext) -> float:
-    """Halves need one that their own rounding does not reach."""
+    """Halves need one above their own rounding."""
     return 0.1 if context.dtype in _HALVES else context.rng.choice((1e-5, 1e-3, 0.1))
 
 
@@ -47,7 +46,7 @@ def _channels(context: NodeContext) -> Shape:
 
 
 def _bounded(context: NodeContext, count: int, bias: bool = True) -> Interval:
-    """√n·scale + bias, for n elements normalised together."""
+    """√n·scale + bias, for n elements normalized together."""
     most = math.sqrt(count) * context.range(1).largest
     found = widen(Interval(-most, most), 1e-2)
     return add(found, context.range(2)) if bias and context.given(2) else found
@@ -87,8 +86,8 @@ def _batch(since: int, dtypes: tuple[str, ...], *attribute_specs: AttributeSpec)
 
 
 def _several(shape: tuple[int, ...]) -> bool:
-    """Whether an instance has two elements. Of one, x - mean is 0, and what kernels that compute it as
-    x·s + (b - mean·s) give instead is a rounding of x·s, which no other run of the program shows.
+    """Whether an instance has two elements. For one, x - mean is 0, and kernels that compute it as
+    x·s + (b - mean·s) return a rounding of x·s that no other run of the program shows.
     """
     return math.prod(shape[2:]) > 1
 
@@ -115,7 +114,7 @@ def _instance(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 
 def _even(type_: TensorType) -> Interval:
-    """So small that E[x²] - E[x]² is no less than -ε/2 by rounding, in whatever order is summed."""
+    """So small that rounding keeps E[x²] - E[x]² above -ε/2, in any order of summation."""
     if type_.dtype in _HALVES:
         return Interval(-1, 1)
     most = min(4.0, math.sqrt(500 / max(1, type_.elements)))
@@ -147,7 +146,6 @@ def _torch_group(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _tail(context: NodeContext) -> Shape:
-    """The axes normalised; now and then only what broadcasts to them."""
     tail = context.shape[context.axis() :]
     return tail[-1:] if context.rng.chance(0.1) else tail
 
@@ -208,7 +206,7 @@ _AXIS = AttributeSpec("axis", Axis(negative=0.4), omit=0.4, default=-1)
 
 
 def _response(context: NodeContext) -> Interval:
-    """Divided by at least bias**beta, and by (bias + alpha · the largest square)**beta at most."""
+    """Divided by at least bias**beta, and at most (bias + alpha · the largest square)**beta."""
     bias, alpha, beta = (context.get(name) for name in ("bias", "alpha", "beta"))
     least = (bias + alpha * context.range(0).largest ** 2) ** -beta
     return widen(multiply(context.range(0), Interval(least, bias**-beta)), 1e-2)

@@ -1,4 +1,4 @@
-"""Operators that add a margin to a tensor or take one off."""
+"""Pad and CenterCropPad."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WIDEST = 2
 
 
 class _PadPlan(NamedTuple):
-    """The axes as they are written down, None for all of them; the margins before and behind each."""
+    """The axes as written, None for all of them; the margins before and behind each."""
 
     axes: list[int] | None
     margins: list[tuple[int, int]]
@@ -61,7 +61,7 @@ def _pad_plan(context: NodeContext) -> _PadPlan:
 
 
 def _margin(context: NodeContext, length: int, mode: str, left: int) -> tuple[int, int]:
-    """Before and behind an axis. A mirror does not reach farther than the axis, nor does a torus here."""
+    """Before and behind an axis. Reflect and wrap margins are at most the axis."""
     rng = context.rng
     if mode == "constant" and length > 1 and rng.chance(0.1):
         away = rng.between(1, length - 1)
@@ -81,7 +81,7 @@ def _pads(context: NodeContext) -> Constant:
 
 
 def _pad_value(context: NodeContext) -> Constant:
-    """What is written into the margin; no use in the other modes, but allowed."""
+    """The padding value; unused in the other modes, but allowed."""
     low = 0 if context.dtype.startswith(("uint", "bool")) else -2
     return make_scalar(context.dtype, context.rng.between(low, 1 if context.dtype == "bool" else 2))
 
@@ -115,7 +115,7 @@ def _pad_bounds(context: NodeContext) -> Interval:
 
 
 def _folded(place: int, length: int, mode: str) -> int:
-    """Where a place outside of the axis finds its element."""
+    """The element that a position outside of the axis maps to."""
     if mode == "edge":
         return min(max(place, 0), length - 1)
     if mode == "wrap":
@@ -126,7 +126,7 @@ def _folded(place: int, length: int, mode: str) -> int:
 
 
 def _torch_pad(context: NodeContext, names: Sequence[str]) -> str:
-    """A constant margin is torch's own; the other modes, which torch has for some ranks, are picked."""
+    """Constant margins use torch's own pad; the other modes, which torch has for some ranks, use indices."""
     margins, mode = _margins(context) or {}, context.get("mode")
     if mode == "constant":
         flat = [margin for axis in range(context.rank)[::-1] for margin in margins.get(axis, (0, 0))]
@@ -167,7 +167,6 @@ def _pad(since: int) -> OperatorSpec:
 
 
 def _crop_plan(context: NodeContext) -> tuple[int, ...]:
-    """Draws the axes; returns the lengths they get."""
     rng = context.rng
     axes = list(range(context.rank))
     if rng.chance(0.7):

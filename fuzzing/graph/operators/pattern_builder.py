@@ -1,4 +1,4 @@
-"""Makes the nodes of patterns: types come from the operators' own specifications."""
+"""Builds the nodes of patterns, with types from the operators' own specifications."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fuzzing.graph.node_context import NodeContext
 
 
 class PatternBuilder:
-    """Adds nodes to a graph in the making.
+    """Adds nodes to a graph under construction.
 
-    dtype  the element type of numbers that are constants
+    dtype  the element type of constant numbers
     """
 
     def __init__(self, builder: Builder, dtype: str) -> None:
@@ -19,7 +19,7 @@ class PatternBuilder:
         self._dtype = dtype
 
     def node(self, op: str, *inputs: int, **attributes: Attribute) -> int:
-        """An operator applied; its first output."""
+        """Adds a node; returns its first output."""
         builder = self._builder
         context = NodeContext.from_node(
             operators.get_specification(op, builder.opset), builder, Node(op, inputs, (0,), attributes)
@@ -31,11 +31,11 @@ class PatternBuilder:
         return self._builder.constant(make_scalar(self._dtype, value))
 
     def integers(self, *values: int) -> int:
-        """A constant vector: a shape, axes."""
+        """A constant vector of int64."""
         return self._builder.constant(make_constant("int64", values))
 
     def mean(self, edge: int, *axes: int) -> int:
-        """The mean over axes, which stay; they are an input from opset 18 on."""
+        """ReduceMean with keepdims; its axes are an input from opset 18 on."""
         if self._builder.opset < 18:
             return self.node("ReduceMean", edge, axes=axes)
         return self.node("ReduceMean", edge, self.integers(*axes))

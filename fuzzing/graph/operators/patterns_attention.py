@@ -1,4 +1,4 @@
-"""Attention, spelled out in the operators that exporters spell it out in."""
+"""Attention as exporters spell it out in simpler operators."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def _queries(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
 
 
 def _keys(context: NodeContext) -> Shape:
-    """As many keys as queries."""
     return context.shape
 
 
@@ -68,7 +67,6 @@ def _causal(context: NodeContext) -> Constant:
 
 
 def _sequences(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
-    """Batch, length, and a size of several heads."""
     most = max(1, min(limits.max_dim, _LONGEST))
     heads = rng.between(1, 2)
     return rng.between(1, most), rng.between(1, most), heads * rng.between(1, max(1, most // heads))
@@ -81,7 +79,7 @@ def _heads(context: NodeContext) -> int:
 
 
 def _many(builder: Builder, context: NodeContext) -> tuple[int, ...]:
-    """Projections, split into heads, attended to one by one, joined and projected."""
+    """Multi-head attention with projections."""
     x, *projections, out = [edge for edge in context.edges if edge is not None]
     make = PatternBuilder(builder, context.dtype)
     batch, length, size = context.dims(0)
@@ -103,7 +101,7 @@ def _projection(context: NodeContext) -> Shape:
 
 
 def _project_within(context: NodeContext) -> Interval:
-    """So that what is projected stays within 10 where the input does."""
+    """Keeps projections within 10 if the input is."""
     most = 1.0 / max(1, context.dims(0)[2])
     return Interval(-most, most)
 

@@ -1,4 +1,4 @@
-"""What several operators do together in networks, and compilers look for: to fuse it, or to replace it."""
+"""Operator groups common in networks, which compilers fuse or replace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _edges(context: NodeContext) -> tuple[int, ...]:
 
 
 def _weight(terms: int, largest: float) -> Interval:
-    """What weights may be, so that a sum of so many products with them stays small."""
+    """Small enough that a sum of this many products stays small."""
     most = min(4.0, _INSIDE / (terms * max(1.0, largest)))
     return Interval(-most, most)
 
@@ -136,7 +136,6 @@ def _convolve_within(context: NodeContext, largest: float) -> Interval:
 
 
 def _batch(context: NodeContext, inner: float) -> float:
-    """The largest that comes from a batch normalisation of what is so large."""
     away = (inner + context.range(5).largest) / math.sqrt(context.range(6).low)
     return away * context.range(3).largest + context.range(4).largest
 
@@ -164,7 +163,7 @@ def _point(context: NodeContext) -> tuple[int, ...]:
 
 
 def _quantised(builder: Builder, context: NodeContext) -> tuple[int, ...]:
-    """A product of two tensors that went through eight bits, as quantisers leave it for compilers."""
+    """A product of two tensors that pass through eight bits, as quantizers write it."""
     x, step, zero, weight, other = _edges(context)
     make, pairs = PatternBuilder(builder, context.dtype), []
     for edge, parameters in ((x, (step, zero)), (weight, (other,))):
@@ -175,7 +174,7 @@ def _quantised(builder: Builder, context: NodeContext) -> tuple[int, ...]:
 
 
 def _quantised_values(context: NodeContext) -> Interval:
-    """255 steps at most, of half a unit each by the scales that are drawn."""
+    """255 steps at most, of at most half a unit each by the scales drawn."""
     inner = context.dims(0)[-1]
     most = (
         min(context.range(0).largest + 1.0, 255 * 0.5)

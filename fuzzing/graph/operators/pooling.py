@@ -1,4 +1,4 @@
-"""Pools: over windows, over whole images, and the inverse of the largest's."""
+"""Pools: over windows, over whole images, and MaxUnpool."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _mean(context: NodeContext) -> Interval:
 
 
 def _norm(context: NodeContext, count: int) -> Interval:
-    """Of `count` elements at most, for the p drawn, 1 the largest."""
+    """Of at most `count` elements, each at most 1, for the p drawn."""
     return widen(Interval(0, context.range(0).largest * count ** (1 / context.get("p"))), 1e-3)
 
 
@@ -67,7 +67,6 @@ def _norm(context: NodeContext, count: int) -> Interval:
 
 
 def _frame(context: NodeContext) -> tuple[list[tuple[int, int]], str]:
-    """The paddings of a pool, and its kernel's steps as torch writes them."""
     space, kernel = context.dims(0)[2:], context.get("kernel_shape")
     strides = tuple(context.get("strides") or (1,) * len(kernel))
     dilations = tuple(context.get("dilations") or (1,) * len(kernel))
@@ -85,7 +84,7 @@ def _torch_largest(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _unpadded(context: NodeContext, pads: Sequence[tuple[int, int]]) -> str:
-    """ONNX's indices, into the whole tensor, from torch's, into one padded image."""
+    """ONNX's indices into the whole tensor, from torch's into one padded image."""
     space = context.dims(0)[2:]
     planes, ones = math.prod(context.dims(0)[:2]), (1,) * len(space)
     text = f"torch.arange({planes}).reshape({(*context.dims(0)[:2], *ones)}) * {math.prod(space)}"
@@ -97,7 +96,7 @@ def _unpadded(context: NodeContext, pads: Sequence[tuple[int, int]]) -> str:
 
 
 def _sums(context: NodeContext, data: str, name: str) -> str:
-    """Sums over windows: a convolution of each channel with ones, as torch's own pools know no dilation."""
+    """Sums over windows: a convolution of each channel with ones, as torch's own pools lack dilation."""
     channels, kernel = context.dims(0)[1], context.get("kernel_shape")
     _, steps = _frame(context)
     return (
@@ -107,7 +106,7 @@ def _sums(context: NodeContext, data: str, name: str) -> str:
 
 
 def _torch_mean(context: NodeContext, names: Sequence[str]) -> str:
-    """Sums over counts; the counts take in the pads, if they are asked to, but not what lies behind them."""
+    """Sums over counts; the counts include the pads if requested, but not what lies behind them."""
     pads, _ = _frame(context)
     data, counted = sliding_windows.torch_pad(names[0], pads), f"torch.ones_like({names[0]})"
     if context.get("count_include_pad"):
@@ -132,7 +131,7 @@ def _torch_norm(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _unpool(context: NodeContext) -> None:
-    """Strides as the kernel mostly; the output is as long as the windows that gave the input reach."""
+    """Strides mostly equal the kernel; the output is as long as the windows that gave the input reach."""
     rng, space = context.rng, context.dims(0)[2:]
     left, kernel, strides = max_output_elements(context) // context.x.elements, [], []
     for length in space:
@@ -159,7 +158,7 @@ def _unpooled(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _places(context: NodeContext) -> Constant:
-    """Where the elements go: different places of their own image, flat in the whole output."""
+    """Distinct positions within each image, flat in the whole output."""
     (type_,) = _unpooled(context)
     batch, channels, *space = type_.lengths
     size, count = math.prod(space), math.prod(context.dims(0)[2:])
@@ -170,7 +169,7 @@ def _places(context: NodeContext) -> Constant:
 
 
 def _unpooled_shape(context: NodeContext) -> Constant:
-    """As long as without it: longer, and the reference leaves open where the elements are."""
+    """As long as without it: if longer, the reference does not say where the elements are."""
     return int64(*_unpooled(context)[0].lengths)
 
 

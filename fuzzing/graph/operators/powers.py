@@ -21,14 +21,14 @@ from fuzzing.graph.types import FLOATS, INTEGERS, NUMBERS, TensorType
 
 
 def _dividend(type_: TensorType) -> Interval:
-    """Not so much larger than the modulus that a compiler that divides and multiplies back keeps no bit."""
+    """Bounded relative to the modulus: compilers that divide and multiply back would keep no bit."""
     return (
         intersect(moderate_range(type_), Interval(-1e3, 1e3)) if type_.dtype in FLOATS else full_range(type_)
     )
 
 
 def _plan_mod(context: NodeContext) -> None:
-    """Floats must be told to divide as fmod does; integers are sometimes, and else mostly told nothing."""
+    """Floats require fmod=1; integers sometimes set it and mostly omit it."""
     if context.dtype in FLOATS or context.rng.chance(0.4):
         context.attributes["fmod"] = 1
     elif context.rng.chance(0.3):
@@ -40,7 +40,7 @@ def _modulus(context: NodeContext) -> Interval:
 
 
 def _remainder(context: NodeContext) -> Interval:
-    """Of the sign of the dividend with fmod, else of the divisor's; smaller than the divisor."""
+    """Has the sign of the dividend with fmod, else of the divisor; smaller than the divisor."""
     a, b = context.range(0), context.range(1)
     most = b.largest if context.dtype in FLOATS else b.largest - 1
     if context.get("fmod"):
@@ -55,7 +55,7 @@ def _remainder_text(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _power(context: NodeContext) -> tuple[str, Interval]:
-    """The exponent's type and values: for a base that may be negative or near zero whole and not negative."""
+    """The exponent's type and values: nonnegative integers for a base that may be negative or near zero."""
     base = context.range(0)
     if base.low >= _AWAY and context.dtype in FLOATS:
         farthest = max(base.largest, 1 / base.low, 2.0)

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products and determinants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBERS = (*FLOATS, "int32", "int64", "uint32", "uint64")
 
 
 def columns(context: NodeContext, rows: int, inner: int, batch: int = 1) -> Dim:
-    """How many columns a second matrix has: any number, if the product is then no larger than that matrix."""
+    """The columns of a second matrix: any number, if the product is then no larger than that matrix."""
     if rows <= inner:
         return None
     most = max_output_elements(context) // max(1, batch * rows)
@@ -44,7 +44,6 @@ def _transposed(context: NodeContext) -> None:
 
 
 def _rows(context: NodeContext) -> tuple[int, int]:
-    """The rows and columns of the first matrix as it is multiplied."""
     rows, inner = context.dims(0)
     return (inner, rows) if context.get("transA") else (rows, inner)
 
@@ -61,13 +60,11 @@ def _gemm_second(context: NodeContext) -> Shape:
 
 
 def _gemm_third(context: NodeContext) -> Shape:
-    """A shape that broadcasts to the product's."""
     rows, count = _gemm_shape(context)
     return context.rng.choice(((rows, count), (rows, count), (count,), (1, count), (rows, 1), (1,), ()))
 
 
 def _factor_of_one(context: NodeContext) -> float:
-    """A half of integers is none."""
     return context.rng.choice((0.5, 0.25, 1.0, -1.0)) if context.dtype in FLOATS else 1.0
 
 
@@ -96,7 +93,7 @@ def _torch_gemm(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def second(context: NodeContext, vectors: bool = True) -> Shape:
-    """What can be multiplied with the primary input: mostly with its batch, else with one that broadcasts."""
+    """A matrix to multiply with: mostly with the same batch, else with one that broadcasts."""
     rng, shape = context.rng, context.dims(0)
     inner, rows, batch = shape[-1], shape[-2] if len(shape) > 1 else 1, shape[:-2]
     if vectors and rng.chance(0.1):

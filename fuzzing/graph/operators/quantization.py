@@ -1,7 +1,7 @@
-"""To quantised numbers, and from them.
+"""Quantization and dequantization.
 
-Scales and zero points are constants, as in models that were quantised. Results saturate (ONNX operator
-reference), so they are bounded by their type whatever comes in.
+Scales and zero points are constants, as in quantized models. Results saturate (ONNX operator reference), so
+they are bounded by their type for any input.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ def scales(
     dtype: str = "float32",
     among: Sequence[float] = _SCALES,
 ) -> Constant:
-    """Positive numbers."""
+    """Positive scales."""
     return make_constant(dtype, [context.rng.choice(among) for _ in range(math.prod(shape))], shape)
 
 
 def zeros(context: NodeContext, dtype: str, shape: tuple[int, ...] = ()) -> Constant:
-    """Zero points: small ones, as those of symmetric ranges are zero and others lie anywhere."""
+    """Zero points: small ones, as symmetric ranges have zero and others lie anywhere."""
     low, high = FULL_RANGES[dtype]
     low, high = (0, 0) if dtype == "int32" else (max(int(low), -20), min(int(high), 20))
     return make_constant(dtype, [context.rng.between(low, high) for _ in range(math.prod(shape))], shape)
 
 
 def less_zero(context: NodeContext, position: int, zero: int) -> Interval:
-    """Bounds on an input's elements, its zero points, which are another input, taken off."""
+    """Bounds on an input's elements minus its zero points, which are another input."""
     constant = context.constants[zero] if context.given(zero) else None
     return (
         context.range(position) if constant is None else subtract(context.range(position), bounds(constant))
@@ -64,14 +64,14 @@ def less_zero(context: NodeContext, position: int, zero: int) -> Interval:
 
 
 class _Grid(NamedTuple):
-    """What scales and zero points stand for: the tensor, the slices of an axis, or blocks along it."""
+    """The scope of scales and zero points: the tensor, slices of an axis, or blocks along it."""
 
     shape: tuple[int, ...]
     dtype: str
 
 
 def _spread(context: NodeContext, blocks: bool) -> tuple[int, ...]:
-    """The shape of scales; gives `axis` and `block_size`."""
+    """The shape of scales; sets `axis` and `block_size`."""
     rng, given = context.rng, context.attributes
     shape = context.dims(0)
     # Blocks of a vector could have a single scale, which onnxruntime takes for one of the whole tensor.
@@ -107,13 +107,13 @@ def _quantised(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _restored(context: NodeContext) -> tuple[TensorType, ...]:
-    """Of the scale's type, unless another is asked for, as it may be from opset 23 on."""
+    """Of the scale's type, unless another is requested (from opset 23 on)."""
     number = context.get("output_dtype")
     return (TensorType(_NAMES[number] if number else context.type(1).dtype, context.shape),)
 
 
 def _to_values(context: NodeContext) -> Interval:
-    """The quotients, rounded by at most one, and the zero points; then cut to the type."""
+    """The quotients, rounded by at most one, plus the zero points; then saturated."""
     (type_,) = _quantised(context)
     low, high = _quotients(context)
     if context.given(2) and context.constants[2] is not None:
@@ -141,7 +141,6 @@ def _from_values(context: NodeContext) -> Interval:
 
 
 def _along(context: NodeContext, name: str, position: int) -> str:
-    """Scales or zero points in torch, so that they broadcast to the primary input."""
     rank = len(context.dims(position))
     axis = context.axis() if rank else 0
     if context.get("block_size"):
@@ -178,7 +177,9 @@ def _to(
     *attribute_specs: AttributeSpec,
     blocks: bool = False,
 ) -> OperatorSpec:
-    """From opset 19 on the scale is of the lead's type; 32-bit integers, which have none, are left out."""
+    """From opset 19 on the scale has the primary input's type; 32-bit integers, which have none, are left
+    out.
+    """
     return OperatorSpec(
         "QuantizeLinear", since, dtypes=dtypes, within=moderate_range, plan=_to_plan(types, blocks),
         input_specs=(
@@ -219,7 +220,7 @@ def _dynamic(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _dynamic_values(context: NodeContext) -> tuple[Interval, ...]:
-    """The scale is the range, zero taken in, over 255; the elements are positive, so the zero point is 0."""
+    """The scale is the range, zero included, over 255; elements are positive, so the zero point is 0."""
     low, high = context.range(0)
     return (FULL_RANGES["uint8"], Interval(low / 255 * 0.99, high / 255 * 1.01), Interval(0, 1))
 

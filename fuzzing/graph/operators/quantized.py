@@ -1,4 +1,4 @@
-"""Products and convolutions of quantised numbers: to 32 bits, or to quantised numbers again."""
+"""Products and convolutions of quantized numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fuzzing.graph.types import Shape, TensorType
 
 
 def _other_byte(context: NodeContext) -> str:
-    """Mostly the lead's type: runtimes know not all pairs."""
+    """Mostly the primary input's type: runtimes do not support all pairs."""
     return context.dtype if context.rng.chance(0.6) else context.rng.choice(BYTES)
 
 
@@ -52,27 +52,23 @@ _SINGLE = ConstantInput(lambda context: make_scalar("float32", context.rng.choic
 
 
 def _point(of: int, omit: float = 0.0) -> ConstantInput:
-    """A zero point for a whole tensor, of the type of an input."""
     return ConstantInput(lambda context: zeros(context, context.type(of).dtype), omit=omit)
 
 
 def _signed_with_signed(context: NodeContext) -> str:
-    """Onnxruntime has no kernel for signed times unsigned where the result is quantised too."""
+    """Onnxruntime has no kernel for signed times unsigned with a quantized result."""
     return context.dtype if context.dtype == "int8" else _other_byte(context)
 
 
 def _filter_scales(context: NodeContext) -> Constant:
-    """One for each filter of a convolution as often as one for all."""
     return scales(context, (context.plan[0],) if context.rng.chance(0.5) else (), among=EXACT_SCALES)
 
 
 def _filter_points(context: NodeContext) -> Constant:
-    """As many as scales."""
     return zeros(context, context.type(3).dtype, context.dims(4))
 
 
 def _torch_shifted(context: NodeContext, names: Sequence[str]) -> tuple[str, str]:
-    """Both operands, their zero points taken off, in 32 bits."""
     wide = [f"{name}.to(torch.int32)" for name in names]
     one, other = [
         f"({wide[place]} - {wide[place + 2]})" if context.given(place + 2) else wide[place]
@@ -87,7 +83,7 @@ def _torch_product(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _torch_convolution(context: NodeContext, names: Sequence[str]) -> str:
-    """In double precision, as torch convolves no whole numbers; it holds all sums exactly."""
+    """In double precision, as torch convolves no integers; all sums are exact in it."""
     one, other = _torch_shifted(context, names)
     return f"{torch_text(context, f'{one}.double()', f'{other}.double()', None)}.to(torch.int32)"
 
@@ -97,7 +93,7 @@ def _typed(shape: Callable[[NodeContext], Shape]) -> Callable[[NodeContext], tup
 
 
 def _result(shape: Callable[[NodeContext], Shape]) -> Callable[[NodeContext], tuple[TensorType, ...]]:
-    """A quantised result has the type of its zero point, the last of its parameters."""
+    """A quantized result has the type of its zero point, the last parameter."""
     return lambda context: (TensorType(context.type(7).dtype, shape(context)),)
 
 

@@ -1,7 +1,7 @@
 """Recurrent networks: RNN, LSTM and GRU.
 
-Hidden states are outputs of tanh, or mixtures of such and of the states before, so they are bounded by 1
-and by where they begin; the cell of an LSTM adds at most 1 each step.
+Hidden states are outputs of tanh, or mixtures of these and earlier states, so they are bounded by 1 and the
+initial state; the cell of an LSTM grows by at most 1 each step.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _bias(gates: int) -> DataInput:
 
 
 def _lengths(context: NodeContext) -> Constant:
-    """As many steps as there are mostly, in one row at least: shorter rows are zeros from their end on."""
+    """Mostly the number of steps, and in at least one row: shorter rows are zero-filled."""
     steps, batch, _ = context.dims(0)
     rng = context.rng
     counts = [rng.between(1, steps) if rng.chance(0.4) else steps for _ in range(batch)]
@@ -81,7 +81,7 @@ def _state(context: NodeContext) -> Shape:
 
 
 def _states(context: NodeContext) -> tuple[TensorType, ...]:
-    """With `layout` 1 the batch comes first, in what goes in too."""
+    """With `layout` 1 the batch comes first, in the inputs too."""
     steps, batch, _ = context.dims(0)
     count, size = _directions(context), context.dims(2)[2]
     if context.get("layout"):
@@ -122,10 +122,10 @@ _INITIAL = DataInput(_state, within=lambda context: _UNIT, omit=0.5)
 
 
 def _torch(function: str, order: tuple[int, ...]) -> TorchForm:
-    """By a function of torch, which wants the gates in another order.
+    """By torch's function, which orders the gates differently.
 
-    torch lets nothing be clipped, and no row end early; peepholes it lacks, and a GRU that resets before the
-    product with the recurrence weights.
+    torch lacks clipping, sequence lengths, peepholes, and a GRU that resets before the product with the
+    recurrence weights.
     """
 
     def write(context: NodeContext, names: Sequence[str]) -> str | None:
@@ -160,7 +160,6 @@ def _torch(function: str, order: tuple[int, ...]) -> TorchForm:
 
 
 def _rows(name: str, first: int, size: int, order: tuple[int, ...]) -> str:
-    """The rows of each gate, from a gate on, in torch's order."""
     parts = [f"{name}[{(first + gate) * size}:{(first + gate + 1) * size}]" for gate in order]
     return parts[0] if len(parts) == 1 else f"torch.cat(({', '.join(parts)}))"
 

@@ -1,4 +1,4 @@
-"""Reductions over axes, which ONNX gives as an attribute in old forms and as an input in new ones."""
+"""Reductions, whose axes are an attribute in old forms and an input in new ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _RANKS = ANY_RANK[1:]
 
 
 def reduced_axes(context: NodeContext) -> set[int] | None:
-    """The axes that a node reduces, counted from the front; None if only the data tell."""
+    """The axes that a node reduces, counted from the front; None if they depend on the data."""
     if not context.given(1):
         given = context.get("axes") or ()
     elif context.constants[1] is None:
@@ -75,12 +75,11 @@ def reduced(shape: Shape, axes: set[int], keep: int) -> Shape:
 
 
 def _count(context: NodeContext) -> int:
-    """How many elements become one."""
     return math.prod(context.dims(0)[axis] for axis in reduced_axes(context) or ())
 
 
 def _axes(context: NodeContext) -> tuple[int, ...]:
-    """Some of the axes in some order; not all of them where the result must keep one."""
+    """Some of the axes in some order; not all of them if the result must keep one."""
     rng, rank = context.rng, context.rank
     axes = rng.subset(rank)
     if len(axes) == rank and not context.get("keepdims") and context.limits.min_rank > 0:
@@ -91,19 +90,18 @@ def _axes(context: NodeContext) -> tuple[int, ...]:
 
 
 def _axes_input(context: NodeContext) -> tuple[int, ...]:
-    """The same, now and then none."""
     some = context.get("noop_with_empty_axes") or context.get("keepdims") or context.limits.min_rank == 0
     return () if some and context.rng.chance(_NONE) else _axes(context)
 
 
 def _keepdims(context: NodeContext) -> int:
-    """Whether to keep the axes, which are still to be drawn."""
+    """Draws `keepdims` before the axes."""
     all_ = context.rank == 1 or (context.degree == 1 and not context.get("noop_with_empty_axes"))
     return 1 if all_ and context.limits.min_rank > 0 else context.rng.below(2)
 
 
 def _keepdims_of_attribute(context: NodeContext) -> int:
-    """Whether to keep the axes, which are drawn already if they are given."""
+    """Draws `keepdims` after the axes, if they are given."""
     all_ = len(context.get("axes") or range(context.rank)) == context.rank
     return 1 if all_ and context.limits.min_rank > 0 else context.rng.below(2)
 
@@ -115,12 +113,11 @@ def _axes_attribute(context: NodeContext) -> tuple[int, ...]:
 
 
 def is_flag(value: Attribute, context: NodeContext) -> bool:  # noqa: ARG001 - whatever the site
-    """Whether it says yes or no."""
+    """Whether it is 0 or 1."""
     return value in (0, 1)
 
 
 def _are_axes(value: Attribute, context: NodeContext) -> bool:
-    """Whether each is an axis, and none is named twice."""
     if not isinstance(value, tuple) or not all(isinstance(axis, int) for axis in value):
         return False
     named = [axis for axis in value if isinstance(axis, int) and -context.rank <= axis < context.rank]
@@ -128,13 +125,13 @@ def _are_axes(value: Attribute, context: NodeContext) -> bool:
 
 
 class Reduction(NamedTuple):
-    """What is peculiar to one operator.
+    """The parts specific to one operator.
 
-    values  bounds on the reduction of so many elements within an interval of an element type
-    within  what its elements may be
-    before  in torch: what is done to each element
+    values  bounds on the reduction of this many elements within an interval of an element type
+    within  the domain of its elements
+    before  in torch: the function of each element
     torch   in torch: the function that reduces over `dim`
-    after   in torch: what is done to the result
+    after   in torch: the function of the result
     """
 
     values: Callable[[Interval, int, str], Interval]
@@ -212,7 +209,7 @@ def _logarithm_domain(type_: TensorType) -> Interval:
 
 
 def _exponent_domain(type_: TensorType) -> Interval:
-    """So that the sum of the exponentials fits, which the ONNX operator reference writes out as such."""
+    """So that the sum of the exponentials fits: the ONNX operator reference computes it explicitly."""
     low, high = exponents(type_)
     high = min(high, math.log(per_element(type_).high))
     return Interval(min(low, high - 2), high)
@@ -269,7 +266,7 @@ def _form(name: str, since: int, as_input: bool) -> OperatorSpec:
 
 
 def _dtypes(name: str, since: int) -> tuple[str, ...]:
-    """Of logarithms floats alone: ONNX lists integers until opset 28, but its Log has no meaning for them."""
+    """Only floats for logarithms: ONNX lists integers until opset 28, but its Log has no meaning for them."""
     if name.startswith("ReduceLog"):
         return FLOATS
     if name in ("ReduceMax", "ReduceMin"):

@@ -1,8 +1,7 @@
-"""How nodes of Resize are drawn.
+"""Draws nodes of Resize.
 
-What nearest mode reads depends on whether a quotient of two lengths is rounded up or down; so there only such
-factors are drawn that floating point holds exactly. Where linear and cubic interpolation are continuous, any
-length will do.
+What nearest mode reads depends on the rounding of a quotient of two lengths, so only factors exact in
+floating point are drawn there. Linear and cubic interpolation are continuous and take any length.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CUBIC_COEFFICIENTS = (-0.75, -0.5, -0.6)
 
 @dataclass
 class Plan:
-    """What the inputs say: of the axes that are written down, all if `axes` is None."""
+    """The inputs' contents: for the axes as written, all if `axes` is None."""
 
     axes: list[int]
     roi: list[float] | None = None
@@ -38,7 +37,7 @@ class Plan:
 
 
 def draw(context: NodeContext) -> Plan:
-    """Draws the attributes of a node; returns what its inputs say."""
+    """Draws the attributes of a node; returns its inputs' contents."""
     rng, attributes = context.rng, context.attributes
     mode = _mode(context)
     if mode != "nearest" or rng.chance(0.3):
@@ -63,7 +62,7 @@ def draw(context: NodeContext) -> Plan:
 
 
 def _mode(context: NodeContext) -> str:
-    """What onnxruntime has for the rank; between whole numbers nobody says how to round."""
+    """The modes that onnxruntime has for the rank; rounding between integers is unspecified."""
     if context.dtype not in FLOATS or context.rank == 1:
         return "nearest"
     modes = ("nearest", "linear", "cubic") if context.rank in (2, 4) else ("nearest", "linear")
@@ -80,7 +79,6 @@ def _stretched(context: NodeContext, mode: str) -> list[int]:
 
 
 def _coordinates(context: NodeContext, mode: str, crops: bool) -> None:
-    """Which element of the input one of the output stands for."""
     names = (*COORDINATES, "half_pixel_symmetric") if context.operator.since >= 19 else COORDINATES
     name = "tf_crop_and_resize" if crops else context.rng.choice(names)
     if name != "half_pixel" or context.rng.chance(0.5):
@@ -90,7 +88,6 @@ def _coordinates(context: NodeContext, mode: str, crops: bool) -> None:
 
 
 def _refine(context: NodeContext, mode: str, crops: bool) -> None:
-    """The attributes that have a meaning in some modes only."""
     rng, attributes = context.rng, context.attributes
     if crops and rng.chance(0.7):
         attributes["extrapolation_value"] = rng.choice((0.0, 1.0))
@@ -126,7 +123,7 @@ def _exact_size(context: NodeContext, length: int, most: int) -> int:
 
 
 def _keep_aspect(context: NodeContext, axes: list[int], sizes: list[int], stretched: list[int]) -> None:
-    """One factor for all axes, if it gives a length to each that rounding does not decide."""
+    """One factor for all axes, if it gives each a length that does not depend on rounding."""
     # onnxruntime 1.31 forgets the policy for axes that are counted from the end.
     if not set(axes) <= set(stretched) or min(context.get("axes") or (0,)) < 0:
         return
@@ -147,7 +144,7 @@ def find_common_factor(policy: str, sizes: list[int], lengths: list[int]) -> flo
 
 
 def _draw_scales(context: NodeContext, plan: Plan, stretched: list[int], mode: str) -> None:
-    """Exact factors; between elements also such that give a length and a quarter, which is rounded down."""
+    """Exact factors; between elements also some that give a length and a quarter, which is rounded down."""
     rng = context.rng
     plan.scales = []
     left = max_growth(context)
@@ -165,7 +162,6 @@ def _draw_scales(context: NodeContext, plan: Plan, stretched: list[int], mode: s
 
 
 def _roi(context: NodeContext, axes: list[int], stretched: list[int]) -> list[float]:
-    """Starts, then ends; all of an axis that is not stretched."""
     rng = context.rng
     starts = [rng.choice(_STARTS) if axis in stretched else 0.0 for axis in axes]
     ends = [rng.choice(_ENDS) if axis in stretched else 1.0 for axis in axes]

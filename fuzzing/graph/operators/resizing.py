@@ -99,12 +99,12 @@ def _bounds(context: NodeContext) -> Interval:
 
 
 def overshoot(context: NodeContext) -> float:
-    """How much larger than the elements a cubic curve through them may be, for each of its two axes.
+    """The bound of a cubic curve relative to its elements' magnitude, for each of its two axes.
 
     At the fraction t the two outer weights have the magnitude |a| t (1 - t) together and all four add up
     to 1: their magnitudes add up to 1 + 2 |a| t (1 - t), 1 + |a| / 2 at most. Where weights are left out and
-    the rest made to add up to 1 (outside of the image, in the wider filter against aliasing), 2 bounds it for
-    the coefficients in use; the tests try the positions of small images.
+    the rest normalized (outside of the image, in the wider filter against aliasing), 2 bounds it for the
+    coefficients in use; the tests try the positions of small images.
     """
     if context.get("exclude_outside") or context.get("antialias"):
         return 2.0
@@ -117,7 +117,7 @@ _TORCH_LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}
 
 
 def _torch_resize(context: NodeContext, names: Sequence[str]) -> str | None:
-    """What `interpolate` does: images, of which all but batch and channels become a given size."""
+    """Only what `interpolate` does: images, resized in all axes but batch and channels."""
     shape, size = context.shape, _resized(context)[0].shape or ()
     if context.rank not in _TORCH_LINEAR or None in shape or None in size or shape[:2] != size[:2]:
         return None
@@ -128,7 +128,7 @@ def _torch_resize(context: NodeContext, names: Sequence[str]) -> str | None:
 
 
 def _whole(context: NodeContext) -> bool:
-    """Whether each length times its scale is the new length: torch reckons with the quotient of the two."""
+    """Whether each length times its scale is the new length: torch computes with their quotient."""
     scales = context.constants[2] if context.given(2) else None
     if scales is None:
         return True
@@ -137,7 +137,7 @@ def _whole(context: NodeContext) -> bool:
 
 
 def _torch_mode(context: NodeContext, shortest: int) -> str | None:
-    """How torch calls the mode, if it has it. The shortest new length decides where 1 is a special case."""
+    """Torch's name of the mode, if it has it. Length 1 is a special case."""
     mode, coordinates = context.get("mode"), context.get("coordinate_transformation_mode")
     if mode == "nearest":
         how = (coordinates, context.get("nearest_mode"))

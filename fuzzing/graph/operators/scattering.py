@@ -1,4 +1,4 @@
-"""Operators that write updates into a tensor at constant indices."""
+"""Scatter operators with constant indices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RANKED = tuple(range(1, 9))
 
 
 def _reduction(since: int) -> AttributeSpec:
-    """How an update and what is there become one; truth values have no arithmetic."""
+    """Combines an update and the element; booleans have no arithmetic."""
     names = ("none", "add", "mul") + (("max", "min") if since >= 18 else ())
 
     def draw(context: NodeContext) -> Attribute:
@@ -55,7 +55,7 @@ def _part(type_: TensorType) -> Interval:
 
 
 def _hits(context: NodeContext) -> int:
-    """How many updates may meet in one element, at most."""
+    """The most updates that may meet in one element."""
     shape = context.dims(1)
     return max(
         1, shape[context.axis()] if context.operator.name == "ScatterElements" else math.prod(shape[:-1])
@@ -87,7 +87,7 @@ def _values(context: NodeContext) -> Interval:
 
 
 def _distinct(context: NodeContext) -> bool:
-    """Whether no element may be written to twice: then the order would tell."""
+    """Whether no element may be written twice: without a reduction the order would matter."""
     return context.get("reduction") in (None, "none")
 
 
@@ -96,7 +96,6 @@ def _element_updates(context: NodeContext) -> Shape:
 
 
 def _nd_indices(context: NodeContext) -> Constant:
-    """Tuples of indices, fewer than the places they may name if these must be distinct."""
     rng, limits = context.rng, context.limits
     shape = context.dims(0)
     depth = rng.between(1, context.rank)
@@ -129,7 +128,6 @@ def _torch_elements(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _torch_nd(context: NodeContext, names: Sequence[str]) -> str:
-    """The same on the tensor flattened down to what is not indexed."""
     array, shape = constant(context, 1), context.dims(0)
     depth = array.shape[-1]
     rows, width = math.prod(shape[:depth]), math.prod(shape[depth:])
@@ -149,13 +147,12 @@ def _torch_nd(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def _sequence_axis(context: NodeContext) -> int:
-    """Any but the first, which is the batch."""
     axis = context.rng.between(1, context.rank - 1)
     return axis - context.rank if context.rng.chance(0.3) else axis
 
 
 def _cache_plan(context: NodeContext) -> None:
-    """ONNX's default axis is the last but one, which is the batch's where there are two."""
+    """ONNX's default axis is the last but one, which is the batch for rank 2."""
     if context.rank == 2 or context.rng.chance(0.5):
         context.attributes["axis"] = _sequence_axis(context)
 
@@ -167,7 +164,7 @@ def _new_entries(context: NodeContext) -> Shape:
 
 
 def _write_indices(context: NodeContext) -> Constant:
-    """For each sample where it begins; round about it may begin anywhere."""
+    """The start of each sample; anywhere in circular mode."""
     axis = context.axis()
     length = context.dims(0)[axis]
     last = length - 1 if context.get("mode") == "circular" else length - context.dims(1)[axis]
@@ -175,7 +172,6 @@ def _write_indices(context: NodeContext) -> Constant:
 
 
 def _torch_cache(context: NodeContext, names: Sequence[str]) -> str:
-    """Each sample's updates go to places of its own along the axis."""
     axis = context.axis()
     shape = context.dims(1)
     starts = context.numbers(2) if context.given(2) else [0] * shape[0]

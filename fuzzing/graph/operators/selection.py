@@ -1,4 +1,4 @@
-"""Choosing among elements: by a condition, by bounds, by their order."""
+"""Where, Clip and TopK."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def _least(context: NodeContext) -> Constant:
 
 
 def _floor(context: NodeContext) -> float:
-    """The least value that Clip leaves."""
     if not context.given(1):
         return FULL_RANGES[context.dtype].low
     constant = context.constants[1]
@@ -51,7 +50,7 @@ def _clipped(context: NodeContext) -> Interval:
 
 
 def _count(context: NodeContext) -> Constant:
-    """One where they need not be sorted: ONNX leaves the order open then."""
+    """One if unsorted: ONNX leaves the order open then."""
     return int64(context.rng.between(1, context.dims(0)[context.axis()]) if context.get("sorted") else 1)
 
 
@@ -69,7 +68,7 @@ def _chosen_values(context: NodeContext) -> tuple[Interval, Interval]:
 
 
 def _chosen_text(context: NodeContext, names: Sequence[str]) -> str:
-    """With equal elements in their order, as ONNX has them and torch's own topk has not."""
+    """With equal elements in order, as in ONNX; torch's topk does not do so."""
     axis, descending = context.axis(), bool(context.get("largest"))
     ordered = f"torch.sort({names[0]}, dim={axis}, descending={descending}, stable=True)"
     return f"tuple([part.narrow({axis}, 0, {context.numbers(1)[0]}) for part in {ordered}])"
@@ -115,9 +114,9 @@ def _top_k(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
 
 
 def _clip(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
-    """With one bound a constant and the other an input of the model: compilers know roads for both.
+    """With one bound a constant and the other an input: compilers have code for both.
 
-    ONNX lists bfloat16 from opset 13 on, but writes Clip out by Where, which takes it from 16 on.
+    ONNX lists bfloat16 from opset 13 on, but defines Clip by Where, which takes it from 16 on.
     """
     return OperatorSpec(
         "Clip",

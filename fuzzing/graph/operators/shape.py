@@ -1,4 +1,4 @@
-"""Operators about shapes, and those that make tensors of nothing but numbers."""
+"""Shape, Size, ConstantOfShape, Range and Constant."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MOST = 1 << 40
 
 
 def _shape_slice(context: NodeContext) -> range:
-    """The axes that Shape tells of: both ends count from the end if negative, and are clamped (Shape-15)."""
+    """The axes that Shape returns: both ends count from the end if negative, and are clamped (Shape-15)."""
     start, end = context.get("start") or 0, context.get("end")
     return range(*slice(start, context.rank if end is None else end).indices(context.rank))
 
 
 def _shape_plan(context: NodeContext) -> None:
-    """Draws axes from `start` to before `end`, at least one, each bound left out where it is the default."""
+    """Draws axes [start, end), at least one; each bound is sometimes omitted if it is the default."""
     rng, rank = context.rng, context.rank
     start = 0 if rng.chance(0.5) else rng.below(rank)
     end = rank if rng.chance(0.5) else rng.between(start + 1, rank)
@@ -80,7 +80,7 @@ def _a_shape(context: NodeContext) -> Constant:
 
 
 def _fill(context: NodeContext) -> Constant:
-    """A number of one of the types that nearly every model has: those of data are not known here."""
+    """A number of one of the types in nearly every model; those of data are unknown here."""
     dtype = context.rng.choice(("float32", "float32", "int64", "bool"))
     return make_constant(
         dtype, (context.rng.choice((0, 1)) if dtype == "bool" else context.rng.between(-2, 2),)
@@ -113,7 +113,7 @@ def _torch_filled(context: NodeContext, _names: Sequence[str]) -> str:
 
 
 def _range_plan(context: NodeContext) -> tuple[str, float, float, float]:
-    """Start, limit and step, all exact in binary, so that nobody's rounding changes the length."""
+    """Start, limit and step, all exact in binary, so that rounding cannot change the length."""
     rng, limits = context.rng, context.limits
     dtype = rng.choice(("float32", "int64"))
     count = rng.between(limits.min_dim, limits.max_dim)
@@ -156,7 +156,6 @@ def _torch_range(context: NodeContext, _names: Sequence[str]) -> str:
 
 
 def _literal_plan(context: NodeContext) -> None:
-    """Exactly one of the attributes that hold numbers."""
     name = context.rng.choice(("value", "value", *_KINDS))
     context.attributes[name] = _KINDS[name][0](context)
 
@@ -173,7 +172,6 @@ def _tensor(context: NodeContext) -> Constant:
 
 
 def _content(context: NodeContext) -> Constant:
-    """What the node gives, as a tensor."""
     for name, value in context.attributes.items():
         if name == "value" and isinstance(value, Constant):
             return value
@@ -211,7 +209,6 @@ def _kind(name: str) -> AttributeSpec:
 
 
 def _literal_type(context: NodeContext) -> tuple[TensorType, ...]:
-    """Of text, which is never drawn but may be read, there is a type and no value."""
     for name, value in context.attributes.items():
         if name in ("value_string", "value_strings"):
             return (TensorType("string", (len(value),) if isinstance(value, tuple) else ()),)

@@ -1,4 +1,4 @@
-"""Slice, in all that it lets go unsaid."""
+"""Slice, including all omitted and negative forms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FARTHEST = {"int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 
 
 class _Cut(NamedTuple):
-    """One axis' part of a Slice, as it is written down."""
+    """One axis of a Slice, as written."""
 
     start: int
     end: int
@@ -28,19 +28,18 @@ class _Cut(NamedTuple):
 
 
 class _SlicePlan(NamedTuple):
-    """What a Slice's inputs say, all of one element type; no axes: all of them."""
+    """The inputs of a Slice, of one element type; no axes: all of them."""
 
     dtype: str
     axes: list[int] | None
     cuts: list[_Cut]
 
     def constant(self, values: list[int]) -> Constant:
-        """An input."""
         return make_constant(self.dtype, values)
 
 
 def _slice_plan(context: NodeContext) -> _SlicePlan:
-    """Which axes, in which order; they may only go unnamed if it is all of them in ONNX's order."""
+    """Which axes, in which order; they may be omitted only if it is all of them in order."""
     rng = context.rng
     dtype = index_dtype(context)
     axes = list(range(context.rank))
@@ -54,7 +53,6 @@ def _slice_plan(context: NodeContext) -> _SlicePlan:
 
 
 def _cut(context: NodeContext, length: int, dtype: str) -> _Cut:
-    """A start, an end and a step that leave at least one element of an axis that has one."""
     rng = context.rng
     farthest = _FARTHEST[dtype]
     if length == 0:
@@ -88,7 +86,7 @@ def _clamped(length: int, cut: _Cut) -> tuple[int, int, int]:
 
 
 def _cuts(context: NodeContext) -> dict[int, _Cut] | None:
-    """The cut of each axis that has one; None if an input that says so is no constant."""
+    """The cut of each sliced axis; None if an input is not constant."""
     starts, ends = known_integers(context, 1), known_integers(context, 2)
     if starts is None or ends is None:
         return None
@@ -115,7 +113,6 @@ def _sliced(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _torch_slice(context: NodeContext, names: Sequence[str]) -> str:
-    """Steps backwards are steps forwards along a flipped axis."""
     parts, flipped = [":"] * context.rank, []
     for axis, cut in (_cuts(context) or {}).items():
         length = context.dims(0)[axis]

@@ -1,8 +1,8 @@
-"""What convolutions and pools share: windows that step over the spatial axes.
+"""Windows over the spatial axes, shared by convolutions and pools.
 
-Attributes and lengths are those of Conv and the pools in the ONNX operator reference. Here windows are drawn
-so that no output is longer than its input, that the pads are smaller than the kernel, as pools want them, and
-that each window holds at least one element that is no padding.
+Attributes and lengths are those of Conv and the pools in the ONNX operator reference. Windows are drawn so
+that no output is longer than its input, pads are smaller than the kernel (as pools require), and each
+window holds at least one element that is not padding.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def lengths(context: NodeContext, space: Sequence[int], kernel: Sequence[int]) -
 
 
 def paddings(context: NodeContext, space: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int]]:
-    """So much padding before and behind each axis that the windows fit exactly; negative where it is cut."""
+    """The padding before and behind each axis with which windows fit exactly; negative where cut."""
     count = len(space)
     strides = context.get("strides") or (1,) * count
     dilations = context.get("dilations") or (1,) * count
@@ -124,7 +124,7 @@ def paddings(context: NodeContext, space: Sequence[int], kernel: Sequence[int]) 
 
 
 def torch_pad(name: str, pads: Sequence[tuple[int, int]], value: str = "") -> str:
-    """The torch expression of a tensor with these paddings, which torch wants from the last axis on."""
+    """The torch expression of a tensor with these paddings, in torch's order from the last axis on."""
     if not any(begin or end for begin, end in pads):
         return name
     flat = tuple(number for pair in reversed(pads) for number in pair)

@@ -1,4 +1,4 @@
-"""Fourier transforms and what goes with them: windows and the mel scale."""
+"""Fourier transforms, windows and the mel scale."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ _UNIT = Interval(-1e-3, 1.001)  # Blackman's window touches zero from below by r
 
 
 def _signal(rng: Rng, limits: GraphLimits) -> tuple[int, ...]:
-    """Real or complex numbers along the last axis."""
     lengths = [rng.between(1, max(1, limits.max_dim)) for _ in range(rng.between(2, 3))]
     return (*lengths, rng.between(1, 2))
 
@@ -75,7 +74,7 @@ def _transformed(context: NodeContext) -> tuple[TensorType, ...]:
 
 
 def _transformed_values(context: NodeContext) -> Interval:
-    """Of each of n complex numbers both parts count, turned by up to an eighth."""
+    """Of each of n complex numbers both parts count, rotated by up to an eighth turn."""
     count = min(_length(context), context.dims(0)[_axis(context)])
     most = count * math.sqrt(2) * context.range(0).largest
     if context.get("inverse"):
@@ -107,7 +106,6 @@ def _complex(shape: tuple[int, ...]) -> bool:
 
 
 def _frames(context: NodeContext) -> tuple[int, int]:
-    """The length of frames, and the step between them."""
     length = context.dims(0)[1]
     size = context.rng.between(1, length)
     # Frames that overlap repeat elements; so many as there is room for.
@@ -117,7 +115,6 @@ def _frames(context: NodeContext) -> tuple[int, int]:
 
 
 def _frame(context: NodeContext) -> int | None:
-    """How long a frame is; None of a node that does not say."""
     if context.given(3):
         return context.numbers(3)[0]
     return context.dims(2)[0] if context.given(2) else None
@@ -160,7 +157,7 @@ def _window_shape(context: NodeContext) -> Shape:
 
 
 def _window(name: str, torch: str) -> OperatorSpec:
-    """A window of two elements at least: the formula of a symmetric one divides by one less."""
+    """At least two elements: the formula of a symmetric window divides by one less."""
     return OperatorSpec(
         name, 17, primary=-1,
         input_specs=(ConstantInput(lambda context: _integer(context, context.rng.between(2, max(2, context.limits.max_dim)))),),

@@ -1,4 +1,4 @@
-"""Bodies for If, Loop and Scan: a few operators that keep a shape, with bounds on what they give."""
+"""Bodies for If, Loop and Scan: a few operators that keep a shape, with bounds on the results."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def build_chain(rng: Rng, builder: Builder, start: Value, others: Sequence[Value
 
 
 def build_bounded_chain(rng: Rng, builder: Builder, start: Value, others: Sequence[Value]) -> Value:
-    """The same, with an end that lies in [-1, 1]."""
+    """As `build_chain`, with a result in [-1, 1]."""
     return _step(builder, rng.choice(_BOUNDED), build_chain(rng, builder, start, others), start)
 
 
 def _step(builder: Builder, name: str, value: Value, other: Value) -> Value:
-    """An operator applied; another one where its result could be more than modest."""
+    """Applies an operator; another one if its result could leave the moderate range."""
     type_ = builder.types[value.edge]
     if name in _TWO:
         result = _TWO[name](value.range, other.range)

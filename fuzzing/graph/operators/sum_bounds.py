@@ -1,4 +1,4 @@
-"""What operators share that sum products: how large the factors may be, and how large the sums are."""
+"""Bounds for sums of products: on the factors and on the sums."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FIRST = dict.fromkeys(("float32", "float64", "bfloat16"), Interval(-1e15, 1e15)
 
 
 def max_output_elements(context: NodeContext) -> int:
-    """How many elements an output may have."""
+    """The most elements an output may have."""
     return max(context.limits.max_elements, context.x.elements)
 
 
 def factor(context: NodeContext, terms: int) -> Interval:
-    """What a further factor's elements may be, so that `terms` products with the inputs so far sum up."""
+    """The domain of a further factor, so that `terms` products with the inputs so far sum up."""
     largest = 1.0
     for range_ in context.ranges:
         if range_ is not None:
@@ -32,21 +32,21 @@ def factor(context: NodeContext, terms: int) -> Interval:
 
 
 def addend(context: NodeContext) -> Interval:
-    """What may be added to a sum whose factors keep to `factor`."""
+    """The domain of a summand added to a sum whose factors keep to `factor`."""
     modest, share = MODERATE_RANGES[context.dtype], _SHARE * FULL_RANGES[context.dtype].high
     most = min(modest.high, share if context.dtype in FLOATS else int(share))
     return Interval(-most if modest.low < 0 else 0.0, most)
 
 
 def multiplied(type_: TensorType) -> Interval:
-    """What a first factor's elements may be: of wide floats more than modest, so that products can follow
-    one another; second factors of any modest size still fit.
+    """The domain of a first factor: above moderate for wide floats, so that products can follow
+    one another; second factors of any moderate size still fit.
     """
     return _FIRST.get(type_.dtype, MODERATE_RANGES[type_.dtype])
 
 
 def summands(type_: TensorType) -> Interval:
-    """What the elements of a tensor may be, so that all of them sum up."""
+    """The domain of elements that are all summed."""
     most = _SHARE * FULL_RANGES[type_.dtype].high / max(1, type_.elements if type_.static else 1)
     if type_.dtype not in FLOATS:
         most = float(int(most))
@@ -54,14 +54,14 @@ def summands(type_: TensorType) -> Interval:
 
 
 def squared(type_: TensorType) -> Interval:
-    """What the elements of floats may be, so that the squares of all of them sum up."""
+    """The domain of floats whose squares are all summed."""
     most = summands(type_).high
     most = min(most, math.sqrt(most))
     return Interval(-most, most)
 
 
 def total(dtype: str, terms: int, *factors: Interval, fewer: bool = False) -> Interval:
-    """Bounds on a sum of so many products, or, with `fewer`, on sums that miss some of them."""
+    """Bounds on a sum of this many products, or, with `fewer`, on sums that miss some of them."""
     product = factors[0]
     for other in factors[1:]:
         product = multiply(product, other)

@@ -1,4 +1,4 @@
-"""Operators that make one tensor of up to five, element by element."""
+"""Sum, Mean, Max and Min of up to five tensors."""
 
 from __future__ import annotations
 
