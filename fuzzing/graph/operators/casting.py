@@ -51,14 +51,6 @@ def _bounds(context: NodeContext, to: str) -> Interval:
     return context.range(0) if to == context.dtype else converted(context.range(0), to)
 
 
-def _cast_type(context: NodeContext) -> tuple[TensorType, ...]:
-    return (TensorType(_NAMES[context.get("to")], context.x.shape),)
-
-
-def _cast_text(context: NodeContext, names: Sequence[str]) -> str:
-    return f"{names[0]}.to(torch.{_NAMES[context.get('to')]})"
-
-
 #: About conversions to float8 alone; onnxruntime refuses anything but the default for other types.
 _SATURATE = AttributeSpec("saturate", Choice(1), omit=0.9, default=1)
 
@@ -69,7 +61,7 @@ def _cast(since: int, attribute_specs: tuple[AttributeSpec, ...]) -> OperatorSpe
         since,
         dtypes=ANY,
         within=full_range,
-        infer=_cast_type,
+        infer=lambda context: (TensorType(_NAMES[context.get("to")], context.x.shape),),
         values=lambda context: _bounds(context, _NAMES[context.get("to")]),
         attribute_specs=(
             AttributeSpec("to", Computed(lambda context: DTYPES[_target(context)], _is_target)),
@@ -77,7 +69,7 @@ def _cast(since: int, attribute_specs: tuple[AttributeSpec, ...]) -> OperatorSpe
         ),
         empty=True,
         dynamic=True,
-        torch=_cast_text,
+        torch=lambda context, names: f"{names[0]}.to(torch.{_NAMES[context.get('to')]})",
     )
 
 

@@ -30,7 +30,7 @@ def max_growth(context: NodeContext) -> int:
 
 
 def repeat_numbers(context: NodeContext, low: int, high: int, count: int) -> list[int]:
-    """This many integers between two bounds; long lists repeat their first items."""
+    """`count` integers between two bounds; long lists repeat their first items."""
     drawn = [context.rng.between(low, high) for _ in range(min(count, 32))]
     return [drawn[place % 32] for place in range(count)]
 

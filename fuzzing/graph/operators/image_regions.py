@@ -218,10 +218,6 @@ def _pooling(context: NodeContext) -> str:
     return context.rng.choice(("avg", "max")) if context.get("sampling_ratio") == 1 else "avg"
 
 
-def _is_pooling(value: Attribute, _context: NodeContext) -> bool:
-    return value in ("avg", "max")
-
-
 def _roi_align(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
     length = IntRange(1, lambda context: max(1, min(3, *context.dims(0)[2:])))
     mode = AttributeSpec("coordinate_transformation_mode", Choice("half_pixel", "output_half_pixel"), omit=0.3,
@@ -244,7 +240,12 @@ def _roi_align(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
             AttributeSpec("output_height", length, omit=0.2, default=1),
             AttributeSpec("output_width", length, omit=0.2, default=1),
             AttributeSpec("sampling_ratio", Choice(0, 1, 2, 3), omit=0.3, default=0),
-            AttributeSpec("mode", Computed(_pooling, _is_pooling), omit=0.3, default="avg"),
+            AttributeSpec(
+                "mode",
+                Computed(_pooling, lambda value, _context: value in ("avg", "max")),
+                omit=0.3,
+                default="avg",
+            ),
             _SCALE,
             *((mode,) if since >= 16 else ()),
         ),

@@ -144,7 +144,7 @@ def _torch_gather_elements(context: NodeContext, names: Sequence[str]) -> str:
 
 
 def tuples(context: NodeContext, lengths: Sequence[int], count: int, distinct: bool = False) -> list[int]:
-    """This many index tuples into a tensor of these lengths, flat; distinct on request."""
+    """`count` index tuples into a tensor of these lengths, flat; distinct on request."""
     if not distinct:
         return [index(context, length) for _ in range(count) for length in lengths]
     total = math.prod(lengths)

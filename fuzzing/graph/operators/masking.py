@@ -14,7 +14,7 @@ from fuzzing.graph.constants import (
     requires_static_inputs,
 )
 from fuzzing.graph.intervals import UNIT, Interval, full_range, hull
-from fuzzing.graph.ir import Attribute, Constant
+from fuzzing.graph.ir import Constant
 from fuzzing.graph.node_context import NodeContext, int64
 from fuzzing.graph.onnx_writer import DTYPES
 from fuzzing.graph.operator_spec import (
@@ -70,10 +70,6 @@ def _eye(context: NodeContext) -> tuple[TensorType, ...]:
 def _off_diagonal(context: NodeContext) -> int:
     rows, columns = context.dims(0)
     return context.rng.between(1 - rows, columns - 1)
-
-
-def _whole_number(value: Attribute, _context: NodeContext) -> bool:
-    return isinstance(value, int)
 
 
 def _torch_eye(context: NodeContext, _names: Sequence[str]) -> str:
@@ -197,7 +193,12 @@ def _eye_like(since: int, dtypes: tuple[str, ...]) -> OperatorSpec:
         dtypes=dtypes,
         attribute_specs=(
             AttributeSpec("dtype", Computed(_eye_dtype, lambda value, context: value in _NAMES), omit=0.5),
-            AttributeSpec("k", Computed(_off_diagonal, _whole_number), omit=0.4, default=0),
+            AttributeSpec(
+                "k",
+                Computed(_off_diagonal, lambda value, _context: isinstance(value, int)),
+                omit=0.4,
+                default=0,
+            ),
         ),
         torch=requires_static_inputs(_torch_eye),
     )

@@ -173,10 +173,6 @@ def _unpooled_shape(context: NodeContext) -> Constant:
     return int64(*_unpooled(context)[0].lengths)
 
 
-def _unpooled_values(context: NodeContext) -> Interval:
-    return hull((context.range(0), Interval(0, 0)))
-
-
 # --- entries ----------------------------------------------------------------------------------------------
 
 _CEIL = planned_attribute("ceil_mode", 0)
@@ -243,7 +239,7 @@ for _since, _dtypes in ((1, NARROW), (22, FLOATS)):
         OperatorSpec("MaxUnpool", max(_since, 11), dtypes=_dtypes, ranks=_RANKS, within=full_range, plan=_unpool,
                  input_specs=(PRIMARY_INPUT, ConstantInput(_places), ConstantInput(_unpooled_shape)),
                  degrees=(2, 3), attribute_specs=(planned_attribute("kernel_shape"), planned_attribute("strides"), planned_attribute("pads")),
-                 infer=_unpooled, values=_unpooled_values),
+                 infer=_unpooled, values=lambda context: hull((context.range(0), Interval(0, 0)))),
     )  # fmt: skip
 register(
     _average_pool(11, NARROW, False),

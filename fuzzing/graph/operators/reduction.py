@@ -171,10 +171,6 @@ def _sum(found: Interval, count: int, dtype: str) -> Interval:
     return after_rounding(Interval(found.low * count, found.high * count), dtype, 4)
 
 
-def _l1(found: Interval, count: int, dtype: str) -> Interval:
-    return _sum(magnitude(found), count, dtype)
-
-
 def _l2(found: Interval, count: int, dtype: str) -> Interval:
     low, high = magnitude(found)
     length = math.sqrt(count)
@@ -226,7 +222,13 @@ _KNOWN = {
     "ReduceMax": Reduction(lambda found, count, dtype: found, full_range, "{0}", "amax", "{0}"),
     "ReduceMin": Reduction(lambda found, count, dtype: found, full_range, "{0}", "amin", "{0}"),
     "ReduceProd": Reduction(_product, factor_per_element, "{0}", "prod", "{0}"),
-    "ReduceL1": Reduction(_l1, per_element, "torch.abs({0})", "sum", "{0}"),
+    "ReduceL1": Reduction(
+        lambda found, count, dtype: _sum(magnitude(found), count, dtype),
+        per_element,
+        "torch.abs({0})",
+        "sum",
+        "{0}",
+    ),
     "ReduceL2": Reduction(_l2, root_per_element, "torch.square({0})", "sum", "torch.sqrt({0})"),
     "ReduceSumSquare": Reduction(_squares, root_per_element, "torch.square({0})", "sum", "{0}"),
     "ReduceLogSum": Reduction(_log_sum, _logarithm_domain, "{0}", "sum", "torch.log({0})"),

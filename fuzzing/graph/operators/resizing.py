@@ -35,10 +35,6 @@ def _scales_input(context: NodeContext) -> Constant | None:
     return None if context.plan.scales is None else make_constant("float32", context.plan.scales)
 
 
-def _sizes_input(context: NodeContext) -> Constant:
-    return int64(*context.plan.sizes)
-
-
 # What comes out
 
 
@@ -192,7 +188,7 @@ def _resize(since: int) -> OperatorSpec:
             PRIMARY_INPUT,
             ConstantInput(_roi_input),
             ConstantInput(_scales_input),
-            ConstantInput(_sizes_input),
+            ConstantInput(lambda context: int64(*context.plan.sizes)),
         ),
         degrees=(3, 4),
         ranks=(1, 2, 3, 4, 5),

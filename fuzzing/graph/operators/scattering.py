@@ -91,10 +91,6 @@ def _distinct(context: NodeContext) -> bool:
     return context.get("reduction") in (None, "none")
 
 
-def _element_updates(context: NodeContext) -> Shape:
-    return context.dims(1)
-
-
 def _nd_indices(context: NodeContext) -> Constant:
     rng, limits = context.rng, context.limits
     shape = context.dims(0)
@@ -201,7 +197,7 @@ def _scatter(name: str, since: int, indices: Callable[[NodeContext], Constant], 
 
 def _elements(since: int) -> OperatorSpec:
     return _scatter("ScatterElements", since, lambda context: element_indices(context, _distinct(context)),
-                    _element_updates, _torch_elements)  # fmt: skip
+                    lambda context: context.dims(1), _torch_elements)  # fmt: skip
 
 
 register(

@@ -53,11 +53,10 @@ def _lengths(context: NodeContext) -> Interval:
     return Interval(min(known), max(known)) if known and len(known) == len(dims) else Interval(0, MOST)
 
 
-def _shape_bound(value: object, _context: NodeContext) -> bool:
-    return isinstance(value, int)
-
-
-_BOUND = Computed(lambda context: context.rng.between(-context.rank, context.rank), _shape_bound)
+_BOUND = Computed(
+    lambda context: context.rng.between(-context.rank, context.rank),
+    lambda value, _context: isinstance(value, int),
+)
 
 
 def _torch_shape(context: NodeContext, names: Sequence[str]) -> str:

@@ -26,10 +26,10 @@ _SITECUSTOMIZE = '''\
 
 import importlib.util
 
-_spec = importlib.util.spec_from_file_location("_assay_inject", {file!r})
-_inject = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_inject)
-_inject.begin({folder!r})
+_spec = importlib.util.spec_from_file_location("_assay_injection", {file!r})
+_injection = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_injection)
+_injection.install_hook({folder!r})
 '''
 
 

@@ -77,7 +77,7 @@ def _digest(seed: int) -> str:
 
 
 def test_the_same_seed_gives_the_same_bytes_in_any_process() -> None:
-    code = "from tests.fuzzing.generate.isra import test_solver_laws as t; print(t._digest(3))"
+    code = "from tests.fuzzing.generate.isra import test_solver_properties as t; print(t._digest(3))"
     mine = _digest(3)
     for hash_seed in ("1", "77"):
         done = subprocess.run(
